@@ -105,3 +105,12 @@ def instant(seconds: float) -> str:
         return f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%d %H:%M:%S}"
     except (ValueError, OverflowError, OSError):
         return f"{seconds:g} s after 1970"
+
+
+def about(seconds: float) -> str:
+    """A time in words: two units at most."""
+    minutes = max(1, round(seconds / 60))
+    if minutes < 60:
+        return f"{minutes} min"
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours} h {minutes} min" if hours < 24 else f"{hours // 24:,} d {hours % 24} h"

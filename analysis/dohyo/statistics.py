@@ -199,32 +199,38 @@ def ratios(means: Sequence[Estimate]) -> dict[tuple[int, int], Ratio]:
     :param means: one for each system; the widest confidence of them counts
     :returns: by the positions of the two: (0, 1) is the first one by the second one
     """
+    found: dict[tuple[int, int], Ratio] = {}
+    for one, other in combinations(range(len(means)), 2):
+        found[one, other] = _ratio(means, one, other)
+        found[other, one] = _ratio(means, other, one)
+    return found
+
+
+def _ratio(means: Sequence[Estimate], one: int, other: int) -> Ratio:
+    """Returns the ratio of two of several means, as `ratios` describes it."""
+    pair = (one, other)
     squares = [each.error**2 * each.n for each in means]
     pool = alike_in_scatter([each.freedom for each in means], squares)
     of_pool = sum(means[at].freedom for at in pool)
-    confidence = max((each.confidence for each in means), default=CONFIDENCE)
+    own = {at: means[at].freedom / (BORROWED + means[at].freedom) if at in pool else 1.0 for at in pair}
+    borrowed = sum((1 - own[at]) / means[at].n for at in pair)
+    parts = [
+        borrowed * each.freedom / of_pool * square if at in pool else 0.0
+        for at, (each, square) in enumerate(zip(means, squares, strict=True))
+    ]
+    for at in pair:
+        parts[at] += own[at] * squares[at] / means[at].n
+    error = math.sqrt(sum(parts))
+    weights = sum(part**2 / (each.freedom + 1) for part, each in zip(parts, means, strict=True))
+    # A weight that is below the smallest number counts as none.
+    whole = sum(each.freedom for at, each in enumerate(means) if at in pool or at in pair)
+    freedom = min(whole, error**4 / weights - 1) if weights else whole
     ranking = sorted(range(len(means)), key=lambda position: -means[position].mean)
-    places = {position: place for place, position in enumerate(ranking)}
-    found: dict[tuple[int, int], Ratio] = {}
-    for pair in combinations(range(len(means)), 2):
-        own = {at: means[at].freedom / (BORROWED + means[at].freedom) if at in pool else 1.0 for at in pair}
-        borrowed = sum((1 - own[at]) / means[at].n for at in pair)
-        parts = [borrowed * each.freedom / of_pool * square for each, square in zip(means, squares, strict=True)]
-        parts = [part if at in pool else 0.0 for at, part in enumerate(parts)]
-        for at in pair:
-            parts[at] += own[at] * squares[at] / means[at].n
-        error = math.sqrt(sum(parts))
-        weights = sum(part**2 / (each.freedom + 1) for part, each in zip(parts, means, strict=True))
-        # A weight that is below the smallest number counts as none.
-        whole = sum(each.freedom for at, each in enumerate(means) if at in pool or at in pair)
-        freedom = min(whole, error**4 / weights - 1) if weights else whole
-        span = abs(places[pair[0]] - places[pair[1]]) + 1
-        level = confidence ** (span / len(means))
-        half = studentised_range(span, freedom, level) / math.sqrt(2) * error if error else 0.0
-        difference = means[pair[0]].mean - means[pair[1]].mean
-        for both, by in ((pair, difference), ((pair[1], pair[0]), -difference)):
-            found[both] = Ratio(_exp(by), _exp(by - half), _exp(by + half), error, freedom)
-    return found
+    span = abs(ranking.index(one) - ranking.index(other)) + 1
+    level = max(each.confidence for each in means) ** (span / len(means))
+    half = studentised_range(span, freedom, level) / math.sqrt(2) * error if error else 0.0
+    difference = means[one].mean - means[other].mean
+    return Ratio(_exp(difference), _exp(difference - half), _exp(difference + half), error, freedom)
 
 
 def alike_in_scatter(freedoms: Sequence[float], squares: Sequence[float]) -> set[int]:
@@ -277,7 +283,7 @@ def more_to_decide(means: Sequence[Estimate], pair: tuple[int, int], alike: floa
     """
 
     def decide(count: int) -> bool:
-        of = ratios([_with(each, each.n + count, LATER_LOOK) for each in means])[pair]
+        of = _ratio([_with(each, each.n + count, LATER_LOOK) for each in means], *pair)
         return not of.low <= 1 <= of.high or is_alike(of.low, of.high, alike)
 
     counts = range(1, MOST_MORE + 1)

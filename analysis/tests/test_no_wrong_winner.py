@@ -139,7 +139,7 @@ UNCLEAR = {"cassandra": (1200, 1210, 1190), "hbase": (1000, 1005, 995), "aerospi
 def test_every_pair_with_the_winner_counts_and_the_one_that_cannot_be_told_is_named(tmp_path: Path) -> None:
     one = make(tmp_path / "one", UNCLEAR)
     assert verdict(one).brief.startswith("Cannot tell cassandra from aerospike: 1.33× [0.20, 8.66]; hbase was slower: ")
-    assert (judged(one).mark, shorts(one)) == ("caution", ["too noisy to tell"])
+    assert (judged(one).mark, shorts(one)) == ("caution", ["too noisy to tell", "not decided"])
     assert "cassandra from aerospike" in judged(one).reasons[0].text
     two = make(tmp_path / "two", {name: {"a": rates, "b": rates} for name, rates in UNCLEAR.items()})
     assert "was the fastest" not in verdict(two).sentence

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from rich.console import Console
 
+from dohyo import figures
 from dohyo.ansible.playbook import check_inventory
 from dohyo.bad_input import BadInputError
 from dohyo.places import ANSIBLE, WORKLOADS
@@ -417,4 +418,4 @@ def test_what_a_phase_has_of_its_own_is_asked_for(tmp_path: Path) -> None:
     ("seconds", "words"), [(5, "1 min"), (3540, "59 min"), (5400, "1 h 30 min"), (200_000, "2 d 7 h")]
 )
 def test_times_are_said_in_two_units(seconds: float, words: str) -> None:
-    assert sizing.about(seconds) == words
+    assert figures.about(seconds) == words

@@ -39,7 +39,8 @@ from dohyo.metrics import Row
 from dohyo.operations import INTENDED, OVERALL, is_call
 from dohyo.report import page
 from dohyo.scenario.properties import of_the_workload
-from dohyo.summary.comparison import comparisons
+from dohyo.statistics import ALIKE
+from dohyo.summary.comparison import comparisons, neighbours
 from dohyo.summary.results import Conditions, Summary, Trial
 from dohyo.summary.summary import unequal
 from dohyo.tables.table import MIXED
@@ -136,10 +137,12 @@ def collect(tops: Sequence[Path], records_each: Mapping[str, int] | None = None,
     trials = _comparable(trials)
     # Logs from elsewhere rarely contain the number of threads; that does not make the threads unequal.
     different = {key: values for key, values in unequal(trials).items() if "unknown" not in values.values()}
+    valid = [trial for trial in trials if trial.status == "ok"]
     summary = Summary(
         name=" ".join(names.values()),
         trials=trials,
-        comparisons=comparisons([trial for trial in trials if trial.status == "ok"]),
+        comparisons=comparisons(valid),
+        neighbours=neighbours(valid, valid, ALIKE),
         unequal=different,
         notes=[
             *_not_the_same(runs),

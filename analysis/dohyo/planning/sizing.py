@@ -20,7 +20,7 @@ from rich.text import Text
 from dohyo.ansible.data import as_data
 from dohyo.ansible.playbook import Event, play
 from dohyo.bad_input import BadInputError
-from dohyo.figures import counted, percent, point_name, size
+from dohyo.figures import about, counted, percent, point_name, size
 from dohyo.places import SETUP, command
 from dohyo.planning import plan
 from dohyo.scenario import properties, search
@@ -414,18 +414,19 @@ def show(scenario: Scenario, points: Sequence[Sizes], console: Console) -> None:
 
 
 def _at_most(scenario: Scenario, least: float, last: float) -> str:
-    """The time of the rounds that precision may add.
+    """The time of the rounds that may be added.
 
     :param least: seconds of the first rounds
     :param last: of the last one of these
     """
-    if scenario.precision is None or scenario.most_rounds == (rounds := scenario.number("rounds")):
+    if not scenario.adds_rounds or scenario.most_rounds == (rounds := scenario.number("rounds")):
         return ""
     most = max(least, min(scenario.budget, least + last * (scenario.most_rounds - rounds)))
     limit = f"at most {scenario.most_rounds} rounds"
     if scenario.budget < math.inf:
         limit += f", further ones within a budget of {about(scenario.budget)}"
-    return f" for {counted(rounds, 'round')}, at most {about(most)} until {percent(scenario.precision)} ({limit})"
+    goal = "neighbours in the ranking are decided" if scenario.precision is None else percent(scenario.precision)
+    return f" for {counted(rounds, 'round')}, at most {about(most)} until {goal} ({limit})"
 
 
 def _course(scenario: Scenario) -> str:
@@ -467,12 +468,3 @@ def _count_trials(scenario: Scenario, trials: Sequence[plan.PlannedTrial]) -> st
     }
     systems = ", ".join(system + where for system, where in at.items())
     return f"{counted(len(trials), 'trial')}: {systems}" + (f", in each of {rounds} rounds" if rounds > 1 else "")
-
-
-def about(seconds: float) -> str:
-    """A time in words: two units at most."""
-    minutes = max(1, round(seconds / 60))
-    if minutes < 60:
-        return f"{minutes} min"
-    hours, minutes = divmod(minutes, 60)
-    return f"{hours} h {minutes} min" if hours < 24 else f"{hours // 24:,} d {hours % 24} h"

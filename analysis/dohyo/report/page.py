@@ -185,8 +185,15 @@ def _comparisons(material: Material) -> list[tuple[str, Grid]]:
     found = []
     for title, of_latency in (("Rates compared", False), ("Latencies compared: less is better", True)):
         shown = [pair for pair in pairs if METRICS[pair.figure].less_is_better == of_latency]
-        grids = comparison_table.grids(replace(material.summary, comparisons=shown), material.label)
-        found += [(grid.title, replace(grid, title=f"{title} ({len(shown)})")) for grid in grids]
+        ranked = material.summary.neighbours
+        beside = [each for each in ranked if METRICS[each.pair.figure].less_is_better == of_latency]
+        of_kind = replace(material.summary, comparisons=shown, neighbours=beside)
+        grids = comparison_table.grids(of_kind, material.label)
+        heads = (title, f"{title}: neighbours in the ranking")
+        found += [
+            (grid.title, replace(grid, title=f"{head} ({len(grid.lines)})"))
+            for head, grid in zip(heads, grids, strict=False)
+        ]
     return found
 
 

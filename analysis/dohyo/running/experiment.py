@@ -86,7 +86,7 @@ class Experiment:
     @property
     def has_ended(self) -> bool:
         """Whether no round is to be added any more."""
-        return self.scenario.precision is None or bool(self.facts.rounds_ended)
+        return not self.scenario.adds_rounds or bool(self.facts.rounds_ended)
 
     @property
     def equal_targets(self) -> dict[str, float]:
@@ -219,6 +219,8 @@ def create(chosen: Scenario, folder: Path, about: dict[str, Any], hosts: Hosts |
         # The least; precision may add some, until rounds_ended says why there are no more.
         rounds=chosen.number("rounds"),
         precision=chosen.precision,
+        until_decided=chosen.adds_rounds and chosen.precision is None,
+        alike=chosen.alike,
         # Of the first point, where there are several; each trial's own are in its trial.json.
         records=first.records,
         data_bytes=first.data_bytes,

@@ -12,7 +12,7 @@ from dohyo.scenario import phases
 from dohyo.scenario.scenario import Scenario
 from dohyo.summary import knee
 from dohyo.summary.comparison import slowest_rates
-from dohyo.summary.precision import words
+from dohyo.summary.precision import is_reached, open_words, undecided, words
 from dohyo.summary.results import Ended, Summary, Trial
 from dohyo.summary.summary import summarise
 
@@ -33,8 +33,8 @@ def further(experiment: Experiment, summary: Summary, elapsed: float = 0.0) -> l
     number = 1 + max(trial.round for trial in experiment.trials)
     following = [trial for trial in experiment.possible if trial.round == number and _place(trial) in good]
     ended: Ended | None = None
-    if summary.precision is None or not summary.precision.short:
-        ended = "precision"
+    if is_reached(summary):
+        ended = "decided" if experiment.scenario.precision is None else "precision"
     elif not following:
         ended = "rounds.max"
     elif elapsed + _expected(experiment, following) > experiment.scenario.budget:
@@ -104,9 +104,15 @@ def _place(trial: Trial | PlannedTrial) -> tuple[str, str]:
 def heading(scenario: Scenario, number: int, summary: Summary) -> str:
     """Which round is over, and how far it is to the end, such as "after round 1 of 3"."""
     least, most = scenario.number("rounds"), scenario.most_rounds
-    if scenario.precision is None:
+    if not scenario.adds_rounds:
         return f"after round {number} of {most}"
-    said = f"after round {number} of {least} to {most}, until {percent(scenario.precision)}"
+    asked = scenario.precision
+    goal = "all neighbours are decided" if asked is None else percent(asked)
+    said = f"after round {number} of {least} to {most}, until {goal}"
     if summary.precision is None or number < least:
         return said
-    return f"{said}: {'; '.join(words(short, scenario.precision) for short in summary.precision.short)}"
+    if asked is None:
+        lacking = [open_words(each, summary) for each in undecided(summary)]
+    else:
+        lacking = [words(short, asked) for short in summary.precision.short]
+    return f"{said}: {'; '.join(lacking)}"

@@ -74,8 +74,18 @@ class Scenario:
 
     @property
     def precision(self) -> float | None:
-        """Half of the interval of a rate, as a share of it, that ends the rounds; None: there are `rounds` of them."""
-        return None if self["precision"] == "none" else float(self["precision"].removesuffix("%")) / 100
+        """Half of the interval of a rate, as a share of it, that ends the rounds; None: something else does."""
+        return None if self["precision"] in ("decided", "none") else _share(self["precision"])
+
+    @property
+    def adds_rounds(self) -> bool:
+        """Whether rounds beyond `rounds` are measured until the results are exact enough or decided."""
+        return self["precision"] != "none"
+
+    @property
+    def alike(self) -> float:
+        """The share within which neighbours in a ranking are alike."""
+        return _share(self["alike"])
 
     @property
     def budget(self) -> float:
@@ -86,7 +96,7 @@ class Scenario:
     def most_rounds(self) -> int:
         """How many rounds there may be."""
         least = self.number("rounds")
-        return least if self.precision is None else max(least, self.number("rounds.max"))
+        return max(least, self.number("rounds.max")) if self.adds_rounds else least
 
     @property
     def phases(self) -> list[str]:
@@ -231,3 +241,8 @@ Caches = Callable[[Scenario, Hosts], Mapping[str, int]]
 
 def share_of(count: str, scale: str) -> str:
     return str(max(1, round(int(count) * Fraction(scale)))) if int(count) else count
+
+
+def _share(percentage: str) -> float:
+    """Such as 0.05 for "5%"."""
+    return float(percentage.removesuffix("%")) / 100

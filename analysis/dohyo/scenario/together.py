@@ -52,13 +52,13 @@ def check(scenario: Scenario) -> None:
 
 def _check_rounds(scenario: Scenario) -> None:
     """Checks what ends the rounds."""
-    if scenario.precision is None:
+    if not scenario.adds_rounds:
         # precision=none, or rounds=N on the command line, turns off what a file asks for.
         given = [f"{key}={scenario[key]}" for key in ("rounds.max", "budget") if key in scenario.values]
         if given and "precision" not in scenario.values:
             raise BadInputError(
                 f"{' '.join(given)}: without a precision there are as many rounds as rounds={scenario['rounds']} says;"
-                f" add precision=5%, or leave out {' and '.join(each.partition('=')[0] for each in given)}"
+                f" add precision=decided, or leave out {' and '.join(each.partition('=')[0] for each in given)}"
             )
     elif "rounds.max" in scenario.values and scenario.number("rounds.max") < scenario.number("rounds"):
         raise BadInputError(

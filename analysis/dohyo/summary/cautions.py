@@ -22,6 +22,7 @@ from dohyo.summary.trust import judged
 # as a condition that must be equal, or as a trial without numbers.
 _WEIGHED = re.compile(
     "no valid numbers|no records|no highest rate|interrupted rounds|invalid rounds|one round|[0-9]+ rounds|less exact"
+    "|not decided"
     "|p99 not compared"
     "|unequal |too noisy|a preliminary|preliminary|hosts not the same|the hosts favoured|hosts differed"
     "|.* of the hosts too unsteady|a target rate|the equal rate was|a share of the own rate|no latencies at an equal"
@@ -90,6 +91,7 @@ def _alone(summary: Summary, trial: Trial) -> Summary:
         trials=rounds,
         merged=[trial] if summary.merged else [],
         comparisons=[],
+        neighbours=[],
         unequal={},
         notes=notes_of([trial], rounds),
         warnings=[text for text in summary.warnings if not any(f"/{name}/" in text for name in others)],

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
-from itertools import permutations
+from itertools import pairwise, permutations
 from statistics import fmean
 
 from dohyo import statistics
@@ -14,10 +14,10 @@ from dohyo.figures import point_name, rate
 from dohyo.metrics import METRICS, Row, Samples
 from dohyo.operations import INTENDED, OVERALL, is_success
 from dohyo.scenario.phases import AT_RATE, MAX, OWN
-from dohyo.statistics import Ratio
+from dohyo.statistics import Estimate, Ratio
 from dohyo.summary.knee import TOLERANCE
 from dohyo.summary.probes import Search
-from dohyo.summary.results import Figure, Pair, Trial
+from dohyo.summary.results import Figure, Neighbours, Pair, Trial
 
 # Phase, operation and figure.
 Key = tuple[str, str, Figure]
@@ -175,6 +175,38 @@ def comparisons(trials: Sequence[Trial], rounds: Sequence[Trial] = ()) -> list[P
     :param rounds: where `trials` are merged, what they are merged of: the searches are there
     """
     result = []
+    for key, ranked, known in _rankings(trials, rounds):
+        found = pairs(key, known)
+        result += [found[ranked[0], other] for other in known if other != ranked[0]]
+    return result
+
+
+def neighbours(trials: Sequence[Trial], rounds: Sequence[Trial], alike: float) -> list[Neighbours]:
+    """Returns the neighbours in the rankings whose first ones `comparisons` compares with all others.
+
+    :param alike: share within which the interval of their ratio makes two neighbours alike
+    """
+    result = []
+    for key, ranked, known in _rankings(trials, rounds):
+        found = pairs(key, known)
+        result += [_neighbours(found[ahead, behind], known, alike) for ahead, behind in pairwise(ranked)]
+    return result
+
+
+def _neighbours(of: Pair, rows: Mapping[str, Row], alike: float) -> Neighbours:
+    if of.low is not None and of.high is not None:
+        if of.tie is False:
+            return Neighbours(of, "faster")
+        if statistics.is_alike(of.low, of.high, alike):
+            return Neighbours(of, "alike")
+    names, means = _means(of.figure, rows)
+    known = of.of in names and of.to in names
+    more = statistics.more_to_decide(means, (names.index(of.of), names.index(of.to)), alike) if known else None
+    return Neighbours(of, "open", more)
+
+
+def _rankings(trials: Sequence[Trial], rounds: Sequence[Trial]) -> Iterator[tuple[Key, list[str], dict[str, Row]]]:
+    """The names of the trials at each point in the order of each figure, the best first, and their rows by name."""
     for together in at_points([trial for trial in trials if trial.rows]):
         of = {trial.name: figures(trial, trials, _PERCENTILES) | maximum(trial, rounds or trials) for trial in together}
         for key in dict.fromkeys(key for found in of.values() for key in found):
@@ -186,10 +218,9 @@ def comparisons(trials: Sequence[Trial], rounds: Sequence[Trial] = ()) -> list[P
             known = {name: found[key] for name, found in of.items() if key in found}
             values = {name: value for name, row in known.items() if (value := centre(row, key[2]))}
             if values:
-                best = (min if METRICS[key[2]].less_is_better else max)(values, key=lambda name: values[name])
-                found = pairs(key, {name: known[name] for name in values})
-                result += [found[best, other] for other in values if other != best]
-    return result
+                sign = 1 if METRICS[key[2]].less_is_better else -1
+                ranked = sorted(values, key=lambda name: sign * values[name])
+                yield key, ranked, {name: known[name] for name in values}
 
 
 def figures(trial: Trial, among: Sequence[Trial] = (), percentiles: Sequence[Figure] = ("p99_ms",)) -> dict[Key, Row]:
@@ -262,14 +293,20 @@ def pairs(key: Key, rows: Mapping[str, Row]) -> dict[tuple[str, str], Pair]:
 
     :param rows: of the trials of a point, by name; the figure of each is above 0
     """
-    estimates = {name: statistics.logarithms(samples(row, key[2]), row.confidence) for name, row in rows.items()}
-    means = {name: mean for name, mean in estimates.items() if mean}
-    ratios = statistics.ratios(list(means.values()))
-    places = {name: place for place, name in enumerate(means)}
+    names, means = _means(key[2], rows)
+    ratios = statistics.ratios(means)
+    places = {name: place for place, name in enumerate(names)}
     return {
         (of, to): _pair(key, of, to, rows, ratios.get((places.get(of, -1), places.get(to, -1))))
         for of, to in permutations(rows, 2)
     }
+
+
+def _means(figure: Figure, rows: Mapping[str, Row]) -> tuple[list[str], list[Estimate]]:
+    """The names of the rows that have an interval, and the means of their logarithms."""
+    of = {name: statistics.logarithms(samples(row, figure), row.confidence) for name, row in rows.items()}
+    known = {name: mean for name, mean in of.items() if mean}
+    return list(known), list(known.values())
 
 
 def _pair(key: Key, of: str, to: str, rows: Mapping[str, Row], ratio: Ratio | None) -> Pair:

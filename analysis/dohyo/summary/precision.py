@@ -1,4 +1,7 @@
-"""Whether the rates are known as exactly as was asked, which ends the rounds. docs/method.md#rounds has the rule."""
+"""What ends the rounds: rates that are known as exactly as was asked, or neighbours in the ranking that are decided.
+
+docs/method.md#rounds has the rules.
+"""
 
 from __future__ import annotations
 
@@ -6,18 +9,20 @@ from dataclasses import replace
 
 from dohyo import statistics
 from dohyo.evidence.rows import PROBE, RUN
-from dohyo.figures import percent
+from dohyo.figures import about, counted, percent
 from dohyo.summary.comparison import samples, searches_of
-from dohyo.summary.ranking import decisive
-from dohyo.summary.results import Ended, Precision, Shortfall, Summary
+from dohyo.summary.ranking import deciding_neighbours, decisive
+from dohyo.summary.results import Ended, Neighbours, Precision, Shortfall, Summary
 
 
-def judged(summary: Summary, asked: float, ended: Ended | None) -> Summary:
+def judged(summary: Summary, asked: float | None, ended: Ended | None) -> Summary:
     """The summary, with the rates that are not exact enough. Systems without a valid round have none.
 
-    :param asked: share of the mean
+    :param asked: share of the mean; None: neighbours were to be decided, however exact the rates are
     """
-    short = []
+    short: list[Shortfall] = []
+    if asked is None:
+        return replace(summary, precision=Precision(None, ended, short))
     for trial in summary.compared:
         rates, searches = decisive(summary, trial), searches_of(trial, summary.trials)
         if searches and not rates and not all(search.in_vain for search in searches):
@@ -43,3 +48,33 @@ def words(short: Shortfall, asked: float) -> str:
     else:
         more = f", more than {statistics.MOST_MORE} more for {percent(asked)}"
     return f"{name} {half} after {rounds}{more}"
+
+
+def is_reached(summary: Summary) -> bool:
+    """Whether what was to end the rounds is reached."""
+    if summary.precision is None or summary.precision.asked is None:
+        return not undecided(summary)
+    return not summary.precision.short
+
+
+def undecided(summary: Summary) -> list[Neighbours]:
+    """The neighbours in the ranking that are neither told apart nor alike."""
+    return [each for each in deciding_neighbours(summary) if each.outcome == "open"]
+
+
+def open_words(each: Neighbours, summary: Summary) -> str:
+    """Such as "cassandra and hbase 1.01× [0.85, 1.20], about 3 more rounds (16 min)"."""
+    pair = each.pair
+    said = f"{pair.of} and {pair.to} {pair.ratio:.2f}\N{MULTIPLICATION SIGN}"
+    if pair.low is None or pair.high is None:
+        return f"{said} without an interval"
+    said += f" [{pair.low:.2f}, {pair.high:.2f}]"
+    if each.more is None:
+        return f"{said}, more than {statistics.MOST_MORE} more rounds"
+    return f"{said}, about {more_rounds(each.more, summary)}"
+
+
+def more_rounds(count: int, summary: Summary) -> str:
+    """Such as "3 more rounds (16 min)"."""
+    time = f" ({about(count * summary.round_seconds)})" if summary.round_seconds else ""
+    return f"{counted(count, 'more round')}{time}"

@@ -12,7 +12,7 @@ from dohyo.metrics import Row, Samples
 from dohyo.operations import OVERALL
 from dohyo.scenario.phases import AT_RATE
 from dohyo.summary.comparison import Key, figures, is_paced, maximum, samples
-from dohyo.summary.results import Figure, Pair, Summary, Trial
+from dohyo.summary.results import Figure, Neighbours, Pair, Summary, Trial
 
 UNITS: dict[Figure, str] = {
     "records_per_second": "records/s", "ops_per_second": "operations/s", "p50_ms": "ms", "p99_ms": "ms",
@@ -134,6 +134,15 @@ def contests(summary: Summary) -> list[Contest]:
     if not found and all(is_paced(summary.compared, phase) for phase in phases_of(summary)):
         found = _contests(summary, [pair for pair in summary.comparisons if pair.operation != OVERALL])
     return found
+
+
+def deciding_neighbours(summary: Summary) -> list[Neighbours]:
+    """The neighbours in the rankings that decide, those of rates; latencies if every phase had a target rate."""
+    phases = {trial.name: decisive_phases(summary, trial) for trial in summary.compared}
+    found = [each for each in summary.neighbours if each.pair.phase in phases[each.pair.of]]
+    of_rates = [each for each in found if each.pair.operation == OVERALL]
+    paced = all(is_paced(summary.compared, phase) for phase in phases_of(summary))
+    return of_rates or (found if paced else [])
 
 
 def _contests(summary: Summary, pairs: Sequence[Pair]) -> list[Contest]:

@@ -23,6 +23,7 @@ from dohyo.evidence.under_fault import FaultedRun
 from dohyo.figures import point_name
 from dohyo.metrics import Row, Samples
 from dohyo.scenario.published import Published
+from dohyo.statistics import ALIKE
 from dohyo.summary.asked import Asked
 from dohyo.summary.probes import Search
 
@@ -188,6 +189,24 @@ class Pair:
         return replace(self, of=self.to, to=self.of, ratio=1 / self.ratio, low=low, high=high)
 
 
+# What two neighbours in a ranking are: the interval of their ratio is above 1 (of latencies below), within `alike`, or
+# neither.
+Outcome = Literal["faster", "alike", "open"]
+
+
+@dataclass(frozen=True)
+class Neighbours:
+    """Two trials that follow each other in the ranking of a figure at a point.
+
+    :ivar pair: the one that is ahead by the other one
+    :ivar more: about so many further rounds would decide it; None: it is decided, or no number is known
+    """
+
+    pair: Pair
+    outcome: Outcome
+    more: int | None = None
+
+
 def without_interval(pairs: Sequence[Pair]) -> str:
     """Which of their sides has no interval, in words."""
     if any(pair.samples > 1 for pair in pairs):
@@ -212,19 +231,20 @@ class Shortfall:
     more: int | None
 
 
-# Why no further round was begun: every rate is exact enough; or what the scenario allows was reached.
-Ended = Literal["precision", "budget", "rounds.max"]
+# Why no further round was begun: every rate is exact enough, all neighbours are decided, or a limit was reached.
+Ended = Literal["precision", "decided", "budget", "rounds.max"]
 
 
 @dataclass(frozen=True)
 class Precision:
-    """How exactly the rates were to be known, and which are not.
+    """What was to end the rounds, and which rates are not known as exactly.
 
-    :ivar asked: half of the interval of every rate that decides, as a share of the mean
+    :ivar asked: half of the interval of every rate that decides, as a share of the mean; None: rounds were to go on
+        until all neighbours in the ranking are decided
     :ivar ended: None: the rounds were not measured to their end
     """
 
-    asked: float
+    asked: float | None
     ended: Ended | None = None
     short: list[Shortfall] = field(default_factory=list)
 
@@ -265,6 +285,9 @@ class Summary:
     trials: list[Trial]
     merged: list[Trial] = field(default_factory=list)  # with several rounds: a system at a point, over all of them
     comparisons: list[Pair] = field(default_factory=list)  # the best of each point against the others
+    neighbours: list[Neighbours] = field(default_factory=list)  # in each ranking of rates or of latencies
+    alike: float = ALIKE  # neighbours are alike if the interval of their ratio is within that share
+    round_seconds: float | None = None  # how long a round of all trials takes; None: not known
     unequal: dict[str, dict[str, str]] = field(default_factory=dict)  # condition -> trial -> value
     notes: list[str] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)  # `file:line: what` of logs that could not be read whole

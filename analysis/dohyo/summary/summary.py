@@ -40,11 +40,11 @@ from dohyo.scenario.phases import EQUAL, MAX, OWN
 from dohyo.scenario.properties import find as find_property
 from dohyo.scenario.properties import of_the_workload, plain
 from dohyo.scenario.setup import NOT_KNOWN
-from dohyo.statistics import trend
+from dohyo.statistics import ALIKE, trend
 from dohyo.summary import differences, in_parallel, knee, probes, validity
 from dohyo.summary.asked import asked
 from dohyo.summary.batch import Batch
-from dohyo.summary.comparison import at_points, comparisons, target_of
+from dohyo.summary.comparison import at_points, comparisons, neighbours, target_of
 from dohyo.summary.phase import Phase, add_all, parts_of
 from dohyo.summary.precision import judged
 from dohyo.summary.probes import Search
@@ -103,7 +103,7 @@ def summarise(
     raw = experiment / "raw"
     warnings: list[str] = []
     facts = records.read(experiment / "experiment.json", records.ExperimentFacts, warnings.append)
-    planned, precision = facts.plan, facts.precision
+    planned, adds_rounds = facts.plan, facts.until_decided or bool(facts.precision)
     there = {folder.name: folder for folder in raw.iterdir() if folder.is_dir()} if raw.is_dir() else {}
     if not raw.is_dir() and not planned:
         raise FileNotFoundError(f"{experiment} is not the folder of an experiment: it has no folder 'raw'")
@@ -116,6 +116,7 @@ def summarise(
     trials: list[Trial] = []
     rounds: dict[tuple[str, str], Rounds] = {}
     workloads: dict[str, dict[str, str]] = {}
+    longest: dict[tuple[str, str], float] = {}
     runs: dict[str, str] = {}
     for name in sorted(name for name in {*there, *planned} if only is None or name in only):
         if name not in there:
@@ -138,8 +139,11 @@ def summarise(
         if seen is not None:
             seen(trial, evidence.phases)
         workloads[trial.name] = evidence.workload()
+        if seconds := evidence.seconds():
+            at = (trial.system, point_name(trial.point))
+            longest[at] = max(longest.get(at, 0.0), seconds)
         if trial.round is not None:
-            least = facts.rounds if precision else None
+            least = facts.rounds if adds_rounds else None
             rounds.setdefault((trial.system, point_name(trial.point)), Rounds(least)).add(trial, evidence.measured)
     warnings += _mixed(trials, workloads)
     merged = [each.merged() for each in rounds.values()]
@@ -149,6 +153,9 @@ def summarise(
         trials=trials,
         merged=merged,
         comparisons=comparisons(merged or trials, trials),
+        neighbours=neighbours(merged or trials, trials, facts.alike or ALIKE),
+        alike=facts.alike or ALIKE,
+        round_seconds=sum(longest.values()) or None,
         unequal=unequal(merged or trials),
         notes=notes_of(merged or trials, trials),
         warnings=warnings,
@@ -157,7 +164,7 @@ def summarise(
         differences=differences.of_experiment(reference, trials, facts),
     )
     ended = cast(Ended, facts.rounds_ended) if facts.rounds_ended in get_args(Ended) else None
-    return judged(summary, precision, ended) if precision else summary
+    return judged(summary, None if facts.until_decided else facts.precision, ended) if adds_rounds else summary
 
 
 def joined(parts: Sequence[Summary]) -> Summary:
@@ -419,6 +426,14 @@ class _Evidence:
             why = f"{error.filename}: cannot be read: {error.strerror or error}"
             self._warn(why)
             return Trial(self.folder.name, self._system, self._system, "invalid", why)
+
+    def seconds(self) -> float | None:
+        """How long the trial took; None where it did not come to its end."""
+        try:
+            began, ended = (datetime.fromisoformat(at or "") for at in (self._stated.started, self._stated.finished))
+        except ValueError:
+            return None
+        return (ended - began).total_seconds() if self._stated.status == "done" else None
 
     def workload(self) -> dict[str, str]:
         """The properties that say what is measured, without those of the matrix."""

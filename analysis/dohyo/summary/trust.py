@@ -31,7 +31,7 @@ from dohyo.summary.comparison import (
     samples,
     searches_of,
 )
-from dohyo.summary.precision import words
+from dohyo.summary.precision import more_rounds, open_words, undecided, words
 from dohyo.summary.ranking import UNITS, contests, decisive, distance, phases_of, rounds_of
 from dohyo.summary.results import Conditions, Pair, Summary, Trial, without_interval
 from dohyo.summary.rounds import differing
@@ -98,6 +98,7 @@ def judged(summary: Summary) -> Trust:
         *_apart(summary, pairs),
         *_accounted(summary),
         *_noise(summary, pairs),
+        *_undecided(summary, pairs),
         *_outliers(summary, pairs),
         *_empty(summary),
         *_scans(summary),
@@ -186,8 +187,10 @@ def _noise(summary: Summary, pairs: Sequence[Pair]) -> Iterator[Reason]:
         system = {trial.name: trial.system for trial in summary.compared}
         named = list(dict.fromkeys(f"{system[pair.of]} from {system[pair.to]}" for pair in unclear))
         more = f" and {len(named) - _MOST_UNCLEAR} more" if len(named) > _MOST_UNCLEAR else ""
+        counts = [each.more for each in undecided(summary) if each.pair in unclear and each.more is not None]
+        advice = f"about {more_rounds(max(counts), summary)} would" if counts else "measure more rounds, or longer"
         yield Reason(
-            f"The noise is too large to tell {', '.join(named[:_MOST_UNCLEAR])}{more}: measure more rounds, or longer.",
+            f"The noise is too large to tell {', '.join(named[:_MOST_UNCLEAR])}{more}: {advice}.",
             "too noisy to tell",
             fatal=len(unclear) == len(pairs),
         )
@@ -203,6 +206,17 @@ def _noise(summary: Summary, pairs: Sequence[Pair]) -> Iterator[Reason]:
             "a preliminary ranking" if every else "preliminary in part",
             fatal=every or len(unclear) + len(unknown) == len(pairs),
         )
+
+
+def _undecided(summary: Summary, pairs: Sequence[Pair]) -> Iterator[Reason]:
+    """Neighbours in the ranking that are neither told apart nor alike, without those that `_noise` names."""
+    unclear = [pair for pair in pairs if pair.is_unclear]
+    found = [each for each in undecided(summary) if each.pair.low is not None and each.pair not in unclear]
+    if found:
+        said = [open_words(each, summary) for each in found[:_MOST_SHORT]]
+        if (more := len(found) - _MOST_SHORT) > 0:
+            said.append(f"{more} more in summary.json")
+        yield Reason(f"Not decided: {'; '.join(said)}{_why_ended(summary)}.", "not decided")
 
 
 def _outliers(summary: Summary, pairs: Sequence[Pair]) -> Iterator[Reason]:
@@ -281,16 +295,21 @@ def _rounds(summary: Summary, pairs: Sequence[Pair]) -> Iterator[Reason]:
 def _inexact(summary: Summary) -> Iterator[Reason]:
     """Rates that are not known as exactly as the scenario asks."""
     precision = summary.precision
-    if precision is None or not precision.short:
+    if precision is None or precision.asked is None or not precision.short:
         return
     worst = sorted(precision.short, key=lambda short: -(short.half or math.inf))
     said = [words(short, precision.asked) for short in worst[:_MOST_SHORT]]
     if (more := len(worst) - _MOST_SHORT) > 0:
         said.append(f"{more} more in summary.json")
-    why = {"budget": "the budget has no room for more rounds", "rounds.max": "rounds.max allows no more"}
-    because = f" ({why[precision.ended]})" if precision.ended in why else ""
     asked = percent(precision.asked)
-    yield Reason(f"Less exact than asked: {'; '.join(said)}{because}.", f"less exact than {asked}")
+    yield Reason(f"Less exact than asked: {'; '.join(said)}{_why_ended(summary)}.", f"less exact than {asked}")
+
+
+def _why_ended(summary: Summary) -> str:
+    """What ended the rounds too early, in brackets."""
+    why = {"budget": "the budget has no room for more rounds", "rounds.max": "rounds.max allows no more"}
+    ended = summary.precision and summary.precision.ended
+    return f" ({why[ended]})" if ended in why else ""
 
 
 def _hosts(summary: Summary, nearest: Sequence[Pair], pairs: Sequence[Pair]) -> Iterator[Reason]:

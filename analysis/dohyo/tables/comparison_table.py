@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from dohyo.evidence.rows import LOAD, PROBE, RUN
-from dohyo.figures import UNKNOWN
+from dohyo.figures import UNKNOWN, percent, whole
 from dohyo.metrics import METRICS, Samples
 from dohyo.operations import OVERALL
 from dohyo.summary.results import WIDEST_TIE, Pair, Summary, Trial, without_interval
@@ -16,14 +16,28 @@ _UNCLEAR = f", cannot tell: it also reaches beyond {WIDEST_TIE:g} or 1/{WIDEST_T
 
 def grids(summary: Summary, label: Callable[[Trial], str]) -> list[Grid]:
     """A table of all comparisons of an experiment; none where there is nothing to compare."""
-    if not summary.comparisons:
-        return []
     names = {trial.name: label(trial) for trial in summary.compared}
     lines = [
         [figure(pair), names[pair.of], ratio(pair), interval(pair), names[pair.to]] for pair in summary.comparisons
     ]
     title = f"Comparison: the best in each figure divided by the others; {over(summary.comparisons)}"
-    return [Grid(title, ["figure", "best", "ratio", "95 % interval", "other"], lines)]
+    best = [Grid(title, ["figure", "best", "ratio", "95 % interval", "other"], lines)] if lines else []
+    return [*best, *neighbours(summary, names)]
+
+
+def neighbours(summary: Summary, names: Mapping[str, str]) -> list[Grid]:
+    """A table of the neighbours in the rankings; none where no ranking has three places."""
+    ranked = [each for each in summary.neighbours if each.pair.low is not None]
+    firsts = {(pair.phase, pair.operation, pair.figure, pair.of, pair.to) for pair in summary.comparisons}
+    if all((of.phase, of.operation, of.figure, of.of, of.to) in firsts for of in (each.pair for each in ranked)):
+        return []
+    lines = [
+        [figure(pair), names[pair.of], ratio_of(pair), interval(pair), names[pair.to], each.outcome, whole(each.more)]
+        for each in ranked
+        for pair in [each.pair]
+    ]
+    title = f"Neighbours in the ranking: faster, alike within {percent(summary.alike)}, or open"
+    return [Grid(title, ["figure", "ahead", "ratio", "95 % interval", "behind", "decided", "more rounds"], lines)]
 
 
 def figure(pair: Pair) -> str:
@@ -39,12 +53,17 @@ def phase(name: str) -> str:
 
 def ratio(pair: Pair) -> str:
     """1.34×, or that it lies inside the noise, or that the noise is too large to say even that."""
-    return "cannot tell" if pair.is_unclear else "tie" if pair.tie else f"{_number(pair.ratio)}\N{MULTIPLICATION SIGN}"
+    return "cannot tell" if pair.is_unclear else "tie" if pair.tie else ratio_of(pair)
+
+
+def ratio_of(pair: Pair) -> str:
+    """1.34×, also of a tie."""
+    return f"{_number(pair.ratio)}\N{MULTIPLICATION SIGN}"
 
 
 def times(pair: Pair) -> str:
     """1.34× [1.28, 1.41], also of a tie; the ratio alone where there is no interval."""
-    number = f"{_number(pair.ratio)}\N{MULTIPLICATION SIGN}"
+    number = ratio_of(pair)
     return number if pair.low is None else f"{number} {interval(pair)}"
 
 
