@@ -22,6 +22,7 @@ from dohyo.summary.comparison import comparisons
 from dohyo.summary.results import Pair, Summary, Trial
 from dohyo.summary.summary import summarise
 from dohyo.summary.trust import judged
+from dohyo.tables import table
 from dohyo.tables.comparison_table import times
 from dohyo.tables.verdict import verdict
 
@@ -503,3 +504,29 @@ def test_no_ratio_is_shown_as_0() -> None:
 
     assert times(pair(0.00002, 0.00001, 0.00004)) == "2e-05× [1e-05, 4e-05]"
     assert times(pair(0.01, 0.001, 0.1)) == "0.01× [0.00, 0.10]"
+
+
+def test_the_recorded_experiment_of_four_systems_is_decided_but_for_one_pair(tmp_path: Path) -> None:
+    """It once ended with "Cannot tell mysql-innodb from cassandra … do not use" after 16 minutes."""
+    summary = make(
+        tmp_path,
+        {
+            "innodb": (4440, 4420, 3600),
+            "cassandra": (3250, 3170, 3460),
+            "myisam": (3340, 3170, 3250),
+            "hbase": (1660, 1870, 2070),
+        },
+    )
+    assert verdict(summary).brief == "innodb was 1.26× [1.02, 1.55] as fast as cassandra"
+    assert judged(summary).mark == "caution"
+    assert [(each.pair.of, each.pair.to, each.outcome, each.more) for each in summary.neighbours] == [
+        ("innodb", "cassandra", "faster", None),
+        ("cassandra", "myisam", "open", 3),
+        ("myisam", "hbase", "faster", None),
+    ]
+    (reason,) = (reason for reason in judged(summary).reasons if reason.short == "not decided")
+    assert reason.text.startswith("Not decided: cassandra and myisam 1.01× [0.84, 1.22], about 3 more rounds")
+    page = table.markdown(summary)
+    assert "Neighbours in the ranking: faster, alike within ± 15 %, or open" in page
+    assert "| rec/s | innodb | 1.26× | [1.02, 1.55] | cassandra | faster | – |" in page
+    assert "| rec/s | cassandra | 1.01× | [0.84, 1.22] | myisam | open | 3 |" in page
