@@ -16,7 +16,8 @@ from hdrh.histogram import HdrHistogram
 from rich.console import Console
 
 from dohyo.evidence.hdr_log import MAX_LATENCY_US
-from dohyo.places import RESULTS
+from dohyo.places import RESULTS, WORKLOADS
+from dohyo.scenario import loading
 from dohyo.summary.results import Summary
 from dohyo.tables import screen, table
 
@@ -51,6 +52,8 @@ def sample() -> Path:
     with tarfile.open(DATA / "sample.tar.xz") as archive:
         archive.extractall(_UNPACKED.name, filter="data")
     (folder,) = Path(_UNPACKED.name).iterdir()
+    # As it is today: for another one the screen would propose the experiment's own file.
+    (folder / "scenario.properties").write_text(loading.load(WORKLOADS / "workloadA").text(), encoding="utf-8")
     return folder
 
 

@@ -198,7 +198,10 @@ def test_a_command_measures_the_scenario_as_it_was_or_is_none(tmp_path: Path, mo
         return Again(experiment).line(reason, SCENARIOS["sample"], 200).partition(". Try: ")[2]
 
     assert said() == "./run.sh workloadA --rounds 6"
-    assert said(named=True).startswith("./run.sh workloadA --systems cassandra,hbase,scylla,aerospike,mysql-innodb,")
+    open_pair = Reason("Not decided: a and b 1.01\N{MULTIPLICATION SIGN} [0.80, 1.30].", "not decided")
+    line = Again(experiment).line(open_pair, SCENARIOS["sample"], 200)
+    assert line.endswith(". Try: ./run.sh workloadA --set budget=54m")
+    assert said(named=True).startswith("./run.sh workloadA --systems cassandra,hbase,scylla,aerospike,mysql-innodb")
     inventory = ROOT / "ansible/inventories/i3en"
     words = ["./run.sh", "workloadA", "--inventory", "ansible/inventories/i3en", "--rounds", "6"]
     assert said(named=False, inventory=str(inventory)) == " ".join(words)

@@ -17,6 +17,7 @@ from dohyo.places import ANSIBLE, DOHYO, ROOT, RUN, command, named, shown
 from dohyo.scenario import loading
 from dohyo.scenario.scenario import Scenario
 from dohyo.scenario.systems import all_systems
+from dohyo.summary.precision import undecided
 from dohyo.summary.results import Summary
 from dohyo.summary.trust import LEAST_ROUNDS, Reason
 
@@ -145,10 +146,21 @@ def _rounds(summary: Summary, _: Scenario | None) -> list[str]:
 
 
 def _exactness(summary: Summary, scenario: Scenario | None) -> list[str]:
-    """The rounds that all rates need, or a budget for them where the scenario allows as many."""
+    """The rounds that all rates need."""
     short = summary.precision.short if summary.precision else []
     needed = max((each.rounds + (each.more or 2 * each.rounds) for each in short), default=_ROUNDS)
-    measured = max((each.rounds for each in short), default=1)
+    return _further(max((each.rounds for each in short), default=1), needed, scenario)
+
+
+def _decision(summary: Summary, scenario: Scenario | None) -> list[str]:
+    """The rounds that all neighbours in the ranking need."""
+    measured = max((trial.round or 1 for trial in summary.trials), default=1)
+    needed = measured + max((each.more or 2 * measured for each in undecided(summary)), default=_ROUNDS)
+    return _further(measured, needed, scenario)
+
+
+def _further(measured: int, needed: int, scenario: Scenario | None) -> list[str]:
+    """So many rounds, or a budget for them where the scenario allows as many."""
     if scenario is None or scenario.most_rounds < needed or math.isinf(scenario.budget):
         return ["--rounds", str(needed)]
     return ["--set", f"budget={math.ceil(scenario.budget / 60 * needed / measured)}m"]
@@ -169,6 +181,7 @@ def _always(*options: str) -> _Options:
 # Options that mend a reason, by the beginning of its short form.
 _MENDS: tuple[tuple[str, _Options], ...] = (
     ("less exact", _exactness),
+    ("not decided", _decision),
     ("too noisy|a preliminary|preliminary in part|one round|[0-9]+ rounds|(the )?hosts ", _rounds),
     ("not steady", _warm_up),
     ("changes of level|collapsed|p99 not compared", _window),
