@@ -470,7 +470,7 @@ def test_a_full_disk_has_room_again_however_the_program_ends(home: Path, tmp_pat
             return blocks * size >> 20
 
         events = [
-            {"n": n, "kind": kind, "at": at} for n, (kind, at) in enumerate([("fill", 0.1), ("free", 0.6), ("fill", 1)])
+            {"n": n, "kind": kind, "at": at} for n, (kind, at) in enumerate([("fill", 0.1), ("free", 2), ("fill", 4)])
         ]
         run(home / "bin/fault", "serve", home, "here", stdin={**plan, "events": events})
         folder = home / "run/fault-here"

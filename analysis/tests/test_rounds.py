@@ -450,7 +450,7 @@ def test_what_cannot_end_rounds_is_refused(text: str, message: str, tmp_path: Pa
 def test_rounds_that_are_given_by_hand_are_as_many(tmp_path: Path) -> None:
     chosen = loading.load(ROOT / "workloads/workloadA")
     assert (chosen["precision"], chosen.precision, chosen.alike) == ("decided", None, 0.15)
-    assert (chosen.budget, chosen.number("rounds"), chosen.most_rounds) == (600, 3, 10)
+    assert (chosen.budget, chosen.number("rounds"), chosen.most_rounds) == (1200, 3, 10)
     by_hand = loading.load(ROOT / "workloads/workloadA", {"rounds": "2"})
     assert (by_hand.precision, by_hand.most_rounds) == (None, 2)
     both = loading.load(ROOT / "workloads/workloadA", {"rounds": "20", "precision": "2%"})
