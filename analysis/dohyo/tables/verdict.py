@@ -8,10 +8,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from dohyo.evidence.rows import PROBE
-from dohyo.figures import milliseconds, rate
+from dohyo.figures import milliseconds, percent, rate
 from dohyo.metrics import METRICS
 from dohyo.summary.comparison import Key, centre, figures, is_equal, is_paced
-from dohyo.summary.ranking import UNITS, Contest, contests, decisive, distance, phases_of
+from dohyo.summary.ranking import UNITS, Contest, contests, deciding_neighbours, decisive, distance, phases_of
 from dohyo.summary.results import Pair, Summary, without_interval
 from dohyo.summary.trust import Trust, judged
 from dohyo.tables import fault_table
@@ -40,7 +40,7 @@ def verdict(summary: Summary) -> Verdict:
         brief = sentence = _nothing_to_compare(summary)
     elif len(found) == 1:
         words = _Words(summary, found[0])
-        brief, sentence = words.brief, f"{words.full} ({words.numbers}{_over(found)})."
+        brief, sentence = words.brief + words.behind, f"{words.full}{words.behind} ({words.numbers}{_over(found)})."
     else:
         brief = _several(summary, found)
         units = " or ".join(dict.fromkeys(_unit(summary, _key(contest.nearest)) for contest in found))
@@ -70,6 +70,17 @@ class _Words:
     def full(self) -> str:
         """Against all others."""
         return self._won(self.contest.pairs) if self._has_winner else self._open
+
+    @property
+    def behind(self) -> str:
+        """Behind a winner, which systems follow each other alike or cannot be told apart; empty where none do."""
+        ranked = {pair.to for pair in self.contest.pairs} if self.contest.is_won else set()
+        said = {"alike": f"alike within {percent(self.summary.alike)}", "open": "not told apart"}
+        return "".join(
+            f"; {self.systems[each.pair.of]} and {self.systems[each.pair.to]} are {said[each.outcome]}"
+            for each in deciding_neighbours(self.summary)
+            if each.outcome in said and {each.pair.of, each.pair.to} <= ranked and _key(each.pair) == self.key
+        )
 
     @property
     def numbers(self) -> str:
