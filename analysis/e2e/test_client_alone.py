@@ -32,7 +32,9 @@ def test_the_client_is_measured_and_nothing_else_is_touched() -> None:
     for target, verdict, code in ((1, "enough", 0), (1_000_000_000, "BOUND BY THE CLIENT", 1)):
         result = results[target]
         assert result.returncode == code, result.stdout + result.stderr
-        (row,) = (re.split(r"  +", line) for line in result.stdout.splitlines() if line.startswith("localhost  run  "))
+        rows = [re.split(r"  +", line) for line in result.stdout.splitlines() if line.startswith("localhost  run  ")]
+        assert len(rows) == 1, result.stdout + result.stderr
+        (row,) = rows
         used, processors = row[2].split(" of ")
         assert int(processors) == len(os.sched_getaffinity(0))
         assert 0 < float(used) <= 1.1 * int(processors)
