@@ -86,7 +86,8 @@ def test_what_a_servers_children_use_is_the_servers(tool: Path) -> None:
     finally:
         subprocess.run([tool, "stop", "db", "0"], check=True)
     (finished,) = [answer for answer in map(json.loads, output.splitlines()) if answer["is"] == "finished"]
-    assert 0.5 < finished["cpu"] < 2
+    # Python's start takes less than 0.1; a busy machine gives the child a quarter of a processor, or less.
+    assert 0.2 < finished["cpu"] < 2
     assert 5 < finished["memory"] < 60
 
 
