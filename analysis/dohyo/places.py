@@ -20,11 +20,9 @@ VEGA = ROOT / ".setup" / "vega.js"
 
 
 def shown(path: Path) -> str:
-    """A path as a person would type it: relative to the current directory where it lies below."""
-    try:
-        return str(path.resolve().relative_to(Path.cwd()))
-    except ValueError:
-        return str(path)
+    """A path as a person would type it: relative to the current directory where it lies below, unless that is /."""
+    here, whole = Path.cwd(), path.resolve()
+    return str(whole.relative_to(here)) if whole.is_relative_to(here) and here != here.parent else str(path)
 
 
 def named(experiment: Path) -> str:

@@ -14,7 +14,7 @@ import pytest
 
 from dohyo import cli
 from dohyo.ansible.playbook import check_inventory
-from dohyo.places import DOHYO, ROOT, RUN, SETUP, command
+from dohyo.places import DOHYO, ROOT, RUN, SETUP, command, shown
 from dohyo.scenario import loading
 from dohyo.scenario.hosts import here
 
@@ -173,6 +173,8 @@ def test_a_hint_can_be_pasted_where_its_reader_is(tmp_path: Path, monkeypatch: p
             assert (done.returncode, done.stdout[:6]) == (0, "dohyo "), done.stderr
     monkeypatch.chdir(ROOT)
     assert command(SETUP, "page") == "./setup.sh page"
+    monkeypatch.chdir("/")
+    assert shown(RUN) == str(RUN)
 
 
 def test_no_message_names_a_command_by_itself() -> None:
