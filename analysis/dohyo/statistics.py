@@ -11,7 +11,7 @@ from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cache, lru_cache
-from itertools import combinations
+from itertools import permutations
 from statistics import fmean, geometric_mean, stdev
 from typing import TypeVar
 
@@ -199,18 +199,19 @@ def ratios(means: Sequence[Estimate]) -> dict[tuple[int, int], Ratio]:
     :param means: one for each system; the widest confidence of them counts
     :returns: by the positions of the two: (0, 1) is the first one by the second one
     """
-    found: dict[tuple[int, int], Ratio] = {}
-    for one, other in combinations(range(len(means)), 2):
-        found[one, other] = _ratio(means, one, other)
-        found[other, one] = _ratio(means, other, one)
-    return found
+    pool = _pool(means)
+    return {pair: _ratio(means, pool, pair) for pair in permutations(range(len(means)), 2)}
 
 
-def _ratio(means: Sequence[Estimate], one: int, other: int) -> Ratio:
+def _pool(means: Sequence[Estimate]) -> set[int]:
+    """Returns the positions of the means whose variances are pooled."""
+    return alike_in_scatter([each.freedom for each in means], [each.error**2 * each.n for each in means])
+
+
+def _ratio(means: Sequence[Estimate], pool: set[int], pair: tuple[int, int]) -> Ratio:
     """Returns the ratio of two of several means, as `ratios` describes it."""
-    pair = (one, other)
+    one, other = pair
     squares = [each.error**2 * each.n for each in means]
-    pool = alike_in_scatter([each.freedom for each in means], squares)
     of_pool = sum(means[at].freedom for at in pool)
     own = {at: means[at].freedom / (BORROWED + means[at].freedom) if at in pool else 1.0 for at in pair}
     borrowed = sum((1 - own[at]) / means[at].n for at in pair)
@@ -283,7 +284,8 @@ def more_to_decide(means: Sequence[Estimate], pair: tuple[int, int], alike: floa
     """
 
     def decide(count: int) -> bool:
-        of = _ratio([_with(each, each.n + count, LATER_LOOK) for each in means], *pair)
+        after = [_with(each, each.n + count, LATER_LOOK) for each in means]
+        of = _ratio(after, _pool(after), pair)
         return not of.low <= 1 <= of.high or is_alike(of.low, of.high, alike)
 
     counts = range(1, MOST_MORE + 1)

@@ -33,10 +33,14 @@ class PlannedTrial:
     round: int = 1
 
     @property
+    def system_at_point(self) -> str:
+        """Its name without the round."""
+        return f"{self.system} {point_name(self.scenario.point)}".rstrip()
+
+    @property
     def label(self) -> str:
         """Its name while it runs."""
-        which = f"round {self.round}" if self.scenario.most_rounds > 1 else ""
-        return " ".join(filter(None, (self.system, point_name(self.scenario.point), which)))
+        return f"{self.system_at_point} round {self.round}" if self.scenario.most_rounds > 1 else self.system_at_point
 
     @property
     def is_attached(self) -> bool:

@@ -196,9 +196,9 @@ class Progress:
             self._table = Text.assemble((f"\n{heading}\n", "bold cyan"), table(self._console.width))
 
     def grow(self, table: Callable[[int], Text], heading: str) -> None:
-        """Shows the ranking of a part of a round, where it replaces the previous one: on a terminal.
+        """Shows the ranking of a part of a round on a terminal, where it replaces the previous one.
 
-        :param table: makes it, for so many columns
+        :param table: makes the ranking for a number of columns
         """
         if self._live is not None:
             self.table(table, heading)

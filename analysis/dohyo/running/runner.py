@@ -490,12 +490,12 @@ class _Measurement:
         planned = self.experiment.trials
         try:
             of_trial = summarise(self.experiment.folder, only={trial.name})
-            name = f"{trial.system} {point_name(trial.scenario.point)}".rstrip()
-            width = max(len(f"{each.system} {point_name(each.scenario.point)}".rstrip()) for each in planned)
+            width = max(len(each.system_at_point) for each in planned)
             which = f"round {trial.round}, " if trial.scenario.most_rounds > 1 else ""
             figures = screen.figures(of_trial)
             result = figures or f"no valid numbers: {of_trial.trials[0].reason}"
-            self.progress.say(f"{name:{width}}  {result}  ({which}{clock(seconds)})", "green" if figures else "yellow")
+            text = f"{trial.system_at_point:{width}}  {result}  ({which}{clock(seconds)})"
+            self.progress.say(text, "green" if figures else "yellow")
             if trial.round == 1:
                 self.measured.append(of_trial)
                 of_round = sum(each.round == 1 for each in planned)

@@ -34,7 +34,7 @@ IMPLIED = {
     OWN: {"target": "0"},
 }
 
-# Of a load that is not measured. It must be whole: so it waits for a server that refuses writes for a while
+# A load that is not measured must be whole. It waits for a server that refuses writes for a while
 # (RegionTooBusyException), as often as HBase's own client does (hbase.client.retries.number).
 RETRIES_OF_A_LOAD = "15"
 
@@ -46,7 +46,7 @@ _STEPS = (
 
 
 def split(text: str) -> list[str]:
-    """The runs that a value of the property ``phases`` names, in order; the load is none of them."""
+    """The runs that a value of the property ``phases`` names, in order, without the load."""
     named = [name.strip() for name in text.split(",")]
     return named[1:] if names_load(text) else named
 

@@ -99,7 +99,7 @@ class Here:
         return {None if known is None else plain(known)}
 
     def _phases(self, setting: Setting) -> list[str]:
-        """Those that are named, else those that are measured and can have it."""
+        """The phases that the setting names; without names the measured phases that can have it."""
         named = setting.at.get(PHASE, self._measured)
         known = properties.known().get(setting.key)
         without = {"", *([LOAD] if known and not known.load and named is self._measured else [])}

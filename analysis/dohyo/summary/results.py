@@ -199,7 +199,7 @@ class Neighbours:
     """Two trials that follow each other in the ranking of a figure at a point.
 
     :ivar pair: the one that is ahead by the other one
-    :ivar more: about so many further rounds would decide it; None: it is decided, or no number is known
+    :ivar more: the number of further rounds that would decide the pair; None: it is decided, or no number is known
     """
 
     pair: Pair

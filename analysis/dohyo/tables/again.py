@@ -49,7 +49,7 @@ class Again:
         return command(DOHYO, "show", named(self.folder)) if self.folder else ""
 
     def line(self, reason: Reason, summary: Summary, width: int) -> str:
-        """A reason in one line of so many columns, with the command that mends it."""
+        """A reason in one line of at most `width` columns, with the command that mends it."""
         text = reason.text.removesuffix(".")
         mend = self._mend(reason, summary)
         for way in mend:
@@ -58,7 +58,7 @@ class Again:
         return clause(text, width)
 
     def skipped(self, names: Sequence[str], width: int) -> str:
-        """Systems that were not available in one line of so many columns, with the command that most people need."""
+        """The unavailable systems in one line of at most `width` columns, with the command that most people need."""
         said = f"not measured: {', '.join(names)}"
         if self.folder is None:
             return said
@@ -83,7 +83,7 @@ class Again:
         return []
 
     def _command(self, *options: str) -> str:
-        """Measures the experiment again with these options; empty where nobody knows how."""
+        """The command that measures the experiment again with these options; empty where it is not known."""
         return command(RUN, *self._words, *options) if self._words else ""
 
     @cached_property
@@ -127,7 +127,7 @@ class Again:
 
 
 def clause(text: str, room: int) -> str:
-    """As many clauses of a sentence as there is room for; an ellipsis stands for the others."""
+    """The first clauses of a sentence that fit into `room` columns; an ellipsis stands for the others."""
     if len(text) <= room:
         return text
     ends = [match.start() for match in _CLAUSE.finditer(text) if match.start() < room]
