@@ -68,8 +68,8 @@ def test_list_shows_scenarios_and_systems_and_how_to_get_what_is_not_available()
         ([], "which scenario?"),
         (["--sytems", "hbase"], "--systems"),
         (["worklodA"], "did you mean workloadA?"),
-        (["list"], f"unknown scenario 'list': did you mean {str(ROOT)[1:]}/run.sh --list?"),
-        (["report"], f"did you mean {str(ROOT)[1:]}/dohyo report?"),
+        (["list"], f"unknown scenario 'list': did you mean {ROOT}/run.sh --list?"),
+        (["report"], f"did you mean {ROOT}/dohyo report?"),
         (["/no/such/file"], "the property file /no/such/file does not exist"),
         (["workloadA", "extra"], "extra"),
         (["workloadA", "--systems", "hbas"], "did you mean hbase?"),
@@ -146,7 +146,7 @@ def test_a_plan_counts_what_a_run_here_would_measure() -> None:
     shown = run_sh("workloadA", "--plan").stdout
     assert f"{len(there) * 3} trials: {', '.join(there)}, in each of 3 rounds" in shown
     skipped = [name for name in named if reasons[name]]
-    said = f"skipped on this machine: {', '.join(skipped)} ({str(ROOT)[1:]}/run.sh --list says why)"
+    said = f"skipped on this machine: {', '.join(skipped)} ({ROOT}/run.sh --list says why)"
     assert (said in shown) == bool(skipped)
     # Of hosts that do not exist nothing is known.
     shown = run_sh("workloadA", "--plan", "--set=host_count=2", "--set=host_memory=64g", "--set=host_disk=1TB").stdout
