@@ -50,6 +50,39 @@ def test_the_name_of_a_phase_says_its_mix(tmp_path: Path) -> None:
     assert mixes["mixed"] == ["0.5", "0.5", "0", "0", "0"]
 
 
+def test_updates_before_the_runs_are_sent_as_the_load_sends_inserts(tmp_path: Path) -> None:
+    chosen = load(
+        tmp_path, SMALL, "preconditioning=2.5", "insert.batchsize=20", "insert.threadcount=3", "duration=30s",
+        "target=500", "readbeforewrite=true", "requestdistribution=zipfian", "warmuptime=60", "warmup=steady",
+    )  # fmt: skip
+    trial = plan.trials(chosen)[0]
+    variables = plan.variables(trial, tmp_path, keep=False)
+    before, load_, run = (variables[f"trial_{name}"] for name in ("precondition", "load", "phases"))
+    properties = before["properties"]
+    assert (before["name"], before["threads"], before["warmup"], before["duration"]) == ("precondition", 3, 0, 0)
+    # 2.5 × 1000 records in batches of 20.
+    assert (properties["operationcount"], properties["batchsize"]) == ("125", "20")
+    assert [properties[key] for key in phases.PROPORTIONS] == ["0", "1", "0", "0", "0"]
+    assert (properties["target"], properties["readbeforewrite"], properties["requestdistribution"]) == (
+        "0",
+        "false",
+        "zipfian",
+    )
+    assert properties["retries"] == load_["properties"]["retries"]
+    assert "operationcount" not in run[0]["properties"]
+    # The load is the same without them, and trials that share one have their own updates.
+    without = load(tmp_path, SMALL, "insert.batchsize=20", "reuse=data")
+    assert "trial_precondition" not in plan.variables(plan.trials(without)[0], tmp_path, keep=False)
+    shared = load(tmp_path, SMALL, "insert.batchsize=20", "reuse=data", "preconditioning=1")
+    assert plan.load_of(plan.trials(shared)[0], tmp_path) == plan.load_of(plan.trials(without)[0], tmp_path)
+
+
+def test_updates_before_the_runs_need_records(tmp_path: Path) -> None:
+    scans = ("scanproportion=1", "readproportion=0", "updateproportion=0", "requestdistribution=next")
+    with pytest.raises(BadInputError, match="preconditioning=8 with requestdistribution=next"):
+        load(tmp_path, SMALL, "preconditioning=8", *scans)
+
+
 def test_a_phase_has_what_is_said_of_it_alone(tmp_path: Path) -> None:
     chosen = load(
         tmp_path, SMALL, "phases=update,read", "threadcount=8", "target=500", "duration=30s",

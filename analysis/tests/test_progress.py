@@ -12,7 +12,7 @@ from rich.text import Text
 from dohyo import host
 from dohyo.evidence.live_log import Second
 from dohyo.planning import plan
-from dohyo.planning.sizing import LOAD_RATE
+from dohyo.planning.sizing import LOAD_RATE, UPDATE_RATE
 from dohyo.running import progress
 from dohyo.running.progress import Forecast, Progress, clock
 from dohyo.scenario.scenario import Scenario
@@ -134,6 +134,36 @@ def test_servers_that_run_already_are_not_said_to_be_started_or_stopped(may: lis
     ours = ["starting the servers", "creating the tables", "loading", "settling (flush, compactions)"]
     assert said(1) == [*ours, "stopping the servers"]
     assert said(2) == ["checking the hosts", "creating the tables", "loading", settling, "removing our tables"]
+
+
+def test_updates_before_the_runs_are_a_step_of_their_own() -> None:
+    scenario = replace(SCENARIO, values={**SCENARIO.values, "preconditioning": "8"})
+    trials = plan.trials(scenario)
+    forecast = Forecast(trials)
+    forecast.begin(trials[:1])
+    steps = [("load", 0), ("settle", 0), ("precondition", 0), ("run", 1)]
+    _, settling, writing, running = left_in_each_step(forecast, steps)
+    assert writing - running == pytest.approx(8 * 30000 / UPDATE_RATE + progress._AROUND_A_RUN)
+    assert settling > writing
+    settled = plan.trials(replace(scenario, values={**scenario.values, "settle": "phases"}))
+    forecast = Forecast(settled)
+    forecast.begin(settled[:1])
+    steps = [
+        ("settle", 0),
+        ("precondition", 0),
+        ("run", 1),
+        ("settle", 0),
+        ("precondition", 0),
+        ("run", 2),
+        ("stop", 0),
+    ]
+    left = left_in_each_step(forecast, steps)
+    assert left == sorted(left, reverse=True)
+    assert len(set(left)) == len(left)
+    display = Progress(trials, Console(file=io.StringIO()))
+    display.trial(1, trials)
+    display.event({"event": "phase", "phase": "precondition", "run": 1})
+    assert display.activity == "preconditioning (updates)"
 
 
 def test_a_terminal_gets_a_live_display(tmp_path: Path) -> None:

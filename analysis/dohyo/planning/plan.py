@@ -147,7 +147,7 @@ _NOT_OF_THE_LOAD = {
     "trial_name", "trial_point", "trial_round", "trial_rounds", "trial_dir", "trial_phases", "trial_threads",
     "trial_repeats", "trial_discard", "trial_settle", "trial_settle_cache", "trial_warmup", "trial_duration",
     "trial_equal_share", "trial_strict", "trial_keep", "trial_canary", "trial_search", "trial_scale",
-    "trial_full", "trial_max_other_cpu",
+    "trial_full", "trial_max_other_cpu", "trial_precondition",
     "trial_properties",  # trial_load has them, as the load does
 }  # fmt: skip
 
@@ -220,6 +220,7 @@ def variables(
         # What the systems' descriptions read of it is the same in all phases.
         "trial_properties": scenario.client_properties,
         **phases_of(scenario, target),
+        **({"trial_precondition": _phase(scenario, phases.PRECONDITION)} if scenario.preconditions else {}),
         "trial_repeats": scenario.repeats,
         "trial_discard": scenario.number("discard"),
         "trial_settle": scenario["settle"],

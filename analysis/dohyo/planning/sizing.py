@@ -37,6 +37,8 @@ CLIENT_MIB = 200
 # besides its load and its runs, and records of 1 KB per second that a host loads. Larger hosts load faster.
 TRIAL_SECONDS = 30
 LOAD_RATE = 6000
+# Updates of one field, in batches, that warm servers take (docs/method.md#preconditioning).
+UPDATE_RATE = 30_000
 MOST_RECORDS = 2**62
 _ONE_RECORD = {"recordcount": "1", "insertstart": "0", "insertcount": "1"}
 
@@ -186,6 +188,12 @@ class Sizes:
         throttled = records / target if target else 0.0
         return max(needs.copies(records, replication, self.hosts.count) / LOAD_RATE, throttled)
 
+    def preconditioning_seconds(self, needs: Needs) -> float:
+        """Estimated time of the updates before the runs; with settle=phases before each of them."""
+        copies = needs.copies(self.scenario.preconditions, self.scenario.number("replication"), self.hosts.count)
+        runs = self.scenario.repeats * len(self.scenario.phases) + len(search.lengths(self.scenario))
+        return copies / UPDATE_RATE * (runs if self.scenario["settle"] == "phases" else min(runs, 1))
+
     def run_seconds(self, number: int = 1) -> float:
         """Time of one run of each phase: warm-up and window; the window is estimated where a count ends it.
 
@@ -205,7 +213,8 @@ class Sizes:
         """
         runs = self.scenario.repeats * self.run_seconds(number)
         fixed = TRIAL_SECONDS + plan.canary_seconds(self.scenario)
-        return fixed + (self.load_seconds(needs) if loads else 0) + runs + sum(search.lengths(self.scenario))
+        before = (self.load_seconds(needs) if loads else 0) + self.preconditioning_seconds(needs)
+        return fixed + before + runs + sum(search.lengths(self.scenario))
 
 
 def ask(scenario: Scenario, hosts: Hosts, inventory: Path | None, check: Callable[[], None] = lambda: None) -> Sizes:
@@ -432,7 +441,8 @@ def _at_most(scenario: Scenario, least: float, last: float) -> str:
 def _course(scenario: Scenario) -> str:
     """The steps of a trial."""
     load = plan.load_words(scenario) if scenario.measures_load else "load"
-    return ", ".join(filter(None, ("start", load, "settle", plan.runs_words(scenario), "stop")))
+    before = f"{scenario.preconditions:,} updates" if scenario.preconditions else ""
+    return ", ".join(filter(None, ("start", load, "settle", before, plan.runs_words(scenario), "stop")))
 
 
 def _data(scenario: Scenario) -> str:

@@ -20,7 +20,7 @@ from dohyo.evidence.rows import PROBE
 from dohyo.figures import counted
 from dohyo.places import LOCAL_HOME
 from dohyo.planning.plan import PlannedTrial, canary_seconds, load_of
-from dohyo.planning.sizing import LOAD_RATE
+from dohyo.planning.sizing import LOAD_RATE, UPDATE_RATE
 from dohyo.scenario import phases, search
 from dohyo.scenario.scenario import Scenario
 from dohyo.tables.screen import MOST_COLUMNS
@@ -49,6 +49,7 @@ _WORDS = {
     "schema": "creating the tables",
     "load": "loading",
     "settle": "settling (flush, compactions)",
+    phases.PRECONDITION: "preconditioning (updates)",
     "count": "counting the rows",
     "stop": "stopping the servers",
 }
@@ -122,22 +123,27 @@ def _guesses(scenario: Scenario) -> list[tuple[_Step, float]]:
         runs[name] = phase.warmup + seconds + _AROUND_A_RUN
     load = scenario.records / LOAD_RATE
     fixed = {phase: ((phase, 0), seconds) for phase, seconds in _GUESSES.items()}
+    updates = scenario.preconditions
+    before: tuple[_Step, float] | None = None
+    if updates:
+        before = (phases.PRECONDITION, 0), updates / UPDATE_RATE + _AROUND_A_RUN
     measured: list[tuple[_Step, float]] = []
     for run in range(1, scenario.repeats + 1):
         for name, seconds in runs.items():
             # The first run comes right after the load has settled.
             if scenario["settle"] == "phases" and measured:
                 measured.append(fixed["settle"])
+            if before and (scenario["settle"] == "phases" or not measured):
+                measured.append(before)
             measured.append(((name, run), seconds))
     for number, length in enumerate(search.lengths(scenario), start=1):
         if scenario["settle"] == "phases":
-            measured.append(fixed["settle"])
+            measured += [fixed["settle"], *([before] if before else [])]
         measured.append(((PROBE, number), length + _AROUND_A_RUN))
     # The hosts are looked at before they are measured, which counts as a start already.
     canary = canary_seconds(scenario)
     hosts: list[tuple[_Step, float]] = [(("start", 0), _LOOK), (("canary", 0), canary)] if canary else []
-    before = [*hosts, fixed["start"], fixed["schema"], (_LOADING, load), fixed["settle"]]
-    return [*before, *measured, fixed["stop"]]
+    return [*hosts, fixed["start"], fixed["schema"], (_LOADING, load), fixed["settle"], *measured, fixed["stop"]]
 
 
 class Progress:
@@ -227,8 +233,10 @@ class Progress:
         if event["event"] == "note":
             self.say(event["text"])
         if event["event"] == "phase":
-            if event["phase"] != self._phase or (event["run"] or 0) != self._run:
-                self._enter(event["phase"], event["run"] or 0)
+            # What comes before the runs has no number.
+            run = 0 if event["phase"] == phases.PRECONDITION else event["run"] or 0
+            if (event["phase"], run) != (self._phase, self._run):
+                self._enter(event["phase"], run)
             if folders := event.get("client_dirs"):
                 named = self._scenario.phases[0] if self._phase == PROBE else self._phase
                 phase = self._scenario.of(phases.INSERT if self._phase == "load" else named)

@@ -16,6 +16,8 @@ RUN = "run"
 MAX, EQUAL = "max", "equal"
 # Each system at a share of what it has just done in max.
 OWN = "own"
+# Updates before the runs, which are not measured.
+PRECONDITION = "precondition"
 # What follows `max` at a rate that follows from it: the rate is asked for, and so tells nothing of a system.
 AT_RATE = (EQUAL, OWN)
 SHARES = {phase: f"{phase}.share" for phase in AT_RATE}
@@ -34,14 +36,24 @@ IMPLIED = {
     OWN: {"target": "0"},
 }
 
+# Properties of the phase `precondition`, whose requests are otherwise like the load's.
+ONLY_UPDATES = {
+    **IMPLIED["update"],
+    "readbeforewrite": "false",
+    "target": "0",
+    "duration": "0",
+    "warmup": "fixed",
+    "warmuptime": "0",
+}
+
 # A load that is not measured must be whole. It waits for a server that refuses writes for a while
 # (RegionTooBusyException), as often as HBase's own client does (hbase.client.retries.number).
 RETRIES_OF_A_LOAD = "15"
 
 # Steps of every trial, which events and folders call by these names.
 _STEPS = (
-    "deploy", "canary", "start", "schema", "load", "settle", "probe", "stats", "count", "stop", "matrix", "variant",
-    "full",
+    "deploy", "canary", "start", "schema", "load", "settle", PRECONDITION, "probe", "stats", "count", "stop", "matrix",
+    "variant", "full",
 )  # fmt: skip
 
 

@@ -123,7 +123,11 @@ class Scenario:
         return float(self[phases.SHARES[phase]].removesuffix("%")) / 100
 
     def of(self, phase: str) -> "Scenario":
-        """The scenario as one phase has it; "insert" is the load."""
+        """The scenario as one phase has it; "insert" is the load, "precondition" the updates before the runs."""
+        if phase == phases.PRECONDITION:
+            load = self.of(phases.INSERT)
+            operations = math.ceil(self.preconditions / load.number("batchsize"))
+            return replace(load, values={**load.values, **phases.ONLY_UPDATES, "operationcount": str(operations)})
         own = dict(self.phase_values.get(phase, {}))
         if "operationcount" in own:
             # Meant to end the run, also where the scenario bounds runs by time.
@@ -185,6 +189,11 @@ class Scenario:
         if self.duration:
             elsewhere.add("operationcount")
         return {key: value for key, value in self.values.items() if key not in elsewhere}
+
+    @property
+    def preconditions(self) -> int:
+        """Records that are updated after the load has settled and before the runs."""
+        return math.ceil(self.records * float(self["preconditioning"]))
 
     @property
     def ignored(self) -> list[str]:

@@ -144,6 +144,7 @@ def _check_records(scenario: Scenario) -> None:
         )
     if scenario["verify"] == "acknowledged":
         _check_accounting(scenario)
+    _check_preconditioning(scenario)
     if scenario["fieldlengthdistribution"] == "constant":
         if "fieldlengthhistogram" in scenario.values:
             raise BadInputError("fieldlengthhistogram needs fieldlengthdistribution=histogram")
@@ -151,6 +152,15 @@ def _check_records(scenario: Scenario) -> None:
         raise BadInputError("dataintegrity=true needs fieldlengthdistribution=constant")
     else:
         _at_most(scenario, "minfieldlength", scenario.number("fieldlength"), "fieldlength")
+
+
+def _check_preconditioning(scenario: Scenario) -> None:
+    """Checks that updates before the runs find their records."""
+    if scenario.preconditions and scenario["requestdistribution"] == "next":
+        raise BadInputError(
+            f"preconditioning={scenario['preconditioning']} with requestdistribution=next: there is no record under its"
+            " keys that could be updated; set preconditioning=0"
+        )
 
 
 def _check_accounting(scenario: Scenario) -> None:
