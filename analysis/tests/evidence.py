@@ -46,12 +46,21 @@ TITLES = {"cassandra": "Apache Cassandra", "hbase": "Apache HBase"}
 _UNPACKED = tempfile.TemporaryDirectory(prefix="dohyo-sample-")
 
 
-@cache
 def sample() -> Path:
     """The experiment whose page and table are in docs/sample, without its evidence."""
-    with tarfile.open(DATA / "sample.tar.xz") as archive:
+    return _unpacked("sample")
+
+
+def noisy() -> Path:
+    """An experiment with many reasons to doubt it, without its evidence."""
+    return _unpacked("noisy")
+
+
+@cache
+def _unpacked(name: str) -> Path:
+    with tarfile.open(DATA / f"{name}.tar.xz") as archive:
         archive.extractall(_UNPACKED.name, filter="data")
-    (folder,) = Path(_UNPACKED.name).iterdir()
+        folder = Path(_UNPACKED.name, archive.getnames()[0].partition("/")[0])
     # As it is today: for another one the screen would propose the experiment's own file.
     (folder / "scenario.properties").write_text(loading.load(WORKLOADS / "workloadA").text(), encoding="utf-8")
     return folder

@@ -50,6 +50,7 @@ from dohyo.summary import differences
 from dohyo.summary.results import Summary
 from dohyo.summary.summary import joined, summarise
 from dohyo.tables import screen, table
+from dohyo.tables.again import Again
 from dohyo.tables.files import write
 
 # Cassandra takes up to 12 s to stop, HBase longer with much in its memory; after that a person must look.
@@ -312,9 +313,13 @@ class _Measurement:
         counts = sorted({trial.scenario.records for trial in self.todo})
         records = f"{counts[0]:,}" if len(counts) == 1 else f"{counts[0]:,} to {counts[-1]:,}"
         more = " or more" if scenario.most_rounds > scenario.number("rounds") and not self.experiment.has_ended else ""
-        trials = f" · {len(self.todo)}{more} trials" if scenario.matrix or scenario.most_rounds > 1 else ""
+        several = ""
+        if scenario.matrix:
+            several = f" · {len(self.todo)}{more} trials"
+        elif scenario.most_rounds > 1:
+            several = f" · {counted(len({trial.round for trial in self.todo}), 'round')}{more}"
         self.progress.say(
-            f"{scenario.name}: {systems}{trials} · {records} records"
+            f"{scenario.name}: {systems}{several} · {records} records"
             f" · {courses[0]}{', …' if len(courses) > 1 else ''} · evidence in {shown(self.experiment.folder)}"
         )
         for key in scenario.unused:
@@ -438,12 +443,18 @@ class _Measurement:
 
     def _available(self, trials: list[PlannedTrial]) -> list[PlannedTrial]:
         """The trials whose system is available; the others are skipped."""
+        skipped: dict[str, str] = {}
         for trial in trials:
             if reason := self.unavailable.get(trial.system):
                 self._mark(trial, "skipped", reason)
                 if (trial.system, reason) not in self.told:  # once, and not for each of its rounds and points
                     self.told.add((trial.system, reason))
-                    self.progress.say(f"{trial.system} skipped: {reason}", "yellow")
+                    skipped[trial.system] = reason
+        if self.options.named:
+            for system, reason in skipped.items():
+                self.progress.say(f"{system} skipped: {reason}", "yellow")
+        elif skipped:
+            self.progress.say(Again(self.experiment.folder).skipped(sorted(skipped), screen.MOST_COLUMNS), "yellow")
         return [trial for trial in trials if not self.unavailable.get(trial.system)]
 
     def _deploy(self, trials: list[PlannedTrial]) -> Failure | None:
@@ -498,7 +509,7 @@ class _Measurement:
             self.progress.say(text, "green" if figures else "yellow")
             if trial.round == 1:
                 self.measured.append(of_trial)
-                of_round = sum(each.round == 1 for each in planned)
+                of_round = sum(each.round == 1 and not self.unavailable.get(each.system) for each in planned)
                 heading = f"after {len(self.measured)} of {counted(of_round, 'trial')}"
                 heading += " of round 1" if trial.scenario.most_rounds > 1 else ""
                 self.progress.grow(partial(screen.ranking, joined(self.measured)), heading)
