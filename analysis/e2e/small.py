@@ -17,6 +17,7 @@ SETTINGS = {
     "operationtimeout": "30000",
     "threadcount": "2",
     "canary": "false",
+    "preconditioning": "2000",
     "max.other.cpu": "100%",
     "client_heap": "128m",
     "cassandra_heap": "512m",

@@ -167,7 +167,7 @@ def test_a_plan_shows_what_would_be_measured_and_starts_nothing() -> None:
     order = [line.split()[0] for line in lines if line.startswith("0")]
     assert order == ["01-hbase", "02-cassandra"]
     assert "6 trials: hbase, cassandra, in each of 3 rounds" in lines
-    assert "each: start, load, settle, 1 × (at most 60 s warm-up + 20 s), stop" in lines
+    assert "each: start, load, settle, 800,000 updates, 1 × (at most 60 s warm-up + 20 s), stop" in lines
     assert "in all about " in result.stdout
     assert "an estimate from" in result.stdout
     assert experiments() == before

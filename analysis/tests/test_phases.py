@@ -52,7 +52,7 @@ def test_the_name_of_a_phase_says_its_mix(tmp_path: Path) -> None:
 
 def test_updates_before_the_runs_are_sent_as_the_load_sends_inserts(tmp_path: Path) -> None:
     chosen = load(
-        tmp_path, SMALL, "preconditioning=2.5", "insert.batchsize=20", "insert.threadcount=3", "duration=30s",
+        tmp_path, SMALL, "preconditioning=2500", "insert.batchsize=20", "insert.threadcount=3", "duration=30s",
         "target=500", "readbeforewrite=true", "requestdistribution=zipfian", "warmuptime=60", "warmup=steady",
     )  # fmt: skip
     trial = plan.trials(chosen)[0]
@@ -60,7 +60,7 @@ def test_updates_before_the_runs_are_sent_as_the_load_sends_inserts(tmp_path: Pa
     before, load_, run = (variables[f"trial_{name}"] for name in ("precondition", "load", "phases"))
     properties = before["properties"]
     assert (before["name"], before["threads"], before["warmup"], before["duration"]) == ("precondition", 3, 0, 0)
-    # 2.5 × 1000 records in batches of 20.
+    # 2,500 updates in batches of 20.
     assert (properties["operationcount"], properties["batchsize"]) == ("125", "20")
     assert [properties[key] for key in phases.PROPORTIONS] == ["0", "1", "0", "0", "0"]
     assert (properties["target"], properties["readbeforewrite"], properties["requestdistribution"]) == (

@@ -137,13 +137,13 @@ def test_servers_that_run_already_are_not_said_to_be_started_or_stopped(may: lis
 
 
 def test_updates_before_the_runs_are_a_step_of_their_own() -> None:
-    scenario = replace(SCENARIO, values={**SCENARIO.values, "preconditioning": "8"})
+    scenario = replace(SCENARIO, values={**SCENARIO.values, "preconditioning": "240000"})
     trials = plan.trials(scenario)
     forecast = Forecast(trials)
     forecast.begin(trials[:1])
     steps = [("load", 0), ("settle", 0), ("precondition", 0), ("run", 1)]
     _, settling, writing, running = left_in_each_step(forecast, steps)
-    assert writing - running == pytest.approx(8 * 30000 / UPDATE_RATE + progress._AROUND_A_RUN)
+    assert writing - running == pytest.approx(240_000 / UPDATE_RATE + progress._AROUND_A_RUN)
     assert settling > writing
     settled = plan.trials(replace(scenario, values={**scenario.values, "settle": "phases"}))
     forecast = Forecast(settled)

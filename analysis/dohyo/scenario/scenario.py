@@ -192,8 +192,8 @@ class Scenario:
 
     @property
     def preconditions(self) -> int:
-        """Records that are updated after the load has settled and before the runs."""
-        return math.ceil(self.records * float(self["preconditioning"]))
+        """Updates of records after the load has settled and before the runs."""
+        return self.number("preconditioning")
 
     @property
     def ignored(self) -> list[str]:
