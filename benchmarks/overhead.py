@@ -125,6 +125,7 @@ def measure(system: str, records: int, rounds: int, folder: Path) -> float:
         "maxexecutiontime=5",
         "warmuptime=2",
         "max.other.cpu=100%",
+        "preconditioning=0",
     ]
     command = [
         ROOT / "run.sh",

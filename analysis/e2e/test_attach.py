@@ -23,7 +23,8 @@ from dohyo.places import ROOT
 
 PASSWORD = "s3cret-nobody-sees"  # noqa: S105
 HOME = ROOT / ".dohyo"
-SMALL = ("--records", "1000", "--duration", "2s", "--rounds", "1", "--set", "warmuptime=1s", "--set", "canary=false")
+SMALL = ("--records", "1000", "--duration", "2s", "--rounds", "1", "--set", "warmuptime=1s", "--set", "canary=false",
+         "--set", "preconditioning=1000")  # fmt: skip
 # What others do on the machine meanwhile is not what is tested.
 QUIET = ("--set", "max.other.cpu=100%", "--set", "client_heap=128m")
 # With a host of theirs that may be looked at.

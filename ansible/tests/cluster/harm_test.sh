@@ -93,7 +93,7 @@ sed "s|^testbed_state:.*|testbed_state: $root/.testbed|; s|^dohyo_devices:.*|doh
 printf 'dohyo_data: [/x]\nmysql_port: 3307\n' >>"$work/one/group_vars/all.yml"
 printf 'all:\n  children:\n    database: {hosts: {host1: {ansible_host: 10.66.0.11}}}\n    client: {children: {database: }}\n' >"$work/one/hosts.yml"
 run() { # OUT [OPTION…]
-    "$root/run.sh" workloadA --inventory "$work/one" --systems mysql-innodb --out "$work/$1" --records 500 --duration 3 --set threadcount=2 \
+    "$root/run.sh" workloadA --inventory "$work/one" --systems mysql-innodb --out "$work/$1" --records 500 --duration 3 --set threadcount=2 --set preconditioning=0 \
         --set warmuptime=1 --set client_heap=64m --set canary=false --set max.other.cpu=100% "${@:2}" >"$work/log" 2>&1
 }
 

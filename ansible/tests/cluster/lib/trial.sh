@@ -6,7 +6,7 @@
 experiment() {
     local code=0
     "$root/run.sh" workloadA --inventory inventories/testbed --systems "$2" --out "$work/$1" --records 1000 --rounds 1 \
-        --set threadcount=4 --set warmuptime=3 --duration 8 --set client_heap=128m --set max.other.cpu=100% --set canary=false "${@:3}" >"$work/$1.log" 2>&1 || code=$?
+        --set preconditioning=1000 --set threadcount=4 --set warmuptime=3 --duration 8 --set client_heap=128m --set max.other.cpu=100% --set canary=false "${@:3}" >"$work/$1.log" 2>&1 || code=$?
     evidence=$(echo "$work/$1"/raw/*)
     return "$code"
 }
