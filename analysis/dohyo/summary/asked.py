@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from dohyo.evidence.json_values import mapping
+from dohyo.evidence.json_values import mapping, number
 from dohyo.evidence.rows import LOAD, PROBE, RUN
 from dohyo.scenario import properties
 from dohyo.scenario.phases import EQUAL
@@ -17,6 +17,7 @@ from dohyo.scenario.properties import plain
 _ASIDE = {
     "system", "name", "dir", "point", "round", "rounds", "strict", "keep", "canary", "scale", "full",
     "properties", "phases", "load", "threads", "warmup", "duration", "conditions", "search", "reuse", "max_other_cpu",
+    "precondition",
 }  # fmt: skip
 # A load is as long as it takes, and its first record counts.
 _NOT_OF_A_LOAD = {"warmup", "duration"}
@@ -54,8 +55,15 @@ def asked(settings: Mapping[str, Any]) -> Asked:
     # Some rounds may have it and others not; that it was asked for is said by its share.
     names = (name for name in workload if name not in (LOAD, PROBE, EQUAL))
     as_a_whole |= {"phases": ", ".join(names), "reuse": bool(of_trial.get("reuse"))}
+    as_a_whole["preconditioning"] = _updates(mapping(mapping(of_trial.get("precondition")).get("properties")))
     workload[""] = {key: plain(value) for key, value in as_a_whole.items()}
     return Asked(workload, {key: plain(value) for key, value in settings.items() if not key.startswith("trial_")})
+
+
+def _updates(properties_: Mapping[str, Any]) -> int:
+    """Returns how many records were updated before the runs."""
+    operations, batch = (number(properties_.get(key)) for key in ("operationcount", "batchsize"))
+    return round((operations or 0) * (batch or 1))
 
 
 def _phase(of_trial: Mapping[str, Any], own: Mapping[str, Any]) -> dict[str, str]:
