@@ -123,22 +123,21 @@ def _guesses(scenario: Scenario) -> list[tuple[_Step, float]]:
         runs[name] = phase.warmup + seconds + _AROUND_A_RUN
     load = scenario.records / LOAD_RATE
     fixed = {phase: ((phase, 0), seconds) for phase, seconds in _GUESSES.items()}
-    updates = scenario.preconditions
-    before: tuple[_Step, float] | None = None
-    if updates:
-        before = (phases.PRECONDITION, 0), updates / UPDATE_RATE + _AROUND_A_RUN
+    before: list[tuple[_Step, float]] = []
+    if updates := scenario.preconditions:
+        before = [((phases.PRECONDITION, 0), updates / UPDATE_RATE + _AROUND_A_RUN)]
     measured: list[tuple[_Step, float]] = []
     for run in range(1, scenario.repeats + 1):
         for name, seconds in runs.items():
             # The first run comes right after the load has settled.
             if scenario["settle"] == "phases" and measured:
                 measured.append(fixed["settle"])
-            if before and (scenario["settle"] == "phases" or not measured):
-                measured.append(before)
+            if scenario["settle"] == "phases" or not measured:
+                measured += before
             measured.append(((name, run), seconds))
     for number, length in enumerate(search.lengths(scenario), start=1):
         if scenario["settle"] == "phases":
-            measured += [fixed["settle"], *([before] if before else [])]
+            measured += [fixed["settle"], *before]
         measured.append(((PROBE, number), length + _AROUND_A_RUN))
     # The hosts are looked at before they are measured, which counts as a start already.
     canary = canary_seconds(scenario)
