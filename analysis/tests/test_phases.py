@@ -71,6 +71,12 @@ def test_updates_before_the_runs_are_sent_as_the_load_sends_inserts(tmp_path: Pa
     )
     assert properties["retries"] == load_["properties"]["retries"]
     assert "operationcount" not in run[0]["properties"]
+    # Faults have their times in a run.
+    disturbed = load(tmp_path, SMALL, "preconditioning=2500", "duration=30s", "faults=kill(any)@3s")
+    variables = plan.variables(plan.trials(disturbed)[0], tmp_path, keep=False)
+    assert [variables[f"trial_{name}"].get("faults") for name in ("precondition", "load")] == [None, None]
+    assert variables["trial_precondition"]["properties"].get("maxerrorrate") is None
+    assert variables["trial_phases"][0]["faults"] == "kill(any)@3s"
     # The load is the same without them, and trials that share one have their own updates.
     without = load(tmp_path, SMALL, "insert.batchsize=20", "reuse=data")
     assert "trial_precondition" not in plan.variables(plan.trials(without)[0], tmp_path, keep=False)

@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 
 from dohyo.bad_input import BadInputError, unknown
-from dohyo.scenario import properties, systems
+from dohyo.scenario import faults, properties, systems
 
 # The scenario's name of the load; folders and rows call it "load".
 INSERT = "insert"
@@ -30,7 +30,8 @@ IMPLIED = {
     "update": {**_NO_MIX, "updateproportion": "1"},
     "read": {**_NO_MIX, "readproportion": "1"},
     # A target rate is meant for the runs; a load has one where insert.target says so.
-    INSERT: {"target": "0"},
+    # Faults have their times in a run.
+    INSERT: {"target": "0", "faults": faults.NONE},
     MAX: {"target": "0"},
     EQUAL: {"target": "0"},
     OWN: {"target": "0"},
