@@ -145,7 +145,9 @@ def more(samples: Sequence[float], half: float) -> int | None:
     return next((count for count, reached in zip(counts, halves, strict=True) if reached <= math.log1p(half)), None)
 
 
-def deciding(above: Estimate, below: Estimate, distance: float) -> int | None:
+def deciding(
+    above: Estimate, below: Estimate, distance: float, others: Sequence[tuple[Estimate, Estimate]] = ()
+) -> int | None:
     """Returns how many samples each of two means needs for the interval of their ratio to keep off a bound in 9 of 10
     cases, if they scatter as they did; None for more than `MOST_MORE`.
 
@@ -153,10 +155,13 @@ def deciding(above: Estimate, below: Estimate, distance: float) -> int | None:
 
     :param above: `logarithms` of the samples of one, `below`: of the other
     :param distance: from the logarithm of the ratio to that of the bound
+    :param others: pairs that are judged together with this one, as of `changes`
     """
 
     def decide(n: int) -> bool:
-        found = ratios([_with(above, n, above.confidence), _with(below, n, below.confidence)])[0, 1]
+        pairs = ((above, below), *others)
+        family = [(_with(one, n, one.confidence), _with(other, n, other.confidence)) for one, other in pairs]
+        found = changes(family)[0]
         return found.half + student_t(found.freedom, 2 * _POWER - 1) * found.error <= distance
 
     counts = range(2, MOST_MORE + 1)
@@ -203,6 +208,22 @@ def ratios(means: Sequence[Estimate]) -> dict[tuple[int, int], Ratio]:
     return {pair: _ratio(means, pool, pair) for pair in permutations(range(len(means)), 2)}
 
 
+def changes(pairs: Sequence[tuple[Estimate, Estimate]]) -> list[Ratio]:
+    """Returns the ratio of each pair of geometric means, such as each system's after an upgrade by that before.
+
+    95 % of such families of intervals call no change of a pair that is none. The error and its degrees of freedom are
+    those of `ratios`, the quantile is Student's at a level of confidence ^ (1 / k) for k pairs (Šidák 1967).
+    """
+    means = [mean for pair in pairs for mean in pair]
+    pool = _pool(means)
+    level = max((mean.confidence for mean in means), default=CONFIDENCE) ** (1 / len(pairs)) if pairs else CONFIDENCE
+    found = []
+    for place, (one, other) in enumerate(pairs):
+        error, freedom = _error(means, pool, (2 * place, 2 * place + 1))
+        found.append(_between(one, other, error, freedom, student_t(freedom, level)))
+    return found
+
+
 def _pool(means: Sequence[Estimate]) -> set[int]:
     """Returns the positions of the means whose variances are pooled."""
     return alike_in_scatter([each.freedom for each in means], [each.error**2 * each.n for each in means])
@@ -211,6 +232,22 @@ def _pool(means: Sequence[Estimate]) -> set[int]:
 def _ratio(means: Sequence[Estimate], pool: set[int], pair: tuple[int, int]) -> Ratio:
     """Returns the ratio of two of several means, as `ratios` describes it."""
     one, other = pair
+    error, freedom = _error(means, pool, pair)
+    ranking = sorted(range(len(means)), key=lambda position: -means[position].mean)
+    span = abs(ranking.index(one) - ranking.index(other)) + 1
+    level = max(each.confidence for each in means) ** (span / len(means))
+    quantile = studentised_range(span, freedom, level) / math.sqrt(2) if error else 0.0
+    return _between(means[one], means[other], error, freedom, quantile)
+
+
+def _between(one: Estimate, other: Estimate, error: float, freedom: float, quantile: float) -> Ratio:
+    """Returns the ratio of two means, whose interval has half a width of the quantile times the error."""
+    difference, half = one.mean - other.mean, quantile * error if error else 0.0
+    return Ratio(_exp(difference), _exp(difference - half), _exp(difference + half), error, freedom)
+
+
+def _error(means: Sequence[Estimate], pool: set[int], pair: tuple[int, int]) -> tuple[float, float]:
+    """Returns the standard error of the logarithm of a ratio of two of several means, and its degrees of freedom."""
     squares = [each.error**2 * each.n for each in means]
     of_pool = sum(means[at].freedom for at in pool)
     own = {at: means[at].freedom / (BORROWED + means[at].freedom) if at in pool else 1.0 for at in pair}
@@ -225,13 +262,7 @@ def _ratio(means: Sequence[Estimate], pool: set[int], pair: tuple[int, int]) -> 
     weights = sum(part**2 / (each.freedom + 1) for part, each in zip(parts, means, strict=True))
     # A weight that is below the smallest number counts as none.
     whole = sum(each.freedom for at, each in enumerate(means) if at in pool or at in pair)
-    freedom = min(whole, error**4 / weights - 1) if weights else whole
-    ranking = sorted(range(len(means)), key=lambda position: -means[position].mean)
-    span = abs(ranking.index(one) - ranking.index(other)) + 1
-    level = max(each.confidence for each in means) ** (span / len(means))
-    half = studentised_range(span, freedom, level) / math.sqrt(2) * error if error else 0.0
-    difference = means[one].mean - means[other].mean
-    return Ratio(_exp(difference), _exp(difference - half), _exp(difference + half), error, freedom)
+    return error, min(whole, error**4 / weights - 1) if weights else whole
 
 
 def alike_in_scatter(freedoms: Sequence[float], squares: Sequence[float]) -> set[int]:

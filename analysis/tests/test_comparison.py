@@ -395,6 +395,28 @@ def test_of_identical_pairs_few_are_a_regression(kind: Samples, between: float, 
         assert set(verdicts) == {"inconclusive"}
 
 
+def test_the_systems_of_a_point_are_judged_together(tmp_path: Path) -> None:
+    rates = {
+        "cassandra": ((1000, 1040, 980), (930, 960, 900)),
+        "mysql-innodb": ((2000, 2090, 1960), (2010, 1950, 2100)),
+    }
+    before, after = (
+        measured(tmp_path / name, {system: of[side] for system, of in rates.items()})
+        for side, name in enumerate(("before", "after"))
+    )
+    found = {each.system: each for each in compared(before, after).changes if each.pair.figure != "p99_ms"}
+    logarithms = [[statistics.logarithms([*map(float, of)]) for of in reversed(both)] for both in rates.values()]
+    family = [(one, other) for one, other in logarithms if one and other]
+    for system, expected in zip(rates, statistics.changes(family), strict=True):
+        assert (found[system].pair.low, found[system].pair.high) == pytest.approx(
+            (expected.low, expected.high), rel=1e-3
+        )
+    alone = compared(*(measured(tmp_path / name / "one", {"cassandra": rates["cassandra"][side]})
+                       for side, name in enumerate(("a", "b"))))  # fmt: skip
+    (change,) = (each for each in alone.changes if each.pair.figure != "p99_ms")
+    assert change.pair.low != pytest.approx(found["cassandra"].pair.low, rel=1e-3)
+
+
 def test_a_latency_at_another_rate_says_so(tmp_path: Path) -> None:
     before = measured(tmp_path / "a", {"cassandra": (1000, 1000, 1000)})
     same, other = (

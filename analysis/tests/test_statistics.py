@@ -252,6 +252,39 @@ def test_equal_systems_are_called_different_in_at_most_5_of_100_experiments() ->
     assert different <= 0.05 * 400
 
 
+def test_the_change_of_one_system_alone_is_the_ratio_of_two() -> None:
+    one, other = log([10.0, 11.0, 12.5]), log([9.0, 9.5, 9.9])
+    (found,) = statistics.changes([(one, other)])
+    expected = statistics.ratios([one, other])[0, 1]
+    assert (found.low, found.high, found.freedom) == pytest.approx((expected.low, expected.high, expected.freedom))
+    assert statistics.changes([]) == []
+
+
+def test_the_changes_of_several_systems_by_hand() -> None:
+    """Three systems of equal scatter: 12 degrees of freedom of the pool count, but for those that are borrowed."""
+    rounds = [math.exp(each) for each in (-0.05, 0.0, 0.05)]
+    of = [(log([each * 1.1 for each in rounds]), log(rounds)) for _ in range(3)]
+    found, *_ = statistics.changes(of)
+    assert found.value == pytest.approx(1.1)
+    assert found.error == pytest.approx(0.05 * math.sqrt(2 / 3))
+    quantile = statistics.student_t(found.freedom, 0.95 ** (1 / 3))
+    assert found.half == pytest.approx(quantile * found.error)
+    assert found.freedom > statistics.changes(of[:1])[0].freedom
+
+
+def test_systems_that_did_not_change_are_called_changed_in_at_most_5_of_100_comparisons() -> None:
+    rng = random.Random(6)  # noqa: S311  a simulation
+    together = alone = 0
+    for _ in range(400):
+        of = [tuple(log([math.exp(rng.gauss(0, 0.06)) for _ in range(3)]) for _ in range(2)) for _ in range(4)]
+        pairs = [(one, other) for one, other in of]
+        together += any(not is_tie(each) for each in statistics.changes(pairs))
+        alone += any(not is_tie(each) for pair in pairs for each in statistics.changes([pair]))
+    # That of 400 comparisons is exact to a standard error of 1 %.
+    assert together <= 0.06 * 400
+    assert alone > 0.12 * 400
+
+
 def is_tie(ratio: Ratio) -> bool:
     return ratio.low <= 1 <= ratio.high
 

@@ -302,6 +302,24 @@ def pairs(key: Key, rows: Mapping[str, Row]) -> dict[tuple[str, str], Pair]:
     }
 
 
+def change(
+    key: Key, of: str, to: str, rows: Mapping[str, Row], others: Sequence[tuple[Estimate, Estimate]] = ()
+) -> Pair:
+    """Returns a figure of one experiment by that of another one.
+
+    :param rows: those of the two, by name; the figure of each is above 0
+    :param others: of other systems, which are judged together with this one: `estimates` of the figure in both
+    """
+    means = estimates(key[2], rows[of], rows[to])
+    return _pair(key, of, to, rows, statistics.changes([means, *others])[0] if means else None)
+
+
+def estimates(figure: Figure, above: Row, below: Row) -> tuple[Estimate, Estimate] | None:
+    """Returns the means of the logarithms of a figure in the rounds of two; None if one has no interval."""
+    one, other = (statistics.logarithms(samples(row, figure), row.confidence) for row in (above, below))
+    return (one, other) if one and other else None
+
+
 def _means(figure: Figure, rows: Mapping[str, Row]) -> tuple[list[str], list[Estimate]]:
     """The names of the rows that have an interval, and the means of their logarithms."""
     of = {name: statistics.logarithms(samples(row, figure), row.confidence) for name, row in rows.items()}

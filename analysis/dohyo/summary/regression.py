@@ -18,15 +18,17 @@ from dohyo.metrics import METRICS, Row
 from dohyo.operations import OVERALL
 from dohyo.scenario.phases import AT_RATE, EQUAL
 from dohyo.scenario.properties import plain
+from dohyo.statistics import Estimate
 from dohyo.summary import cautions
 from dohyo.summary.cautions import Caution
 from dohyo.summary.comparison import (
     Key,
     centre,
+    change,
     different_rates,
+    estimates,
     figures,
     maximum,
-    pairs,
     same_target,
     samples,
     searches_of,
@@ -160,14 +162,21 @@ def compare(before: Summary, after: Summary, margin: float = MARGIN, *, force: b
     missing = result.problems if both else result.single
     missing.extend(f"{_name(trial)} is in {before.name} alone" for at, trial in left.items() if at not in right)
     result.single.extend(f"{_name(trial)} is in {after.name} alone" for at, trial in right.items() if at not in left)
-    for first, second in ((left[at], right[at]) for at in both):
+    sides = {
+        at: (_Side(left[at], before, _rounds(left[at], before)), _Side(right[at], after, _rounds(right[at], after)))
+        for at in both
+    }
+    known = {at: _estimates(*of) for at, of in sides.items()}
+    for at, (one, other) in sides.items():
+        first, second = one.trial, other.trial
         if first.status == "skipped" and second.status in ("skipped", "ok"):
             where = "both" if second.status == "skipped" else before.name
             result.single.append(f"{_name(first)} was skipped in {where}: {first.reason}")
             continue
-        rounds = _rounds(first, before), _rounds(second, after)
+        rounds = one.rounds, other.rounds
         compared = len(result.changes) + len(result.findings)
-        _compare(result, _Side(first, before, rounds[0]), _Side(second, after, rounds[1]))
+        # Systems at one point are judged together.
+        _compare(result, one, other, [known[place] for place in both if place != at and place[1] == at[1]])
         if first.status == second.status == "ok" and len(result.changes) + len(result.findings) == compared:
             result.problems.append(f"{_name(first)}: no phase is in both and has a rate")
         other_rates = [phase for phase in AT_RATE if not same_target(first, second, phase)]
@@ -235,8 +244,24 @@ class _Side:
         return [row for row in self.trial.rows if not self.trial.is_aside(row)]
 
 
-def _compare(result: Changes, first: _Side, second: _Side) -> None:
-    """Adds what is known of a system at a point in both, and what only one of the two knows."""
+# A figure's means of the rounds after and before, by figure.
+_Estimates = Mapping[Key, tuple[Estimate, Estimate]]
+
+
+def _estimates(first: _Side, second: _Side) -> _Estimates:
+    """The figures of a system at a point that both know in several rounds."""
+    if not first.rounds or not second.rounds or "failed" in (first.trial.status, second.trial.status):
+        return {}
+    before, after = first.figures(second.trial), second.figures(first.trial)
+    found = {key: estimates(key[2], after[key], row) for key, row in before.items() if key in after}
+    return {key: means for key, means in found.items() if means}
+
+
+def _compare(result: Changes, first: _Side, second: _Side, others: Sequence[_Estimates]) -> None:
+    """Adds what is known of a system at a point in both, and what only one of the two knows.
+
+    :param others: of the other systems at that point
+    """
     # Rounds that are valid say nothing of a system that has failed in another one.
     if not first.rounds or not second.rounds or "failed" in (first.trial.status, second.trial.status):
         return
@@ -260,7 +285,8 @@ def _compare(result: Changes, first: _Side, second: _Side) -> None:
         if len(rows) == 2:
             if key[0] in AT_RATE and key[2] == _ASKED:
                 rows = _of_the_same_rate(first.trial, second.trial, key[0], rows)
-            change = _at_rates(_change(first.trial, key, rows, result.margin), first.trial, second.trial, result.margin)
+            change = _change(first.trial, key, rows, result.margin, [family[key] for family in others if key in family])
+            change = _at_rates(change, first.trial, second.trial, result.margin)
             if gaps:
                 # Slow rounds have fewer operations: those that know a p99 may be the better ones.
                 reason = f"not known {' and '.join(f'{gap} {name}' for name, gap in gaps.items())}: {_ENOUGH}"
@@ -376,14 +402,17 @@ def verdict(of: Pair, margin: float) -> ChangeVerdict:
     return "improvement" if more != METRICS[of.figure].less_is_better else "regression"
 
 
-def judge(key: Key, rows: Mapping[str, Row], margin: float) -> tuple[Pair, ChangeVerdict, int | None, str | None]:
+def judge(
+    key: Key, rows: Mapping[str, Row], margin: float, others: Sequence[tuple[Estimate, Estimate]] = ()
+) -> tuple[Pair, ChangeVerdict, int | None, str | None]:
     """The ratio of a figure after to that before, its verdict, and as `Change` has it, what would decide it, and why.
 
     Whatever is within one round says nothing of what differs from round to round, so that it decides nothing.
 
     :param rows: of `BEFORE` and `AFTER`
+    :param others: the same of the other systems at the point, which are judged together with this one
     """
-    ratio = pairs(key, rows)[AFTER, BEFORE]
+    ratio = change(key, AFTER, BEFORE, rows, others)
     if single := _single(rows):
         return ratio, "inconclusive", None, single
     if ratio.low is None:
@@ -400,10 +429,8 @@ def judge(key: Key, rows: Mapping[str, Row], margin: float) -> tuple[Pair, Chang
             None,
             f"no number of rounds decides, as figures are known to {percent(known_to / 2)} at best",
         )
-    above, below = (
-        statistics.logarithms(samples(rows[name], key[2]), rows[name].confidence) for name in (AFTER, BEFORE)
-    )
-    rounds = statistics.deciding(above, below, distance) if above and below else None
+    means = estimates(key[2], rows[AFTER], rows[BEFORE])
+    rounds = statistics.deciding(*means, distance, others) if means else None
     if rounds is None:
         return ratio, found, None, f"more than {statistics.MOST_MORE} rounds each would decide"
     return ratio, found, rounds, f"about {rounds} rounds each would decide"
@@ -427,9 +454,11 @@ def _rounds(trial: Trial, summary: Summary) -> list[Trial]:
     return [each for each in _all_rounds(trial, summary) if each.status == "ok"]
 
 
-def _change(trial: Trial, key: Key, rows: Mapping[str, Row], margin: float) -> Change:
+def _change(
+    trial: Trial, key: Key, rows: Mapping[str, Row], margin: float, others: Sequence[tuple[Estimate, Estimate]]
+) -> Change:
     before, after = (getattr(rows[name], key[2]) for name in (BEFORE, AFTER))
-    return Change(trial.system, trial.point, before, after, *judge(key, rows, margin))
+    return Change(trial.system, trial.point, before, after, *judge(key, rows, margin, others))
 
 
 def _differences(first: Trial, before: Sequence[Trial], second: Trial, after: Sequence[Trial]) -> Iterator[Difference]:
