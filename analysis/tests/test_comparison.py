@@ -411,8 +411,10 @@ def test_the_systems_of_a_point_are_judged_together(tmp_path: Path) -> None:
         assert (found[system].pair.low, found[system].pair.high) == pytest.approx(
             (expected.low, expected.high), rel=1e-3
         )
-    alone = compared(*(measured(tmp_path / name / "one", {"cassandra": rates["cassandra"][side]})
-                       for side, name in enumerate(("a", "b"))))  # fmt: skip
+    before, after = (
+        measured(tmp_path / name, {"cassandra": rates["cassandra"][side]}) for side, name in enumerate(("a", "b"))
+    )
+    alone = compared(before, after)
     (change,) = (each for each in alone.changes if each.pair.figure != "p99_ms")
     assert change.pair.low != pytest.approx(found["cassandra"].pair.low, rel=1e-3)
 
