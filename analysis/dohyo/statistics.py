@@ -211,12 +211,12 @@ def ratios(means: Sequence[Estimate]) -> dict[tuple[int, int], Ratio]:
 def changes(pairs: Sequence[tuple[Estimate, Estimate]]) -> list[Ratio]:
     """Returns the ratio of each pair of geometric means, such as each system's after an upgrade by that before.
 
-    95 % of such families of intervals call no change of a pair that is none. The error and its degrees of freedom are
-    those of `ratios`, the quantile is Student's at a level of confidence ^ (1 / k) for k pairs (Šidák 1967).
+    If no pair has changed, all intervals together hold 1 in 95 % of the cases. The error and its degrees of freedom are
+    those of `ratios`. The quantile is Student's at a level of confidence ^ (1 / k) for k pairs (Šidák 1967).
     """
     means = [mean for pair in pairs for mean in pair]
     pool = _pool(means)
-    level = max((mean.confidence for mean in means), default=CONFIDENCE) ** (1 / len(pairs)) if pairs else CONFIDENCE
+    level = max((mean.confidence for mean in means), default=CONFIDENCE) ** (1 / max(len(pairs), 1))
     found = []
     for place, (one, other) in enumerate(pairs):
         error, freedom = _error(means, pool, (2 * place, 2 * place + 1))
@@ -241,8 +241,8 @@ def _ratio(means: Sequence[Estimate], pool: set[int], pair: tuple[int, int]) -> 
 
 
 def _between(one: Estimate, other: Estimate, error: float, freedom: float, quantile: float) -> Ratio:
-    """Returns the ratio of two means, whose interval has half a width of the quantile times the error."""
-    difference, half = one.mean - other.mean, quantile * error if error else 0.0
+    """Returns the ratio of two means. The interval of its logarithm reaches the quantile times the error either way."""
+    difference, half = one.mean - other.mean, quantile * error
     return Ratio(_exp(difference), _exp(difference - half), _exp(difference + half), error, freedom)
 
 

@@ -276,12 +276,12 @@ def test_systems_that_did_not_change_are_called_changed_in_at_most_5_of_100_comp
     rng = random.Random(6)  # noqa: S311  a simulation
     together = alone = 0
     for _ in range(400):
-        of = [tuple(log([math.exp(rng.gauss(0, 0.06)) for _ in range(3)]) for _ in range(2)) for _ in range(4)]
-        pairs = [(one, other) for one, other in of]
+        one, other = ([log([math.exp(rng.gauss(0, 0.06)) for _ in range(3)]) for _ in range(4)] for _ in range(2))
+        pairs = [*zip(one, other, strict=True)]
         together += any(not is_tie(each) for each in statistics.changes(pairs))
         alone += any(not is_tie(each) for pair in pairs for each in statistics.changes([pair]))
-    # That of 400 comparisons is exact to a standard error of 1 %.
-    assert together <= 0.06 * 400
+    # Their shares are 4.5 and 18.5 %; the standard error of a share of 5 % of 400 is 1 %.
+    assert together <= 0.05 * 400
     assert alone > 0.12 * 400
 
 

@@ -244,13 +244,18 @@ class _Side:
         return [row for row in self.trial.rows if not self.trial.is_aside(row)]
 
 
-# A figure's means of the rounds after and before, by figure.
+def _have_numbers(first: _Side, second: _Side) -> bool:
+    """Whether both have valid rounds. These say nothing of a system that has failed in another round."""
+    return bool(first.rounds and second.rounds) and "failed" not in (first.trial.status, second.trial.status)
+
+
+# Means of the rounds after and before, by figure.
 _Estimates = Mapping[Key, tuple[Estimate, Estimate]]
 
 
 def _estimates(first: _Side, second: _Side) -> _Estimates:
     """The figures of a system at a point that both know in several rounds."""
-    if not first.rounds or not second.rounds or "failed" in (first.trial.status, second.trial.status):
+    if not _have_numbers(first, second):
         return {}
     before, after = first.figures(second.trial), second.figures(first.trial)
     found = {key: estimates(key[2], after[key], row) for key, row in before.items() if key in after}
@@ -262,8 +267,7 @@ def _compare(result: Changes, first: _Side, second: _Side, others: Sequence[_Est
 
     :param others: of the other systems at that point
     """
-    # Rounds that are valid say nothing of a system that has failed in another one.
-    if not first.rounds or not second.rounds or "failed" in (first.trial.status, second.trial.status):
+    if not _have_numbers(first, second):
         return
     of = {BEFORE: first.figures(second.trial), AFTER: second.figures(first.trial)}
     told, computed = cautions.of_hosts(first.rounds, second.rounds)
