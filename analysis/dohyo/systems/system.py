@@ -9,15 +9,16 @@ from __future__ import annotations
 import secrets
 import string
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import asdict, dataclass, field, fields, replace
 from functools import cache
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
 from dohyo.bad_input import BadInputError
 from dohyo.places import ANSIBLE, LOCAL_HOME
+from dohyo.sizes import copies_on, disk_of
 from dohyo.systems import rendering
-from dohyo.systems.context import Context, Node, copies
+from dohyo.systems.context import MIB, Context, Node, copies
 from dohyo.systems.option import Option, declared_in
 
 NO_CONTEXT = Context()
@@ -323,6 +324,16 @@ class System:
         return None
 
     @property
+    def archive_source(self) -> str:
+        """Where that archive is from; empty without one."""
+        return self.server_archive.source if self.server_archive is not None else ""
+
+    @property
+    def downloads(self) -> bool:
+        """The vendor's archive is to be downloaded."""
+        return self.server_archive is not None and bool(self.server_archive.url) and not self.server_archive.given
+
+    @property
     def archive_problem(self) -> str:
         """Why the archive cannot be had as it is asked for; empty if it can."""
         archive = self.server_archive
@@ -334,14 +345,14 @@ class System:
         if not archive.is_remote and not Path(source).expanduser().exists():
             return f"{archive.variable}={source}: no such file on the control machine; name a file or a URL"
         platforms = self._platforms()
-        if archive.url and not archive.given and len(platforms) > 1:
+        if self.downloads and len(platforms) > 1:
             return (
                 f"the database hosts are of several kinds: {', '.join(platforms)}; download is for one, so name a package"
                 f" for each with {archive.variable}"
             )
-        vouched = archive.sha256 or (archive.url and not archive.given and archive.sums)
+        vouched = archive.sha256 or (self.downloads and archive.sums)
         if not vouched and (archive.is_remote or not archive.unchecked):
-            why = f"{archive.unsigned}; " if archive.unsigned and archive.url and not archive.given else ""
+            why = f"{archive.unsigned}; " if archive.unsigned and self.downloads else ""
             how = f"curl -fsSL {source} | sha256sum" if archive.is_remote else "sha256sum"
             return f"{why}{archive.checksum} has no value; set it to the SHA-256 of {source}, which {how} prints"
         return ""
@@ -426,10 +437,8 @@ class System:
 
     @property
     def refusals(self) -> list[str]:
-        """Everything for which a trial is refused: values that do not fit, what is impossible, too few hosts."""
-        if found := [*self.misfits, *self._other_variant(), *self.problems()] or self._too_few_hosts():
-            return found
-        return []
+        """What a trial is refused for besides values that do not fit: what is impossible, too few hosts."""
+        return [*self._other_variant(), *self.problems()] or self._too_few_hosts()
 
     def _other_variant(self) -> list[str]:
         """A variable may not turn one variant into another."""
@@ -457,9 +466,35 @@ class System:
         ]
 
     @property
-    def disk_mb(self) -> int | None:
-        """MiB of disk that a trial needs at the first folder for data; None for what its data takes."""
-        return None
+    def data_mb(self) -> int:
+        """MiB of disk that the scenario's data takes on one host."""
+        size, context = self.needs().size, self.context
+        copies = copies_on(context.records, self.replication, len(context.databases), spread=size.spread)
+        return int(disk_of(copies, size.record_disk, context.record_bytes, size.log_mb * MIB) / MIB) + 1
+
+    @property
+    def disk_mb(self) -> int:
+        """MiB of disk that a trial needs at the first folder for data."""
+        return self.data_mb
+
+    @property
+    def planned(self) -> dict[str, Any]:
+        """What a plan and a deployment need to know, before any host was looked at."""
+        needs = asdict(self.needs())
+        return {
+            **needs,
+            "values": {**self.values, **needs["instead"]},
+            "budget_mb": self.context.budget_mb,
+            # Sizes are those of a small machine, as the budget is a share of a memory that is not known.
+            "unknown": bool(self.context.budget) and self.context.budget_mb == 0,
+            "data_mb": self.data_mb,
+            "disks": self.disks,
+            "log_disks": self.log_disks,
+            "open": self.open_address,
+            "ports": {
+                f"{self.role}_{'' if name == self.role else name + '_'}port": port for name, port in self.ports.items()
+            },
+        }
 
     # ---- conditions -------------------------------------------------------------------------------------------------
 
@@ -500,6 +535,21 @@ class System:
     def listens_on(self) -> str:
         """Address that the server listens on."""
         return str(getattr(self, "address", "") or self.context.address)
+
+    @property
+    def starts_here(self) -> bool:
+        """This host's server is started at once."""
+        return self.context.host in self.starts
+
+    @property
+    def settles_here(self) -> bool:
+        """Settling is for this host."""
+        return self.serves and (self.is_first or self.settles_everywhere)
+
+    @property
+    def drops_here(self) -> bool:
+        """Settling ends with this host's server emptying its caches."""
+        return self.settles_here and self.drops and self.context.drops_caches
 
     @property
     def run(self) -> str:
@@ -626,6 +676,11 @@ class System:
         return {"client": getattr(self, "password", "") or new_password()} if self.asks_for_password else {}
 
     @property
+    def has_own_password(self) -> bool:
+        """The user has set the clients' password."""
+        return bool(getattr(self, "password", ""))
+
+    @property
     def passwords(self) -> dict[str, str]:
         """The passwords that were chosen for the trial."""
         return dict(self.context.get("system_secrets", {}).get(self.role, {}).get("passwords", {}))
@@ -728,8 +783,49 @@ class System:
 
     @property
     def words(self) -> list[str]:
-        """Arguments NAME=VALUE of every call of the administration."""
+        """The system's own arguments NAME=VALUE of every call of the administration."""
         raise NotImplementedError
+
+    @property
+    def admin_words(self) -> list[str]:
+        """All arguments of such a call."""
+        return [*self._words_of_tables(self.is_first), *self.words]
+
+    @property
+    def attached_words(self) -> list[str]:
+        """All arguments of such a call for servers that run already."""
+        attached = self.attached
+        return [
+            f"place={attached.place}",
+            f"made={attached.folder}/made",
+            f"connection={attached.folder}/connection.properties",
+            f"trial={self.context.trial_id}",
+            f"write_acks={self.context.write_acks}",
+            f"read_acks={self.context.read_acks}",
+            *self._words_of_tables(True),
+            *self.attachment.words,
+        ]
+
+    def _words_of_tables(self, counts: bool) -> list[str]:
+        return [
+            f"tables={','.join(self.context.tables)}",
+            f"keycolumns={self.context.keycolumns}",
+            f"recordcount={self.context.get('trial_recordcount', self.context.recordcount)}",
+            f"countlimit={getattr(self, 'count_limit', 0) if counts else 0}",
+        ]
+
+    @property
+    def tables_words(self) -> list[str]:
+        """Further ones for making the tables, which all systems have."""
+        return [
+            f"trial={self.context.trial_id}",
+            f"fieldcount={self.context.fieldcount}",
+            f"fieldnameprefix={self.context.fieldnameprefix}",
+            f"compression={self.effective_compression}",
+            f"replication={self.replication}",
+            f"write_acks={self.context.write_acks}",
+            f"read_acks={self.context.read_acks}",
+        ]
 
     @property
     def first_words(self) -> list[str]:
@@ -760,6 +856,24 @@ class System:
     def notes(self) -> list[str]:
         """What the conditions say of this system besides."""
         return []
+
+    @property
+    def idle(self) -> list[str]:
+        """What they say where some database hosts have no server."""
+        serving, there = len(self.hosts), len(self.context.databases)
+        if serving == there:
+            return []
+        return [
+            f"{serving} of {there} database hosts serve, the others are idle: every server has all data, and the primary"
+            " does all the work"
+        ]
+
+    @property
+    def all_notes(self) -> list[str]:
+        """Everything that they say: also of ports that were moved, and of the archive."""
+        archive = self.server_archive
+        moved = self.context.state(self.role)["ports"]["moved"]
+        return [*self.idle, *moved, *(archive.note if archive is not None else []), *self.notes]
 
     @property
     def disks_in_words(self) -> str:

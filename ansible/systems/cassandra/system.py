@@ -389,6 +389,11 @@ class Cassandra(Cql):
         return -(2**63) + databases.index(self.context.host) * (2**64 // len(databases))
 
     @property
+    def sets_new_size(self) -> bool:
+        """The user has set the size of the new generation."""
+        return any(each.startswith("-Xmn") for each in self.java_options)
+
+    @property
     def jamm(self) -> str:
         """The agent that measures sizes of objects; its version follows Cassandra's."""
         return self.installed_jar("jamm-*.jar")
