@@ -15,7 +15,7 @@ from typing import get_args
 
 import click
 
-from dohyo import folders, host, output, plain_text, terminal
+from dohyo import folders, host, output, plain_text, systems, terminal
 from dohyo.ansible import available
 from dohyo.ansible.data import as_data
 from dohyo.ansible.playbook import Interruption, check_inventory
@@ -29,7 +29,7 @@ from dohyo.planning import sizing
 from dohyo.report import files, measured, page, site
 from dohyo.running import attach, comparing, doctor, runner
 from dohyo.running.experiment import reopen
-from dohyo.scenario import loading, properties, systems, together
+from dohyo.scenario import loading, properties, together
 from dohyo.scenario.hosts import Hosts, here
 from dohyo.scenario.scenario import Scenario
 from dohyo.summary import kept, regression, validity
@@ -530,7 +530,7 @@ def _list(inventory: Path | None, console: Console, *, details: bool) -> None:
     console.print(f"systems on {inventory or 'this machine'}:", highlight=False, markup=False, soft_wrap=True)
     reasons = available.ask(inventory)
     for name, system in systems.all_systems().items():
-        here = "installed" if inventory is None and system.installed() else "available"
+        here = "installed" if inventory is None and system.is_installed() else "available"
         reason = reasons[name] if details else reasons[name].partition(";")[0]
         show(name, f"{system.title}: {f'skipped: {reason}' if reason else here}")
     if not details and any(reasons.values()):

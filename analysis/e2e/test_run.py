@@ -23,7 +23,7 @@ from browser import browser, chromium
 
 from dohyo.ansible import available
 from dohyo.places import ANSIBLE, LOCAL_HOME, ROOT
-from dohyo.scenario.systems import all_systems
+from dohyo.systems import all_systems
 
 SMALL = ["--records=2000", *small.options()]
 DOHYO = ROOT / ".venv/bin/dohyo"

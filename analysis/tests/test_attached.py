@@ -11,11 +11,12 @@ from typing import Any
 import pytest
 import yaml
 
+from dohyo import systems
 from dohyo.bad_input import BadInputError
 from dohyo.places import ANSIBLE, ROOT
 from dohyo.planning import plan
 from dohyo.running import attach
-from dohyo.scenario import loading, properties, systems
+from dohyo.scenario import loading, properties
 from dohyo.scenario.scenario import Scenario
 
 sys.path.insert(0, str(ANSIBLE / "plugins" / "filter"))

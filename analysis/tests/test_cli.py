@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 from test_bad_input import without_rights
 
+from dohyo import systems
 from dohyo.ansible import available
 from dohyo.places import RESULTS, ROOT
-from dohyo.scenario import systems
 
 
 def run_sh(*arguments: str) -> "subprocess.CompletedProcess[str]":

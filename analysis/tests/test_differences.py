@@ -10,12 +10,13 @@ import pytest
 import yaml
 from evidence import edit_json, rendered, trial, write_json
 
+from dohyo import systems
 from dohyo.bad_input import BadInputError
 from dohyo.evidence.records import ExperimentFacts
 from dohyo.figures import point_name
 from dohyo.places import WORKLOADS
 from dohyo.planning import plan
-from dohyo.scenario import loading, properties, published, systems
+from dohyo.scenario import loading, properties, published
 from dohyo.scenario.hosts import Hosts
 from dohyo.scenario.published import FOLDER
 from dohyo.scenario.setup import Setting
@@ -182,7 +183,7 @@ def test_threads_of_a_collector_count() -> None:
 
 def other(key: str, value: str) -> str:
     """Another value that a property or a variable can have."""
-    variable = systems.role_variables().get(key)
+    variable = systems.all_options().get(key)
     of = variable or properties.find(key)
     if of and (others := [str(each) for each in of.choices if str(each) != value]):
         return others[0]

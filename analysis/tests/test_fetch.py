@@ -20,10 +20,10 @@ import pytest
 import yaml
 from test_scylla_role import play
 
-from dohyo import cli
+from dohyo import cli, systems
 from dohyo.bad_input import BadInputError
 from dohyo.places import ANSIBLE
-from dohyo.scenario import loading, systems
+from dohyo.scenario import loading
 from dohyo.scenario.hosts import here
 
 FETCH = ANSIBLE / "roles" / "system" / "files" / "fetch"

@@ -17,7 +17,7 @@ from dohyo.places import ANSIBLE, ROOT
 from dohyo.report import measured
 from dohyo.report.charts import faults
 from dohyo.report.material import Material
-from dohyo.scenario.systems import all_systems
+from dohyo.systems import all_systems
 from dohyo.summary.summary import summarise
 from dohyo.tables import fault_table
 

@@ -17,11 +17,12 @@ from ansible.errors import AnsibleFilterError  # type: ignore[import-untyped]
 from test_hbase_role import DEFAULTS
 from test_scylla_role import play
 
+from dohyo import systems
 from dohyo.bad_input import BadInputError
 from dohyo.places import ANSIBLE, ROOT
 from dohyo.planning import sizing
 from dohyo.planning.sizing import MIB
-from dohyo.scenario import loading, systems
+from dohyo.scenario import loading
 from dohyo.scenario.hosts import Hosts
 
 sys.path.insert(0, str(ANSIBLE / "plugins" / "filter"))

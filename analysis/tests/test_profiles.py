@@ -12,10 +12,10 @@ from ansible.errors import AnsibleFilterError  # type: ignore[import-untyped]
 from test_memory import refused
 from test_scylla_role import play
 
+from dohyo import systems
 from dohyo.ansible.data import as_data
 from dohyo.bad_input import BadInputError
 from dohyo.places import ANSIBLE, ROOT
-from dohyo.scenario import systems
 
 sys.path.insert(0, str(ANSIBLE / "plugins" / "filter"))
 from dohyo_filters import as_sections, as_yaml, in_effect  # type: ignore[import-not-found]
@@ -116,7 +116,7 @@ def test_a_setting_of_no_section_or_that_ends_one_is_refused(name: str, value: A
 )
 def test_settings_that_other_variables_say_are_refused(name: str) -> None:
     with pytest.raises(BadInputError, match="each name must match"):
-        systems.role_variables()["cassandra_settings"].check(json.dumps({name: 1}))
+        systems.all_options()["cassandra_settings"].check(json.dumps({name: 1}))
 
 
 def cassandra(folder: Path, **variables: Any) -> tuple[dict[str, Any], dict[str, Any]]:

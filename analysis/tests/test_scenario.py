@@ -7,10 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from dohyo import systems
 from dohyo.bad_input import BadInputError
 from dohyo.places import JDK, ROOT, WORKLOADS
 from dohyo.planning import plan
-from dohyo.scenario import loading, phases, scenario, systems
+from dohyo.scenario import loading, phases, scenario
 from dohyo.scenario.hosts import Hosts
 
 SMALL = "readproportion=1\nupdateproportion=0\nrecordcount=1000\noperationcount=1000\n"

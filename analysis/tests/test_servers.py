@@ -18,7 +18,7 @@ from rich.console import Console
 from dohyo.evidence.server_figures import Keys, figures_of, pairs
 from dohyo.evidence.servers import PhaseFigures, Server, Servers, Step, Window
 from dohyo.places import ANSIBLE
-from dohyo.scenario.systems import all_systems
+from dohyo.systems import all_systems
 from dohyo.summary.summary import summarise
 from dohyo.tables import table
 

@@ -11,14 +11,14 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from dohyo import figures
+from dohyo import figures, systems
 from dohyo.ansible.playbook import check_inventory
 from dohyo.bad_input import BadInputError
 from dohyo.places import ANSIBLE, WORKLOADS
 from dohyo.planning import plan, sizing
 from dohyo.planning.sizing import Needs, Sizes
 from dohyo.running import experiment
-from dohyo.scenario import loading, scenario, systems
+from dohyo.scenario import loading, scenario
 from dohyo.scenario.hosts import Hosts
 
 sys.path.insert(0, str(ANSIBLE / "plugins" / "filter"))

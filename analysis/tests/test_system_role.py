@@ -12,9 +12,9 @@ import yaml
 from ansible.errors import AnsibleFilterError  # type: ignore[import-untyped]
 from test_scylla_role import play
 
+from dohyo import systems
 from dohyo.bad_input import BadInputError
 from dohyo.places import ANSIBLE, ROOT
-from dohyo.scenario import systems
 
 sys.path.insert(0, str(ANSIBLE / "plugins" / "filter"))
 from dohyo_filters import answer, answered  # type: ignore[import-not-found]

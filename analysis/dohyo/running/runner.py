@@ -45,10 +45,10 @@ from dohyo.running.progress import Progress, clock
 from dohyo.scenario import published
 from dohyo.scenario.hosts import Hosts, here
 from dohyo.scenario.scenario import Scenario
-from dohyo.scenario.systems import all_systems
 from dohyo.summary import differences
 from dohyo.summary.results import Summary
 from dohyo.summary.summary import joined, summarise
+from dohyo.systems import all_systems
 from dohyo.tables import screen, table
 from dohyo.tables.again import Again
 from dohyo.tables.files import write

@@ -8,7 +8,8 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-from dohyo.scenario import faults, phases, properties, published, systems
+from dohyo import systems
+from dohyo.scenario import faults, phases, properties, published
 from dohyo.scenario.hosts import Hosts
 
 MATRIX = "matrix."

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Container
 
+from dohyo import systems
 from dohyo.bad_input import BadInputError
-from dohyo.scenario import faults, key_columns, phases, properties, search, systems
+from dohyo.scenario import faults, key_columns, phases, properties, search
 from dohyo.scenario.scenario import Scenario
 
 # Length of what verify=acknowledged writes at the beginning of each value (Stamp.java).

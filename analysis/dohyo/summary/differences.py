@@ -13,11 +13,12 @@ from typing import Any
 
 from jinja2 import Template
 
+from dohyo import systems
 from dohyo.evidence.records import ExperimentFacts
 from dohyo.evidence.rows import LOAD
 from dohyo.figures import point_name, size
 from dohyo.places import ANSIBLE
-from dohyo.scenario import key_columns, properties, setup, systems
+from dohyo.scenario import key_columns, properties, setup
 from dohyo.scenario.hosts import THIS_MACHINE, Hosts
 from dohyo.scenario.loading import concerns
 from dohyo.scenario.properties import plain
@@ -95,7 +96,7 @@ class Here:
             return {self.workload[phase].get(_NAMES.get(key, key), whole) for phase in self._phases(setting)}
         if setup.is_flags(key):
             return {flag for flag in setting.values if flag in self._flags}
-        known = self.servers.get(key, None if key in systems.role_variables() else NOT_SET)
+        known = self.servers.get(key, None if key in systems.all_options() else NOT_SET)
         return {None if known is None else plain(known)}
 
     def _phases(self, setting: Setting) -> list[str]:
@@ -133,7 +134,7 @@ class Here:
         """By phase: keys of what is not left at its default, and of what makes any rate."""
         role = systems.all_systems()[self.system].role
         whose = {*self.given, *(f"{role}_{name}" for name in _MEMORY)}
-        servers = (name for name in self.servers if name in whose or name not in systems.role_variables())
+        servers = (name for name in self.servers if name in whose or name not in systems.all_options())
         common = {*self.others, *servers} - {f"{role}_{name}" for name in _OF_A_ROLE}
         found = {}
         for phase in self._measured:

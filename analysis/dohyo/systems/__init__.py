@@ -7,6 +7,7 @@ from dohyo.systems.catalogue import (
     check_fetching,
     defaults,
     fetching,
+    not_attached,
     of_role,
     profiles,
 )
@@ -22,6 +23,7 @@ __all__ = [
     "check_fetching",
     "defaults",
     "fetching",
+    "not_attached",
     "of_role",
     "option",
     "profiles",

@@ -76,7 +76,7 @@ def defaults(role: str) -> Mapping[str, object]:
 
 
 def profiles() -> str:
-    """Returns tables of every value that the profiles differ in, of all systems, in Markdown; docs/conditions.md has them."""
+    """Returns tables of every value that the profiles differ in, in Markdown; docs/conditions.md has them."""
     lines = []
     for system in map(of_role, dict.fromkeys(each.role for each in all_systems().values())):
         rows = system.tuned()
@@ -119,3 +119,8 @@ def check_fetching(names: str, chosen: Sequence[str]) -> None:
             f"--fetch {names}: {', '.join(idle)} is not measured here, the systems are {', '.join(chosen)}; add it with"
             " --systems, or leave it out"
         )
+
+
+def not_attached() -> dict[str, object]:
+    """Returns the variables of attached systems where none is attached."""
+    return {name: option.default for name, option in ATTACHED.items()}

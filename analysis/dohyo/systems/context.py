@@ -37,8 +37,8 @@ class Node:
 class Context:
     """Variables of one host in a trial, with types and defaults.
 
-    :ivar values: variables by name, as Ansible has them for this host; read when they are asked for, so that a member of a
-        system may be evaluated before the servers have ports
+    :ivar values: variables by name, as Ansible has them for this host; read when they are asked for, so that a member
+        of a system may be evaluated before the servers have ports
     """
 
     def __init__(self, values: Mapping[str, Any] | None = None) -> None:
@@ -139,7 +139,7 @@ class Context:
 
     @cached_property
     def drives(self) -> int:
-        """Disks that carry data. An array of several is one folder; a pattern counts once before the host was looked at."""
+        """Disks that carry data; before the host was looked at, a pattern counts once. An array is one folder."""
         found = len(self.disks.get("devices") or []) if self.devices else 0
         return max(found, len(self.devices), len(self.data))
 
@@ -213,7 +213,7 @@ class Context:
 
     @property
     def key_bytes(self) -> int:
-        """Bytes of the longest key: its columns; else "user", 20 digits or as many as zeropadding says, 2 bytes of salt."""
+        """Bytes of the longest key: its columns; or "user", 20 digits or what zeropadding says, 2 bytes of salt."""
         if not self.keycolumns:
             return 6 + max(20, int(self.properties.get("zeropadding", 1)))
         numbers = len(re.findall("[a-z0-9_] int", self.keycolumns))
@@ -230,8 +230,8 @@ class Context:
     def sstable_bytes(self) -> int:
         """Bytes of disk for one copy of a record in sstables, which Cassandra and ScyllaDB share.
 
-        23 bytes per row, 15 and its name per field, 32 and the key in the index (DataStax, "Calculating user data size";
-        the format since 3.0 stays below). As much again is free for a compaction of all data ("Calculating usable disk
+        23 bytes per row, 15 and its name per field, 32 and the key in the index (DataStax, "Calculating user data
+        size"; the format since 3.0 stays below). As much again is free for a compaction of all data ("Calculating usable disk
         capacity": 50 % with the size-tiered strategy).
         """
         fields = self.fieldcount * (self.fieldlength + self.fieldname_bytes + 15)
@@ -261,7 +261,7 @@ class Context:
     @property
     def on_disk(self) -> bool:
         """A write is on disk when it is acknowledged."""
-        return self.conditions.get("durability", "memory") == "disk"
+        return str(self.conditions.get("durability", "memory")) == "disk"
 
     @property
     def wait_for(self) -> int:
@@ -276,7 +276,7 @@ class Context:
     @property
     def drops_caches(self) -> bool:
         """Settling ends with empty caches."""
-        return self.get("trial_settle_cache", "keep") == "drop"
+        return str(self.get("trial_settle_cache", "keep")) == "drop"
 
     @property
     def has_faults(self) -> bool:
@@ -401,4 +401,6 @@ def parent(path: str) -> str:
 
 def named(hosts: Sequence[str], most: int = 4) -> str:
     """Returns the names of hosts, as many as one reads."""
-    return ", ".join(hosts) if len(hosts) <= most else f"{', '.join(hosts[: most - 1])} and {len(hosts) - most + 1} more"
+    return (
+        ", ".join(hosts) if len(hosts) <= most else f"{', '.join(hosts[: most - 1])} and {len(hosts) - most + 1} more"
+    )

@@ -28,7 +28,7 @@ class Cql(System):
     @property
     def access(self) -> dict[str, str]:
         """Properties that let a client in."""
-        found = {}
+        found: dict[str, str] = {}
         if self.asks_for_password:
             found |= {"cassandra.username": self.user, "cassandra.password": self.passwords["client"]}
         if self.tls:

@@ -1,4 +1,4 @@
-"""Variables that an inventory or a scenario sets for a system: fields of the system's class, made with :func:`option`."""
+"""Variables that an inventory or a scenario sets for a system: fields of its class, made with :func:`option`."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """The base class of all systems: what the playbooks and the plan ask of a system, with the defaults for most of it.
 
-A system is a folder ansible/systems/NAME with a class in ``system.py``, templates of its configuration, and perhaps tasks.
+A system is a folder ansible/systems/NAME with a class in ``system.py``, templates of its configuration, perhaps tasks.
 docs/adding-a-system.md shows how to write one.
 """
 
@@ -120,13 +120,17 @@ class Archive:
         """What the conditions say of it."""
         if not self.source or not (self.sha256 or self.url):
             return []
-        by = f"SHA-256 {self.sha256}" if self.sha256 else f"which its vendor's {self.sums.rpartition('/')[2]} vouches for"
+        by = (
+            f"SHA-256 {self.sha256}"
+            if self.sha256
+            else f"which its vendor's {self.sums.rpartition('/')[2]} vouches for"
+        )
         return [f"the server is from {self.source}, {by}"]
 
 
 @dataclass(frozen=True)
 class Jvm:
-    """The JVM of a server: major version of the JDK, name of the collector, its threads, options of the collector "default"."""
+    """The JVM of a server: the JDK's major version, the collector's name and threads, options of the collector default."""
 
     jdk: int
     gc: str
@@ -163,7 +167,7 @@ class Script:
 
 @dataclass(frozen=True)
 class File:
-    """A file of the configuration; ``owner`` is the number of its user, where that is not the one who starts servers."""
+    """A file of the configuration; ``owner`` is the number of its user, unless that is the one who starts servers."""
 
     path: str
     content: str
@@ -182,7 +186,7 @@ class Owner:
 
 @dataclass(frozen=True)
 class Initialise:
-    """How the data of a server is made before the first start: a script of files/, its arguments, a file that shows it was done."""
+    """How data is made before the first start: a script of files/, its arguments, a file that shows that it was done."""
 
     script: str
     argv: Sequence[str]
@@ -274,6 +278,8 @@ class System:
     by_name: bool = False
     context: Context = field(default=NO_CONTEXT, repr=False, compare=False)
     given: Mapping[str, Any] = field(default_factory=dict, repr=False, compare=False)
+    # The system as it is declared, without a context.
+    declared: System | None = field(default=None, repr=False, compare=False)
     misfits: Sequence[str] = field(default=(), repr=False, compare=False)
 
     @classmethod
@@ -283,7 +289,7 @@ class System:
         return declared_in(fields(cls), cls.role)
 
     def on(self, context: Context) -> Self:
-        """Returns the system with the variables that are set in a context, and with the defaults that follow from them."""
+        """Returns the system with the variables that a context sets, and with the defaults that follow from them."""
         given, misfits = {}, []
         for name, option in self.all_options().items():
             value = context.get(option.name)
@@ -295,12 +301,14 @@ class System:
                 given[name] = option.check(value)
             except BadInputError as error:
                 misfits.append(str(error))
-        found = replace(self, **given, context=context, given=given, misfits=misfits)
+        found = replace(self, **given, context=context, given=given, declared=self, misfits=misfits)
         for name, option in self.all_options().items():
             if name not in given and option.default is None and getattr(self, name) is None:
                 found = replace(found, **{name: getattr(found, f"default_{name}")()})
         if context.tuned:
-            found = replace(found, **{each.name: each.value for each in found._tuned_options() if each.name not in given})
+            found = replace(
+                found, **{each.name: each.value for each in found._tuned_options() if each.name not in given}
+            )
         return found
 
     def _tuned_options(self) -> list[Tuned]:
@@ -347,8 +355,8 @@ class System:
         platforms = self._platforms()
         if self.downloads and len(platforms) > 1:
             return (
-                f"the database hosts are of several kinds: {', '.join(platforms)}; download is for one, so name a package"
-                f" for each with {archive.variable}"
+                f"the database hosts are of several kinds: {', '.join(platforms)}; download is for one, so name a"
+                f" package for each with {archive.variable}"
             )
         vouched = archive.sha256 or (self.downloads and archive.sums)
         if not vouched and (archive.is_remote or not archive.unchecked):
@@ -452,9 +460,7 @@ class System:
     @property
     def own_variant(self) -> dict[str, Any]:
         """Values of the options that make this variant."""
-        from dohyo.systems.catalogue import all_systems
-
-        return {name: getattr(all_systems()[self.name], name) for name in self.variant}
+        return {name: getattr(self.declared or self, name) for name in self.variant}
 
     def _too_few_hosts(self) -> list[str]:
         there = len(self.context.databases)
@@ -660,7 +666,7 @@ class System:
 
     @property
     def open_address(self) -> str:
-        """Address on which anybody may use the server, without a password; empty where nobody can, or where that is meant."""
+        """Address on which anybody may use the server without a password; empty where nobody can, or that is meant."""
         return "" if self.context.public or self.asks_for_password else self.listens_on
 
     # ---- who gets in ------------------------------------------------------------------------------------------------
@@ -738,7 +744,7 @@ class System:
     def render(self, template: str, **more: Any) -> str:
         """Renders a template of the system's folder.
 
-        :param template: name in templates/, without .j2; it sees the system as ``system``, ``context``, and what is given here
+        :param template: name in templates/, without .j2; it sees ``system``, ``context``, and what is given here
         """
         folder = ANSIBLE / "systems" / self.role / "templates"
         return rendering.render(folder / f"{template}.j2", system=self, context=self.context, **more)
@@ -764,7 +770,7 @@ class System:
 
     @property
     def up(self) -> list[str]:
-        """Command that succeeds when the server of this host is up; by default somebody listens on the port ``opens``."""
+        """Command that succeeds when this host's server is up; by default somebody listens on the port ``opens``."""
         if not self.opens:
             return []
         return ["bash", "-c", f": < /dev/tcp/{self.node.address}/{self.node[self.opens]}"]
@@ -864,8 +870,8 @@ class System:
         if serving == there:
             return []
         return [
-            f"{serving} of {there} database hosts serve, the others are idle: every server has all data, and the primary"
-            " does all the work"
+            f"{serving} of {there} database hosts serve, the others are idle: every server has all data, and the"
+            " primary does all the work"
         ]
 
     @property
@@ -933,9 +939,9 @@ class System:
     def in_effect(self) -> dict[str, Any]:
         """The profile that the servers were started with.
 
-        :returns: ``profile``, its name, vanilla for a system that has no other; ``values``, all values by name; of these
-            ``tuned``, what the profile set otherwise than the package, and ``settings``, what the user set otherwise than
-            the profile
+        :returns: ``profile``, its name, vanilla for a system that has no other; ``values``, all values by name; of
+            these ``tuned``, what the profile set otherwise than the package, and ``settings``, what the user set otherwise
+            than the profile
         """
         of_profile = {f"{self.role}_{name}": self._not_given(name) for name in self.shown_options}
         of_profile |= self.settings_of_profile

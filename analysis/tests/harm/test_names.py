@@ -13,10 +13,11 @@ from xml.etree import ElementTree
 import pytest
 import yaml
 
+from dohyo import systems
 from dohyo.bad_input import BadInputError
 from dohyo.places import ANSIBLE
 from dohyo.planning import sizing
-from dohyo.scenario import loading, scenario, systems
+from dohyo.scenario import loading, scenario
 from dohyo.scenario.hosts import here
 
 sys.path.insert(0, str(ANSIBLE / "plugins" / "filter"))
@@ -142,7 +143,7 @@ def test_a_variable_of_a_role_that_would_be_taken_for_something_else_is_refused(
     # The same rule for inventories, in Ansible.
     value = assignment.partition("=")[2]
     role = next(role for role in ROLES if name.startswith(f"{role}_"))
-    variable = systems.role_variables()[name]
+    variable = systems.all_options()[name]
     typed = yaml.safe_load(value) if variable.type in ("list", "dict") else value
     assert misfits({name: typed}, options(role))
 
