@@ -1,7 +1,7 @@
 """The disk and memory that a scenario needs per system, its total time, and whether it fits.
 
 Formulas and their sources are in docs/sizing.md. The figures that differ between systems are in their classes
-(`needs` in ansible/systems/*/system.py). With an inventory ansible/plan.yml resolves its variables first; no host is asked.
+(`needs` in ansible/systems/*/system.py). Variables of an inventory are resolved by ansible/plan.yml; no host is asked.
 """
 
 import json

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from dohyo.bad_input import BadInputError
 from dohyo.places import ANSIBLE, shown
+from dohyo.systems.context import Context
 from dohyo.systems.option import Option
 from dohyo.systems.system import System
 
@@ -79,7 +80,7 @@ def profiles() -> str:
     """Returns tables of every value that the profiles differ in, in Markdown; docs/conditions.md has them."""
     lines = []
     for system in map(of_role, dict.fromkeys(each.role for each in all_systems().values())):
-        rows = system.tuned()
+        rows = system.on(Context()).tuned()
         if not rows:
             continue
         title = system.title if len(system.variant) == 0 else system.title.partition(" (")[0]

@@ -231,8 +231,8 @@ class Context:
         """Bytes of disk for one copy of a record in sstables, which Cassandra and ScyllaDB share.
 
         23 bytes per row, 15 and its name per field, 32 and the key in the index (DataStax, "Calculating user data
-        size"; the format since 3.0 stays below). As much again is free for a compaction of all data ("Calculating usable disk
-        capacity": 50 % with the size-tiered strategy).
+        size"; the format since 3.0 stays below). As much again is free for a compaction of all data ("Calculating
+        usable disk capacity": 50 % with the size-tiered strategy).
         """
         fields = self.fieldcount * (self.fieldlength + self.fieldname_bytes + 15)
         return 2 * (fields + 23 + 2 * self.key_bytes + 32)

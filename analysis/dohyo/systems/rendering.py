@@ -55,7 +55,7 @@ def _escaped(text: str, special: str) -> str:
 
 
 def as_yaml(text: str, settings: dict[str, Any]) -> str:
-    """Returns a configuration in YAML with further settings by their keys, with dots between them; they replace its own.
+    """Returns a configuration in YAML with further settings by their keys, with dots in them; they replace its own.
 
     :raises BadInputError: for a setting in the place of a mapping or a list, or below a single value
     """

@@ -130,7 +130,7 @@ class Archive:
 
 @dataclass(frozen=True)
 class Jvm:
-    """The JVM of a server: the JDK's major version, the collector's name and threads, options of the collector default."""
+    """The JVM of a server: its major version, the collector's name and threads, options of the collector default."""
 
     jdk: int
     gc: str
@@ -186,7 +186,7 @@ class Owner:
 
 @dataclass(frozen=True)
 class Initialise:
-    """How data is made before the first start: a script of files/, its arguments, a file that shows that it was done."""
+    """How data is made before the first start: a script of files/, its arguments, a file that shows it was done."""
 
     script: str
     argv: Sequence[str]
@@ -583,8 +583,8 @@ class System:
         return f"{self.context.home}/{self.install}/lib"
 
     def installed_jar(self, pattern: str) -> str:
-        """Name of the first jar on the control machine that matches a pattern."""
-        return min(each.name for each in Path(self.context.control, self.install, "lib").glob(pattern))
+        """Name of the first jar on the control machine that matches a pattern; the pattern before it is installed."""
+        return min((each.name for each in Path(self.context.control, self.install, "lib").glob(pattern)), default=pattern)
 
     @property
     def data(self) -> list[str]:
@@ -940,8 +940,8 @@ class System:
         """The profile that the servers were started with.
 
         :returns: ``profile``, its name, vanilla for a system that has no other; ``values``, all values by name; of
-            these ``tuned``, what the profile set otherwise than the package, and ``settings``, what the user set otherwise
-            than the profile
+            these ``tuned``, what the profile set otherwise than the package, and ``settings``, what the user set
+            otherwise than the profile
         """
         of_profile = {f"{self.role}_{name}": self._not_given(name) for name in self.shown_options}
         of_profile |= self.settings_of_profile

@@ -5,12 +5,11 @@ from __future__ import annotations
 import base64
 import contextlib
 import os
-import re
 import shutil
 import socket
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +24,7 @@ from controller import machine, start_of
 from dohyo.bad_input import BadInputError
 from dohyo.scenario import faults
 from dohyo.systems.context import UNKNOWN, copies, cpus, named
+from dohyo.systems.option import WHOLE, Option
 from dohyo.systems.rendering import as_properties
 
 
@@ -174,6 +174,21 @@ def limits(
 def _alike(hosts: dict[str, list[str]]) -> str:
     values = {value for each in hosts.values() for value in each}
     return values.pop() if len(values) == 1 else "; ".join(by_sentence(hosts))
+
+
+def misfits(values: Mapping[str, Any], options: Mapping[str, Mapping[str, Any]]) -> list[str]:
+    """One sentence for each value that the options of a role's argument specs do not allow, by the rules of Option."""
+    found = []
+    for name, value in values.items():
+        given = options[name]
+        kind = {"path": "str"}.get(given.get("type", "str"), given.get("type", "str"))
+        pattern = given.get("pattern", WHOLE if kind == "int" else ".*")
+        choices = tuple(given.get("choices", ()))
+        try:
+            Option(name, kind, pattern=pattern, choices=choices, secret=given.get("no_log", False)).check(value)
+        except BadInputError as error:
+            found.append(str(error))
+    return found
 
 
 def others(
@@ -353,6 +368,7 @@ class FilterModule:
             faults_on,
             judged,
             limits,
+            misfits,
             of_host,
             of_this_machine,
             others,

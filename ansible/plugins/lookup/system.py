@@ -24,7 +24,7 @@ description:
   - Evaluates a member of the class in systems/NAME/system.py with the variables of this host, and returns plain values.
   - A member of the context is C(context.NAME), which needs no system.
 options:
-  _terms: {description: "Name of the member, with dots for parts of it; then the arguments of a method.", required: true}
+  _terms: {description: "Name of the member, with dots for its parts; then the arguments of a method.", required: true}
   system: {description: Name of the system; by default the variable system_name., type: str}
   every: {description: One value for every system instead., type: bool, default: false}
 """

@@ -15,10 +15,7 @@ from dohyo.systems.system import Archive, File, Jvm, Needs, Size, Tuned
 # JDKs of each series, the best first, and what it needs besides cassandra-all. What was tried: docs/versions.md.
 SERIES = {"3.11": [8], "4.0": [17, 11, 8, 14], "4.1": [17, 11, 8], "5.0": [17, 11]}
 LATEST = "[cassandra_latest.yaml](https://github.com/apache/cassandra/blob/cassandra-5.0/conf/cassandra_latest.yaml)"
-COMMENTS = (
-    "comments of [cassandra.yaml](https://github.com/apache/cassandra/blob/cassandra-5.0/conf/cassandra.yaml),"
-    " the same since 3.11"
-)
+COMMENTS = "comments of [cassandra.yaml](https://github.com/apache/cassandra/blob/cassandra-5.0/conf/cassandra.yaml), the same since 3.11"
 # What Cassandra reaches into on a JDK with modules (the list of 5.0's own jvm17-server.options).
 MODULES = [
     *(
@@ -53,12 +50,7 @@ MODULES = [
         )
     ),
 ]
-COMPACTIONS = (
-    "SizeTieredCompactionStrategy",
-    "LeveledCompactionStrategy",
-    "UnifiedCompactionStrategy",
-    "TimeWindowCompactionStrategy",
-)
+COMPACTIONS = ("SizeTieredCompactionStrategy", "LeveledCompactionStrategy", "UnifiedCompactionStrategy", "TimeWindowCompactionStrategy")
 FOLDER = r'(/[^\s"]+)?'
 
 
@@ -76,9 +68,7 @@ class Cassandra(Cql):
     settles_everywhere = True
     drops = True
     attaches = True
-    attached_options = (
-        *("replication_strategy", "column_type", "compaction", "rows_per_partition", "settle_timeout", "count_limit"),
-    )
+    attached_options = (*("replication_strategy", "column_type", "compaction", "rows_per_partition", "settle_timeout", "count_limit"),)
     name: str = "cassandra"
     title: str = "Apache Cassandra"
 
@@ -89,9 +79,7 @@ class Cassandra(Cql):
     )
     archive_checksum: str = option("", "SHA-256 of cassandra_archive, 64 hexadecimal digits.", pattern=SHA256)
     version: str = option(
-        "5.0.9",
-        "Version of org.apache.cassandra:cassandra-all on Maven Central, 3.11.x, 4.0.x, 4.1.x or 5.0.x.",
-        pattern="[0-9][0-9A-Za-z.-]*",
+        "5.0.9", "Version of org.apache.cassandra:cassandra-all on Maven Central, 3.11.x, 4.0.x, 4.1.x or 5.0.x.", pattern="[0-9][0-9A-Za-z.-]*"
     )
     jdk: int = option(None, "Major version of the server's JDK; by default the best that the version supports.")
     gc: str = option(
@@ -101,10 +89,7 @@ class Cassandra(Cql):
     )
     gc_threads: int = option(0, "Threads of the garbage collector; 0 is one per processor, at most 8.")
     heap: str = option(
-        None,
-        "Heap of the server, as in 1g or 1500m; smallest and largest size are the same. Without it a share of"
-        " host_memory_budget, or 1g.",
-        pattern=HEAP,
+        None, "Heap of the server, as in 1g or 1500m; smallest and largest size are the same. Without it a share of host_memory_budget, or 1g.", pattern=HEAP
     )
     # "When running on magnetic HDD, this should be a separate spindle than the data directories": the comment of
     # commitlog_directory in cassandra.yaml, the same since 3.11.
@@ -137,26 +122,17 @@ class Cassandra(Cql):
         "Compression of the tables; another one than the scenario's (compression) is marked as a difference.",
         choices=("scenario", "none", "lz4", "zstd", "gz"),
     )
-    chunk_kib: int = option(
-        0, "Data that is compressed at once, in KiB; 0 for the package's own, 16, and 64 in 3.11."
-    )
+    chunk_kib: int = option(0, "Data that is compressed at once, in KiB; 0 for the package's own, 16, and 64 in 3.11.")
     compaction: str = option(COMPACTIONS[0], "Compaction strategy of the tables.", choices=COMPACTIONS)
     rows_per_partition: str = option(
         "NONE",
-        "Rows of each partition that the row cache keeps; it needs row_cache_size in cassandra_settings, before 4.1"
-        " row_cache_size_in_mb.",
+        "Rows of each partition that the row cache keeps; it needs row_cache_size in cassandra_settings, before 4.1 row_cache_size_in_mb.",
         pattern="NONE|ALL|[1-9][0-9]*",
     )
-    memtable: str = option(
-        "skiplist", "Implementation of the memtable; trie needs 5.0.", choices=("skiplist", "trie")
-    )
+    memtable: str = option("skiplist", "Implementation of the memtable; trie needs 5.0.", choices=("skiplist", "trie"))
     sstable_format: str = option("big", "Format of the files on disk; bti needs 5.0.", choices=("big", "bti"))
     # Several tokens are allocated for the scenario's replication from 4.0 on, and drawn in 3.11.
-    tokens: int = option(
-        None,
-        "Tokens of a node; with 1 every node has an equal part of the ring.",
-        pattern="[1-9][0-9]{0,3}",
-    )
+    tokens: int = option(None, "Tokens of a node; with 1 every node has an equal part of the ring.", pattern="[1-9][0-9]{0,3}")
     concurrent_reads: int = option(32, "Reads that a node works on at once.")
     concurrent_writes: int = option(32, "Writes that a node works on at once.")
     # Cassandra's own 5 and 50 KiB refuse a batch of 100 records of 500 B.
@@ -167,8 +143,7 @@ class Cassandra(Cql):
     # Addresses, ports, folders and who gets in have options of their own.
     settings: dict[str, Any] = option(
         {},
-        "Further settings of cassandra.yaml by their keys, with dots between those of several levels; they replace Dohyo's"
-        " own.",
+        "Further settings of cassandra.yaml by their keys, with dots between those of several levels; they replace Dohyo's own.",
         pattern=r"(?!.*(directory|directories|address|interface|_port|_port_ssl)$)"
         r"(?!(seed_provider|authenticator|authorizer|role_manager|cluster_name)\b|.*encryption_options)"
         r"[a-z][0-9A-Za-z_]*(\.[0-9A-Za-z_-]+)*",
@@ -176,23 +151,14 @@ class Cassandra(Cql):
     java_options: list[str] = option([], "Further options for the server's JVM.")
     authentication: bool = option(False, "Only who has a password gets in.")
     # Any text without blanks around it, which get lost on the way.
-    user: str = option(
-        "dohyo", "The user that is made for that, in the place of Cassandra's own first one.", pattern=r"\S(.*\S)?"
-    )
+    user: str = option("dohyo", "The user that is made for that, in the place of Cassandra's own first one.", pattern=r"\S(.*\S)?")
     # Never on a command line: from the environment, or from a file of Ansible Vault (docs/secrets.md).
     password: str = option(
-        "",
-        "The user's password; a new one for each trial where it is empty.",
-        pattern=r"(\S(.*\S)?)?",
-        secret=True,
-        environment="DOHYO_CASSANDRA_PASSWORD",
+        "", "The user's password; a new one for each trial where it is empty.", pattern=r"(\S(.*\S)?)?", secret=True, environment="DOHYO_CASSANDRA_PASSWORD"
     )
     tls: bool = option(False, "TLS between clients and nodes and among nodes; needs 4.1 or newer.")
     ready_timeout: int = option(180, "Seconds for the server to start.")
-    settle_timeout: int = option(
-        300,
-        "Seconds without progress of the compactions after the load, after which the trial goes on with the rest pending.",
-    )
+    settle_timeout: int = option(300, "Seconds without progress of the compactions after the load, after which the trial goes on with the rest pending.")
     stop_timeout: int = option(60, "Seconds for the server to stop before it is killed.")
     count_limit: int = option(1000000, "Up to this many records the rows are counted after the load.")
 
@@ -378,9 +344,7 @@ class Cassandra(Cql):
         """The first node and itself: a seed does not give up when the first node leaves its first question unanswered."""
         first, own = self.nodes[0], self.node
         nodes = [first] if first == own else [first, own]
-        return ",".join(
-            node.address if self.series == "3.11" else f"{node.address}:{node['storage']}" for node in nodes
-        )
+        return ",".join(node.address if self.series == "3.11" else f"{node.address}:{node['storage']}" for node in nodes)
 
     @property
     def initial_token(self) -> int:
@@ -481,21 +445,10 @@ class Cassandra(Cql):
         return [
             Tuned("memtable", "trie" if new else "skiplist", LATEST, "trie; before 5.0 skiplist"),
             Tuned("sstable_format", "bti" if new else "big", LATEST, "bti; before 5.0 big"),
-            Tuned(
-                "compaction",
-                strategy,
-                LATEST,
-                f"UnifiedCompactionStrategy with its own defaults (scaling T4); before 5.0 {COMPACTIONS[0]}",
-            ),
+            Tuned("compaction", strategy, LATEST, f"UnifiedCompactionStrategy with its own defaults (scaling T4); before 5.0 {COMPACTIONS[0]}"),
             Tuned("concurrent_reads", max(16 * context.drives, 32), COMMENTS, "16 × disks, at least 32"),
             Tuned("concurrent_writes", max(8 * context.cores, 32), COMMENTS, "8 × processors, at least 32"),
-            Tuned(
-                "memtable_allocation_type",
-                "offheap_objects" if new else None,
-                LATEST,
-                "offheap_objects; before 5.0 not set",
-                "heap_buffers",
-            ),
+            Tuned("memtable_allocation_type", "offheap_objects" if new else None, LATEST, "offheap_objects; before 5.0 not set", "heap_buffers"),
             Tuned("column_index_size", "4KiB" if new else None, LATEST, "4KiB; before 5.0 not set", "64KiB"),
             Tuned(
                 "key_cache_size",
@@ -527,20 +480,8 @@ class Cassandra(Cql):
                 "the smaller of disks and processors, 2 to 8",
             ),
             # "16 to 32 times the rate you are inserting data": a load inserts as fast as it can.
-            Tuned(
-                "compaction_throughput",
-                None if self.is_before_4_1 else "0MiB/s",
-                COMMENTS,
-                "0MiB/s, no limit",
-                "64MiB/s",
-            ),
-            Tuned(
-                "compaction_throughput_mb_per_sec",
-                0 if self.is_before_4_1 else None,
-                COMMENTS,
-                "0, no limit; the name before 4.1",
-                "64 in 4.0, 16 in 3.11",
-            ),
+            Tuned("compaction_throughput", None if self.is_before_4_1 else "0MiB/s", COMMENTS, "0MiB/s, no limit", "64MiB/s"),
+            Tuned("compaction_throughput_mb_per_sec", 0 if self.is_before_4_1 else None, COMMENTS, "0, no limit; the name before 4.1", "64 in 4.0, 16 in 3.11"),
         ]
 
 
