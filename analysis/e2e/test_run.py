@@ -19,8 +19,8 @@ from typing import Any
 
 import pytest
 import small
-from browser import browser, chromium
 
+from browser import browser, chromium
 from dohyo.ansible import available
 from dohyo.places import ANSIBLE, LOCAL_HOME, ROOT
 from dohyo.scenario.systems import all_systems

@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
-from evidence import edit_json, trial, write_json
 
 from dohyo.cli import cli
 from dohyo.summary.summary import summarise
+from evidence import edit_json, trial, write_json
 
 STOCK = Path(__file__).parent / "data" / "stock"
 LOG = "READ.hdr"

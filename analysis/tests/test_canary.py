@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from evidence import edit_json, trial, write_json
 from rich.console import Console
 
 from dohyo.evidence import canary
@@ -20,6 +19,7 @@ from dohyo.scenario.hosts import Hosts
 from dohyo.scenario.scenario import Scenario
 from dohyo.summary.summary import summarise
 from dohyo.tables import table
+from evidence import edit_json, trial, write_json
 
 
 def slices(middle: float, spread: float = 0.01) -> list[float]:

@@ -6,7 +6,6 @@ import shutil
 from pathlib import Path
 
 import pytest
-from evidence import clients_json, cluster, edit_json, run_of, trial, write_json
 from rich.console import Console
 
 from dohyo.evidence.hdr_log import Latencies, merge_log
@@ -14,6 +13,7 @@ from dohyo.metrics import Row
 from dohyo.summary.results import Summary, Trial
 from dohyo.summary.summary import summarise
 from dohyo.tables import table
+from evidence import clients_json, cluster, edit_json, run_of, trial, write_json
 
 TWO = ("host1", "host2")
 THREE = (*TWO, "host3")

@@ -14,9 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from evidence import edit_json, lasted, on_screen, reads, rendered, trial, write_json
 from rich.console import Console
-from test_search import searched
 
 from dohyo import statistics
 from dohyo.bad_input import BadInputError
@@ -32,6 +30,8 @@ from dohyo.summary.results import Figure, Pair, Summary
 from dohyo.summary.summary import summarise
 from dohyo.summary.trust import judged
 from dohyo.tables import changes_table, comparison_table, table
+from evidence import edit_json, lasted, on_screen, reads, rendered, trial, write_json
+from test_search import searched
 
 
 def series(mean: float, seconds: int = 60, relative: float = 0.05, seed: int = 1) -> list[int]:

@@ -1,16 +1,12 @@
 """How the clients of a run are conducted: the decisions alone, with messages and times from here."""
 
-import sys
 from typing import Any
 
 import pytest
 
-from dohyo.places import ANSIBLE
-
-sys.path.insert(0, str(ANSIBLE / "plugins"))
-from conducting.clock import HostClock  # type: ignore[import-not-found]
-from conducting.conductor import READINGS, SILENCE_SECONDS, STOP_SECONDS, Conductor, Plan  # type: ignore[import-not-found]
-from conducting.report import faults, report, sentences  # type: ignore[import-not-found]
+from conducting.clock import HostClock
+from conducting.conductor import READINGS, SILENCE_SECONDS, STOP_SECONDS, Conductor, Plan
+from conducting.report import faults, report, sentences
 
 # Hosts' clocks are ahead of the controller's by that many seconds.
 AHEAD = {"host1": 0.0, "host2": 5.0, "host3": -3.0}

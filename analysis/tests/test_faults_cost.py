@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from evidence import clients_json, edit_json, on_screen, reads, rendered, run_of, trial, write_json
 from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
@@ -34,6 +33,7 @@ from dohyo.tables import changes_table, screen, table
 from dohyo.tables.conditions import readable
 from dohyo.tables.fault_table import sentences
 from dohyo.tables.verdict import verdict as the_verdict
+from evidence import clients_json, edit_json, on_screen, reads, rendered, run_of, trial, write_json
 
 ASKED = "kill(node1)@10s, start(node1)@20s"
 ON = {"node1": FaultOnHost(what="SIGKILL to cassandra (process 7)")}

@@ -18,13 +18,13 @@ from typing import Any
 
 import pytest
 import yaml
-from test_scylla_role import play
 
 from dohyo import cli
 from dohyo.bad_input import BadInputError
 from dohyo.places import ANSIBLE
 from dohyo.scenario import loading, systems
 from dohyo.scenario.hosts import here
+from test_scylla_role import play
 
 FETCH = ANSIBLE / "roles" / "system" / "files" / "fetch"
 

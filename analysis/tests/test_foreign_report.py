@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
-from test_tabulate import GO
 
 from dohyo.bad_input import BadInputError
 from dohyo.cli import cli
@@ -14,6 +13,7 @@ from dohyo.foreign import page as foreign
 from dohyo.foreign.collecting import UNKNOWN_CONDITIONS, collect
 from dohyo.report import files, page
 from dohyo.report.grammar import Chart, rows
+from test_tabulate import GO
 
 DATA = Path(__file__).parent / "data"
 STOCK = DATA / "stock"

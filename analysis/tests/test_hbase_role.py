@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 import yaml
 from cryptography import x509
-from test_scylla_role import play
 
 from dohyo.places import ANSIBLE
+from test_scylla_role import play
 
 HOSTS = 2
 # What all inventories have, but for folders.

@@ -7,8 +7,6 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
-from evidence import DATA, edit_json, rendered
-from test_faults_cost import ACCOUNT, faulted
 
 from dohyo.evidence import under_fault
 from dohyo.evidence.healing import FILE, Healing, HealingLogs
@@ -20,6 +18,8 @@ from dohyo.report.material import Material
 from dohyo.scenario.systems import all_systems
 from dohyo.summary.summary import summarise
 from dohyo.tables import fault_table
+from evidence import DATA, edit_json, rendered
+from test_faults_cost import ACCOUNT, faulted
 
 LOGS = DATA / "servers" / "healing"
 # Second 0 of the window of each trial. In second 20 its server was killed, in second 25 started again.

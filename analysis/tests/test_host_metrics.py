@@ -20,7 +20,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from evidence import DATA, clients_json, edit_json, on_screen, rendered, trial, write_json
 from numpy.typing import NDArray
 from rich.console import Console
 
@@ -34,9 +33,8 @@ from dohyo.summary.asked import asked as asked_of
 from dohyo.summary.results import Summary, Trial
 from dohyo.summary.summary import summarise
 from dohyo.tables import conditions, table
-
-sys.path.insert(0, str(ANSIBLE / "plugins" / "filter"))
-from dohyo_filters import others  # type: ignore[import-not-found]
+from evidence import DATA, clients_json, edit_json, on_screen, rendered, trial, write_json
+from filter.dohyo_filters import others
 
 TOOLS = ANSIBLE / "roles/service/files"
 # 15 samples of a busy machine with two processors; 8 MiB at a time were written to its disk, four times.

@@ -4,7 +4,6 @@ import importlib.util
 import os
 import re
 import subprocess
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 from types import ModuleType
@@ -14,8 +13,6 @@ import jinja2
 import pytest
 import yaml
 from ansible.errors import AnsibleFilterError  # type: ignore[import-untyped]
-from test_hbase_role import DEFAULTS
-from test_scylla_role import play
 
 from dohyo.bad_input import BadInputError
 from dohyo.places import ANSIBLE, ROOT
@@ -23,9 +20,9 @@ from dohyo.planning import sizing
 from dohyo.planning.sizing import MIB
 from dohyo.scenario import loading, systems
 from dohyo.scenario.hosts import Hosts
-
-sys.path.insert(0, str(ANSIBLE / "plugins" / "filter"))
-from dohyo_filters import budget_mb, cpus, limits, shortages  # type: ignore[import-not-found]
+from filter.dohyo_filters import budget_mb, cpus, limits, shortages
+from test_hbase_role import DEFAULTS
+from test_scylla_role import play
 
 GIB = 2**30
 NOTHING = {"budget": "", "budget_mb": 0, "client_mb": 0, "server_cpus": "", "client_cpus": ""}

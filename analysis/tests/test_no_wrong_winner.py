@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from evidence import DATA, as_another, edit_json, on_screen, reads, trial, write_json
 from hdrh.histogram import HdrHistogram
 
 from dohyo import statistics
@@ -25,6 +24,7 @@ from dohyo.summary.trust import judged
 from dohyo.tables import table
 from dohyo.tables.comparison_table import times
 from dohyo.tables.verdict import verdict
+from evidence import DATA, as_another, edit_json, on_screen, reads, trial, write_json
 
 Rates = Sequence[float]
 

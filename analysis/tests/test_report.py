@@ -14,8 +14,6 @@ from xml.etree import ElementTree  # of files that the test has just made
 
 import pytest
 from click.testing import CliRunner
-from evidence import edit_json, reads, rendered, trial, write_json
-from test_search import searched
 
 from dohyo.bad_input import BadInputError
 from dohyo.cli import cli
@@ -37,6 +35,8 @@ from dohyo.summary.results import Summary, Trial
 from dohyo.summary.summary import summarise
 from dohyo.tables import screen, table
 from dohyo.tables.verdict import verdict
+from evidence import edit_json, reads, rendered, trial, write_json
+from test_search import searched
 
 HOSTILE = "</script><img src=x onerror=alert(1)>\"'&{{7*7}}"
 OPERATIONS = ("READ", "UPDATE")

@@ -5,14 +5,14 @@ from importlib import resources
 from pathlib import Path
 
 import pytest
-from browser import Browser, browser, chromium
-from evidence import edit_json, reads, trial, write_json
-from test_report import hostile, of, of_four, short_loads, two_systems
-from test_search import searched
 
+from browser import Browser, browser, chromium
 from dohyo.foreign import page as foreign
 from dohyo.report import files, site
 from dohyo.report.grammar import GREY, rows
+from evidence import edit_json, reads, trial, write_json
+from test_report import hostile, of, of_four, short_loads, two_systems
+from test_search import searched
 
 __all__ = ["short_loads"]
 

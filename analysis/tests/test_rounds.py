@@ -21,11 +21,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from evidence import CONDITIONS, DATA, TITLES, edit_json, reads, run_of, write_json
 from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
-from test_runner import NoSignals
 
 from dohyo import statistics
 from dohyo.ansible.playbook import Failure, Interruption
@@ -42,6 +40,8 @@ from dohyo.summary.precision import open_words, words
 from dohyo.summary.results import Neighbours, Pair, Precision, Shortfall, Summary
 from dohyo.summary.summary import summarise
 from dohyo.summary.trust import judged
+from evidence import CONDITIONS, DATA, TITLES, edit_json, reads, run_of, write_json
+from test_runner import NoSignals
 
 SMALL = (
     "recordcount=10000\nduration=3\nthreadcount=2\nwarmuptime=1\nsystems=cassandra,hbase\n"

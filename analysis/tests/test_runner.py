@@ -8,8 +8,6 @@ from typing import Any
 
 import pytest
 from rich.console import Console
-from test_screen import failed, of
-from test_screen import measured as measured_trial
 
 from dohyo.ansible.playbook import Failure, Signals
 from dohyo.bad_input import BadInputError
@@ -18,6 +16,8 @@ from dohyo.running import experiment, runner
 from dohyo.scenario import loading
 from dohyo.summary.results import Summary
 from dohyo.summary.summary import summarise
+from test_screen import failed, of
+from test_screen import measured as measured_trial
 
 SMALL = "recordcount=1000\noperationcount=1000\nsystems=cassandra,hbase\n"
 

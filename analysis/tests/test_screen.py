@@ -12,9 +12,7 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner
-from evidence import edit_json, noisy, on_screen, reads, rendered, sample, trial
 from rich.console import Console
-from test_search import searched
 
 from dohyo.cli import cli
 from dohyo.evidence.conducted import Client, Node
@@ -31,6 +29,8 @@ from dohyo.summary.summary import joined, summarise
 from dohyo.summary.trust import Reason, judged
 from dohyo.tables import screen, table
 from dohyo.tables.again import Again, clause
+from evidence import edit_json, noisy, on_screen, reads, rendered, sample, trial
+from test_search import searched
 
 STOCK = Path(__file__).parent / "data" / "stock"
 SYSTEMS = {"cassandra": 52345.0, "hbase": 43210.0, "scylla": 151234.0, "aerospike": 250123.0, "mysql-innodb": 61234.0}

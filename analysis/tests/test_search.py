@@ -11,7 +11,6 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner
-from evidence import DATA, edit_json, lasted, on_screen, rendered, trial, write_json
 from rich.console import Console
 
 from dohyo.bad_input import BadInputError
@@ -30,6 +29,7 @@ from dohyo.summary.probes import Search
 from dohyo.summary.results import Summary
 from dohyo.summary.summary import read_trial, summarise
 from dohyo.tables import table
+from evidence import DATA, edit_json, lasted, on_screen, rendered, trial, write_json
 
 MIX = {"recordcount": "1000", "readproportion": "0.5", "updateproportion": "0.5", "duration": "30", "warmuptime": "10"}
 ASKED = {"search": "max", "slo": "p99<10ms"}

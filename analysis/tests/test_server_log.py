@@ -8,10 +8,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
-from evidence import clients_json, trial, write_json
 from hypothesis import given
 from hypothesis import strategies as st
-from test_servers import keep
 
 from dohyo.evidence import server_log
 from dohyo.evidence.server_log import Work, covered, patterns_of
@@ -21,6 +19,8 @@ from dohyo.scenario.systems import all_systems
 from dohyo.summary.results import Trial
 from dohyo.summary.summary import summarise
 from dohyo.tables import files, server_table, table
+from evidence import clients_json, trial, write_json
+from test_servers import keep
 
 DATA = Path(__file__).parent / "data" / "servers"
 

@@ -10,7 +10,6 @@ from pathlib import Path
 
 import pytest
 import yaml
-from evidence import clients_json, edit_json, trial, write_json
 from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
@@ -21,6 +20,7 @@ from dohyo.places import ANSIBLE
 from dohyo.scenario.systems import all_systems
 from dohyo.summary.summary import summarise
 from dohyo.tables import table
+from evidence import clients_json, edit_json, trial, write_json
 
 DATA = Path(__file__).parent / "data" / "servers"
 BEGIN = datetime(2026, 11, 21, 20, 53, 23, tzinfo=UTC).timestamp()  # before the oldest line of every log made here

@@ -8,14 +8,14 @@ from typing import Any
 
 import pytest
 import yaml
-from evidence import trial, write_json
-from test_scylla_role import play
 
 from dohyo.bad_input import BadInputError
 from dohyo.places import ANSIBLE, WORKLOADS
 from dohyo.planning import plan
 from dohyo.scenario import loading, scenario
 from dohyo.summary.summary import summarise
+from evidence import trial, write_json
+from test_scylla_role import play
 
 SMALL = "recordcount=1000\noperationcount=1000\nsystems=cassandra,hbase\n"
 

@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from evidence import DATA, clients_json, edit_json, lasted, reads, rendered, trial, write_json
 from rich.console import Console
 
 from dohyo.evidence.conducted import Client, Node
@@ -25,6 +24,7 @@ from dohyo.summary.summary import summarise
 from dohyo.summary.trust import judged
 from dohyo.tables import table
 from dohyo.tables.files import write
+from evidence import DATA, clients_json, edit_json, lasted, reads, rendered, trial, write_json
 
 
 def row(of: Trial, operation: str, phase: str = "run") -> Row:

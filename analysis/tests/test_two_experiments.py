@@ -9,14 +9,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from evidence import as_another, edit_json, reads, trial, write_json
 from hdrh.histogram import HdrHistogram
 from rich.console import Console
-from test_search import searched
 
 from dohyo.summary import findings, regression
 from dohyo.summary.summary import summarise
 from dohyo.tables import changes_table
+from evidence import as_another, edit_json, reads, trial, write_json
+from test_search import searched
 
 # What a test does with the evidence of a round: its number from 1, its folder and that of its client.
 Change = Callable[[int, Path, Path], None]

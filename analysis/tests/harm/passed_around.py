@@ -9,12 +9,11 @@ from tempfile import TemporaryDirectory
 from typing import NamedTuple
 from unittest.mock import patch
 
-from evidence import trial
-
 from dohyo import cli
 from dohyo.evidence import experiment_folder
 from dohyo.running import experiment
 from dohyo.scenario.scenario import Scenario
+from evidence import trial
 
 SCENARIO = Scenario("small", {"recordcount": "10000", "operationcount": "1000", "systems": "cassandra,hbase"}, {})
 

@@ -3,7 +3,6 @@
 import json
 import os
 import re
-import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,16 +12,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from dohyo.places import ANSIBLE
-
-sys.path.insert(0, str(ANSIBLE / "plugins" / "module_utils"))
-sys.path.insert(0, str(ANSIBLE / "plugins"))
-import ansible.module_utils  # type: ignore[import-untyped]
-import ours  # type: ignore[import-not-found]
-from in_process import answer_of  # type: ignore[import-not-found]
-
-sys.path.insert(0, str(ANSIBLE / "plugins" / "modules"))
-ansible.module_utils.__path__.append(str(ANSIBLE / "plugins" / "module_utils"))
-import host_devices  # type: ignore[import-not-found]  # noqa: E402
+from in_process import answer_of
+from module_utils import ours
+from modules import host_devices
 
 MINE = "0123456789ab"
 SYSTEMS = sorted(folder.name for folder in (ANSIBLE / "systems").iterdir() if folder.is_dir())

@@ -18,9 +18,7 @@ from dohyo.places import ANSIBLE
 from dohyo.planning import sizing
 from dohyo.scenario import loading, scenario, systems
 from dohyo.scenario.hosts import here
-
-sys.path.insert(0, str(ANSIBLE / "plugins" / "filter"))
-from dohyo_filters import misfits  # type: ignore[import-not-found]
+from filter.dohyo_filters import misfits
 
 SMALL = "readproportion=1\nupdateproportion=0\nrecordcount=1000\noperationcount=1000\n"
 ROLES = sorted({system.role for system in systems.all_systems().values()})

@@ -14,10 +14,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from dohyo.places import ANSIBLE
-
-sys.path.insert(0, str(ANSIBLE / "plugins" / "module_utils"))
-import ours  # type: ignore[import-not-found]
+from module_utils import ours
 
 MINE, THEIRS = "0123456789ab", "ba9876543210"
 
@@ -133,7 +130,6 @@ def test_a_mount_below_ours_is_not_emptied(tmp_path: Path) -> None:
         pytest.skip("a mount takes root")
     script = f"""
 import os, subprocess, sys
-sys.path.insert(0, {str(ANSIBLE / "plugins" / "module_utils")!r})
 import ours
 mine = {str(tmp_path / "mine with space")!r}
 ours.claim(mine, {mark()!r}, {MINE!r})
@@ -149,7 +145,8 @@ for attempt in (lambda: ours.remove(mine, {MINE!r}), lambda: ours.remove_inside(
         assert "their disk is a mount point" in str(error), error
     assert os.path.exists(mine + "/run/their disk/precious")
 """
-    subprocess.run(["unshare", "--mount", "--propagation", "private", sys.executable, "-c", script], check=True)
+    command = ["unshare", "--mount", "--propagation", "private", sys.executable, "-c", script]
+    subprocess.run(command, env={**os.environ, "PYTHONPATH": str(Path(ours.__file__).parent)}, check=True)
 
 
 @pytest.mark.parametrize(

@@ -17,9 +17,7 @@ import yaml
 from test_foreign_files import MINE, make, module
 
 from dohyo.places import ANSIBLE
-
-sys.path.insert(0, str(ANSIBLE / "plugins" / "module_utils"))
-import ours  # type: ignore[import-not-found]
+from module_utils import ours
 
 
 @pytest.fixture
@@ -198,7 +196,6 @@ def test_a_mount_above_the_path_is_not_crossed(tmp_path: Path) -> None:
         pytest.skip("a mount takes root")
     script = f"""
 import os, subprocess, sys
-sys.path.insert(0, {str(ANSIBLE / "plugins" / "module_utils")!r})
 import ours
 home = {str(tmp_path / "home")!r}
 ours.claim(home, {{"deployment": {MINE!r}}}, {MINE!r})
@@ -211,7 +208,8 @@ ours.remove_inside(home, "install/mysql/x", {MINE!r}, foreign=said)
 assert [reason.partition(" is a mount point")[0] for reason in said] == [home + "/install"], said
 assert os.path.exists(home + "/install/mysql/x/server/precious")
 """
-    subprocess.run(["unshare", "--mount", "--propagation", "private", sys.executable, "-c", script], check=True)
+    command = ["unshare", "--mount", "--propagation", "private", sys.executable, "-c", script]
+    subprocess.run(command, env={**os.environ, "PYTHONPATH": str(Path(ours.__file__).parent)}, check=True)
 
 
 # ---- What cannot be removed ------------------------------------------------------------------------------------------
