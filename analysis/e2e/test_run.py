@@ -20,10 +20,10 @@ from typing import Any
 import pytest
 import small
 
-from browser import browser, chromium
 from dohyo.ansible import available
 from dohyo.places import ANSIBLE, LOCAL_HOME, ROOT
 from dohyo.scenario.systems import all_systems
+from support.browser import browser, chromium
 
 SMALL = ["--records=2000", *small.options()]
 DOHYO = ROOT / ".venv/bin/dohyo"

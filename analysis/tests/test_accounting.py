@@ -14,7 +14,7 @@ from dohyo.scenario.together import STAMP_BYTES
 from dohyo.summary.results import Trial
 from dohyo.summary.summary import summarise
 from dohyo.tables.conditions import readable
-from evidence import edit_json, rendered, trial
+from support.evidence import edit_json, rendered, trial
 
 GOOD = {
     "sample": 1,

@@ -19,7 +19,7 @@ from dohyo.scenario.hosts import Hosts
 from dohyo.scenario.scenario import Scenario
 from dohyo.summary.summary import summarise
 from dohyo.tables import table
-from evidence import edit_json, trial, write_json
+from support.evidence import edit_json, trial, write_json
 
 
 def slices(middle: float, spread: float = 0.01) -> list[float]:

@@ -11,7 +11,7 @@ import pytest
 from dohyo.ansible import available
 from dohyo.places import RESULTS, ROOT
 from dohyo.scenario import systems
-from test_bad_input import without_rights
+from support.command import without_rights
 
 
 def run_sh(*arguments: str) -> "subprocess.CompletedProcess[str]":

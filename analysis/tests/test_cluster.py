@@ -13,7 +13,7 @@ from dohyo.metrics import Row
 from dohyo.summary.results import Summary, Trial
 from dohyo.summary.summary import summarise
 from dohyo.tables import table
-from evidence import clients_json, cluster, edit_json, run_of, trial, write_json
+from support.evidence import clients_json, cluster, edit_json, run_of, trial, write_json
 
 TWO = ("host1", "host2")
 THREE = (*TWO, "host3")

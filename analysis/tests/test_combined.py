@@ -16,7 +16,7 @@ from dohyo.summary.results import Trial
 from dohyo.summary.summary import summarise
 from dohyo.tables import table
 from dohyo.tables.files import write
-from evidence import clients_json, edit_json, lasted, rendered, trial, write_json
+from support.evidence import clients_json, edit_json, lasted, rendered, trial, write_json
 
 
 def only(experiment: Path) -> Trial:

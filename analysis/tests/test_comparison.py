@@ -30,8 +30,7 @@ from dohyo.summary.results import Figure, Pair, Summary
 from dohyo.summary.summary import summarise
 from dohyo.summary.trust import judged
 from dohyo.tables import changes_table, comparison_table, table
-from evidence import edit_json, lasted, on_screen, reads, rendered, trial, write_json
-from test_search import searched
+from support.evidence import edit_json, lasted, on_screen, reads, rendered, searched, trial, write_json
 
 
 def series(mean: float, seconds: int = 60, relative: float = 0.05, seed: int = 1) -> list[int]:

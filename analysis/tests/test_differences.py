@@ -24,7 +24,7 @@ from dohyo.summary.differences import Here
 from dohyo.summary.results import SetupDifference, SetupDifferences
 from dohyo.summary.summary import summarise
 from dohyo.tables import table
-from evidence import edit_json, rendered, trial, write_json
+from support.evidence import edit_json, rendered, trial, write_json
 
 FILES = sorted(FOLDER.glob("*.yml"))
 FOUR_HOSTS = Hosts(4, 192 * 2**30, None, True, "the hosts of four", 4)

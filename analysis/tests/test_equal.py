@@ -29,8 +29,8 @@ from dohyo.summary.summary import own_target, summarise
 from dohyo.summary.trust import judged
 from dohyo.tables import table
 from dohyo.tables.verdict import verdict
-from evidence import edit_json, on_screen, reads, rendered, write_json
-from test_rounds import STEADY, Played, Rates, Signals, facts, loaded, measured, played
+from support.evidence import edit_json, on_screen, reads, rendered, write_json
+from support.rounds import STEADY, Played, Rates, Signals, facts, loaded, measured, played
 
 ASKED = "phases=max,equal\nrounds=3\n"
 SLOWEST: Rates = {"cassandra": [1000, 2000, 2000], "hbase": [800, 3000, 3000]}

@@ -10,7 +10,7 @@ from dohyo.places import ROOT
 from dohyo.summary.results import Summary
 from dohyo.summary.summary import summarise
 from dohyo.summary.trust import LIKE_MEMORY, judged
-from evidence import edit_json, reads, rendered, trial, write_json
+from support.evidence import edit_json, reads, rendered, trial, write_json
 
 # Large, so that "small data" is not among the reasons.
 PROPERTIES = {"recordcount": "2000000"}

@@ -24,7 +24,7 @@ from dohyo.bad_input import BadInputError
 from dohyo.places import ANSIBLE
 from dohyo.scenario import loading, systems
 from dohyo.scenario.hosts import here
-from test_scylla_role import play
+from support.playbooks import play
 
 FETCH = ANSIBLE / "roles" / "system" / "files" / "fetch"
 

@@ -13,7 +13,7 @@ from dohyo.foreign import page as foreign
 from dohyo.foreign.collecting import UNKNOWN_CONDITIONS, collect
 from dohyo.report import files, page
 from dohyo.report.grammar import Chart, rows
-from test_tabulate import GO
+from support.foreign_logs import GO
 
 DATA = Path(__file__).parent / "data"
 STOCK = DATA / "stock"

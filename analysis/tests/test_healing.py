@@ -18,8 +18,8 @@ from dohyo.report.material import Material
 from dohyo.scenario.systems import all_systems
 from dohyo.summary.summary import summarise
 from dohyo.tables import fault_table
-from evidence import DATA, edit_json, rendered
-from test_faults_cost import ACCOUNT, faulted
+from support.evidence import DATA, edit_json, rendered
+from support.faults import ACCOUNT, faulted
 
 LOGS = DATA / "servers" / "healing"
 # Second 0 of the window of each trial. In second 20 its server was killed, in second 25 started again.

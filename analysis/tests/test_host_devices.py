@@ -12,7 +12,7 @@ import yaml
 
 from dohyo.places import ANSIBLE
 from modules import host_devices
-from test_scylla_role import play
+from support.playbooks import play
 
 LABEL = "dohyo-abcdef"
 EMPTY: dict[str, Any] = {"kind": "nvme", "size_mb": 10, "discards": True, "state": "empty", "problem": ""}

@@ -33,8 +33,8 @@ from dohyo.summary.asked import asked as asked_of
 from dohyo.summary.results import Summary, Trial
 from dohyo.summary.summary import summarise
 from dohyo.tables import conditions, table
-from evidence import DATA, clients_json, edit_json, on_screen, rendered, trial, write_json
 from filter.dohyo_filters import others
+from support.evidence import DATA, clients_json, edit_json, on_screen, rendered, trial, write_json
 
 TOOLS = ANSIBLE / "roles/service/files"
 # 15 samples of a busy machine with two processors; 8 MiB at a time were written to its disk, four times.

@@ -16,7 +16,7 @@ from dohyo.evidence.servers import GC_PAUSE, Span, Window
 from dohyo.summary import level_changes
 from dohyo.summary.summary import summarise
 from dohyo.summary.trust import judged
-from evidence import clients_json, reads, rendered, trial, write_json
+from support.evidence import clients_json, reads, rendered, trial, write_json
 
 AGREED = 1795266533.14
 HOUR = 3600

@@ -24,7 +24,7 @@ from dohyo.summary.summary import summarise
 from dohyo.tables import table
 from dohyo.tables.files import write
 from dohyo.tables.verdict import verdict
-from evidence import DATA, clients_json, edit_json, lasted, on_screen, trial, write_json
+from support.evidence import DATA, clients_json, edit_json, lasted, on_screen, trial, write_json
 
 TOTAL = 5000  # operations of data/dohyo/load, which result.txt and client.json count
 # Half as fast from the sixth of 20 seconds on.

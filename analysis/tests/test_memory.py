@@ -4,7 +4,6 @@ import importlib.util
 import os
 import re
 import subprocess
-from collections.abc import Sequence
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -21,8 +20,7 @@ from dohyo.planning.sizing import MIB
 from dohyo.scenario import loading, systems
 from dohyo.scenario.hosts import Hosts
 from filter.dohyo_filters import budget_mb, cpus, limits, shortages
-from test_hbase_role import DEFAULTS
-from test_scylla_role import play
+from support.playbooks import DEFAULTS, play, refused
 
 GIB = 2**30
 NOTHING = {"budget": "", "budget_mb": 0, "client_mb": 0, "server_cpus": "", "client_cpus": ""}
@@ -254,23 +252,6 @@ def test_what_follows_from_processors_follows_from_those_of_the_servers(file: st
     has = {host: {"cores": 16}}
     assert environment.from_string(expression).render(host_cpus_server="0-2,8", **has) == "4"
     assert environment.from_string(expression).render(**has) == "16"
-
-
-def refused(folder: Path, system: str, hosts: Sequence[str] = ("one",), **variables: Any) -> str:
-    """What the role `system` says to hosts that cannot carry a system."""
-    tasks = [
-        {
-            "block": [
-                {"include_role": {"name": "system", "tasks_from": f"{{{{ systems['{system}'].verbs.preflight }}}}"}}
-            ],
-            "rescue": [{"set_fact": {"said": "{{ ansible_failed_result.msg }}"}}],
-        }
-    ]
-    given = {**DEFAULTS, "system_name": system, "trial_conditions": {}, "trial_properties": {}, "dohyo_systemd": True}
-    given |= variables
-    inventory = {host: {"dohyo_home": str(folder)} for host in hosts}
-    (said,) = play(folder, tasks, inventory, 1, ["said"], **given)["said"]
-    return str(said)
 
 
 @pytest.mark.slow

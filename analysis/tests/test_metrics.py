@@ -14,7 +14,7 @@ from dohyo.places import ROOT
 from dohyo.report.grammar import SHAPES
 from dohyo.tables import table
 from dohyo.tables.grid import Grid
-from evidence import reads, trial
+from support.evidence import reads, trial
 
 # Reads the experiment in the folder that is its argument, and tells where a p99.99 is.
 PROGRAM = """

@@ -24,7 +24,7 @@ from dohyo.summary.trust import judged
 from dohyo.tables import table
 from dohyo.tables.comparison_table import times
 from dohyo.tables.verdict import verdict
-from evidence import DATA, as_another, edit_json, on_screen, reads, trial, write_json
+from support.evidence import DATA, as_another, edit_json, on_screen, reads, trial, write_json
 
 Rates = Sequence[float]
 

@@ -14,8 +14,7 @@ from dohyo.bad_input import BadInputError
 from dohyo.places import ANSIBLE, ROOT
 from dohyo.scenario import systems
 from filter.dohyo_filters import as_sections, as_yaml, in_effect
-from test_memory import refused
-from test_scylla_role import play
+from support.playbooks import play, refused
 
 BOTH = {"c_a": {"vanilla": 1, "tuned": 2}, "c_b": {"vanilla": "x", "tuned": "x"}}
 GOOD = {"value": 1, "vanilla": 2, "source": "x"}

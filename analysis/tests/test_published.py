@@ -18,7 +18,7 @@ from dohyo.scenario import loading, published, scenario
 from dohyo.scenario.published import FOLDER, Published, PublishedFigure, Table
 from dohyo.summary.summary import summarise
 from dohyo.tables import table
-from evidence import lasted, rendered, trial
+from support.evidence import lasted, rendered, trial
 
 FILES = sorted(FOLDER.iterdir())
 GOOD: dict[str, Any] = {

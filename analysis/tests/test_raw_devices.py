@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from dohyo.places import ANSIBLE
-from test_scylla_role import play
+from support.playbooks import play
 
 SCRIPT = ANSIBLE / "systems/aerospike/files/raw-devices"
 HEADER = 8 << 20

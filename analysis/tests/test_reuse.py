@@ -20,8 +20,8 @@ from dohyo.scenario import loading
 from dohyo.scenario.hosts import Hosts
 from dohyo.summary.summary import summarise
 from dohyo.tables import table
-from evidence import DATA, rendered, trial, write_json
 from in_process import answer_of
+from support.evidence import DATA, rendered, trial, write_json
 
 TEXT = "recordcount=1000\noperationcount=1000\nsystems=cassandra,mysql-innodb\nreuse=data\n"
 OWN = "0123456789ab"

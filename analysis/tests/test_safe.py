@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from dohyo.places import ROOT
-from test_documents import tracked
-from test_scylla_role import play
+from support.checkout import tracked
+from support.playbooks import play
 
 
 def test_the_page_names_every_file_that_becomes_root() -> None:

@@ -19,8 +19,7 @@ from dohyo.scenario.systems import all_systems
 from dohyo.summary.results import Trial
 from dohyo.summary.summary import summarise
 from dohyo.tables import files, server_table, table
-from evidence import clients_json, trial, write_json
-from test_servers import keep
+from support.evidence import clients_json, keep, trial, write_json
 
 DATA = Path(__file__).parent / "data" / "servers"
 

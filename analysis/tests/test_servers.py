@@ -20,7 +20,7 @@ from dohyo.places import ANSIBLE
 from dohyo.scenario.systems import all_systems
 from dohyo.summary.summary import summarise
 from dohyo.tables import table
-from evidence import clients_json, edit_json, trial, write_json
+from support.evidence import clients_json, edit_json, keep, trial, write_json
 
 DATA = Path(__file__).parent / "data" / "servers"
 BEGIN = datetime(2026, 11, 21, 20, 53, 23, tzinfo=UTC).timestamp()  # before the oldest line of every log made here
@@ -34,17 +34,6 @@ def gc_log(pauses: Iterable[tuple[float, float]]) -> str:
         stamp = f"{time:%Y-%m-%dT%H:%M:%S}.{time.microsecond // 1000:03d}+0000"
         lines.append(f"[{stamp}] GC({number}) Pause Young 1M->1M(2M) {ms:.3f}ms")
     return "\n".join(lines) + "\n"
-
-
-def keep(folder: Path, host: str, **files: str | Path) -> None:
-    """Files as `server/HOST` holds them; `__` stands for a dot, `___` for a dash."""
-    (folder / host).mkdir(parents=True, exist_ok=True)
-    for name, content in files.items():
-        path = folder / host / name.replace("___", "-").replace("__", ".")
-        if isinstance(content, Path):
-            shutil.copy(content, path)
-        else:
-            path.write_text(content, encoding="utf-8")
 
 
 def window(run: int = 1, agreed: float = 10, begin: float = 12, end: float = 22, **offsets: float) -> Window:

@@ -14,8 +14,8 @@ from dohyo.places import ANSIBLE, WORKLOADS
 from dohyo.planning import plan
 from dohyo.scenario import loading, scenario
 from dohyo.summary.summary import summarise
-from evidence import trial, write_json
-from test_scylla_role import play
+from support.evidence import trial, write_json
+from support.playbooks import play
 
 SMALL = "recordcount=1000\noperationcount=1000\nsystems=cassandra,hbase\n"
 

@@ -24,16 +24,7 @@ from dohyo.summary.summary import summarise
 from dohyo.summary.trust import judged
 from dohyo.tables import table
 from dohyo.tables.files import write
-from evidence import DATA, clients_json, edit_json, lasted, reads, rendered, trial, write_json
-
-
-def row(of: Trial, operation: str, phase: str = "run") -> Row:
-    return next(each for each in of.rows if (each.phase, each.operation) == (phase, operation))
-
-
-def only(experiment: Path) -> Trial:
-    (of,) = summarise(experiment).trials
-    return of
+from support.evidence import DATA, clients_json, edit_json, lasted, only, reads, rendered, row, trial, write_json
 
 
 def edit(path: Path, old: str, new: str) -> None:

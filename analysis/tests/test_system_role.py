@@ -14,7 +14,7 @@ from dohyo.bad_input import BadInputError
 from dohyo.places import ANSIBLE, ROOT
 from dohyo.scenario import systems
 from filter.dohyo_filters import answer, answered
-from test_scylla_role import play
+from support.playbooks import play
 
 # What the plugin adds to a description.
 MADE = {"profiles", "role", "settings", "verbs"}

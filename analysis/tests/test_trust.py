@@ -20,8 +20,8 @@ from dohyo.summary.results import WIDEST_TIE, Summary, Trial
 from dohyo.summary.summary import SMALL_DATA_BYTES, UNSTEADY
 from dohyo.summary.trust import judged
 from dohyo.tables import table
-from evidence import edit_json, on_screen, trial
-from test_screen import each_system, measured
+from support.evidence import edit_json, on_screen, trial
+from support.summaries import each_system, measured
 
 
 def of(rates: dict[str, list[float]], sampling: Samples | None = "rounds", **about: Any) -> Summary:

@@ -15,8 +15,7 @@ from rich.console import Console
 from dohyo.summary import findings, regression
 from dohyo.summary.summary import summarise
 from dohyo.tables import changes_table
-from evidence import as_another, edit_json, reads, trial, write_json
-from test_search import searched
+from support.evidence import as_another, edit_json, reads, searched, trial, write_json
 
 # What a test does with the evidence of a round: its number from 1, its folder and that of its client.
 Change = Callable[[int, Path, Path], None]

@@ -18,7 +18,7 @@ from dohyo.summary import validity
 from dohyo.summary.results import Trial
 from dohyo.summary.summary import summarise
 from dohyo.summary.trust import judged
-from evidence import DATA, clients_json, edit_json, on_screen, reads, trial, write_json
+from support.evidence import DATA, clients_json, edit_json, on_screen, reads, trial, write_json
 
 # The published load that stalled, by the lines of one client for every ten seconds up to 310, when it gave up. Those of
 # seconds 20 to 230 were not published: a straight line.

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from conducting.conductor import NOTICE_SECONDS
 from conducting.warmup import LEAST, LOG, Progress, compiling, is_steady
-from test_conducting import AHEAD, Stage
+from support.agents import AHEAD, Stage
 
 RATES = st.lists(st.floats(1, 1e6), min_size=LEAST, max_size=60)
 

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 from ansible.errors import AnsibleActionFail  # type: ignore[import-untyped]
-from passed_around import dohyo, finished, tree
 
 from action.transfer_folder import files_of
 from dohyo import folders
 from dohyo.bad_input import BadInputError
+from support.command import dohyo, finished, tree
 
 STOCK = Path(__file__).parents[1] / "data" / "stock"
 READERS: dict[str, Callable[[Path], list[object]]] = {

@@ -14,10 +14,10 @@ from typing import Any
 
 import pytest
 import yaml
-from test_foreign_files import MINE, make, module
 
 from dohyo.places import ANSIBLE
 from module_utils import ours
+from support.marked_folders import MINE, make, module
 
 
 @pytest.fixture

@@ -16,12 +16,14 @@ from hdrh.histogram import HdrHistogram
 from rich.console import Console
 
 from dohyo.evidence.hdr_log import MAX_LATENCY_US
+from dohyo.metrics import Row
 from dohyo.places import RESULTS, WORKLOADS
 from dohyo.scenario import loading
-from dohyo.summary.results import Summary
+from dohyo.summary.results import Summary, Trial
+from dohyo.summary.summary import summarise
 from dohyo.tables import screen, table
 
-DATA = Path(__file__).parent / "data"
+DATA = Path(__file__).parents[1] / "data"
 CONDITIONS = {
     "version": "5.0.6",
     "nodes": 1,
@@ -243,3 +245,49 @@ def on_screen(summary: Summary, width: int = 100, color: Literal["standard"] | N
     screen.render(summary, console, RESULTS / "x")
     assert isinstance(console.file, io.StringIO)
     return console.file.getvalue()
+
+
+SETTINGS = {"slo": "p99<10ms", "probes": 8, "duration": 30, "precision": 0.03}
+# What the client in tests/data has measured: 6,000 operations, p99 from the intended start 0.327 ms (READ) and
+# 0.388 ms (UPDATE); without a target rate it would have been 2,000 per second.
+OPERATIONS = 6000
+
+
+def searched(
+    experiment: Path,
+    *probes: tuple[float, float],
+    hosts: tuple[str, ...] = ("node1",),
+    number: int = 1,
+    of: dict[str, Any] | None = None,
+    **changes: Any,
+) -> Path:
+    """A trial with probes: target and achieved rate of each. `of`: what else is said of the trial."""
+    folder = trial(experiment, number, "cassandra", hosts=hosts, **(of or {}))
+    edit_json(folder / "trial.json", trial_search={**SETTINGS, **changes})
+    for probe, (target, achieved) in enumerate(probes, start=1):
+        for host in hosts:
+            client = folder / f"probe-{probe}" / host
+            shutil.copytree(DATA / "dohyo/run", client)
+            seconds = OPERATIONS * len(hosts) / achieved
+            lasted(client, seconds, target=target / len(hosts))
+    return folder
+
+
+def keep(folder: Path, host: str, **files: str | Path) -> None:
+    """Files as `server/HOST` holds them; `__` stands for a dot, `___` for a dash."""
+    (folder / host).mkdir(parents=True, exist_ok=True)
+    for name, content in files.items():
+        path = folder / host / name.replace("___", "-").replace("__", ".")
+        if isinstance(content, Path):
+            shutil.copy(content, path)
+        else:
+            path.write_text(content, encoding="utf-8")
+
+
+def row(of: Trial, operation: str, phase: str = "run") -> Row:
+    return next(each for each in of.rows if (each.phase, each.operation) == (phase, operation))
+
+
+def only(experiment: Path) -> Trial:
+    (of,) = summarise(experiment).trials
+    return of
