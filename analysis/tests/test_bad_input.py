@@ -11,9 +11,8 @@ from click.testing import CliRunner
 from dohyo.cli import cli
 from dohyo.summary.summary import summarise
 from support.command import without_rights
-from support.evidence import edit_json, trial, write_json
+from support.evidence import STOCK, edit_json, trial, write_json
 
-STOCK = Path(__file__).parent / "data" / "stock"
 LOG = "READ.hdr"
 
 

@@ -1,6 +1,5 @@
 """What a fault costs: known truths by the second, what makes such a run invalid, tables, rounds, comparisons."""
 
-import io
 import json
 import shutil
 from collections.abc import Sequence
@@ -11,7 +10,6 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from rich.console import Console
 
 from dohyo.evidence import accounting
 from dohyo.evidence.healing import Healing
@@ -29,11 +27,21 @@ from dohyo.summary.regression import compare
 from dohyo.summary.results import Conditions, Summary, Trial
 from dohyo.summary.summary import summarise
 from dohyo.summary.trust import judged
-from dohyo.tables import changes_table, screen, table
+from dohyo.tables import screen, table
 from dohyo.tables.conditions import readable
 from dohyo.tables.fault_table import sentences
 from dohyo.tables.verdict import verdict as the_verdict
-from support.evidence import clients_json, edit_json, on_screen, reads, rendered, run_of, trial, write_json
+from support.evidence import (
+    changes_shown,
+    clients_json,
+    edit_json,
+    on_screen,
+    reads,
+    rendered,
+    run_of,
+    trial,
+    write_json,
+)
 from support.faults import ACCOUNT, ASKED, SERIES, faulted
 
 ON = {"node1": FaultOnHost(what="SIGKILL to cassandra (process 7)")}
@@ -518,10 +526,7 @@ def test_compare_has_the_figures_and_refuses_other_faults(tmp_path: Path) -> Non
     found = compare(before, after)
     assert {each.figure for each in found.faults} >= {"no success s", "fault to 90 % s", "lost"}
     assert json.loads(found.json())["faults"][0]["fault"] == "kill(node1)"
-    console = Console(width=200, file=io.StringIO())
-    changes_table.render(found, console)
-    assert isinstance(console.file, io.StringIO)
-    assert "fault to 90 % s" in console.file.getvalue()
+    assert "fault to 90 % s" in changes_shown(found)
     edit_json(tmp_path / "b/raw/01-cassandra/run-1/faults.json", asked="kill(node1)@10s, start(node1)@15s")
     edit_json(
         tmp_path / "b/raw/01-cassandra/trial.json",

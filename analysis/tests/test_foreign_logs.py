@@ -23,8 +23,8 @@ from dohyo.foreign.tabulate import tabulate
 from dohyo.summary.comparison import latencies_at
 from dohyo.summary.results import Trial
 from dohyo.tables import table
-from support.evidence import row
-from support.foreign_logs import STOCK, collect, write
+from support.evidence import STOCK, row
+from support.foreign_logs import collect, write
 
 
 def results(ops: Mapping[str, int], seconds: float = 10, overall: int | None = None, **codes: int) -> str:

@@ -21,7 +21,6 @@ from typing import Any
 import numpy as np
 import pytest
 from numpy.typing import NDArray
-from rich.console import Console
 
 from dohyo.bad_input import BadInputError
 from dohyo.evidence.host_metrics import CLOCKS, FIGURES, FILE, HostUse, Samples, Use, busy, read
@@ -491,9 +490,7 @@ def measured(experiment: Path, number: int = 1, **changes: Any) -> Path:
 
 
 def shown(summary: Summary) -> list[list[str]]:
-    file = io.StringIO()
-    table.render(summary, Console(width=160, force_terminal=True, color_system=None, file=file))
-    return [line.split() for line in file.getvalue().splitlines()]
+    return [line.split() for line in rendered(summary, 160).splitlines()]
 
 
 def test_a_summary_has_the_hosts_on_the_time_axis_of_the_run(tmp_path: Path) -> None:

@@ -1,11 +1,9 @@
 """One budget of memory for a host, how each system divides it, and processors of servers and clients."""
 
-import importlib.util
 import os
 import re
 import subprocess
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import jinja2
@@ -20,19 +18,11 @@ from dohyo.planning.sizing import MIB
 from dohyo.scenario import loading, systems
 from dohyo.scenario.hosts import Hosts
 from filter.dohyo_filters import budget_mb, cpus, limits, shortages
+from modules import process_limits
 from support.playbooks import DEFAULTS, play, refused
 
 GIB = 2**30
 NOTHING = {"budget": "", "budget_mb": 0, "client_mb": 0, "server_cpus": "", "client_cpus": ""}
-
-
-def module(name: str) -> ModuleType:
-    spec = importlib.util.spec_from_file_location(name, ANSIBLE / "plugins" / "modules" / f"{name}.py")
-    assert spec is not None
-    assert spec.loader is not None
-    found = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(found)
-    return found
 
 
 @pytest.mark.parametrize(
@@ -111,7 +101,7 @@ def test_what_was_read_back_says_whether_the_kernel_enforces_it() -> None:
 
 def test_the_limit_is_that_of_the_cgroup_around_all_processes(tmp_path: Path) -> None:
     """Files as cgroups(7) and the kernel's cgroup-v2.rst describe them; a process alone may have a lower limit."""
-    limit_of = module("process_limits").limit_of
+    limit_of = process_limits.limit_of
     limits_of = {"a.slice": "max", "a.slice/a-1.slice": str(800 * MIB), "a.slice/a-1.slice/one.service": str(5 * MIB)}
     for path, limit in limits_of.items():
         (tmp_path / path).mkdir()
@@ -136,12 +126,11 @@ def test_processors_are_read_back_from_a_process(tmp_path: Path) -> None:
         try:
             while os.sched_getaffinity(process.pid) != {processors[-1]}:
                 pass
-            limits_module = module("process_limits")
-            assert limits_module.pids_of(str(tmp_path), "db") == [str(process.pid)]
-            assert limits_module.cpus_of([str(process.pid)]) == str(processors[-1])
+            assert process_limits.pids_of(str(tmp_path), "db") == [str(process.pid)]
+            assert process_limits.cpus_of([str(process.pid)]) == str(processors[-1])
         finally:
             process.terminate()
-    assert module("process_limits").listed({0, 1, 2, 8, 10, 11}) == "0-2,8,10-11"
+    assert process_limits.listed({0, 1, 2, 8, 10, 11}) == "0-2,8,10-11"
 
 
 # Of a budget of 153,600 MiB on a host of 192 GiB: what docs/sizing.md says. HBase has three hosts.

@@ -3,12 +3,10 @@
 Ansible is only pretended: a trial leaves what real clients have written, with rates of the test's choice.
 """
 
-import importlib.util
 import io
 import math
 import re
 import shutil
-import sys
 from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
@@ -33,6 +31,7 @@ from dohyo.summary.precision import open_words, words
 from dohyo.summary.results import Neighbours, Pair, Precision, Shortfall, Summary
 from dohyo.summary.summary import summarise
 from dohyo.summary.trust import judged
+from support.checkout import benchmark
 from support.rounds import SMALL, STEADY, UNSTEADY, Played, Rates, Signals, facts, loaded, measured, played
 
 
@@ -396,13 +395,7 @@ def test_so_many_more_are_the_fewest_that_do(samples: list[float], half: float) 
 
 @pytest.fixture(name="truth", scope="module")
 def _truth() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("truth", ROOT / "benchmarks/truth.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules["truth"] = module
-    spec.loader.exec_module(module)
-    return module
+    return benchmark("truth")
 
 
 @pytest.mark.parametrize("scatter", [0.02, 0.05, 0.07, 0.1, 0.15])

@@ -25,10 +25,8 @@ from dohyo.summary.summary import joined, summarise
 from dohyo.summary.trust import Reason, judged
 from dohyo.tables import screen, table
 from dohyo.tables.again import Again, clause
-from support.evidence import edit_json, noisy, on_screen, reads, rendered, sample, searched, trial
+from support.evidence import STOCK, edit_json, noisy, on_screen, reads, rendered, sample, searched, trial
 from support.summaries import SYSTEMS, each_system, failed, measured, of
-
-STOCK = Path(__file__).parent / "data" / "stock"
 
 
 def screen_of_others(summary: Summary) -> str:
@@ -278,10 +276,7 @@ def test_colours_say_how_bad_it_is(tmp_path: Path) -> None:
     assert "\x1b[31m- The conditions are not equal: durability (cassandra memory, hbase disk)" in text
     assert "\x1b[33m- Small data: " in text
     assert "\x1b[1;31mdo not use: unequal" in text
-    console = Console(width=120, force_terminal=True, color_system="standard", file=io.StringIO())
-    table.render(summarise(tmp_path), console)
-    assert isinstance(console.file, io.StringIO)
-    assert "\nhbase: compaction: none\n" in console.file.getvalue()
+    assert "\nhbase: compaction: none\n" in rendered(summarise(tmp_path), color="standard")
 
 
 def test_what_nobody_can_tell_is_not_a_number_of_percent(tmp_path: Path) -> None:

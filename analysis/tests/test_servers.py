@@ -12,7 +12,6 @@ import pytest
 import yaml
 from hypothesis import given
 from hypothesis import strategies as st
-from rich.console import Console
 
 from dohyo.evidence.server_figures import Keys, figures_of, pairs
 from dohyo.evidence.servers import PhaseFigures, Server, Servers, Step, Window
@@ -20,7 +19,7 @@ from dohyo.places import ANSIBLE
 from dohyo.scenario.systems import all_systems
 from dohyo.summary.summary import summarise
 from dohyo.tables import table
-from support.evidence import clients_json, edit_json, keep, trial, write_json
+from support.evidence import clients_json, edit_json, keep, rendered, trial, write_json
 
 DATA = Path(__file__).parent / "data" / "servers"
 BEGIN = datetime(2026, 11, 21, 20, 53, 23, tzinfo=UTC).timestamp()  # before the oldest line of every log made here
@@ -515,9 +514,7 @@ def server_figures(of_trial: dict[str, list[dict[str, dict[str, float]]]]) -> di
 
 def test_the_table_has_a_block_for_each_kind_of_figures(tmp_path: Path) -> None:
     summary = summarise(measured(tmp_path))
-    console = Console(record=True, width=160)
-    table.render(summary, console)
-    text = console.export_text()
+    text = rendered(summary, 160)
     assert "Servers: garbage collection in the measured windows" in text
     assert any(line.split()[:6] == ["cassandra", "node1", "2", "400", "ms", "300"] for line in text.splitlines())
     assert "system    node  pending compactions sstables     disk read p99 write p99 timeouts dropped messages" in text

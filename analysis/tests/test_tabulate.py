@@ -13,13 +13,8 @@ import pytest
 
 from dohyo.bad_input import BadInputError
 from dohyo.foreign.tabulate import Format, tabulate
-from dohyo.metrics import Row
-from dohyo.summary.results import Trial
-from support.foreign_logs import GO, STOCK, collect, write
-
-
-def row(of: Trial, operation: str, phase: str = "run") -> Row:
-    return next(each for each in of.rows if (each.phase, each.operation) == (phase, operation))
+from support.evidence import STOCK, row
+from support.foreign_logs import GO, collect, write
 
 
 def copy(source: str, target: Path) -> None:

@@ -13,8 +13,8 @@ from action.transfer_folder import files_of
 from dohyo import folders
 from dohyo.bad_input import BadInputError
 from support.command import dohyo, finished, tree
+from support.evidence import STOCK
 
-STOCK = Path(__file__).parents[1] / "data" / "stock"
 READERS: dict[str, Callable[[Path], list[object]]] = {
     "report": lambda folder: ["report", folder],
     "report --figures": lambda folder: ["report", folder, "--figures"],

@@ -5,8 +5,6 @@ from pathlib import Path
 from dohyo.foreign import collecting
 from dohyo.summary.results import Summary
 
-STOCK = Path(__file__).parents[1] / "data" / "stock"
-
 
 def collect(folders: list[Path]) -> Summary:
     return collecting.collect(folders).summary

@@ -1,7 +1,12 @@
 """Folders that bear our mark, and the modules that clear them."""
 
 import json
+import os
+import subprocess
+import sys
 from pathlib import Path
+
+import pytest
 
 from dohyo.places import ANSIBLE
 from in_process import answer_of
@@ -48,6 +53,14 @@ def make(owner: Path, kind: str) -> None:
         for role in SYSTEMS:
             make(owner / "data/dohyo" / role, "data")
         make(owner / "data/dohyo/kept", "kept")
+
+
+def run_with_own_mounts(script: str) -> None:
+    """Runs a Python program whose mounts nobody else sees, with `import ours`; skips the test where that takes root."""
+    if os.geteuid() != 0:
+        pytest.skip("a mount takes root")
+    command = ["unshare", "--mount", "--propagation", "private", sys.executable, "-c", script]
+    subprocess.run(command, env={**os.environ, "PYTHONPATH": str(Path(ours.__file__).parent)}, check=True)
 
 
 def module(name: str, **arguments: object) -> dict[str, object]:

@@ -16,9 +16,9 @@ from rich.console import Console
 from dohyo.ansible import playbook
 from dohyo.ansible.playbook import Failure, Interruption
 from dohyo.running import experiment, runner
-from dohyo.scenario import loading
 from dohyo.scenario.scenario import Scenario
 from support.evidence import CONDITIONS, DATA, TITLES, edit_json, reads, run_of, write_json
+from support.scenarios import load
 
 SMALL = (
     "recordcount=10000\nduration=3\nthreadcount=2\nwarmuptime=1\nsystems=cassandra,hbase\n"
@@ -89,9 +89,7 @@ class Played:
 
 
 def loaded(folder: Path, text: str) -> Scenario:
-    file = folder / "small"
-    file.write_text(SMALL + text)
-    return loading.load(file)
+    return load(folder, SMALL + text)
 
 
 @contextmanager
