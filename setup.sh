@@ -216,7 +216,7 @@ setup_lowest() {
 # Without one the tests of the page are skipped with the reason; all others need none.
 setup_browser() {
     local name
-    for name in chromium chromium-browser google-chrome; do # as analysis/tests/browser.py looks for it
+    for name in chromium chromium-browser google-chrome; do # as analysis/tests/support/browser.py looks for it
         if command -v "$name" >/dev/null; then return; fi
     done
     # In a shell of its own, which alone ends where there is no such package (Ubuntu's is a snap) or no right to install it.

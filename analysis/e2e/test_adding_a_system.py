@@ -7,9 +7,9 @@ import subprocess
 from pathlib import Path
 
 import pytest
-import small
 
 from dohyo.places import ROOT
+from e2e.runs import options
 
 PAGE = (ROOT / "docs" / "adding-a-system.md").read_text(encoding="utf-8")
 COMMANDS = re.compile(r"^```sh\n(.*?)^```$", re.MULTILINE | re.DOTALL)
@@ -36,7 +36,7 @@ def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_the_page_leads_to_a_measured_system(copy: Path) -> None:
     output = ""
     for block in COMMANDS.findall(PAGE):
-        commands = block.replace("--rounds 1", shlex.join(small.options()))
+        commands = block.replace("--rounds 1", shlex.join(options()))
         done = subprocess.run(
             ["bash", "-euo", "pipefail", "-c", commands],
             cwd=copy, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=900, check=False,

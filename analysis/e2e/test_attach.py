@@ -16,10 +16,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-import small
 
 from dohyo.ansible.playbook import play
 from dohyo.places import ROOT
+from e2e.runs import listen
 
 PASSWORD = "s3cret-nobody-sees"  # noqa: S105
 HOME = ROOT / ".dohyo"
@@ -178,7 +178,7 @@ def begin(
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
-        preexec_fn=small.listen,  # noqa: PLW1509
+        preexec_fn=listen,  # noqa: PLW1509
     )
 
 

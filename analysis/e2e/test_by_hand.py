@@ -6,11 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from test_run import nothing_stays
-
 from dohyo.places import ANSIBLE
-
-__all__ = ["nothing_stays"]
 
 
 def typed(name: str, *words: str) -> str:

@@ -9,12 +9,8 @@ import signal
 import subprocess
 from pathlib import Path
 
-import small
-from test_run import Run, nothing_stays
-
 from dohyo.places import ANSIBLE, LOCAL_HOME, ROOT
-
-__all__ = ["nothing_stays"]
+from e2e import runs
 
 NAME = "{{ 7*7 }} {% if 1 %}x{% endif %} $(touch MARKER) `touch MARKER`; 'a' \"b\" \\1 %s ö,"
 LOOKUP = '{{ lookup("pipe", "touch MARKER; echo x") }}'
@@ -34,7 +30,7 @@ duration=2s
 mysql_run_as=nobody {NAME.partition(";")[0]}
 mysql_settings={json.dumps(SETTINGS)}
 hbase.x={LOOKUP}
-""" + "".join(f"{name}={value}\n" for name, value in small.SETTINGS.items())
+""" + "".join(f"{name}={value}\n" for name, value in runs.SETTINGS.items())
 
 
 def run(command: str) -> None:
@@ -71,7 +67,7 @@ def test_names_values_and_answers_are_data(tmp_path: Path) -> None:
             *LOCAL_HOME.rglob("MARKER"),
         ]
 
-    first = Run(out, str(scenario), "--inventory", str(inventory), "--out", str(out))
+    first = runs.Run(out, str(scenario), "--inventory", str(inventory), "--out", str(out))
     first.until("start", "01-mysql-innodb")
     first.signal(signal.SIGTERM)
     assert first.end() == 128 + signal.SIGTERM

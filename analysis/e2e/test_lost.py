@@ -12,12 +12,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-import small
-from test_run import LONG, SMALL, Run, mix, nothing_stays, ours, shorten
 
 from dohyo.places import LOCAL_HOME, ROOT
-
-__all__ = ["nothing_stays"]
+from e2e.runs import LONG, SMALL, Run, listen, mix, ours, shorten
 
 
 def playbooks() -> list[int]:
@@ -130,7 +127,7 @@ def test_a_full_disk_and_a_reader_that_goes_away(small_disk: tuple[list[str], Pa
     resume = shlex.join([*within, str(ROOT / "run.sh"), "--resume", str(disk / "out")])
     again = subprocess.run(
         ["bash", "-c", f"{resume} | head -n 1; exit ${{PIPESTATUS[0]}}"],
-        capture_output=True, text=True, preexec_fn=small.listen, check=False, timeout=900,
+        capture_output=True, text=True, preexec_fn=listen, check=False, timeout=900,
     )  # fmt: skip
     assert again.returncode == 0, again.stderr
     assert len(again.stdout.splitlines()) == 1

@@ -5,19 +5,15 @@ import signal
 import time
 from pathlib import Path
 
-import small
-from test_run import Run, nothing_stays
-
 from dohyo.places import LOCAL_HOME
-
-__all__ = ["nothing_stays"]
+from e2e.runs import Run, options
 
 RESTART = ["restart", "--systems=mysql-innodb", "--details", "--records=2000", "--set=target=200"]
 
 
 def test_what_a_restart_costs_and_that_no_acknowledged_write_is_lost(tmp_path: Path) -> None:
     faults = "--set=faults=kill(any)@3s, start(any)@5s, stop(any)@12s"
-    run = Run(tmp_path / "out", *RESTART, *small.options(duration=16), faults)
+    run = Run(tmp_path / "out", *RESTART, *options(duration=16), faults)
     assert run.end() == 0
     trial = run.trials()["mysql-innodb"]
     assert (trial["status"], trial["reason"]) == ("ok", None)
@@ -45,7 +41,7 @@ def test_what_a_restart_costs_and_that_no_acknowledged_write_is_lost(tmp_path: P
 
 
 def test_ctrl_c_in_a_fault_leaves_no_server_paused(tmp_path: Path) -> None:
-    run = Run(tmp_path / "out", *RESTART, *small.options(duration=60), "--set=faults=pause(any)@1s")
+    run = Run(tmp_path / "out", *RESTART, *options(duration=60), "--set=faults=pause(any)@1s")
     run.until("run", "01-mysql-innodb")
     deadline = time.monotonic() + 60
     while not any('"pause"' in file.read_text() for file in LOCAL_HOME.glob("run/fault-*/done.jsonl")):

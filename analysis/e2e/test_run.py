@@ -4,7 +4,6 @@ The scenarios are the core mixes, each in one test at least; test_scenarios.py h
 """
 
 import contextlib
-import hashlib
 import json
 import os
 import re
@@ -13,126 +12,17 @@ import signal
 import socket
 import subprocess
 import time
-from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
 
 import pytest
-import small
-from browser import browser, chromium
 
 from dohyo.ansible import available
 from dohyo.places import ANSIBLE, LOCAL_HOME, ROOT
 from dohyo.systems import all_systems
+from e2e.runs import LONG, SMALL, Run, mix, options, ours, shorten
+from support.browser import browser, chromium
 
-SMALL = ["--records=2000", *small.options()]
 DOHYO = ROOT / ".venv/bin/dohyo"
-# Long enough to be hit in its middle.
-LONG = ["--records=2000", *small.options(duration=60)]
-
-
-def ours() -> list[int]:
-    """Processes that this checkout's service tool has started: servers, clients, their supervisors."""
-    secret = LOCAL_HOME / "run" / "secret"
-    mark = f"DOHYO_SERVICE={secret.read_text().strip() if secret.exists() else ''}:".encode()
-    found = []
-    for process in Path("/proc").glob("[0-9]*"):
-        try:
-            if mark in (process / "environ").read_bytes():
-                found.append(int(process.name))
-        except OSError:
-            continue  # ended, or somebody else's
-    return found
-
-
-_running: list["Run"] = []
-
-
-@pytest.fixture(autouse=True)
-def nothing_stays() -> Iterator[None]:
-    """A run leaves no process behind, however it ends; one that a failed test has left is ended for the next test."""
-    assert ours() == []
-    yield
-    for run in list(_running):
-        run.signal(signal.SIGTERM)
-        run.end()
-    assert ours() == []
-
-
-class Run:
-    """A run.sh in the background, as from a terminal's foreground."""
-
-    def __init__(self, out: Path, *arguments: str, within: Sequence[str] = ()) -> None:
-        """`within`: what the command is begun with."""
-        self.out = out
-        self.text = ""
-        _running.append(self)
-        self._process = subprocess.Popen(
-            [
-                *within,
-                ROOT / "run.sh",
-                *arguments,
-                *([] if {"--resume", "--out"} & {*arguments} else ["--out", str(out)]),
-            ],
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            preexec_fn=small.listen,  # noqa: PLW1509
-        )
-
-    def until(self, phase: str, trial: str) -> None:
-        """Waits until a trial has come to a phase."""
-        events = self.out / f"raw/{trial}/events.jsonl"
-        deadline = time.monotonic() + 300
-        while time.monotonic() < deadline and self._process.poll() is None:
-            # --resume sets the folder of an earlier attempt aside.
-            with contextlib.suppress(FileNotFoundError):
-                if f'"phase": "{phase}"' in events.read_text():
-                    return
-            time.sleep(0.1)
-        pytest.fail(f"{trial} has not come to {phase}: {self.end()}")
-
-    def signal(self, number: signal.Signals) -> None:
-        self._process.send_signal(number)
-
-    def until_interrupted(self, trial: str) -> None:
-        """Waits until a signal has been seen."""
-        deadline = time.monotonic() + 60
-        while json.loads((self.out / f"raw/{trial}/state.json").read_text())["status"] != "interrupted":
-            assert time.monotonic() < deadline, self.end()
-            time.sleep(0.1)
-
-    def is_running(self) -> bool:
-        return self._process.poll() is None
-
-    def end(self) -> int:
-        """Waits for the end, and returns the exit code."""
-        self.text, _ = self._process.communicate(timeout=900)
-        _running.remove(self)
-        print(self.text)
-        return self._process.returncode
-
-    def trials(self) -> dict[str, dict[str, Any]]:
-        """The trials of summary.json by system."""
-        summary = json.loads((self.out / "summary.json").read_text())
-        return {trial["system"]: trial for trial in summary["trials"]}
-
-
-def shorten(experiment: Path) -> None:
-    """Makes the rest of an experiment short; as if it had been from its beginning."""
-    scenario, facts = experiment / "scenario.properties", experiment / "experiment.json"
-    scenario.write_text(scenario.read_text().replace("duration=60", "duration=3"))
-    stated = {"scenario_sha256": hashlib.sha256(scenario.read_bytes()).hexdigest()}
-    facts.write_text(json.dumps({**json.loads(facts.read_text()), **stated}))
-
-
-def mix(trial: dict[str, Any]) -> set[str]:
-    """The operations of a valid trial's runs."""
-    assert trial["status"] == "ok", trial["reason"]
-    run = [row for row in trial["rows"] if row["phase"] == "run" and row["operation"] != "OVERALL"]
-    assert all(row["operations"] > 0 and row["errors"] == 0 for row in run), run
-    return {row["operation"] for row in run}
 
 
 def kill(service: str) -> None:
@@ -149,7 +39,7 @@ def kill(service: str) -> None:
 
 
 def test_all_systems_come_out_in_one_table(tmp_path: Path) -> None:
-    asked = ["--details", "--records=2000", "--set=verify=acknowledged", *small.options(without="canary")]
+    asked = ["--details", "--records=2000", "--set=verify=acknowledged", *options(without="canary")]
     run = Run(tmp_path / "out", "workloadA", *asked)
     assert run.end() == 0
     trials = run.trials()
@@ -272,7 +162,7 @@ def test_taken_ports_are_avoided_a_second_run_waits_and_what_was_named_must_be_h
 
 def test_kept_servers_of_the_last_round_answer_and_what_they_cannot_give_is_marked(tmp_path: Path) -> None:
     asked = ("workloadF", "--systems=mysql-innodb", "--set=compression=lz4", "--keep", "--details", "--records=2000")
-    run = Run(tmp_path / "out", *asked, *small.options(rounds=2))
+    run = Run(tmp_path / "out", *asked, *options(rounds=2))
     try:
         assert run.end() == 0
         summary = json.loads((run.out / "summary.json").read_text())

@@ -5,29 +5,22 @@ Of heavyweights, several tables are measured in hbase-read-variants, and batches
 
 import csv
 import json
-import subprocess
 from pathlib import Path
 from typing import Any
 
 import pytest
-import small
 
 from dohyo.ansible import available
-from dohyo.places import ROOT
+from e2e.runs import Run, options
 
-SMALL = ["--repeats=1", *small.options(without="threadcount")]
+SMALL = ["--repeats=1", *options(without="threadcount")]
 
 
 def measured(folder: Path, name: str, *options: str) -> list[dict[str, Any]]:
     """The trials of a scenario that must come to valid numbers."""
-    out = folder / Path(name).name
-    done = subprocess.run(
-        [ROOT / "run.sh", name, *SMALL, *options, "--out", out],
-        stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=600, check=False,
-    )  # fmt: skip
-    print(done.stdout, done.stderr)
-    assert done.returncode == 0
-    trials: list[dict[str, Any]] = json.loads((out / "summary.json").read_text())["trials"]
+    run = Run(folder / Path(name).name, name, *SMALL, *options)
+    assert run.end() == 0
+    trials: list[dict[str, Any]] = json.loads((run.out / "summary.json").read_text())["trials"]
     return [trial for trial in trials if trial["status"] != "skipped"]
 
 

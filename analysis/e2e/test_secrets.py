@@ -11,15 +11,15 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-import small
 
 from dohyo.ansible.playbook import play
 from dohyo.places import ROOT
+from e2e.runs import ROLES
 
 SECRET = "s3cret-'quoted'-nobody-sees"  # noqa: S105
 HOME = ROOT / ".dohyo"
 TRIAL = {
-    **small.ROLES,
+    **ROLES,
     "trial_properties": {"recordcount": 1000, "readproportion": 0.5, "updateproportion": 0.5},
     "trial_threads": 2,
     "trial_warmup": 1,
@@ -44,7 +44,8 @@ HBASE = {
 
 
 @pytest.fixture(autouse=True)
-def nothing_stays(tmp_path: Path) -> Iterator[None]:
+def stopped(nothing_stays: None, tmp_path: Path) -> Iterator[None]:
+    """Stops the servers that a test has kept, before others look for what stays."""
     yield
     assert play("stop.yml", None, tmp_path, check=lambda: None, timeout=120) is None
 

@@ -9,12 +9,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import small
-from test_run import Run, nothing_stays
 
 from dohyo.places import LOCAL_HOME
-
-__all__ = ["nothing_stays"]
+from e2e.runs import Run, options
 
 KEPT = LOCAL_HOME / "data/dohyo/kept"
 
@@ -25,7 +22,7 @@ def read(file: Path) -> Any:
 
 def test_rounds_share_a_load_until_it_is_damaged_and_nothing_is_kept_after_the_end(tmp_path: Path) -> None:
     asked = ["workloadD", "--systems=mysql-innodb", "--set=reuse=data", "--set=phases=max,equal", "--records=2000"]
-    run = Run(tmp_path / "out", *asked, *small.options(rounds=3))
+    run = Run(tmp_path / "out", *asked, *options(rounds=3))
     run.until("max", "02-mysql-innodb")
     (table,) = KEPT.glob("mysql-*/data/ycsb/usertable.ibd")
     os.truncate(table, 4096)
@@ -59,7 +56,7 @@ def test_rounds_share_a_load_until_it_is_damaged_and_nothing_is_kept_after_the_e
 @pytest.mark.skipif("AEROSPIKE_ASD" not in os.environ, reason="needs a server of Aerospike: AEROSPIKE_ASD=FILE")
 def test_sets_of_aerospike_are_recognized_on_a_copy(tmp_path: Path) -> None:
     asked = ["workloadC", "--systems=aerospike", "--set=reuse=data", "--records=2000"]
-    run = Run(tmp_path / "out", *asked, *small.options(rounds=2))
+    run = Run(tmp_path / "out", *asked, *options(rounds=2))
     assert run.end() == 0
     first, second = sorted((run.out / "raw").iterdir())
     assert [(folder / "load").is_dir() for folder in (first, second)] == [True, False]

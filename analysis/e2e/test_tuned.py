@@ -3,15 +3,14 @@
 import json
 import os
 import stat
-import subprocess
 from pathlib import Path
 from typing import Any
 
 import pytest
-import small
 
 from dohyo.ansible import available
 from dohyo.places import ROOT
+from e2e.runs import Run, options
 
 HEAPS = {f"hbase_{part}_heap": "256m" for part in ("master", "namenode", "datanode", "zookeeper")}
 
@@ -22,11 +21,7 @@ def tuned(folder: Path, system: str, **variables: str) -> tuple[dict[str, Any], 
         "--records=1000",
         *(f"--set={name}={value}" for name, value in {"profile": "tuned", **variables}.items()),
     ]
-    done = subprocess.run(
-        [ROOT / "run.sh", "workloadA", "--systems", system, *small.options(), *settings, "--out", folder],
-        stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=600, check=False,
-    )  # fmt: skip
-    assert done.returncode == 0, done.stdout + done.stderr
+    assert Run(folder, "workloadA", "--systems", system, *options(), *settings).end() == 0
     (trial,) = (folder / "raw").iterdir()
     conditions: dict[str, Any] = json.loads((trial / "conditions.json").read_text())
     assert conditions["profile"] == "tuned"

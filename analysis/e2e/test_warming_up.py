@@ -8,13 +8,11 @@ from typing import Any
 
 import pytest
 
+from conducting.agents import clock, conduct
+from conducting.conductor import Conductor, Plan
+from conducting.report import report
+from conducting.warmup import LEAST, MOST_COMPILING
 from dohyo.places import ANSIBLE, JDK, ROOT
-
-sys.path.insert(0, str(ANSIBLE / "plugins"))
-from conducting.agents import clock, conduct  # type: ignore[import-not-found]
-from conducting.conductor import Conductor, Plan  # type: ignore[import-not-found]
-from conducting.report import report  # type: ignore[import-not-found]
-from conducting.warmup import LEAST, MOST_COMPILING  # type: ignore[import-not-found]
 
 BUNDLE = ROOT / "ycsb-bindings/client/target/bundle"
 HOSTS = ("host1", "host2", "host3")

@@ -1,6 +1,24 @@
-"""For all tests: what hypothesis tries is not timed, as another program may have the processors."""
+"""For all tests: the plugins find each other as in Ansible, and hypothesis has no time limit.
 
+Another program may have the processors, so what hypothesis tries is not timed.
+"""
+
+import ansible.module_utils  # type: ignore[import-untyped]
+import pytest
 from hypothesis import HealthCheck, settings
+
+from dohyo.places import ANSIBLE
+
+# Ansible's own name for the folder of modules' helpers.
+ansible.module_utils.__path__.append(str(ANSIBLE / "plugins" / "module_utils"))
 
 settings.register_profile("untimed", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("untimed")
+
+pytest.register_assert_rewrite("support")
+
+
+@pytest.fixture
+def short_loads(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Lets charts show the loads of the evidence, which took 3 s."""
+    monkeypatch.setattr("dohyo.report.measured.SHORTEST_SECONDS", 1.0)

@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from evidence import edit_json, rendered, trial
 
 from dohyo.bad_input import BadInputError
 from dohyo.places import ROOT
@@ -15,6 +14,7 @@ from dohyo.scenario.together import STAMP_BYTES
 from dohyo.summary.results import Trial
 from dohyo.summary.summary import summarise
 from dohyo.tables.conditions import readable
+from support.evidence import edit_json, rendered, trial
 
 GOOD = {
     "sample": 1,

@@ -18,9 +18,7 @@ from dohyo.planning import plan
 from dohyo.running import attach
 from dohyo.scenario import loading, properties
 from dohyo.scenario.scenario import Scenario
-
-sys.path.insert(0, str(ANSIBLE / "plugins" / "filter"))
-from dohyo_filters import others  # type: ignore[import-not-found]
+from filter.dohyo_filters import others
 
 HOSTS = """
 all:

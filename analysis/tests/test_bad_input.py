@@ -1,21 +1,18 @@
 """What is broken in a folder is named precisely, the rest is reported all the same, and the exit code is not 0."""
 
 import json
-import os
 import shutil
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
-from evidence import edit_json, trial, write_json
 
 from dohyo.cli import cli
 from dohyo.summary.summary import summarise
+from support.command import without_rights
+from support.evidence import STOCK, edit_json, trial, write_json
 
-STOCK = Path(__file__).parent / "data" / "stock"
 LOG = "READ.hdr"
 
 
@@ -57,16 +54,6 @@ def dohyo(*arguments: str) -> tuple[int, str]:
     """Exit code, and what went to stderr."""
     result = CliRunner().invoke(cli, list(arguments), standalone_mode=False, catch_exceptions=False)
     return result.return_value, result.stderr
-
-
-def without_rights(*arguments: str) -> subprocess.CompletedProcess[str]:
-    """The command as somebody whom the modes of files stop; root is not, unless two capabilities are taken away."""
-    command = [sys.executable, "-c", "from dohyo.cli import main; main()", *arguments]
-    if os.geteuid() == 0:
-        lost = "-dac_override,-dac_read_search"
-        command = ["setpriv", f"--inh-caps={lost}", f"--bounding-set={lost}", *command]
-    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[1])}
-    return subprocess.run(command, env=environment, capture_output=True, text=True, timeout=120, check=False)
 
 
 def two_trials(experiment: Path) -> Path:

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from evidence import edit_json, trial, write_json
 from rich.console import Console
 
 from dohyo.evidence import canary
@@ -20,6 +19,7 @@ from dohyo.scenario.hosts import Hosts
 from dohyo.scenario.scenario import Scenario
 from dohyo.summary.summary import summarise
 from dohyo.tables import table
+from support.evidence import edit_json, rendered, trial, write_json
 
 
 def slices(middle: float, spread: float = 0.01) -> list[float]:
@@ -153,16 +153,9 @@ def test_damaged_evidence_is_left_out() -> None:
     assert found.figures == [CanaryFigure("host1", "memory", None, "B/s", 5e9, 5e9, 5e9, 1)]
 
 
-def rendered(experiment: Path) -> str:
-    console = Console(width=200, force_terminal=True, color_system=None, file=io.StringIO())
-    table.render(summarise(experiment), console)
-    assert isinstance(console.file, io.StringIO)
-    return console.file.getvalue()
-
-
 def test_the_summary_compares_the_canaries_of_all_trials(tmp_path: Path) -> None:
     first, second = trial(tmp_path, 1, "cassandra"), trial(tmp_path, 2, "hbase")
-    assert "hosts before each trial" not in rendered(tmp_path)
+    assert "hosts before each trial" not in rendered(summarise(tmp_path), 200)
     write_json(first / "canary.json", content(disk_write=slices(2e9)))
     write_json(second / "canary.json", content(disk_write=slices(1e9)))
     edit_json(second / "state.json", status="failed", reason="it did not start")  # the hosts are the hosts
@@ -170,7 +163,7 @@ def test_the_summary_compares_the_canaries_of_all_trials(tmp_path: Path) -> None
     sentence = (
         "host1: sequential disk writes were 50 % slower before 02-hbase (1 GB/s) than before 01-cassandra (2 GB/s)"
     )
-    assert sentence in rendered(tmp_path)
+    assert sentence in rendered(summarise(tmp_path), 200)
     assert f"- {sentence}" in table.markdown(summary)
     written = json.loads(summary.json())
     assert written["canary"]["drifts"][0]["what"] == sentence
@@ -186,7 +179,7 @@ def test_what_could_not_be_measured_is_a_note_of_the_trial(tmp_path: Path) -> No
     folder = trial(tmp_path, 1, "cassandra")
     problem = "the way to node2 (192.0.2.12:40123) was not measured: timed out"
     write_json(folder / "canary.json", {**content(), "network": {"node1": {"figures": [], "problems": [problem]}}})
-    assert f"cassandra: node1: {problem}" in rendered(tmp_path)
+    assert f"cassandra: node1: {problem}" in rendered(summarise(tmp_path), 200)
 
 
 def test_rounds_have_a_canary_each_and_what_is_merged_none(tmp_path: Path) -> None:

@@ -2,7 +2,6 @@
 
 import os
 import socket
-import sys
 import threading
 import time
 from collections import Counter
@@ -10,14 +9,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import ansible.module_utils  # type: ignore[import-untyped]
 import pytest
 
-from dohyo.places import ANSIBLE
-
-sys.path.insert(0, str(ANSIBLE / "plugins" / "modules"))
-ansible.module_utils.__path__.append(str(ANSIBLE / "plugins" / "module_utils"))
-import canary  # type: ignore[import-not-found]  # noqa: E402
+from modules import canary
 
 MOMENT = 0.05
 

@@ -7,11 +7,11 @@ import tempfile
 from pathlib import Path
 
 import pytest
-from test_bad_input import without_rights
 
 from dohyo import systems
 from dohyo.ansible import available
 from dohyo.places import RESULTS, ROOT
+from support.command import without_rights
 
 
 def run_sh(*arguments: str) -> "subprocess.CompletedProcess[str]":

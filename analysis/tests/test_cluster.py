@@ -6,36 +6,16 @@ import shutil
 from pathlib import Path
 
 import pytest
-from evidence import clients_json, cluster, edit_json, run_of, trial, write_json
-from rich.console import Console
 
 from dohyo.evidence.hdr_log import Latencies, merge_log
-from dohyo.metrics import Row
-from dohyo.summary.results import Summary, Trial
 from dohyo.summary.summary import summarise
 from dohyo.tables import table
+from support.evidence import clients_json, cluster, edit_json, only, rendered, row, run_of, trial, write_json
 
 TWO = ("host1", "host2")
 THREE = (*TWO, "host3")
 CRASH = {"at": 7.4, "host": "host3", "what": "cassandra ended with exit code 137"}
 LOST = "host3 vanished 13.9 s after the start: the connection was closed"
-
-
-def row(rows: list[Row], operation: str, phase: str = "run") -> Row:
-    return next(each for each in rows if (each.phase, each.operation) == (phase, operation))
-
-
-def only(experiment: Path) -> Trial:
-    (of,) = summarise(experiment).trials
-    return of
-
-
-def shown(summary: Summary, width: int = 120, color: bool = False) -> str:
-    file = io.StringIO()
-    table.render(
-        summary, Console(width=width, force_terminal=True, color_system="standard" if color else None, file=file)
-    )
-    return file.getvalue()
 
 
 def several(experiment: Path) -> Path:
@@ -51,19 +31,19 @@ def test_each_client_has_rows_of_its_own_histograms_and_the_cluster_those_of_all
     of = only(tmp_path)
     assert (of.status, of.reason) == ("ok", None)
     assert [client.host for client in of.clients] == ["host1", "host2"]
-    slow, fast = (row(client.rows, "OVERALL").ops_per_second or 0 for client in of.clients)
+    slow, fast = (row(client, "OVERALL").ops_per_second or 0 for client in of.clients)
     assert slow == pytest.approx(400, rel=0.02)
     assert fast == pytest.approx(800, rel=0.02)
-    assert row(of.rows, "OVERALL").ops_per_second == pytest.approx(slow + fast)
+    assert row(of, "OVERALL").ops_per_second == pytest.approx(slow + fast)
     for client in of.clients:
         merged: dict[str, Latencies] = {}
         for run in ("run-1", "run-2"):
             merge_log(folder / run / client.host / "Intended-READ.hdr", merged, pytest.fail)
-        found = row(client.rows, "Intended-READ")
+        found = row(client, "Intended-READ")
         assert (found.p50_ms, found.p99_ms) == tuple(merged["Intended-READ"].percentiles_ms([50, 99]).values())
         assert found.repeats == 2
-    both = [row(client.rows, "READ").operations or 0 for client in of.clients]
-    assert row(of.rows, "READ").operations == sum(both)
+    both = [row(client, "READ").operations or 0 for client in of.clients]
+    assert row(of, "READ").operations == sum(both)
 
 
 def test_skew_offsets_and_nodes(tmp_path: Path) -> None:
@@ -73,12 +53,12 @@ def test_skew_offsets_and_nodes(tmp_path: Path) -> None:
     second = of.clients[1]
     assert (second.state, second.start_ms, second.end_ms) == ("ended", 0.2, 1.5)
     assert (second.offset_ms, second.offset_error_ms) == (-0.25, 0.1)
-    records = row(of.rows, "OVERALL").records or 0
+    records = row(of, "OVERALL").records or 0
     one, two = of.nodes
     assert (one.cpu_seconds, two.cpu_seconds) == (3, 6)
     assert two.cpu_cores == pytest.approx(1.0)  # 6 s of CPU in two runs of 3 s
     assert two.cpu_us_per_record == pytest.approx(6e6 / records)
-    text = shown(summarise(tmp_path))
+    text = rendered(summarise(tmp_path))
     assert "2 clients × 2 threads · skew start 0.8 ms, end 1.5 ms, clocks ± 0.1 ms" in " ".join(text.split())
     assert "clients on the servers' hosts" in " ".join(text.split())
     lines = [line.split() for line in text.splitlines()]
@@ -87,7 +67,7 @@ def test_skew_offsets_and_nodes(tmp_path: Path) -> None:
         ["cassandra", "all", "skew"],
         ["cassandra", "all", "9.0"],
     ]
-    assert max(map(len, shown(summarise(tmp_path), 80).splitlines())) <= 80
+    assert max(map(len, rendered(summarise(tmp_path), 80).splitlines())) <= 80
 
 
 def test_lines_of_clients_and_nodes_are_told_apart_in_every_form(tmp_path: Path) -> None:
@@ -108,7 +88,7 @@ def test_lines_of_clients_and_nodes_are_told_apart_in_every_form(tmp_path: Path)
 def test_one_client_has_no_tables_of_its_own(tmp_path: Path) -> None:
     trial(tmp_path, 1, "cassandra")
     summary = summarise(tmp_path)
-    assert "Clients" not in shown(summary)
+    assert "Clients" not in rendered(summary)
     assert {line["scope"] for line in csv.DictReader(io.StringIO(summary.csv()))} == {"cluster"}
     (client,) = summary.trials[0].clients
     assert client.rows == summary.trials[0].rows
@@ -124,7 +104,7 @@ def test_of_many_clients_the_ends_are_listed(tmp_path: Path) -> None:
             shutil.copytree(folder / run / "host2", folder / run / f"host{number}")
     for number in range(3, 30):
         run_of(folder / "load/host2", folder / f"load/host{number}")
-    text = shown(summarise(tmp_path))
+    text = rendered(summarise(tmp_path))
     assert "(19 between them)" in text
     assert sum(line.startswith("cassandra host") for line in text.splitlines()) == 10 + 2  # and two nodes
 
@@ -183,7 +163,7 @@ def test_a_host_that_never_came_back_is_named_and_its_logs_still_tell_what_happe
         if name in ("READ-FAILED", "UPDATE-FAILED")
     )
     assert errors.what == f"{failed:,} failed operations"
-    text = " ".join(shown(summary).split())
+    text = " ".join(rendered(summary).split())
     assert "cassandra: run 1, second 7: host3: cassandra ended with exit code 137" in text
     assert f"cassandra: run 1, seconds 6–{errors.until:.0f}: {errors.what}" in text
     assert f"run 1, second 14: {LOST}" in text
@@ -198,7 +178,7 @@ def test_a_host_that_was_powered_off_as_conducting_saw_it(tmp_path: Path) -> Non
     assert [client.state for client in of.clients] == ["stopped", "stopped", "stopped", "vanished"]
     assert [node.state for node in of.nodes] == ["ran", "ran", "ran", "vanished"]
     assert [str(event) for event in of.events] == [f"run 1, second 8: {lost}"]
-    nodes = shown(summarise(tmp_path)).partition("Nodes")[2].partition("all")[0]
+    nodes = rendered(summarise(tmp_path)).partition("Nodes")[2].partition("all")[0]
     assert "host1" in nodes
     assert "host2" not in nodes  # no server there
     assert "vanished" in nodes
@@ -215,10 +195,10 @@ def test_a_dip_alone_is_said_of_a_good_trial(tmp_path: Path) -> None:
     cluster(tmp_path, "dip", {})
     summary = summarise(tmp_path)
     of = summary.trials[0]
-    assert (of.status, row(of.rows, "OVERALL").errors) == ("ok", 0)
+    assert (of.status, row(of, "OVERALL").errors) == ("ok", 0)
     (dip,) = of.events
     assert (dip.at, dip.until) == (6, 10)
-    assert f"\x1b[33mcassandra: run 1, seconds 6–10: {dip.what}" in shown(summary, 200, color=True)
+    assert f"\x1b[33mcassandra: run 1, seconds 6–10: {dip.what}" in rendered(summary, 200, color="standard")
 
 
 def test_broken_clients_json_does_not_crash(tmp_path: Path) -> None:
@@ -229,7 +209,7 @@ def test_broken_clients_json_does_not_crash(tmp_path: Path) -> None:
     for key in good:
         for value in (None, "x", -1, 1e999, [], {}, [1], {"host1": 3}, {"host1": {"state": [], "start_ms": "x"}}):
             write_json(folder / "run-1/clients.json", {**good, key: value})
-            shown(summarise(tmp_path))
+            rendered(summarise(tmp_path))
             summarise(tmp_path).csv()
     write_json(folder / "run-1/clients.json", [])
     assert only(tmp_path).status == "ok"

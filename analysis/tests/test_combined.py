@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from evidence import clients_json, edit_json, lasted, rendered, trial, write_json
 
 from dohyo.evidence.rows import sampled
 from dohyo.metrics import Row
@@ -17,11 +16,7 @@ from dohyo.summary.results import Trial
 from dohyo.summary.summary import summarise
 from dohyo.tables import table
 from dohyo.tables.files import write
-
-
-def only(experiment: Path) -> Trial:
-    (of,) = summarise(experiment).trials
-    return of
+from support.evidence import clients_json, edit_json, lasted, only, rendered, trial, write_json
 
 
 def row(of: Trial, phase: str, operation: str = "OVERALL", discarded: bool = False) -> Row:

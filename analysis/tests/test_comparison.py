@@ -14,9 +14,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from evidence import edit_json, lasted, on_screen, reads, rendered, trial, write_json
-from rich.console import Console
-from test_search import searched
 
 from dohyo import statistics
 from dohyo.bad_input import BadInputError
@@ -31,7 +28,20 @@ from dohyo.summary.comparison import Key, at_points, pairs
 from dohyo.summary.results import Figure, Pair, Summary
 from dohyo.summary.summary import summarise
 from dohyo.summary.trust import judged
-from dohyo.tables import changes_table, comparison_table, table
+from dohyo.tables import comparison_table, table
+from support.evidence import (
+    changes_shown,
+    compared,
+    edit_json,
+    in_rounds,
+    lasted,
+    on_screen,
+    reads,
+    rendered,
+    searched,
+    trial,
+    write_json,
+)
 
 
 def series(mean: float, seconds: int = 60, relative: float = 0.05, seed: int = 1) -> list[int]:
@@ -46,15 +56,10 @@ def measured(
     target: dict[str, int] | None = None,
 ) -> Path:
     """An experiment with a round for each rate; each run of 10 s has exactly the rate."""
-    number = 0
-    rounds = len(next(iter(rates.values())))
-    for position in range(rounds):
-        for system, of_system in rates.items():
-            number += 1
-            folder = trial(experiment, number, system, repeats=1, trial_round=position + 1, trial_rounds=rounds)
-            latency = p99_us[system][position] if p99_us else 500
-            reads(folder / "run-1/node1", [of_system[position]] * 10, latency)
-            edit_json(folder / "run-1/node1/client.json", target=(target or {}).get(system, 0))
+    for at, system, folder in in_rounds(experiment, len(next(iter(rates.values()))), rates):
+        latency = p99_us[system][at - 1] if p99_us else 500
+        reads(folder / "run-1/node1", [rates[system][at - 1]] * 10, latency)
+        edit_json(folder / "run-1/node1/client.json", target=(target or {}).get(system, 0))
     write_json(experiment / "experiment.json", {"id": experiment.name, "scenario": "workloadA"})
     return experiment
 
@@ -308,10 +313,6 @@ def test_the_load_and_discarded_runs_are_not_compared(tmp_path: Path) -> None:
 # ---- two experiments ------------------------------------------------------------------------------------------------
 
 
-def compared(before: Path, after: Path, margin: float = regression.MARGIN) -> regression.Changes:
-    return regression.compare(summarise(before), summarise(after), margin)
-
-
 @pytest.mark.parametrize(
     ("rates", "p99_us", "margin", "verdicts", "code"),
     [
@@ -427,10 +428,7 @@ def test_a_latency_at_another_rate_says_so(tmp_path: Path) -> None:
     )
     assert [change.at_rates for change in same.changes] == [None, None]
     assert [change.at_rates for change in other.changes] == [None, (1000, 800)]
-    console = Console(file=io.StringIO(), width=200)
-    changes_table.render(other, console)
-    assert isinstance(console.file, io.StringIO)
-    assert "within the margin (at 1,000 op/s before, 800 after)" in console.file.getvalue()
+    assert "within the margin (at 1,000 op/s before, 800 after)" in changes_shown(other)
 
 
 @pytest.mark.slow
@@ -590,10 +588,7 @@ def test_conditions_that_differ_are_named_and_those_that_must_not_are_told_apart
         ("version", "5.0.6", "5.0.7", False), ("durability", "memory", "disk", True), ("threads", "2", "4", True),
         ("retries", "0", "1", True), ("loop", "threads", "events", True),
     ]  # fmt: skip
-    console = Console(width=100, force_terminal=True, color_system="standard", file=io.StringIO())
-    changes_table.render(found, console)
-    assert isinstance(console.file, io.StringIO)
-    text = console.file.getvalue()
+    text = changes_shown(found, 100, "standard")
     assert "\x1b[1;31mcassandra: durability: memory before, disk after" in text
     assert "\x1b[33mcassandra: version: 5.0.6 before, 5.0.7 after" in text
     assert "cassandra  rec/s" in text

@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 import yaml
-from evidence import edit_json, rendered, trial, write_json
 
 from dohyo import systems
 from dohyo.bad_input import BadInputError
@@ -26,6 +25,7 @@ from dohyo.summary.differences import Here
 from dohyo.summary.results import SetupDifference, SetupDifferences
 from dohyo.summary.summary import summarise
 from dohyo.tables import table
+from support.evidence import edit_json, rendered, trial, write_json
 
 FILES = sorted(FOLDER.glob("*.yml"))
 FOUR_HOSTS = Hosts(4, 192 * 2**30, None, True, "the hosts of four", 4)

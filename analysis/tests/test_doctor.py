@@ -7,13 +7,13 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from evidence import sample
 from rich.console import Console
 
 from dohyo.places import ROOT
 from dohyo.running import doctor
 from dohyo.running.doctor import Alone, Wanted
 from dohyo.scenario import loading, scenario
+from support.evidence import sample
 
 ALONE = Alone("host1", "run", 8, ops=300_000, records=600_000, cpu=20e-6)
 

@@ -17,17 +17,7 @@ from dohyo.ansible.playbook import check_inventory
 from dohyo.places import DOHYO, ROOT, RUN, SETUP, command, shown
 from dohyo.scenario import loading
 from dohyo.scenario.hosts import here
-
-
-def tracked(*patterns: str) -> list[Path]:
-    listed = subprocess.run(
-        ["git", "ls-files", "-co", "--exclude-standard", *patterns],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    return [file for name in listed.stdout.split() if (file := ROOT / name).is_file()]
+from support.checkout import tracked
 
 
 def anchors(page: Path) -> set[str]:

@@ -9,9 +9,7 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner
-from evidence import edit_json, on_screen, reads, rendered, write_json
 from rich.console import Console
-from test_rounds import STEADY, Played, Rates, Signals, facts, loaded, measured, played
 
 from dohyo.bad_input import BadInputError
 from dohyo.cli import cli
@@ -31,6 +29,8 @@ from dohyo.summary.summary import own_target, summarise
 from dohyo.summary.trust import judged
 from dohyo.tables import table
 from dohyo.tables.verdict import verdict
+from support.evidence import edit_json, on_screen, reads, rendered, write_json
+from support.rounds import STEADY, Played, Rates, Signals, facts, loaded, measured, played
 
 ASKED = "phases=max,equal\nrounds=3\n"
 SLOWEST: Rates = {"cassandra": [1000, 2000, 2000], "hbase": [800, 3000, 3000]}

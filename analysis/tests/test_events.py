@@ -1,17 +1,9 @@
 """Dips and errors from counts per second."""
 
 import pytest
-from hdrh.histogram import HdrHistogram
 
 from dohyo.evidence.events import Event, Seconds, dips, in_order
-from dohyo.evidence.hdr_log import MAX_LATENCY_US, Interval, decode
-
-
-def interval(since_start: float, seconds: float, count: int) -> Interval:
-    histogram = HdrHistogram(1, MAX_LATENCY_US, 3)
-    if count:
-        histogram.record_value(500, count)
-    return Interval(1000 + since_start, seconds, decode(histogram.encode().decode()), since_start)
+from support.evidence import interval
 
 
 @pytest.mark.parametrize(

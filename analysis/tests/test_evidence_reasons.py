@@ -5,12 +5,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from evidence import edit_json, reads, rendered, trial, write_json
 
 from dohyo.places import ROOT
 from dohyo.summary.results import Summary
 from dohyo.summary.summary import summarise
 from dohyo.summary.trust import LIKE_MEMORY, judged
+from support.evidence import edit_json, in_rounds, reads, rendered, trial, write_json
 
 # Large, so that "small data" is not among the reasons.
 PROPERTIES = {"recordcount": "2000000"}
@@ -26,15 +26,11 @@ HOSTS = {
 
 def rounds(experiment: Path, change: Callable[[str, int, Path], object]) -> Summary:
     """Three rounds of two systems, one of them faster; `change` gets system, round and folder of each trial."""
-    number = 0
-    for at in (1, 2, 3):
-        for system, rate in (("cassandra", 1500), ("hbase", 1000)):
-            number += 1
-            settings: dict[str, Any] = {"trial_round": at, "trial_rounds": 3, "trial_properties": PROPERTIES}
-            folder = trial(experiment, number, system, repeats=1, **settings)
-            reads(folder / "run-1/node1", [rate + at] * 20)
-            edit_json(folder / "run-1/node1/client.json", target=0)
-            change(system, at, folder)
+    rates = {"cassandra": 1500, "hbase": 1000}
+    for at, system, folder in in_rounds(experiment, 3, rates, trial_properties=PROPERTIES):
+        reads(folder / "run-1/node1", [rates[system] + at] * 20)
+        edit_json(folder / "run-1/node1/client.json", target=0)
+        change(system, at, folder)
     return summarise(experiment)
 
 

@@ -19,9 +19,7 @@ from dohyo.bad_input import BadInputError
 from dohyo.places import ANSIBLE
 from dohyo.scenario import faults, loading, together
 from dohyo.scenario.faults import Fault, check_place, on_hosts, parse, plain
-
-sys.path.insert(0, str(ANSIBLE / "plugins/filter"))
-from dohyo_filters import of_host, of_this_machine  # type: ignore[import-not-found]
+from filter.dohyo_filters import of_host, of_this_machine
 
 HOSTS = ["a", "b", "c"]
 UPDATES = {"updateproportion": "1", "readproportion": "0", "recordcount": "10", "systems": "cassandra"}

@@ -1,6 +1,5 @@
 """What a fault costs: known truths by the second, what makes such a run invalid, tables, rounds, comparisons."""
 
-import io
 import json
 import shutil
 from collections.abc import Sequence
@@ -9,10 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from evidence import clients_json, edit_json, on_screen, reads, rendered, run_of, trial, write_json
 from hypothesis import given
 from hypothesis import strategies as st
-from rich.console import Console
 
 from dohyo.evidence import accounting
 from dohyo.evidence.healing import Healing
@@ -30,12 +27,23 @@ from dohyo.summary.regression import compare
 from dohyo.summary.results import Conditions, Summary, Trial
 from dohyo.summary.summary import summarise
 from dohyo.summary.trust import judged
-from dohyo.tables import changes_table, screen, table
+from dohyo.tables import screen, table
 from dohyo.tables.conditions import readable
 from dohyo.tables.fault_table import sentences
 from dohyo.tables.verdict import verdict as the_verdict
+from support.evidence import (
+    changes_shown,
+    clients_json,
+    edit_json,
+    on_screen,
+    reads,
+    rendered,
+    run_of,
+    trial,
+    write_json,
+)
+from support.faults import ACCOUNT, ASKED, SERIES, faulted
 
-ASKED = "kill(node1)@10s, start(node1)@20s"
 ON = {"node1": FaultOnHost(what="SIGKILL to cassandra (process 7)")}
 
 
@@ -188,37 +196,6 @@ def test_faults_that_were_done_and_undone_are_fine() -> None:
 
 
 # ---- In an experiment ------------------------------------------------------------------------------------------------
-
-SERIES = [100] * 10 + [0] * 4 + [100] * 16
-ACCOUNT = {"sample": 1, "acknowledged": 3000, "reads": 5000, "keys": 900, "read_back": True}
-
-
-def faults_json(series: Sequence[int] = SERIES, **changes: Any) -> dict[str, Any]:
-    def one(kind: str, at: float) -> dict[str, Any]:
-        of_host = {"began": 1795240000 + at, "done": 1795240000 + at, "what": f"{kind} of process 7", "error": None}
-        return {"kind": kind, "target": "node1", "planned": at, "began": at, "done": at, "hosts": {"node1": of_host}}
-
-    ended = 1795240000.0 + len(series)
-    events = [one("kill", 10.0), one("start", 20.0)]
-    window = {"window_began": 1795240000.0, "window_ended": ended}
-    return {"asked": ASKED, **window, "events": events, "undone": [], "whole": 31.0, **changes}
-
-
-def faulted(
-    experiment: Path,
-    number: int = 1,
-    series: Sequence[int] = SERIES,
-    account: dict[str, Any] | None = None,
-    **more: Any,
-) -> Path:
-    """A trial with one run in which its server was killed."""
-    folder = trial(experiment, number, "cassandra", repeats=1, **more)
-    phase = {"name": "run", "maxnotfoundrate": 1, "faults": ASKED}
-    edit_json(folder / "trial.json", trial_phases=[phase])
-    reads(folder / "run-1/node1", series)
-    edit_json(folder / "run-1/node1/client.json", accounting=account)
-    write_json(folder / "run-1/faults.json", faults_json(series))
-    return folder
 
 
 def test_a_fault_is_a_result_and_makes_no_run_invalid(tmp_path: Path) -> None:
@@ -549,10 +526,7 @@ def test_compare_has_the_figures_and_refuses_other_faults(tmp_path: Path) -> Non
     found = compare(before, after)
     assert {each.figure for each in found.faults} >= {"no success s", "fault to 90 % s", "lost"}
     assert json.loads(found.json())["faults"][0]["fault"] == "kill(node1)"
-    console = Console(width=200, file=io.StringIO())
-    changes_table.render(found, console)
-    assert isinstance(console.file, io.StringIO)
-    assert "fault to 90 % s" in console.file.getvalue()
+    assert "fault to 90 % s" in changes_shown(found)
     edit_json(tmp_path / "b/raw/01-cassandra/run-1/faults.json", asked="kill(node1)@10s, start(node1)@15s")
     edit_json(
         tmp_path / "b/raw/01-cassandra/trial.json",

@@ -18,13 +18,13 @@ from typing import Any
 
 import pytest
 import yaml
-from test_scylla_role import play
 
 from dohyo import cli, systems
 from dohyo.bad_input import BadInputError
 from dohyo.places import ANSIBLE
 from dohyo.scenario import loading
 from dohyo.scenario.hosts import here
+from support.playbooks import play
 
 FETCH = ANSIBLE / "roles" / "system" / "files" / "fetch"
 

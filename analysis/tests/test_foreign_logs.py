@@ -15,7 +15,6 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner
-from test_tabulate import STOCK, collect, row, write
 
 from dohyo.bad_input import BadInputError
 from dohyo.cli import cli
@@ -24,6 +23,8 @@ from dohyo.foreign.tabulate import tabulate
 from dohyo.summary.comparison import latencies_at
 from dohyo.summary.results import Trial
 from dohyo.tables import table
+from support.evidence import STOCK, row
+from support.foreign_logs import collect, write
 
 
 def results(ops: Mapping[str, int], seconds: float = 10, overall: int | None = None, **codes: int) -> str:

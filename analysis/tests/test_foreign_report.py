@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
-from test_tabulate import GO
 
 from dohyo.bad_input import BadInputError
 from dohyo.cli import cli
@@ -14,9 +13,8 @@ from dohyo.foreign import page as foreign
 from dohyo.foreign.collecting import UNKNOWN_CONDITIONS, collect
 from dohyo.report import files, page
 from dohyo.report.grammar import Chart, rows
-
-DATA = Path(__file__).parent / "data"
-STOCK = DATA / "stock"
+from support.evidence import DATA, STOCK
+from support.foreign_logs import GO, write
 
 
 def charts(folder: Path) -> dict[str, Chart]:
@@ -25,11 +23,6 @@ def charts(folder: Path) -> dict[str, Chart]:
 
 def systems(chart: Chart) -> set[str]:
     return {row["system"] for name, each in chart.tables.items() if name != "events" for row in rows(each)}
-
-
-def write(path: Path, text: str) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(text, encoding="utf-8")
 
 
 def test_every_format_of_the_stock_client_is_charted_as_far_as_it_tells() -> None:

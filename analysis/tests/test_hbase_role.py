@@ -4,19 +4,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 from cryptography import x509
-from test_scylla_role import play
 
-from dohyo.places import ANSIBLE
+from support.playbooks import DEFAULTS, play
 
 HOSTS = 2
-# What all inventories have, but for folders.
-DEFAULTS = {
-    name: value
-    for name, value in yaml.safe_load((ANSIBLE / "group_vars/all.yml").read_text()).items()
-    if name not in ("dohyo_control", "dohyo_data")
-}
 # Notes what it was asked to do, a line per call, beside itself.
 NOTES = """#!/usr/bin/env bash
 printf '%s\\t' "$@" >> "$0.calls"

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from dohyo.evidence.hdr_log import MAX_LATENCY_US, Latencies, LogParser, decode, is_known, merge_log
 from dohyo.evidence.live_log import IntervalTail
 from dohyo.foreign.ycsb_log import read_log
+from support.evidence import DATA
 
-DATA = Path(__file__).parent / "data"
 RUN = DATA / "dohyo/run"
 
 

@@ -7,8 +7,6 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
-from evidence import DATA, edit_json, rendered
-from test_faults_cost import ACCOUNT, faulted
 
 from dohyo.evidence import under_fault
 from dohyo.evidence.healing import FILE, Healing, HealingLogs
@@ -17,9 +15,11 @@ from dohyo.places import ANSIBLE, ROOT
 from dohyo.report import measured
 from dohyo.report.charts import faults
 from dohyo.report.material import Material
-from dohyo.systems import all_systems
 from dohyo.summary.summary import summarise
+from dohyo.systems import all_systems
 from dohyo.tables import fault_table
+from support.evidence import DATA, edit_json, rendered
+from support.faults import ACCOUNT, faulted
 
 LOGS = DATA / "servers" / "healing"
 # Second 0 of the window of each trial. In second 20 its server was killed, in second 25 started again.

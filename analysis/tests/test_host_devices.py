@@ -4,21 +4,15 @@ What takes block devices is in ansible/tests/cluster/deploy_test.sh and destroy_
 """
 
 import struct
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
-from test_scylla_role import play
 
 from dohyo.places import ANSIBLE
-
-sys.path.insert(0, str(ANSIBLE / "plugins" / "modules"))
-import ansible.module_utils  # type: ignore[import-untyped]
-
-ansible.module_utils.__path__.append(str(ANSIBLE / "plugins" / "module_utils"))
-import host_devices  # type: ignore[import-not-found]  # noqa: E402
+from modules import host_devices
+from support.playbooks import play
 
 LABEL = "dohyo-abcdef"
 EMPTY: dict[str, Any] = {"kind": "nvme", "size_mb": 10, "discards": True, "state": "empty", "problem": ""}

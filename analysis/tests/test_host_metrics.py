@@ -20,9 +20,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from evidence import DATA, clients_json, edit_json, on_screen, rendered, trial, write_json
 from numpy.typing import NDArray
-from rich.console import Console
 
 from dohyo.bad_input import BadInputError
 from dohyo.evidence.host_metrics import CLOCKS, FIGURES, FILE, HostUse, Samples, Use, busy, read
@@ -34,9 +32,8 @@ from dohyo.summary.asked import asked as asked_of
 from dohyo.summary.results import Summary, Trial
 from dohyo.summary.summary import summarise
 from dohyo.tables import conditions, table
-
-sys.path.insert(0, str(ANSIBLE / "plugins" / "filter"))
-from dohyo_filters import others  # type: ignore[import-not-found]
+from filter.dohyo_filters import others
+from support.evidence import DATA, clients_json, edit_json, on_screen, rendered, trial, write_json
 
 TOOLS = ANSIBLE / "roles/service/files"
 # 15 samples of a busy machine with two processors; 8 MiB at a time were written to its disk, four times.
@@ -493,9 +490,7 @@ def measured(experiment: Path, number: int = 1, **changes: Any) -> Path:
 
 
 def shown(summary: Summary) -> list[list[str]]:
-    file = io.StringIO()
-    table.render(summary, Console(width=160, force_terminal=True, color_system=None, file=file))
-    return [line.split() for line in file.getvalue().splitlines()]
+    return [line.split() for line in rendered(summary, 160).splitlines()]
 
 
 def test_a_summary_has_the_hosts_on_the_time_axis_of_the_run(tmp_path: Path) -> None:

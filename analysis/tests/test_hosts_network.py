@@ -4,19 +4,12 @@ import asyncio
 import os
 import signal
 import socket
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-import ansible.module_utils  # type: ignore[import-untyped]
 import pytest
 
-from dohyo.places import ANSIBLE
-
-sys.path.insert(0, str(ANSIBLE / "plugins" / "modules"))
-ansible.module_utils.__path__.append(str(ANSIBLE / "plugins" / "module_utils"))
-import host_resources  # type: ignore[import-not-found]  # noqa: E402
-import reachable  # type: ignore[import-not-found]  # noqa: E402
+from modules import host_resources, reachable
 
 HERE = "127.0.0.1"
 

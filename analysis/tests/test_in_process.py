@@ -12,9 +12,7 @@ import yaml
 
 from dohyo.ansible.playbook import play
 from dohyo.places import ANSIBLE
-
-sys.path.insert(0, str(ANSIBLE / "plugins"))
-from in_process import answer_of  # type: ignore[import-not-found]
+from in_process import answer_of
 
 SECRET = "hunter2-correct-horse"  # noqa: S105 - it is none
 # With this there is an interpreter to notice when a module starts on "the host"; it says so in a file.

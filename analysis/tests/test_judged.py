@@ -1,14 +1,10 @@
 """Ansible's filter that says what a server's conditions are worth beside those that were asked for."""
 
-import sys
 from typing import Any
 
 import pytest
 
-from dohyo.places import ANSIBLE
-
-sys.path.insert(0, str(ANSIBLE / "plugins" / "filter"))
-from dohyo_filters import judged  # type: ignore[import-not-found]
+from filter.dohyo_filters import judged
 
 ASKED = {"replication": 3, "write_acks": "all", "read_acks": "one", "durability": "memory", "compression": "none"}
 

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from evidence import clients_json, reads, rendered, trial, write_json
 from numpy.typing import NDArray
 
 from dohyo.evidence.host_metrics import FILE, HostMetrics
@@ -17,6 +16,7 @@ from dohyo.evidence.servers import GC_PAUSE, Span, Window
 from dohyo.summary import level_changes
 from dohyo.summary.summary import summarise
 from dohyo.summary.trust import judged
+from support.evidence import clients_json, reads, rendered, trial, write_json
 
 AGREED = 1795266533.14
 HOUR = 3600

@@ -11,35 +11,32 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from evidence import DATA, clients_json, edit_json, lasted, on_screen, trial, write_json
-from hdrh.histogram import HdrHistogram
-from rich.console import Console
 
 from dohyo.evidence import gc_log
-from dohyo.evidence.hdr_log import MAX_LATENCY_US, Interval, decode
 from dohyo.evidence.load_curve import Inserted
 from dohyo.evidence.rows import LOAD
 from dohyo.operations import OVERALL
-from dohyo.summary.results import Summary, Trial
 from dohyo.summary.summary import summarise
 from dohyo.tables import table
 from dohyo.tables.files import write
 from dohyo.tables.verdict import verdict
+from support.evidence import (
+    DATA,
+    clients_json,
+    edit_json,
+    encoded,
+    interval,
+    lasted,
+    on_screen,
+    only,
+    rendered,
+    trial,
+    write_json,
+)
 
 TOTAL = 5000  # operations of data/dohyo/load, which result.txt and client.json count
 # Half as fast from the sixth of 20 seconds on.
 SLOWING = [400] * 5 + [200] * 15
-
-
-def encoded(count: int) -> str:
-    of = HdrHistogram(1, MAX_LATENCY_US, 3)
-    if count:
-        of.record_value(500, count)
-    return str(of.encode().decode())
-
-
-def interval(since_start: float, seconds: float, count: int) -> Interval:
-    return Interval(1000 + since_start, seconds, decode(encoded(count)), since_start)
 
 
 def took(client: Path, counts: list[int]) -> None:
@@ -59,18 +56,6 @@ def took(client: Path, counts: list[int]) -> None:
 def loaded(experiment: Path, number: int, system: str, hosts: tuple[str, ...] = ("node1",), **settings: Any) -> Path:
     """A trial whose load is what is measured."""
     return trial(experiment, number, system, repeats=1, hosts=hosts, phases=(), **settings)
-
-
-def only(experiment: Path) -> Trial:
-    (of,) = summarise(experiment).trials
-    return of
-
-
-def rendered(summary: Summary, width: int = 140, color: str | None = None) -> str:
-    console = Console(width=width, force_terminal=True, color_system=color, file=io.StringIO())  # type: ignore[arg-type]
-    table.render(summary, console)
-    assert isinstance(console.file, io.StringIO)
-    return console.file.getvalue()
 
 
 # ---- rows against seconds -------------------------------------------------------------------------------------------
@@ -150,7 +135,7 @@ def test_the_curve_of_a_real_log(tmp_path: Path) -> None:
     assert of.load.points[1][1] == pytest.approx(2001, abs=10)
     # Beside what was to be measured it has no block, but the files have it.
     summary = summarise(tmp_path)
-    assert "Rows against seconds" not in rendered(summary)
+    assert "Rows against seconds" not in rendered(summary, 140)
     assert json.loads(summary.json())["trials"][0]["load"] == {
         "rows": 5000, "tenths": of.load.tenths, "slowdown": None,
     }  # fmt: skip
@@ -174,13 +159,13 @@ def test_the_load_is_the_measurement(tmp_path: Path) -> None:
     assert (of.conditions.measured_seconds, of.conditions.warmup_seconds) == (20.0, 0)
     assert of.load is not None
     assert of.load.slowdown == pytest.approx(2.0)
-    text = rendered(summary)
+    text = rendered(summary, 140)
     block = text.split("Rows against seconds")[1].split("\n\n")[0]
     lines = {line.split()[0]: line.split() for line in block.splitlines() if line}
     assert lines["hbase"] == ["hbase", "5,000", "1.00", *(f"{2 * tenth}.0" for tenth in range(1, 11))]
     assert lines["cassandra"][:2] == ["cassandra", "5,000"]
     # It is not dimmed as what is beside a result, and has the latencies from the intended start, as there is a target.
-    assert "\x1b[2m[LOAD] INSERT" not in rendered(summary, color="standard")
+    assert "\x1b[2m[LOAD] INSERT" not in rendered(summary, 140, "standard")
     assert "[LOAD] Intended-INSERT" in text
     # A narrow terminal keeps the whole time.
     narrow = rendered(summary, 80)
@@ -229,7 +214,7 @@ def test_a_load_that_phases_name_is_ranked_and_compared_like_a_run(tmp_path: Pat
     shown = on_screen(summary)
     assert re.search(r"^load *\n1 hbase +559 .*\n2 cassandra +224 ", shown, re.MULTILINE)
     assert "hbase was the fastest in 1 of 2 comparisons, 2.50×" in verdict(summary).sentence
-    text = rendered(summary)
+    text = rendered(summary, 140)
     assert "Loads before the runs" not in text
     assert "Rows against seconds" in text
 
@@ -245,7 +230,7 @@ def test_rounds_give_mean_and_spread_of_the_load(tmp_path: Path) -> None:
     assert insert.records_per_second == pytest.approx(math.sqrt(250 * 200))
     assert insert.records_per_second_stddev == pytest.approx(50 / 2**0.5)
     assert (merged.load, merged.conditions.measured_seconds) == (None, 22.5)
-    text = rendered(summary)
+    text = rendered(summary, 140)
     assert "means of 2 repeats" in " ".join(text.split())
     block = text.split("Rows against seconds")[1]
     assert block.index("cassandra round 1") < block.index("cassandra round 2")
@@ -291,7 +276,7 @@ def test_the_servers_pauses_in_a_measured_load_are_read(tmp_path: Path) -> None:
     server = only(tmp_path).servers[0]
     assert [(each.phase, each.run) for each in server.pauses] == [("load", None)]
     assert server.pauses[0].count == len(pauses.pauses)
-    assert "Servers: garbage collection" in rendered(summarise(tmp_path))
+    assert "Servers: garbage collection" in rendered(summarise(tmp_path), 140)
 
 
 @pytest.mark.parametrize("case", ["client", "conducted", "missing", "rows"])
@@ -318,7 +303,7 @@ def test_a_load_that_does_not_hold_has_a_reason_instead_of_numbers(tmp_path: Pat
     of = summary.trials[0]
     assert (of.status, of.reason) == expected
     assert (of.rows, of.load) == ([], None)
-    assert "Rows against seconds" not in rendered(summary)
+    assert "Rows against seconds" not in rendered(summary, 140)
     lines = list(csv.DictReader(io.StringIO(summary.csv())))
     assert [(line["status"], line["ops_per_second"]) for line in lines] == [(expected[0], "")]
     write(summary, tmp_path)
@@ -328,7 +313,7 @@ def test_a_load_that_does_not_hold_has_a_reason_instead_of_numbers(tmp_path: Pat
 @pytest.mark.parametrize("key", ["measured_seconds", "records", "operations", "operations_by_type"])
 def test_a_broken_report_does_not_crash(tmp_path: Path, key: str, value: object) -> None:
     edit_json(loaded(tmp_path, 1, "cassandra") / "load/node1/client.json", **{key: value})
-    rendered(summarise(tmp_path))
+    rendered(summarise(tmp_path), 140)
     write(summarise(tmp_path), tmp_path)
 
 

@@ -1,21 +1,15 @@
 """One budget of memory for a host, how each system divides it, and processors of servers and clients."""
 
-import importlib.util
 import os
 import re
 import subprocess
-import sys
-from collections.abc import Sequence
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import jinja2
 import pytest
 import yaml
 from ansible.errors import AnsibleFilterError  # type: ignore[import-untyped]
-from test_hbase_role import DEFAULTS
-from test_scylla_role import play
 
 from dohyo import systems
 from dohyo.bad_input import BadInputError
@@ -24,21 +18,12 @@ from dohyo.planning import sizing
 from dohyo.planning.sizing import MIB
 from dohyo.scenario import loading
 from dohyo.scenario.hosts import Hosts
-
-sys.path.insert(0, str(ANSIBLE / "plugins" / "filter"))
-from dohyo_filters import budget_mb, cpus, limits, shortages  # type: ignore[import-not-found]
+from filter.dohyo_filters import budget_mb, cpus, limits, shortages
+from modules import process_limits
+from support.playbooks import DEFAULTS, play, refused
 
 GIB = 2**30
 NOTHING = {"budget": "", "budget_mb": 0, "client_mb": 0, "server_cpus": "", "client_cpus": ""}
-
-
-def module(name: str) -> ModuleType:
-    spec = importlib.util.spec_from_file_location(name, ANSIBLE / "plugins" / "modules" / f"{name}.py")
-    assert spec is not None
-    assert spec.loader is not None
-    found = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(found)
-    return found
 
 
 @pytest.mark.parametrize(
@@ -117,7 +102,7 @@ def test_what_was_read_back_says_whether_the_kernel_enforces_it() -> None:
 
 def test_the_limit_is_that_of_the_cgroup_around_all_processes(tmp_path: Path) -> None:
     """Files as cgroups(7) and the kernel's cgroup-v2.rst describe them; a process alone may have a lower limit."""
-    limit_of = module("process_limits").limit_of
+    limit_of = process_limits.limit_of
     limits_of = {"a.slice": "max", "a.slice/a-1.slice": str(800 * MIB), "a.slice/a-1.slice/one.service": str(5 * MIB)}
     for path, limit in limits_of.items():
         (tmp_path / path).mkdir()
@@ -142,12 +127,11 @@ def test_processors_are_read_back_from_a_process(tmp_path: Path) -> None:
         try:
             while os.sched_getaffinity(process.pid) != {processors[-1]}:
                 pass
-            limits_module = module("process_limits")
-            assert limits_module.pids_of(str(tmp_path), "db") == [str(process.pid)]
-            assert limits_module.cpus_of([str(process.pid)]) == str(processors[-1])
+            assert process_limits.pids_of(str(tmp_path), "db") == [str(process.pid)]
+            assert process_limits.cpus_of([str(process.pid)]) == str(processors[-1])
         finally:
             process.terminate()
-    assert module("process_limits").listed({0, 1, 2, 8, 10, 11}) == "0-2,8,10-11"
+    assert process_limits.listed({0, 1, 2, 8, 10, 11}) == "0-2,8,10-11"
 
 
 # Of a budget of 153,600 MiB on a host of 192 GiB: what docs/sizing.md says. HBase has three hosts.
@@ -258,23 +242,6 @@ def test_what_follows_from_processors_follows_from_those_of_the_servers(file: st
     has = {host: {"cores": 16}}
     assert environment.from_string(expression).render(host_cpus_server="0-2,8", **has) == "4"
     assert environment.from_string(expression).render(**has) == "16"
-
-
-def refused(folder: Path, system: str, hosts: Sequence[str] = ("one",), **variables: Any) -> str:
-    """What the role `system` says to hosts that cannot carry a system."""
-    tasks = [
-        {
-            "block": [
-                {"include_role": {"name": "system", "tasks_from": f"{{{{ systems['{system}'].verbs.preflight }}}}"}}
-            ],
-            "rescue": [{"set_fact": {"said": "{{ ansible_failed_result.msg }}"}}],
-        }
-    ]
-    given = {**DEFAULTS, "system_name": system, "trial_conditions": {}, "trial_properties": {}, "dohyo_systemd": True}
-    given |= variables
-    inventory = {host: {"dohyo_home": str(folder)} for host in hosts}
-    (said,) = play(folder, tasks, inventory, 1, ["said"], **given)["said"]
-    return str(said)
 
 
 @pytest.mark.slow

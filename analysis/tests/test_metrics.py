@@ -7,7 +7,6 @@ import sys
 from pathlib import Path
 
 import pytest
-from evidence import reads, trial
 
 from dohyo import metrics
 from dohyo.metrics import METRICS, PERCENTILES
@@ -15,6 +14,7 @@ from dohyo.places import ROOT
 from dohyo.report.grammar import SHAPES
 from dohyo.tables import table
 from dohyo.tables.grid import Grid
+from support.evidence import reads, trial
 
 # Reads the experiment in the folder that is its argument, and tells where a p99.99 is.
 PROGRAM = """

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from evidence import DATA, as_another, edit_json, on_screen, reads, trial, write_json
 from hdrh.histogram import HdrHistogram
 
 from dohyo import statistics
@@ -25,6 +24,7 @@ from dohyo.summary.trust import judged
 from dohyo.tables import table
 from dohyo.tables.comparison_table import times
 from dohyo.tables.verdict import verdict
+from support.evidence import DATA, as_another, edit_json, in_rounds, on_screen, reads, shorts, write_json
 
 Rates = Sequence[float]
 
@@ -41,24 +41,17 @@ def make(
     :param hook: changes a trial's folder
     """
     phases = tuple(next(of for of in rates.values() if isinstance(of, Mapping))) if is_by_phase(rates) else ("run",)
-    number = 0
     of_first = next(iter(rates.values()))
     rounds = len(next(iter(of_first.values())) if isinstance(of_first, Mapping) else of_first)
-    for position in range(rounds):
-        for system, of_system in rates.items():
-            number += 1
-            about = {
-                "trial_round": position + 1,
-                "trial_rounds": rounds,
-                "trial_properties": {"recordcount": "2000000"},
-            }
-            folder = trial(experiment, number, system, repeats=1, phases=phases, **{**about, **settings})
-            for phase in phases:
-                rate = (of_system[phase] if isinstance(of_system, Mapping) else of_system)[position]
-                base, extra = divmod(round(rate * seconds), seconds)
-                reads(folder / f"{phase}-1/node1", [base + (second < extra) for second in range(seconds)])
-            if hook:
-                hook(system, folder)
+    about = {"trial_properties": {"recordcount": "2000000"}, **settings}
+    for at, system, folder in in_rounds(experiment, rounds, rates, phases=phases, **about):
+        of_system = rates[system]
+        for phase in phases:
+            rate = (of_system[phase] if isinstance(of_system, Mapping) else of_system)[at - 1]
+            base, extra = divmod(round(rate * seconds), seconds)
+            reads(folder / f"{phase}-1/node1", [base + (second < extra) for second in range(seconds)])
+        if hook:
+            hook(system, folder)
     write_json(experiment / "experiment.json", {"format": 2})
     return summarise(experiment)
 
@@ -73,10 +66,6 @@ def target(of: float, *runs: str) -> Callable[[str, Path], None]:
             edit_json(folder / run / "node1/client.json", target=of)
 
     return hook
-
-
-def shorts(summary: Summary) -> list[str]:
-    return [reason.short for reason in judged(summary).reasons]
 
 
 # ---- 0: one outlying round ------------------------------------------------------------------------------------------

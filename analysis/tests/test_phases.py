@@ -12,16 +12,9 @@ from dohyo.running import experiment
 from dohyo.scenario import loading, phases, scenario
 from dohyo.scenario.hosts import Hosts
 from dohyo.summary.asked import asked
+from support.scenarios import load
 
 SMALL = "recordcount=1000\noperationcount=1000\nsystems=cassandra,hbase\n"
-
-
-def load(
-    folder: Path, text: str, *assignments: str, hosts: Hosts | None = None, full: bool = False
-) -> scenario.Scenario:
-    file = folder / "small"
-    file.write_text(text)
-    return loading.load(file, loading.overrides(assignments, {}), hosts=hosts, full=full)
 
 
 def again(folder: Path, chosen: scenario.Scenario) -> scenario.Scenario:

@@ -1,5 +1,6 @@
 """The commands that switch hosts, with real processes."""
 
+import os
 import subprocess
 import sys
 import time
@@ -8,13 +9,10 @@ from typing import Any
 
 import pytest
 
+from conducting import power
+from conducting.power import Commands, Switch, run
 from dohyo.places import ANSIBLE
-
-sys.path.insert(0, str(ANSIBLE / "plugins"))
-sys.path.insert(0, str(ANSIBLE / "plugins/filter"))
-from conducting import power  # type: ignore[import-not-found]
-from conducting.power import Commands, Switch, run  # type: ignore[import-not-found]
-from dohyo_filters import power_problem  # type: ignore[import-not-found]
+from filter.dohyo_filters import power_problem
 
 
 def ended(switch: Switch) -> list[tuple[bool, float, float, str | None]]:
@@ -61,11 +59,12 @@ def test_a_host_is_switched_on_when_its_controller_is_killed(tmp_path: Path) -> 
     off, on = (
         [sys.executable, "-c", f"open({str(tmp_path / 'said')!r}, 'a').write('{word} ')"] for word in ("off", "on")
     )
-    words = f"sys.path.insert(0, {str(ANSIBLE / 'plugins')!r})\nfrom conducting.power import Commands, Switch\n"
-    words += (
+    words = (
+        "import time\nfrom conducting.power import Commands, Switch\n"
         f"switch = Switch(Commands({off!r}, {on!r}), time.time)\nswitch.turn(False)\nprint(flush=True)\ntime.sleep(60)"
     )
-    with subprocess.Popen([sys.executable, "-c", f"import sys, time\n{words}"], stdout=subprocess.PIPE) as controller:
+    command, environment = [sys.executable, "-c", words], {**os.environ, "PYTHONPATH": str(ANSIBLE / "plugins")}
+    with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE) as controller:
         assert controller.stdout is not None
         controller.stdout.readline()
         controller.kill()

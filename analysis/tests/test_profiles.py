@@ -1,7 +1,6 @@
 """The two profiles of the servers' settings: what wins over what, and how settings reach a configuration file."""
 
 import json
-import sys
 import tempfile
 from pathlib import Path
 from typing import Any
@@ -9,16 +8,13 @@ from typing import Any
 import pytest
 import yaml
 from ansible.errors import AnsibleFilterError  # type: ignore[import-untyped]
-from test_memory import refused
-from test_scylla_role import play
 
 from dohyo import systems
 from dohyo.ansible.data import as_data
 from dohyo.bad_input import BadInputError
 from dohyo.places import ANSIBLE, ROOT
-
-sys.path.insert(0, str(ANSIBLE / "plugins" / "filter"))
-from dohyo_filters import as_sections, as_yaml, in_effect  # type: ignore[import-not-found]
+from filter.dohyo_filters import as_sections, as_yaml, in_effect
+from support.playbooks import play, refused
 
 BOTH = {"c_a": {"vanilla": 1, "tuned": 2}, "c_b": {"vanilla": "x", "tuned": "x"}}
 GOOD = {"value": 1, "vanilla": 2, "source": "x"}

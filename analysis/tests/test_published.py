@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 import yaml
-from evidence import lasted, rendered, trial
 
 from dohyo.bad_input import BadInputError
 from dohyo.figures import milliseconds
@@ -19,6 +18,7 @@ from dohyo.scenario import loading, published, scenario
 from dohyo.scenario.published import FOLDER, Published, PublishedFigure, Table
 from dohyo.summary.summary import summarise
 from dohyo.tables import table
+from support.evidence import lasted, rendered, trial
 
 FILES = sorted(FOLDER.iterdir())
 GOOD: dict[str, Any] = {

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from test_scylla_role import play
 
 from dohyo.places import ANSIBLE
+from support.playbooks import play
 
 SCRIPT = ANSIBLE / "systems/aerospike/files/raw-devices"
 HEADER = 8 << 20

@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 import yaml
-from evidence import clients_json, edit_json, trial, write_json
 
 from dohyo.bad_input import BadInputError
 from dohyo.evidence import experiment_folder, records
@@ -14,6 +13,7 @@ from dohyo.evidence.conducted import Conducted
 from dohyo.evidence.records import FORMAT, ClientReport, ExperimentFacts, TrialSettings
 from dohyo.places import ROOT
 from dohyo.summary.summary import summarise
+from support.evidence import clients_json, edit_json, trial, write_json
 
 CLIENT = ROOT / "ycsb-bindings/client/src/main/java/dohyo/client"
 REPORT = ROOT / "ansible/plugins/conducting/report.py"

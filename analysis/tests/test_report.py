@@ -14,8 +14,6 @@ from xml.etree import ElementTree  # of files that the test has just made
 
 import pytest
 from click.testing import CliRunner
-from evidence import edit_json, reads, rendered, trial, write_json
-from test_search import searched
 
 from dohyo.bad_input import BadInputError
 from dohyo.cli import cli
@@ -37,8 +35,9 @@ from dohyo.summary.results import Summary, Trial
 from dohyo.summary.summary import summarise
 from dohyo.tables import screen, table
 from dohyo.tables.verdict import verdict
+from support.evidence import edit_json, reads, rendered, searched, trial, write_json
+from support.pages import HOSTILE, by_name, hostile, of, of_four, two_systems
 
-HOSTILE = "</script><img src=x onerror=alert(1)>\"'&{{7*7}}"
 OPERATIONS = ("READ", "UPDATE")
 
 
@@ -67,26 +66,6 @@ class Elements(HTMLParser):
 
     def all(self, tag: str) -> list[dict[str, str | None]]:
         return [attributes for name, attributes in self.elements if name == tag]
-
-
-def two_systems(experiment: Path, **settings: Any) -> Path:
-    trial(experiment, 1, "cassandra", **settings)
-    trial(experiment, 2, "hbase", **settings)
-    return experiment
-
-
-@pytest.fixture
-def short_loads(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Lets charts show the loads of the evidence, which took 3 s."""
-    monkeypatch.setattr("dohyo.report.measured.SHORTEST_SECONDS", 1.0)
-
-
-def by_name(made: list[Chart]) -> dict[str, Chart]:
-    return {chart.name: chart for chart in made}
-
-
-def of(experiment: Path) -> dict[str, Chart]:
-    return by_name(page.gather(experiment, *read(experiment)).charts)
 
 
 def shown(chart: Chart, column: str, part: str | None = None) -> list[Any]:
@@ -725,30 +704,6 @@ def test_what_servers_did_has_a_row_for_each_kind_that_there_was(tmp_path: Path)
 # ---- nothing of a log runs -------------------------------------------------------------------------------------------
 
 
-def csv(text: str) -> str:
-    return text.replace('"', '""')
-
-
-def hostile(experiment: Path) -> Path:
-    """An experiment in which everything that others have written tries to become a script."""
-    two_systems(experiment, trial_point={"variant": HOSTILE.replace("/", "\\")})
-    for folder in sorted((experiment / "raw").iterdir()):
-        edit_json(folder / "conditions.json", version=HOSTILE, notes=[HOSTILE], title=HOSTILE)
-        (folder / "run-1/node1/READ.hdr").open("a").write(f"{HOSTILE}\n")
-    # A name of a folder: no slash in it.
-    other = trial(experiment, 4, "cassandra", hosts=(HOSTILE.replace("/", "\\"), "node1"), trial_point={"variant": "x"})
-    edit_json(other / "trial.json", trial_system=HOSTILE, trial_name=HOSTILE)
-    edit_json(other / "conditions.json", durability=HOSTILE)
-    (experiment / "hosts.csv").write_text(
-        "system,point,round,phase,run,host,time,seconds,device,cpu_idle,cpu_iowait,disk_utilisation\n"
-        f'"{csv(HOSTILE)}",variant=x,1,run,1,"{csv(HOSTILE)}",2.0,1.0,,0.25,0.05,0.5\n'
-    )
-    broken = trial(experiment, 3, "cassandra", trial_point={"variant": "failed"})
-    write_json(broken / "state.json", {"status": "failed", "reason": HOSTILE})
-    write_json(experiment / "experiment.json", {"scenario": HOSTILE, "started": HOSTILE, "host": {"name": HOSTILE}})
-    return experiment
-
-
 def test_hostile_text_stays_text(tmp_path: Path) -> None:
     experiment = hostile(tmp_path / "a<b>")
     text = page.html(page.gather(experiment, *read(experiment)))
@@ -920,13 +875,6 @@ def test_every_log_is_read_once_and_those_of_probes_are_in_no_chart(
 
 
 # ---- matrix ----------------------------------------------------------------------------------------------------------
-
-
-def of_four(experiment: Path) -> Path:
-    """Two systems at two points."""
-    for number, (system, batch) in enumerate([(s, b) for s in ("cassandra", "hbase") for b in ("1", "100")], 1):
-        trial(experiment, number, system, trial_point={"batchsize": batch})
-    return experiment
 
 
 def test_each_two_dimensions_have_a_picture_with_every_cell(tmp_path: Path) -> None:

@@ -5,16 +5,13 @@ from importlib import resources
 from pathlib import Path
 
 import pytest
-from browser import Browser, browser, chromium
-from evidence import edit_json, reads, trial, write_json
-from test_report import hostile, of, of_four, short_loads, two_systems
-from test_search import searched
 
 from dohyo.foreign import page as foreign
 from dohyo.report import files, site
 from dohyo.report.grammar import GREY, rows
-
-__all__ = ["short_loads"]
+from support.browser import Browser, browser, chromium
+from support.evidence import edit_json, reads, searched, trial, write_json
+from support.pages import hostile, of, of_four, two_systems
 
 pytestmark = pytest.mark.skipif(
     chromium() is None, reason="no Chromium; Debian and Ubuntu have it: apt-get install chromium"

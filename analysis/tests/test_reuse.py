@@ -4,13 +4,11 @@ import io
 import json
 import os
 import shutil
-import sys
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import pytest
-from evidence import DATA, rendered, trial, write_json
 from rich.console import Console
 
 from dohyo.bad_input import BadInputError
@@ -22,9 +20,8 @@ from dohyo.scenario import loading
 from dohyo.scenario.hosts import Hosts
 from dohyo.summary.summary import summarise
 from dohyo.tables import table
-
-sys.path.insert(0, str(ANSIBLE / "plugins"))
-from in_process import answer_of  # type: ignore[import-not-found]
+from in_process import answer_of
+from support.evidence import DATA, rendered, trial, write_json
 
 TEXT = "recordcount=1000\noperationcount=1000\nsystems=cassandra,mysql-innodb\nreuse=data\n"
 OWN = "0123456789ab"

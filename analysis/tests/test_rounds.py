@@ -3,17 +3,10 @@
 Ansible is only pretended: a trial leaves what real clients have written, with rates of the test's choice.
 """
 
-import importlib.util
 import io
-import itertools
-import json
 import math
 import re
 import shutil
-import sys
-import time
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
@@ -21,14 +14,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from evidence import CONDITIONS, DATA, TITLES, edit_json, reads, run_of, write_json
 from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
-from test_runner import NoSignals
 
 from dohyo import statistics
-from dohyo.ansible.playbook import Failure, Interruption
 from dohyo.bad_input import BadInputError
 from dohyo.places import ROOT
 from dohyo.planning import plan, sizing
@@ -36,121 +26,13 @@ from dohyo.planning.sizing import Needs, Sizes
 from dohyo.running import experiment, runner
 from dohyo.scenario import loading
 from dohyo.scenario.hosts import Hosts
-from dohyo.scenario.scenario import Scenario
 from dohyo.summary import kept
 from dohyo.summary.precision import open_words, words
 from dohyo.summary.results import Neighbours, Pair, Precision, Shortfall, Summary
 from dohyo.summary.summary import summarise
 from dohyo.summary.trust import judged
-
-SMALL = (
-    "recordcount=10000\nduration=3\nthreadcount=2\nwarmuptime=1\nsystems=cassandra,hbase\n"
-    "readproportion=1\nupdateproportion=0\nmax.other.cpu=100%\n"
-)
-STEADY, UNSTEADY = [1000, 1001, 1002, 1001, 1000], [1000, 1400, 700, 1200, 900]
-Rates = dict[str, list[int]]
-
-
-class Signals(NoSignals):
-    """One comes before a trial of that number."""
-
-    def __init__(self, before: str = "") -> None:
-        self.before, self.next = before, ""
-
-    def check(self) -> None:
-        """Raises Interruption once."""
-        if self.before and self.next.startswith(self.before):
-            raise Interruption(2)
-
-
-class Played:
-    """Plays trials: each leaves the system's next rate, or fails where that is 0."""
-
-    def __init__(
-        self, rates: Rates, signals: Signals, seconds: float = 0.0, saturated: Mapping[str, float] | None = None
-    ) -> None:
-        self.trials: list[str] = []
-        self.stops = 0
-        self.kept: list[str] = []
-        self.clock = 0.0
-        self._rates = {system: itertools.cycle(of) for system, of in rates.items()}
-        self._signals, self._seconds = signals, seconds
-        self._saturated = saturated or {}  # by system: share of a processor that a thread of the client uses
-
-    def __call__(self, name: str, _: Path | None, log: Path, **options: Any) -> Failure | None:
-        if name == "stop.yml":
-            self.stops += 1
-        if name != "trial.yml":
-            return None
-        asked = options["variables"]
-        self._signals.next = asked["trial_name"]
-        options["check"]()
-        self.trials.append(asked["trial_name"])
-        self.kept += [asked["trial_name"]] if asked["trial_keep"] else []
-        self.clock += self._seconds
-        rate = next(self._rates[asked["trial_system"]])
-        if not rate:
-            return Failure("out of memory", log)
-        folder = Path(asked["trial_dir"])
-        (folder / "ansible.log").touch()  # that it was begun
-        conditions = {"system": asked["trial_system"], "title": TITLES[asked["trial_system"]], **CONDITIONS}
-        write_json(folder / "conditions.json", conditions)
-        run_of(DATA / "dohyo/load", folder / "load/node1")
-        for phase in asked["trial_phases"]:
-            client = folder / f"{phase['name']}-1/node1"
-            target = rate * phase.get("share", 0) or float(phase["properties"].get("target", 0))
-            shutil.copytree(DATA / "dohyo/run", client)
-            reads(client, [min(rate, round(target) or rate)] * int(phase["duration"] or 3))
-            batch = int(phase["properties"].get("batchsize", 1))
-            edit_json(client / "client.json", target=target, threads=phase["threads"], batchsize=batch)
-            if share := self._saturated.get(asked["trial_system"]):
-                edit_json(client / "client.json", busiest_thread_share=share, busiest_thread="io-1")
-        return None
-
-
-def loaded(folder: Path, text: str) -> Scenario:
-    file = folder / "small"
-    file.write_text(SMALL + text)
-    return loading.load(file)
-
-
-@contextmanager
-def played(monkeypatch: pytest.MonkeyPatch, play: Played) -> Iterator[None]:
-    monkeypatch.setattr(runner, "play", play)
-    monkeypatch.setattr(runner, "execute", lambda *_, **__: 0)
-    if play._seconds:
-        # A trial takes as long as it says.
-        monkeypatch.setattr(time, "monotonic", lambda: play.clock)
-        monkeypatch.setattr(experiment.Experiment, "seconds", lambda *_: play._seconds)
-    yield
-
-
-def measured(
-    folder: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    text: str,
-    rates: Rates,
-    *,
-    before: str = "",
-    seconds: float = 0.0,
-    keep: bool = False,
-    saturated: Mapping[str, float] | None = None,
-) -> tuple[experiment.Experiment, Played, str, int]:
-    """Carries out an experiment; returns it, what was played, what was printed, and the exit code."""
-    signals = Signals(before)
-    play = Played(rates, signals, seconds, saturated)
-    chosen = loaded(folder, text)
-    made = experiment.create(chosen, experiment.new_folder(chosen, folder / "here"), {"inventory": None})
-    said = io.StringIO()
-    with played(monkeypatch, play):
-        measurement = runner._Measurement(made, made.trials, runner.Options(keep=keep), signals, Console(file=said))
-        code = measurement.carry_out()
-    return made, play, said.getvalue(), code
-
-
-def facts(made: experiment.Experiment) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads((made.folder / "experiment.json").read_text())
-    return found
+from support.checkout import benchmark
+from support.rounds import SMALL, STEADY, UNSTEADY, Played, Rates, Signals, facts, loaded, measured, played
 
 
 def test_steady_rates_need_no_more_than_the_least_rounds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -513,13 +395,7 @@ def test_so_many_more_are_the_fewest_that_do(samples: list[float], half: float) 
 
 @pytest.fixture(name="truth", scope="module")
 def _truth() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("truth", ROOT / "benchmarks/truth.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules["truth"] = module
-    spec.loader.exec_module(module)
-    return module
+    return benchmark("truth")
 
 
 @pytest.mark.parametrize("scatter", [0.02, 0.05, 0.07, 0.1, 0.15])

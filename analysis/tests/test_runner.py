@@ -1,38 +1,25 @@
 """What is deployed for which trials, and in which order they are measured; Ansible is only pretended."""
 
 import json
-from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 from rich.console import Console
-from test_screen import failed, of
-from test_screen import measured as measured_trial
 
-from dohyo.ansible.playbook import Failure, Signals
+from dohyo.ansible.playbook import Failure
 from dohyo.bad_input import BadInputError
 from dohyo.report import files
 from dohyo.running import experiment, runner
 from dohyo.scenario import loading
 from dohyo.summary.results import Summary
 from dohyo.summary.summary import summarise
+from support.rounds import Signals
+from support.summaries import failed, of
+from support.summaries import measured as measured_trial
 
 SMALL = "recordcount=1000\noperationcount=1000\nsystems=cassandra,hbase\n"
-
-
-class NoSignals(Signals):
-    """None comes."""
-
-    def __init__(self) -> None:
-        pass
-
-    def check(self) -> None:
-        """No signal has come."""
-
-    def held_back(self, answer: str) -> Any:  # noqa: ARG002 - the runner gives it
-        return nullcontext()
 
 
 def measured(
@@ -62,7 +49,7 @@ def measured(
     chosen = loading.load(file)
     made = experiment.create(chosen, experiment.new_folder(chosen, folder / "here"), {"inventory": None})
     console = Console(file=(folder / "said").open("w"))
-    runner._Measurement(made, made.trials, runner.Options(), NoSignals(), console).carry_out()
+    runner._Measurement(made, made.trials, runner.Options(), Signals(), console).carry_out()
     return made, played
 
 
@@ -157,7 +144,7 @@ def test_a_mistake_of_ours_ends_its_trial_in_good_order(tmp_path: Path, monkeypa
     chosen = loading.load(tmp_path / "small")
     made = experiment.create(chosen, experiment.new_folder(chosen, tmp_path / "here"), {"inventory": None})
     with (tmp_path / "said").open("w") as said:
-        measurement = runner._Measurement(made, made.trials, runner.Options(), NoSignals(), Console(file=said))
+        measurement = runner._Measurement(made, made.trials, runner.Options(), Signals(), Console(file=said))
         assert measurement.carry_out() == 1
     assert played == ["deploy.yml", "trial.yml", "stop.yml", "trial.yml", "stop.yml"]
     for trial in made.trials:
@@ -212,7 +199,7 @@ def test_a_stray_folder_beside_the_trials_is_named(tmp_path: Path, monkeypatch: 
     made = experiment.create(chosen, experiment.new_folder(chosen, tmp_path / "here"), {"inventory": None})
     (made.folder / "raw/00-copy").mkdir()
     with (tmp_path / "said").open("w") as said:
-        measurement = runner._Measurement(made, made.trials, runner.Options(), NoSignals(), Console(file=said))
+        measurement = runner._Measurement(made, made.trials, runner.Options(), Signals(), Console(file=said))
         assert measurement.carry_out() == 1
     assert "internal error" not in (tmp_path / "said").read_text()
     found = json.loads((made.folder / "summary.json").read_text())["trials"]

@@ -5,10 +5,10 @@ import re
 from pathlib import Path
 
 import pytest
-from test_documents import tracked
-from test_scylla_role import play
 
 from dohyo.places import ROOT
+from support.checkout import tracked
+from support.playbooks import play
 
 
 def test_the_page_names_every_file_that_becomes_root() -> None:

@@ -13,14 +13,9 @@ from dohyo.places import JDK, ROOT, WORKLOADS
 from dohyo.planning import plan
 from dohyo.scenario import loading, phases, scenario
 from dohyo.scenario.hosts import Hosts
+from support.scenarios import load
 
 SMALL = "readproportion=1\nupdateproportion=0\nrecordcount=1000\noperationcount=1000\n"
-
-
-def load(folder: Path, text: str, *assignments: str) -> scenario.Scenario:
-    file = folder / "small"
-    file.write_text(text)
-    return loading.load(file, loading.overrides(assignments, {}))
 
 
 def test_workload_a_says_what_it_promises() -> None:

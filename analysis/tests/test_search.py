@@ -11,7 +11,6 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner
-from evidence import DATA, edit_json, lasted, on_screen, rendered, trial, write_json
 from rich.console import Console
 
 from dohyo.bad_input import BadInputError
@@ -30,6 +29,7 @@ from dohyo.summary.probes import Search
 from dohyo.summary.results import Summary
 from dohyo.summary.summary import read_trial, summarise
 from dohyo.tables import table
+from support.evidence import SETTINGS, edit_json, lasted, on_screen, rendered, searched, trial, write_json
 
 MIX = {"recordcount": "1000", "readproportion": "0.5", "updateproportion": "0.5", "duration": "30", "warmuptime": "10"}
 ASKED = {"search": "max", "slo": "p99<10ms"}
@@ -181,32 +181,6 @@ def test_every_point_has_a_search_of_its_own(tmp_path: Path) -> None:
     assert [each.scenario["slo"] for each in plan.trials(bounds)] == ["p99<10ms", "p99<1ms"]
     both = load(tmp_path, slo="p99<10ms", matrix__search="none,max", systems="hbase")
     assert [search.asked(each.scenario) is None for each in plan.trials(both)] == [True, False]
-
-
-SETTINGS = {"slo": "p99<10ms", "probes": 8, "duration": 30, "precision": 0.03}
-# What the client in tests/data has measured: 6,000 operations, p99 from the intended start 0.327 ms (READ) and
-# 0.388 ms (UPDATE); without a target rate it would have been 2,000 per second.
-OPERATIONS = 6000
-
-
-def searched(
-    experiment: Path,
-    *probes: tuple[float, float],
-    hosts: tuple[str, ...] = ("node1",),
-    number: int = 1,
-    of: dict[str, Any] | None = None,
-    **changes: Any,
-) -> Path:
-    """A trial with probes: target and achieved rate of each. `of`: what else is said of the trial."""
-    folder = trial(experiment, number, "cassandra", hosts=hosts, **(of or {}))
-    edit_json(folder / "trial.json", trial_search={**SETTINGS, **changes})
-    for probe, (target, achieved) in enumerate(probes, start=1):
-        for host in hosts:
-            client = folder / f"probe-{probe}" / host
-            shutil.copytree(DATA / "dohyo/run", client)
-            seconds = OPERATIONS * len(hosts) / achieved
-            lasted(client, seconds, target=target / len(hosts))
-    return folder
 
 
 def came_to(folder: Path) -> Search:

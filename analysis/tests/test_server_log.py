@@ -8,19 +8,18 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
-from evidence import clients_json, trial, write_json
 from hypothesis import given
 from hypothesis import strategies as st
-from test_servers import keep
 
 from dohyo.evidence import server_log
 from dohyo.evidence.server_log import Work, covered, patterns_of
 from dohyo.evidence.servers import Servers, Window
 from dohyo.figures import UNKNOWN
-from dohyo.systems import all_systems
 from dohyo.summary.results import Trial
 from dohyo.summary.summary import summarise
+from dohyo.systems import all_systems
 from dohyo.tables import files, server_table, table
+from support.evidence import clients_json, keep, trial, write_json
 
 DATA = Path(__file__).parent / "data" / "servers"
 

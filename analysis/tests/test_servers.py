@@ -10,17 +10,16 @@ from pathlib import Path
 
 import pytest
 import yaml
-from evidence import clients_json, edit_json, trial, write_json
 from hypothesis import given
 from hypothesis import strategies as st
-from rich.console import Console
 
 from dohyo.evidence.server_figures import Keys, figures_of, pairs
 from dohyo.evidence.servers import PhaseFigures, Server, Servers, Step, Window
 from dohyo.places import ANSIBLE
-from dohyo.systems import all_systems
 from dohyo.summary.summary import summarise
+from dohyo.systems import all_systems
 from dohyo.tables import table
+from support.evidence import clients_json, edit_json, keep, rendered, trial, write_json
 
 DATA = Path(__file__).parent / "data" / "servers"
 BEGIN = datetime(2026, 11, 21, 20, 53, 23, tzinfo=UTC).timestamp()  # before the oldest line of every log made here
@@ -34,17 +33,6 @@ def gc_log(pauses: Iterable[tuple[float, float]]) -> str:
         stamp = f"{time:%Y-%m-%dT%H:%M:%S}.{time.microsecond // 1000:03d}+0000"
         lines.append(f"[{stamp}] GC({number}) Pause Young 1M->1M(2M) {ms:.3f}ms")
     return "\n".join(lines) + "\n"
-
-
-def keep(folder: Path, host: str, **files: str | Path) -> None:
-    """Files as `server/HOST` holds them; `__` stands for a dot, `___` for a dash."""
-    (folder / host).mkdir(parents=True, exist_ok=True)
-    for name, content in files.items():
-        path = folder / host / name.replace("___", "-").replace("__", ".")
-        if isinstance(content, Path):
-            shutil.copy(content, path)
-        else:
-            path.write_text(content, encoding="utf-8")
 
 
 def window(run: int = 1, agreed: float = 10, begin: float = 12, end: float = 22, **offsets: float) -> Window:
@@ -526,9 +514,7 @@ def server_figures(of_trial: dict[str, list[dict[str, dict[str, float]]]]) -> di
 
 def test_the_table_has_a_block_for_each_kind_of_figures(tmp_path: Path) -> None:
     summary = summarise(measured(tmp_path))
-    console = Console(record=True, width=160)
-    table.render(summary, console)
-    text = console.export_text()
+    text = rendered(summary, 160)
     assert "Servers: garbage collection in the measured windows" in text
     assert any(line.split()[:6] == ["cassandra", "node1", "2", "400", "ms", "300"] for line in text.splitlines())
     assert "system    node  pending compactions sstables     disk read p99 write p99 timeouts dropped messages" in text

@@ -8,36 +8,31 @@ from typing import Any
 
 import pytest
 import yaml
-from evidence import trial, write_json
-from test_scylla_role import play
 
 from dohyo.bad_input import BadInputError
 from dohyo.places import ANSIBLE, WORKLOADS
 from dohyo.planning import plan
-from dohyo.scenario import loading, scenario
+from dohyo.scenario import loading
 from dohyo.summary.summary import summarise
+from support.evidence import trial, write_json
+from support.playbooks import play
+from support.scenarios import load
 
 SMALL = "recordcount=1000\noperationcount=1000\nsystems=cassandra,hbase\n"
-
-
-def load(folder: Path, *assignments: str) -> scenario.Scenario:
-    file = folder / "small"
-    file.write_text(SMALL)
-    return loading.load(file, loading.overrides(assignments, {}))
 
 
 # ---- scenarios -------------------------------------------------------------------------------------------------------
 
 
 def test_nothing_said_means_a_flush_and_no_empty_caches(tmp_path: Path) -> None:
-    variables = plan.variables(plan.trials(load(tmp_path))[0], tmp_path, keep=False)
+    variables = plan.variables(plan.trials(load(tmp_path, SMALL))[0], tmp_path, keep=False)
     assert (variables["trial_settle"], variables["trial_settle_flush"], variables["trial_settle_cache"]) == (
         "load", True, "keep",
     )  # fmt: skip
 
 
 def test_both_are_dimensions_of_all_systems(tmp_path: Path) -> None:
-    trials = plan.trials(load(tmp_path, "matrix.settle.flush=true,false", "matrix.settle.cache=keep,drop"))
+    trials = plan.trials(load(tmp_path, SMALL, "matrix.settle.flush=true,false", "matrix.settle.cache=keep,drop"))
     assert len(trials) == 8
     last = plan.variables(trials[-1], tmp_path, keep=False)
     assert (last["trial_system"], last["trial_settle_flush"], last["trial_settle_cache"]) == ("hbase", False, "drop")
@@ -58,11 +53,11 @@ def test_both_are_dimensions_of_all_systems(tmp_path: Path) -> None:
 )
 def test_what_cannot_be_is_refused(tmp_path: Path, assignment: str, expected: str) -> None:
     with pytest.raises(BadInputError, match=expected):
-        load(tmp_path, assignment)
+        load(tmp_path, SMALL, assignment)
 
 
 def test_region_servers_are_a_dimension_of_hbase_alone(tmp_path: Path) -> None:
-    trials = plan.trials(load(tmp_path, "matrix.hbase_regionservers_per_host=1,2"))
+    trials = plan.trials(load(tmp_path, SMALL, "matrix.hbase_regionservers_per_host=1,2"))
     assert [trial.label for trial in trials] == [
         "cassandra", "hbase hbase_regionservers_per_host=1", "hbase hbase_regionservers_per_host=2",
     ]  # fmt: skip

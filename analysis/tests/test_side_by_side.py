@@ -1,7 +1,6 @@
 """What the benchmarks that hold our client beside another one share, on clients that print what a test wants."""
 
 import argparse
-import importlib.util
 import math
 import re
 import sys
@@ -12,7 +11,7 @@ from types import ModuleType
 
 import pytest
 
-from dohyo.places import ROOT
+from support.checkout import benchmark
 
 ARGUMENTS = argparse.Namespace(pairs=4, warmup=0.1, window=0.3)
 # A line after each 30 ms of work, of a second later and with as many more operations as the argument says.
@@ -28,29 +27,19 @@ for second in range(1000):
 """
 
 
-def script(name: str) -> ModuleType:
-    spec = importlib.util.spec_from_file_location(name, ROOT / f"benchmarks/{name}.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[name] = module
-    spec.loader.exec_module(module)
-    return module
-
-
 @pytest.fixture(name="shared", scope="module")
 def _shared() -> ModuleType:
-    return script("side_by_side")
+    return benchmark("side_by_side")
 
 
 @pytest.fixture(name="native", scope="module")
 def _native(shared: ModuleType) -> ModuleType:
-    return script("versus_native")
+    return benchmark("versus_native")
 
 
 @pytest.fixture(name="versus_stock", scope="module")
 def _versus_stock(shared: ModuleType) -> ModuleType:
-    return script("versus_stock")
+    return benchmark("versus_stock")
 
 
 def client(shared: ModuleType, name: str, rate: int, event: str = "", program: str = STEADY) -> object:

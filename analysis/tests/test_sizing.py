@@ -3,7 +3,6 @@
 import io
 import json
 import re
-import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -20,9 +19,7 @@ from dohyo.planning.sizing import Needs, Sizes
 from dohyo.running import experiment
 from dohyo.scenario import loading, scenario
 from dohyo.scenario.hosts import Hosts
-
-sys.path.insert(0, str(ANSIBLE / "plugins" / "filter"))
-from dohyo_filters import disk_mb  # type: ignore[import-not-found]
+from filter.dohyo_filters import disk_mb
 
 GIB = 2**30
 BASE = "readproportion=1\nupdateproportion=0\nduration=30\n"

@@ -1,4 +1,4 @@
-"""The packages of `dohyo` know each other in one direction only, as the data goes."""
+"""The packages of `dohyo` know each other in one direction only, as the data goes; tests do not know each other."""
 
 import ast
 import re
@@ -154,6 +154,27 @@ def test_the_command_needs_only_the_packages_of_requirements_txt() -> None:
     pinned = set(re.findall(r"^([\w.-]+)==", (PACKAGE.parent / "requirements.txt").read_text("utf-8"), re.MULTILINE))
     assert "numpy" in found
     assert found <= pinned
+
+
+TESTS = [file for folder in ("tests", "e2e") for file in (PACKAGE.parent / folder).rglob("*.py")]
+
+
+def test_no_test_imports_another() -> None:
+    """What several tests need is in tests/support or e2e/runs.py."""
+    tests = {file.stem for file in TESTS if file.name.startswith("test_")}
+    assert {"test_structure", "test_ours", "test_run"} <= tests
+    found = []
+    for file in TESTS:
+        for node in ast.walk(ast.parse(file.read_text("utf-8"))):
+            names = [alias.name for alias in node.names] if isinstance(node, ast.Import | ast.ImportFrom) else []
+            names += [node.module or ""] if isinstance(node, ast.ImportFrom) else []
+            found += [f"{file.name}: {name}" for name in names if tests & {*name.split(".")}]
+    assert found == []
+
+
+def test_no_test_changes_where_modules_are_looked_for() -> None:
+    """Only pythonpath in pyproject.toml says so; a program that a test starts has it from its environment."""
+    assert [file.name for file in TESTS if re.search(r"sys\.path\b", file.read_text("utf-8"))] == []
 
 
 def test_no_message_leaves_the_plural_to_the_reader() -> None:

@@ -11,8 +11,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from evidence import DATA, clients_json, edit_json, lasted, reads, rendered, trial, write_json
-from rich.console import Console
 
 from dohyo.evidence.conducted import Client, Node
 from dohyo.evidence.events import Event
@@ -25,15 +23,7 @@ from dohyo.summary.summary import summarise
 from dohyo.summary.trust import judged
 from dohyo.tables import table
 from dohyo.tables.files import write
-
-
-def row(of: Trial, operation: str, phase: str = "run") -> Row:
-    return next(each for each in of.rows if (each.phase, each.operation) == (phase, operation))
-
-
-def only(experiment: Path) -> Trial:
-    (of,) = summarise(experiment).trials
-    return of
+from support.evidence import DATA, clients_json, edit_json, lasted, only, reads, rendered, row, trial, write_json
 
 
 def edit(path: Path, old: str, new: str) -> None:
@@ -203,10 +193,7 @@ def test_unequal_conditions_are_named_and_what_the_server_did_not_follow(tmp_pat
     }
     assert summary.trials[1].deviations == ["durability: asked for memory, the server has disk"]
     assert "unequal: durability (cassandra memory, hbase disk)" in rendered(summary)
-    console = Console(width=120, force_terminal=True, color_system="standard", file=io.StringIO())
-    table.render(summary, console)
-    assert isinstance(console.file, io.StringIO)
-    assert "\x1b[1;31mdurability   memory" in console.file.getvalue()
+    assert "\x1b[1;31mdurability   memory" in rendered(summary, color="standard")
     assert "the same for all: replication 1 · acks write all, read one" in rendered(summary)
     assert "compression  none                    –" in rendered(summary)
 

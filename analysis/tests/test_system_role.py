@@ -2,7 +2,6 @@
 
 import json
 import re
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -10,14 +9,12 @@ from typing import Any
 import pytest
 import yaml
 from ansible.errors import AnsibleFilterError  # type: ignore[import-untyped]
-from test_scylla_role import play
 
 from dohyo import systems
 from dohyo.bad_input import BadInputError
 from dohyo.places import ANSIBLE, ROOT
-
-sys.path.insert(0, str(ANSIBLE / "plugins" / "filter"))
-from dohyo_filters import answer, answered  # type: ignore[import-not-found]
+from filter.dohyo_filters import answer, answered
+from support.playbooks import play
 
 # What the plugin adds to a description.
 MADE = {"profiles", "role", "settings", "verbs"}

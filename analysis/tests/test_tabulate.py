@@ -12,20 +12,9 @@ from pathlib import Path
 import pytest
 
 from dohyo.bad_input import BadInputError
-from dohyo.foreign import collecting
 from dohyo.foreign.tabulate import Format, tabulate
-from dohyo.metrics import Row
-from dohyo.summary.results import Summary, Trial
-
-STOCK = Path(__file__).parent / "data" / "stock"
-
-
-def collect(folders: list[Path]) -> Summary:
-    return collecting.collect(folders).summary
-
-
-def row(of: Trial, operation: str, phase: str = "run") -> Row:
-    return next(each for each in of.rows if (each.phase, each.operation) == (phase, operation))
+from support.evidence import STOCK, row
+from support.foreign_logs import GO, collect, write
 
 
 def copy(source: str, target: Path) -> None:
@@ -190,31 +179,6 @@ def test_nothing_to_read(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> 
     assert capsys.readouterr() == ("", f"{named}no YCSB logs in {tmp_path}\n")
     with pytest.raises(BadInputError, match="there is no folder"):
         tabulate([tmp_path / "missing"])
-
-
-def write(path: Path, text: str) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(text, encoding="utf-8")
-
-
-GO = """\
-***************** properties *****************
-"threadcount"="8"
-"recordcount"="1000"
-"dotransactions"="true"
-"readproportion"="0.5"
-"updateproportion"="0.5"
-**********************************************
-READ   - Takes(s): 10.0, Count: 125, OPS: 12.5, Avg(us): 2282, Min(us): 544, Max(us): 12510, 99th(us): 5000, \
-99.9th(us): 13000, 99.99th(us): 13000
-UPDATE - Takes(s): 9.4, Count: 110, OPS: 11.8, Avg(us): 693974, Min(us): 464331, Max(us): 1023933, 99th(us): 1020000, \
-99.9th(us): 1024000, 99.99th(us): 1024000
-Run finished, takes 44.39704297s
-READ   - Takes(s): 44.4, Count: 517, OPS: 11.6, Avg(us): 3331, Min(us): 455, Max(us): 271100, 99th(us): 11000, \
-99.9th(us): 272000, 99.99th(us): 272000
-UPDATE - Takes(s): 43.8, Count: 483, OPS: 11.0, Avg(us): 646926, Min(us): 421447, Max(us): 1283542, 99th(us): 0, \
-99.9th(us): 0, 99.99th(us): 0
-"""
 
 
 def test_go_ycsb_of_old_says_what_its_run_came_to_and_what_is_beyond_its_buckets(tmp_path: Path) -> None:

@@ -6,8 +6,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from evidence import edit_json, on_screen, trial
-from test_screen import each_system, measured
 
 from dohyo.evidence.canary import DRIFT, Comparison, Drift
 from dohyo.evidence.host_metrics import NOTED
@@ -22,6 +20,8 @@ from dohyo.summary.results import WIDEST_TIE, Summary, Trial
 from dohyo.summary.summary import SMALL_DATA_BYTES, UNSTEADY
 from dohyo.summary.trust import judged
 from dohyo.tables import table
+from support.evidence import edit_json, on_screen, shorts, trial
+from support.summaries import each_system, measured
 
 
 def of(rates: dict[str, list[float]], sampling: Samples | None = "rounds", **about: Any) -> Summary:
@@ -37,10 +37,6 @@ def row(rates: list[float], sampling: Samples | None) -> Row:
 
 
 FAST, SLOW = [1500.0, 1520.0, 1480.0], [1000.0, 1020.0, 980.0]
-
-
-def shorts(summary: Summary) -> list[str]:
-    return [reason.short for reason in judged(summary).reasons]
 
 
 def drift(trial: str, figure: str, change: float) -> Drift:

@@ -1,6 +1,5 @@
 """What `dohyo compare` weighs beside ratios: what got worse, or is not known, never ends with exit code 0."""
 
-import io
 import random
 import shutil
 from collections.abc import Callable, Sequence
@@ -9,14 +8,21 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from evidence import as_another, edit_json, reads, trial, write_json
 from hdrh.histogram import HdrHistogram
-from rich.console import Console
-from test_search import searched
 
 from dohyo.summary import findings, regression
 from dohyo.summary.summary import summarise
-from dohyo.tables import changes_table
+from support.evidence import (
+    as_another,
+    changes_shown,
+    compared,
+    edit_json,
+    in_rounds,
+    reads,
+    searched,
+    trial,
+    write_json,
+)
 
 # What a test does with the evidence of a round: its number from 1, its folder and that of its client.
 Change = Callable[[int, Path, Path], None]
@@ -31,28 +37,18 @@ def made(
     **about: Any,
 ) -> Path:
     """An experiment of three rounds with 1,000 reads in each second of 20."""
-    for number in ROUNDS:
-        for position, system in enumerate(systems, start=1):
-            at = len(systems) * (number - 1) + position
-            one = trial(folder, at, system, repeats=1, phases=(phase,), trial_round=number, trial_rounds=3, **about)
-            client = one / f"{phase}-1/node1"
-            reads(client, [1000] * 20)
-            edit_json(client / "client.json", target=0)
-            if change:
-                change(number, one, client)
+    for number, _, one in in_rounds(folder, len(ROUNDS), systems, phases=(phase,), **about):
+        client = one / f"{phase}-1/node1"
+        reads(client, [1000] * 20)
+        edit_json(client / "client.json", target=0)
+        if change:
+            change(number, one, client)
     write_json(folder / "experiment.json", {"id": folder.name, "scenario": "workloadA"})
     return folder
 
 
-def compared(before: Path, after: Path, margin: float = regression.MARGIN) -> regression.Changes:
-    return regression.compare(summarise(before), summarise(after), margin)
-
-
 def said(changes: regression.Changes) -> str:
-    console = Console(file=io.StringIO(), width=400)
-    changes_table.render(changes, console)
-    assert isinstance(console.file, io.StringIO)
-    return " ".join(console.file.getvalue().split())
+    return " ".join(changes_shown(changes, 400).split())
 
 
 # ---- Figures that one side does not know -----------------------------------------------------------------------------

@@ -8,7 +8,6 @@ import shutil
 from pathlib import Path
 
 import pytest
-from evidence import DATA, clients_json, edit_json, on_screen, reads, trial, write_json
 from hdrh.histogram import HdrHistogram
 
 from dohyo.evidence.events import collapses, dips
@@ -19,6 +18,7 @@ from dohyo.summary import validity
 from dohyo.summary.results import Trial
 from dohyo.summary.summary import summarise
 from dohyo.summary.trust import judged
+from support.evidence import DATA, clients_json, edit_json, on_screen, only, reads, trial, write_json
 
 # The published load that stalled, by the lines of one client for every ten seconds up to 310, when it gave up. Those of
 # seconds 20 to 230 were not published: a straight line.
@@ -26,11 +26,6 @@ PUBLISHED_COLLAPSE = [
     *(36055, *(round(33831 - (33831 - 22939) * line / 21) for line in range(22))),
     *(12946, 4759, 984, 262, 60, 16.6, 35.1, 40.5),
 ]
-
-
-def only(experiment: Path) -> Trial:
-    (of,) = summarise(experiment).trials
-    return of
 
 
 def run_of(experiment: Path, counts: list[int], **others: list[int]) -> Trial:

@@ -1,18 +1,14 @@
 """When a warm-up is over: the rule, and what the conductor of the clients does with it."""
 
-import sys
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dohyo.places import ANSIBLE
-
-sys.path.insert(0, str(ANSIBLE / "plugins"))
-from conducting.conductor import NOTICE_SECONDS  # type: ignore[import-not-found]
-from conducting.warmup import LEAST, LOG, Progress, compiling, is_steady  # type: ignore[import-not-found]
-from test_conducting import AHEAD, Stage
+from conducting.conductor import NOTICE_SECONDS
+from conducting.warmup import LEAST, LOG, Progress, compiling, is_steady
+from support.agents import AHEAD, Stage
 
 RATES = st.lists(st.floats(1, 1e6), min_size=LEAST, max_size=60)
 

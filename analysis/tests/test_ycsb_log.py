@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from dohyo.evidence.result_lines import Operation
 from dohyo.foreign.ycsb_log import ClientLog, read_log
+from support.evidence import DATA
 
-DATA = Path(__file__).parent / "data"
 STOCK = DATA / "stock"
 FORMATS = ["text", "json", "jsonarray", "histogram", "timeseries", "raw", "both", "hdrraw", "hdr", "verbose"]
 

@@ -3,7 +3,6 @@
 import json
 import os
 import re
-import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,64 +12,16 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from dohyo.places import ANSIBLE
+from module_utils import ours
+from modules import host_devices
+from support.marked_folders import MINE, make, module
 
-sys.path.insert(0, str(ANSIBLE / "plugins" / "module_utils"))
-sys.path.insert(0, str(ANSIBLE / "plugins"))
-import ansible.module_utils  # type: ignore[import-untyped]
-import ours  # type: ignore[import-not-found]
-from in_process import answer_of  # type: ignore[import-not-found]
-
-sys.path.insert(0, str(ANSIBLE / "plugins" / "modules"))
-ansible.module_utils.__path__.append(str(ANSIBLE / "plugins" / "module_utils"))
-import host_devices  # type: ignore[import-not-found]  # noqa: E402
-
-MINE = "0123456789ab"
-SYSTEMS = sorted(folder.name for folder in (ANSIBLE / "systems").iterdir() if folder.is_dir())
-# A value for each pattern that a folder of MADE has in its path.
-PATTERNS = [
-    ("ARCHIVE", "x.tgz"),
-    ("*-COUNT", "run-1"), (".COUNT", ".1"), ("DIGEST", "0123456789abcdef"), ("SHA256", "0a1b" * 16),
-    ("r[0-9][0-9]", "r12"), ("r[0-9]", "r2"), ("[0-9][0-9]", "17"),
-    ("[0-9]*", "17"),
-    ("[0-9]", "8"), ("ROLE", "mysql"), ("*", "x"),
-]  # fmt: skip
 # What playbooks remove in dohyo_home, with the roles' and the systems' names filled in.
 INSIDE = [
     "client", "client/doctor-*", "run/mysql", "run/hbase-*", "run/mysql-innodb.properties", "secret/mysql",
     "secret/client-host1.properties", "trial-under-way", "install/mysql/11.4.5", "install/jdk/17",
     "install/aerospike/1", "install/scylla", "install/scylla/unpacked",
 ]  # fmt: skip
-
-
-def sample(name: str) -> str:
-    if name == "**":
-        return name
-    for pattern, value in PATTERNS:
-        name = name.replace(pattern, value)
-    return name
-
-
-def make(owner: Path, kind: str) -> None:
-    """Makes a marked folder with one of everything that we make in one of that kind."""
-    mark = {"deployment": MINE, "kind": kind, "systems": SYSTEMS}
-    ours.claim(str(owner), mark, MINE)
-    for word in ours.MADE[kind].split():
-        *way, last = map(sample, word.split("/"))
-        folder = owner.joinpath(*way)
-        folder.mkdir(parents=True, exist_ok=True)
-        if last == "**":
-            (folder / "any/thing").mkdir(parents=True)
-            (folder / "any/thing/file").write_text("ours")
-        elif last == "=":
-            (folder / "below").mkdir()
-            (folder / "below/file").write_text("ours")
-            (folder / ours.MANIFEST).write_text("0  below/file\n")
-        elif last:
-            (folder / last).write_text("ours")
-    if kind == "home":
-        for role in SYSTEMS:
-            make(owner / "data/dohyo" / role, "data")
-        make(owner / "data/dohyo/kept", "kept")
 
 
 def is_free(owner: Path, folder: Path) -> bool:
@@ -291,13 +242,6 @@ def test_what_playbooks_remove_in_our_folders_is_on_the_list(tmp_path: Path) -> 
 
 
 # ---- The modules ----------------------------------------------------------------------------------------------------
-
-
-def module(name: str, **arguments: object) -> dict[str, object]:
-    answer: dict[str, object] = json.loads(
-        answer_of(ANSIBLE / f"plugins/modules/{name}.py", {**arguments, "_ansible_check_mode": False})
-    )
-    return answer
 
 
 def test_the_module_refuses_before_it_removes_anything(tmp_path: Path) -> None:

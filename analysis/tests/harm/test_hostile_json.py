@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from passed_around import dohyo, finished, tree
 
 from dohyo.bad_input import BadInputError
 from dohyo.running import experiment
+from support.command import dohyo, finished, tree
 
 HOSTILE = {
     "empty": b"",

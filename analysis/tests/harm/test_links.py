@@ -3,22 +3,18 @@
 import os
 import shutil
 import socket
-import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 from ansible.errors import AnsibleActionFail  # type: ignore[import-untyped]
-from passed_around import dohyo, finished, tree
 
+from action.transfer_folder import files_of
 from dohyo import folders
 from dohyo.bad_input import BadInputError
-from dohyo.places import ANSIBLE
+from support.command import dohyo, finished, tree
+from support.evidence import STOCK
 
-sys.path.insert(0, str(ANSIBLE / "plugins" / "action"))
-from transfer_folder import files_of  # type: ignore[import-not-found]
-
-STOCK = Path(__file__).parents[1] / "data" / "stock"
 READERS: dict[str, Callable[[Path], list[object]]] = {
     "report": lambda folder: ["report", folder],
     "report --figures": lambda folder: ["report", folder, "--figures"],

@@ -6,11 +6,11 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from evidence import edit_json
-from passed_around import dohyo, finished
 
 from dohyo.evidence import manifest
 from dohyo.report import site
+from support.command import dohyo, finished
+from support.evidence import edit_json
 
 DOCS = Path(__file__).parents[3] / "docs"
 TRIAL = "raw/01-cassandra"

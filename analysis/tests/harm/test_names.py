@@ -17,20 +17,12 @@ from dohyo import systems
 from dohyo.bad_input import BadInputError
 from dohyo.places import ANSIBLE
 from dohyo.planning import sizing
-from dohyo.scenario import loading, scenario
 from dohyo.scenario.hosts import here
-
-sys.path.insert(0, str(ANSIBLE / "plugins" / "filter"))
-from dohyo_filters import misfits  # type: ignore[import-not-found]
+from filter.dohyo_filters import misfits
+from support.scenarios import load
 
 SMALL = "readproportion=1\nupdateproportion=0\nrecordcount=1000\noperationcount=1000\n"
 ROLES = sorted({system.role for system in systems.all_systems().values()})
-
-
-def load(folder: Path, *assignments: str) -> scenario.Scenario:
-    file = folder / "small"
-    file.write_text(SMALL)
-    return loading.load(file, loading.overrides(assignments, {}))
 
 
 NASTY = [
@@ -45,14 +37,14 @@ def test_a_prefix_that_is_no_identifier_is_refused(value: str, tmp_path: Path) -
     with pytest.raises(
         BadInputError, match=r"(?s)fieldnameprefix=.*(must be at most 40 letters|contains the control character)"
     ):
-        load(tmp_path, f"fieldnameprefix={value}")
+        load(tmp_path, SMALL, f"fieldnameprefix={value}")
     with pytest.raises(BadInputError, match=r"(?s)matrix\.fieldnameprefix=.*(must be|contains the control character)"):
-        load(tmp_path, f"matrix.fieldnameprefix=a,{value}" if value != "a,b" else "matrix.fieldnameprefix=a,b;")
+        load(tmp_path, SMALL, f"matrix.fieldnameprefix=a,{value}" if value != "a,b" else "matrix.fieldnameprefix=a,b;")
 
 
 @pytest.mark.parametrize("value", ["f", "field", "_x", "a-b", "a" * 14])
 def test_an_identifier_is_taken(value: str, tmp_path: Path) -> None:
-    assert load(tmp_path, f"fieldnameprefix={value}").client_properties["fieldnameprefix"] == value
+    assert load(tmp_path, SMALL, f"fieldnameprefix={value}").client_properties["fieldnameprefix"] == value
 
 
 def test_nothing_is_started_with_such_a_prefix(tmp_path: Path) -> None:
@@ -69,11 +61,11 @@ def test_nothing_is_started_with_such_a_prefix(tmp_path: Path) -> None:
 def test_a_bin_of_aerospike_has_15_characters(tmp_path: Path) -> None:
     long = "fieldnameprefix=" + "a" * 15
     with pytest.raises(BadInputError, match=r"a bin of Aerospike.* has at most 15 characters"):
-        load(tmp_path, long)
+        load(tmp_path, SMALL, long)
     with pytest.raises(BadInputError, match="a" * 13 + "999, and a bin"):
-        load(tmp_path, "fieldnameprefix=" + "a" * 13, "fieldcount=1000")
-    load(tmp_path, long, "aerospike.layout=packed=10")
-    load(tmp_path, long, "systems=cassandra,hbase,mysql-innodb")
+        load(tmp_path, SMALL, "fieldnameprefix=" + "a" * 13, "fieldcount=1000")
+    load(tmp_path, SMALL, long, "aerospike.layout=packed=10")
+    load(tmp_path, SMALL, long, "systems=cassandra,hbase,mysql-innodb")
 
 
 @pytest.mark.parametrize(
@@ -139,7 +131,7 @@ def test_a_variable_of_a_role_that_would_be_taken_for_something_else_is_refused(
 ) -> None:
     name = assignment.partition("=")[0]
     with pytest.raises(BadInputError, match=f"(?s){name}=.*(must match|contains the control character)"):
-        load(tmp_path, assignment)
+        load(tmp_path, SMALL, assignment)
     # The same rule for inventories, in Ansible.
     value = assignment.partition("=")[2]
     role = next(role for role in ROLES if name.startswith(f"{role}_"))
@@ -168,7 +160,7 @@ def test_a_variable_of_a_role_that_would_be_taken_for_something_else_is_refused(
     ],
 )
 def test_what_can_be_quoted_is_taken(assignment: str, tmp_path: Path) -> None:
-    load(tmp_path, assignment)
+    load(tmp_path, SMALL, assignment)
 
 
 @pytest.mark.parametrize(
@@ -193,7 +185,7 @@ def test_what_can_be_quoted_is_taken(assignment: str, tmp_path: Path) -> None:
 def test_a_value_of_the_wrong_kind_is_refused_by_name(name: str, value: Any, given: Any, tmp_path: Path) -> None:
     """By --set, and in an inventory, where a value has a type."""
     with pytest.raises(BadInputError) as refused:
-        load(tmp_path, f"{name}={value}")
+        load(tmp_path, SMALL, f"{name}={value}")
     assert f"{name}={value}: " in str(refused.value)
     [problem] = misfits({name: given}, options(name.partition("_")[0]))
     assert name in problem
@@ -223,7 +215,7 @@ def test_the_check_of_a_value_copies_none_of_ansibles_containers() -> None:
 @pytest.mark.parametrize("port", [0, 65536])
 def test_a_port_is_refused_before_anything_starts(port: int, tmp_path: Path) -> None:
     with pytest.raises(BadInputError, match=f"cassandra_cql_port={port}: must be a port, 1 to 65535"):
-        load(tmp_path, f"cassandra_cql_port={port}")
+        load(tmp_path, SMALL, f"cassandra_cql_port={port}")
     [problem] = misfits({"cassandra_cql_port": port}, options("cassandra"))
     assert problem == f"cassandra_cql_port={port}: must be a port, 1 to 65535"
 
@@ -243,7 +235,7 @@ def test_of_many_settings_the_wrong_one_is_named() -> None:
 @pytest.mark.parametrize("value", ["1g", "1500m", "1.5g", "2GB", "134217728"])
 def test_sizes_are_taken(value: str, tmp_path: Path) -> None:
     for name in ("mysql_buffer_pool", "postgresql_shared_buffers", "scylla_memory", "aerospike_data_size"):
-        load(tmp_path, f"{name}={value}")
+        load(tmp_path, SMALL, f"{name}={value}")
         assert misfits({name: value}, options(name.partition("_")[0])) == []
 
 
@@ -276,7 +268,7 @@ def test_an_inventory_is_checked_before_anything_starts(system: str, name: str, 
         yaml.safe_dump({"all": {"children": hosts, "vars": {name: value, "dohyo_home": str(tmp_path)}}})
     )
     with pytest.raises(BadInputError) as refused:
-        sizing.ask(load(tmp_path, f"systems={system}"), here(), inventory)
+        sizing.ask(load(tmp_path, SMALL, f"systems={system}"), here(), inventory)
     assert "must" in str(refused.value)
     assert (name if name in options("cassandra") else "mysql_address") in str(refused.value)
     assert "secret" not in str(refused.value)

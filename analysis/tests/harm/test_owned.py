@@ -4,10 +4,10 @@ import shutil
 from pathlib import Path
 
 import pytest
-from passed_around import dohyo, finished, tree
 
 from dohyo import owned
 from dohyo.bad_input import BadInputError
+from support.command import dohyo, finished, tree
 
 
 @pytest.fixture(scope="module")

@@ -5,7 +5,6 @@ import os
 import shutil
 import stat
 import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from itertools import count
@@ -14,12 +13,10 @@ from typing import Any
 
 import pytest
 import yaml
-from test_foreign_files import MINE, make, module
 
 from dohyo.places import ANSIBLE
-
-sys.path.insert(0, str(ANSIBLE / "plugins" / "module_utils"))
-import ours  # type: ignore[import-not-found]
+from module_utils import ours
+from support.marked_folders import MINE, make, module, run_with_own_mounts
 
 
 @pytest.fixture
@@ -194,11 +191,8 @@ def test_a_link_on_the_way_to_an_installation_is_refused(home: Path, tmp_path: P
 
 
 def test_a_mount_above_the_path_is_not_crossed(tmp_path: Path) -> None:
-    if os.geteuid() != 0:
-        pytest.skip("a mount takes root")
     script = f"""
 import os, subprocess, sys
-sys.path.insert(0, {str(ANSIBLE / "plugins" / "module_utils")!r})
 import ours
 home = {str(tmp_path / "home")!r}
 ours.claim(home, {{"deployment": {MINE!r}}}, {MINE!r})
@@ -211,7 +205,7 @@ ours.remove_inside(home, "install/mysql/x", {MINE!r}, foreign=said)
 assert [reason.partition(" is a mount point")[0] for reason in said] == [home + "/install"], said
 assert os.path.exists(home + "/install/mysql/x/server/precious")
 """
-    subprocess.run(["unshare", "--mount", "--propagation", "private", sys.executable, "-c", script], check=True)
+    run_with_own_mounts(script)
 
 
 # ---- What cannot be removed ------------------------------------------------------------------------------------------

@@ -8,10 +8,10 @@ import sys
 from pathlib import Path
 
 import pytest
-from evidence import edit_json
-from passed_around import dohyo, finished
 
 from dohyo.plain_text import CONTROL
+from support.command import dohyo, finished
+from support.evidence import edit_json
 
 EVIL = "\x1b]0;owned\x07\x1b[2J\x9b31m\u202eeslaf\ud800"
 STOCK = Path(__file__).parents[1] / "data" / "stock" / "text"

@@ -9,12 +9,12 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from passed_around import dohyo, finished
 
 from dohyo.evidence import experiment_folder
 from dohyo.report import files
 from dohyo.running import experiment
 from dohyo.running.experiment import write_json
+from support.command import dohyo, finished
 
 
 def unfinished(folder: Path) -> Path:

@@ -25,9 +25,7 @@ from dohyo.planning import plan
 from dohyo.running import experiment, runner
 from dohyo.running.experiment import write_json
 from dohyo.scenario import loading, properties, scenario
-
-sys.path.insert(0, str(ANSIBLE / "plugins/filter"))
-from dohyo_filters import as_properties  # type: ignore[import-not-found]
+from filter.dohyo_filters import as_properties
 
 DOHYO = ROOT / ".venv/bin/dohyo"
 # Whatever runs a command in one of these makes the file MARKER in its current folder.

@@ -3,7 +3,8 @@
 from typing import Any
 
 import pytest
-from described import GOLDEN, compare, described, texts_of
+
+from support.described import GOLDEN, compare, described, texts_of
 
 SOME_DISKS = {"dohyo_data": ["/data1", "/data2"]}
 BUDGET = {"host_memory_budget": "64g"}
@@ -16,7 +17,9 @@ STRICT: dict[str, Any] = {
 }
 FOUND = {"name": "nobody", "uid": 65534, "gid": 65534, "change": True}
 FOUND_MYSQL = {
-    f"node{n}": {"found": {**FOUND, "product": "MariaDB", "basedir": "/usr", "version": "11.4.5", "tables": ["a.sql", "b.sql"]}}
+    f"node{n}": {
+        "found": {**FOUND, "product": "MariaDB", "basedir": "/usr", "version": "11.4.5", "tables": ["a.sql", "b.sql"]}
+    }
     for n in range(1, 5)
 }
 FOUND_POSTGRESQL = {f"node{n}": {"found": {**FOUND, "version": "17.6"}} for n in range(1, 5)}

@@ -10,7 +10,7 @@ from typing import Any
 from dohyo.systems import System, all_systems
 from dohyo.systems.context import Context
 
-GOLDEN = Path(__file__).parent / "systems" / "golden"
+GOLDEN = Path(__file__).parents[1] / "systems" / "golden"
 PASSWORDS = {"client": "client-password", "replica": "replica-password"}
 
 
@@ -18,7 +18,7 @@ def described(system: str, hosts: int = 1, host: int = 1, **variables: Any) -> S
     """A system on one of several database hosts, whose servers have their preferred ports.
 
     :param host: number of the host, from 1
-    :param variables: of the hosts, the scenario and the system; ``properties`` and ``conditions`` are those of the trial
+    :param variables: of the hosts, the scenario and the system; ``properties`` and ``conditions`` of the trial
     """
     names = [f"node{number}" for number in range(1, hosts + 1)]
     given: dict[str, Any] = {

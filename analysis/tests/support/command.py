@@ -1,7 +1,9 @@
 """A finished experiment as somebody may pass it on, and the command that reads it."""
 
 import io
+import os
 import shutil
+import subprocess
 import sys
 from contextlib import ExitStack, redirect_stderr, redirect_stdout
 from pathlib import Path
@@ -9,12 +11,11 @@ from tempfile import TemporaryDirectory
 from typing import NamedTuple
 from unittest.mock import patch
 
-from evidence import trial
-
 from dohyo import cli
 from dohyo.evidence import experiment_folder
 from dohyo.running import experiment
 from dohyo.scenario.scenario import Scenario
+from support.evidence import trial
 
 SCENARIO = Scenario("small", {"recordcount": "10000", "operationcount": "1000", "systems": "cassandra,hbase"}, {})
 
@@ -71,3 +72,13 @@ def finished(folder: Path, *, sealed: bool = True) -> Path:
 def tree(folder: Path) -> dict[str, bytes | None]:
     """Every path below a folder, with what is in it."""
     return {str(path.relative_to(folder)): path.read_bytes() if path.is_file() else None for path in folder.rglob("*")}
+
+
+def without_rights(*arguments: str) -> subprocess.CompletedProcess[str]:
+    """The command as somebody whom the modes of files stop; root is not, unless two capabilities are taken away."""
+    command = [sys.executable, "-c", "from dohyo.cli import main; main()", *arguments]
+    if os.geteuid() == 0:
+        lost = "-dac_override,-dac_read_search"
+        command = ["setpriv", f"--inh-caps={lost}", f"--bounding-set={lost}", *command]
+    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
+    return subprocess.run(command, env=environment, capture_output=True, text=True, timeout=120, check=False)

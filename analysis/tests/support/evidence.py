@@ -7,7 +7,7 @@ import re
 import shutil
 import tarfile
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any, Literal
@@ -15,13 +15,18 @@ from typing import Any, Literal
 from hdrh.histogram import HdrHistogram
 from rich.console import Console
 
-from dohyo.evidence.hdr_log import MAX_LATENCY_US
+from dohyo.evidence.conducted import Client
+from dohyo.evidence.hdr_log import MAX_LATENCY_US, Interval, decode
+from dohyo.metrics import Row
 from dohyo.places import RESULTS, WORKLOADS
 from dohyo.scenario import loading
-from dohyo.summary.results import Summary
-from dohyo.tables import screen, table
+from dohyo.summary import regression
+from dohyo.summary.results import Summary, Trial
+from dohyo.summary.summary import summarise
+from dohyo.summary.trust import judged
+from dohyo.tables import changes_table, screen, table
 
-DATA = Path(__file__).parent / "data"
+DATA = Path(__file__).parents[1] / "data"
 CONDITIONS = {
     "version": "5.0.6",
     "nodes": 1,
@@ -39,7 +44,9 @@ CONDITIONS = {
     "endpoints": ["127.0.0.1:9042"],
     "notes": [],
 }
+STOCK = DATA / "stock"
 TITLES = {"cassandra": "Apache Cassandra", "hbase": "Apache HBase"}
+Color = Literal["standard"] | None
 
 
 # Its folder goes with the program.
@@ -153,6 +160,19 @@ def trial(
     return folder
 
 
+def encoded(count: int, latency_us: int = 500) -> str:
+    """Returns so many operations of one latency as a line of a histogram log has them."""
+    histogram = HdrHistogram(1, MAX_LATENCY_US, 3)
+    if count:
+        histogram.record_value(latency_us, count)
+    return str(histogram.encode().decode())
+
+
+def interval(since_start: float, seconds: float, count: int) -> Interval:
+    """Returns an interval of a histogram log that was begun at 1,000 s."""
+    return Interval(1000 + since_start, seconds, decode(encoded(count)), since_start)
+
+
 def reads(client: Path, counts: Sequence[int], latency_us: int = 500, not_found: Sequence[int] = ()) -> None:
     """Makes a client's run one of so many reads in each second, as its client would have written it.
 
@@ -167,10 +187,7 @@ def reads(client: Path, counts: Sequence[int], latency_us: int = 500, not_found:
         for second, count in enumerate(by_second):
             if not any(by_second[: second + 1]):
                 continue  # a log begins with the first operation of its type
-            histogram = HdrHistogram(1, MAX_LATENCY_US, 3)
-            if count:
-                histogram.record_value(latency_us, count)
-            log.append(f"{second}.{late:06d},1.000,0.500,{histogram.encode().decode()}")
+            log.append(f"{second}.{late:06d},1.000,0.500,{encoded(count, latency_us)}")
         (client / f"{name}.hdr").write_text("\n".join(log) + "\n", encoding="utf-8")
         result.append(f"[{name}], Operations, {sum(by_second)}")
     statuses = {"OK": sum(counts)} | ({"NOT_FOUND": sum(not_found)} if not_found else {})
@@ -229,17 +246,91 @@ def clients_json(hosts: tuple[str, ...], **changes: Any) -> dict[str, Any]:
     }
 
 
-def rendered(summary: Summary, width: int = 120) -> str:
-    """The details as a terminal of that width shows them."""
-    console = Console(width=width, force_terminal=True, color_system=None, file=io.StringIO())
-    table.render(summary, console)
-    assert isinstance(console.file, io.StringIO)
-    return console.file.getvalue()
-
-
-def on_screen(summary: Summary, width: int = 100, color: Literal["standard"] | None = None) -> str:
-    """The screen as a terminal of that width shows it."""
+def printed(draw: Callable[[Console], object], width: int, color: Color = None) -> str:
+    """Returns what is drawn on a terminal of that width."""
     console = Console(width=width, force_terminal=True, color_system=color, file=io.StringIO())
-    screen.render(summary, console, RESULTS / "x")
+    draw(console)
     assert isinstance(console.file, io.StringIO)
     return console.file.getvalue()
+
+
+def rendered(summary: Summary, width: int = 120, color: Color = None) -> str:
+    """Returns the details as a terminal of that width shows them."""
+    return printed(lambda console: table.render(summary, console), width, color)
+
+
+def on_screen(summary: Summary, width: int = 100, color: Color = None) -> str:
+    """Returns the screen as a terminal of that width shows it."""
+    return printed(lambda console: screen.render(summary, console, RESULTS / "x"), width, color)
+
+
+def changes_shown(changes: regression.Changes, width: int = 200, color: Color = None) -> str:
+    """Returns the comparison of two experiments as a terminal of that width shows it."""
+    return printed(lambda console: changes_table.render(changes, console), width, color)
+
+
+SETTINGS = {"slo": "p99<10ms", "probes": 8, "duration": 30, "precision": 0.03}
+# What the client in tests/data has measured: 6,000 operations, p99 from the intended start 0.327 ms (READ) and
+# 0.388 ms (UPDATE); without a target rate it would have been 2,000 per second.
+OPERATIONS = 6000
+
+
+def searched(
+    experiment: Path,
+    *probes: tuple[float, float],
+    hosts: tuple[str, ...] = ("node1",),
+    number: int = 1,
+    of: dict[str, Any] | None = None,
+    **changes: Any,
+) -> Path:
+    """A trial with probes: target and achieved rate of each. `of`: what else is said of the trial."""
+    folder = trial(experiment, number, "cassandra", hosts=hosts, **(of or {}))
+    edit_json(folder / "trial.json", trial_search={**SETTINGS, **changes})
+    for probe, (target, achieved) in enumerate(probes, start=1):
+        for host in hosts:
+            client = folder / f"probe-{probe}" / host
+            shutil.copytree(DATA / "dohyo/run", client)
+            seconds = OPERATIONS * len(hosts) / achieved
+            lasted(client, seconds, target=target / len(hosts))
+    return folder
+
+
+def keep(folder: Path, host: str, **files: str | Path) -> None:
+    """Files as `server/HOST` holds them; `__` stands for a dot, `___` for a dash."""
+    (folder / host).mkdir(parents=True, exist_ok=True)
+    for name, content in files.items():
+        path = folder / host / name.replace("___", "-").replace("__", ".")
+        if isinstance(content, Path):
+            shutil.copy(content, path)
+        else:
+            path.write_text(content, encoding="utf-8")
+
+
+def in_rounds(
+    experiment: Path, rounds: int, systems: Iterable[str], **settings: Any
+) -> Iterator[tuple[int, str, Path]]:
+    """Makes a trial of one run for each system in each round; yields the round from 1, the system and the folder."""
+    for number, (at, system) in enumerate(itertools.product(range(1, rounds + 1), systems), start=1):
+        about = {"trial_round": at, "trial_rounds": rounds, **settings}
+        yield at, system, trial(experiment, number, system, repeats=1, **about)
+
+
+def row(of: Trial | Client, operation: str, phase: str = "run") -> Row:
+    """Returns the row of an operation, the first one there is."""
+    return next(each for each in of.rows if (each.phase, each.operation) == (phase, operation))
+
+
+def only(experiment: Path) -> Trial:
+    """Returns the only trial of an experiment."""
+    (of,) = summarise(experiment).trials
+    return of
+
+
+def shorts(summary: Summary) -> list[str]:
+    """Returns the reasons to doubt a summary, as a cell of a table names them."""
+    return [reason.short for reason in judged(summary).reasons]
+
+
+def compared(before: Path, after: Path, margin: float = regression.MARGIN) -> regression.Changes:
+    """Compares two experiments."""
+    return regression.compare(summarise(before), summarise(after), margin)

@@ -1,0 +1,21 @@
+"""For all end-to-end tests: whatever a test does, no process of this checkout outlives it."""
+
+import signal
+from collections.abc import Iterator
+
+import pytest
+
+pytest.register_assert_rewrite("e2e.runs", "support")
+
+from e2e.runs import ours, running  # noqa: E402 - its assertions are rewritten first
+
+
+@pytest.fixture(autouse=True)
+def nothing_stays() -> Iterator[None]:
+    """Checks that no process stays, and ends a run that a failed test has left, for the sake of the next test."""
+    assert ours() == []
+    yield
+    for run in list(running):
+        run.signal(signal.SIGTERM)
+        run.end()
+    assert ours() == []

@@ -1,0 +1,146 @@
+"""Runs of ./run.sh that ask for little work on small servers, and for nothing that a busy machine could spoil."""
+
+import contextlib
+import hashlib
+import json
+import signal
+import subprocess
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from dohyo.places import ANSIBLE, LOCAL_HOME, ROOT
+
+# Variables of the roles, also for those who play a playbook by hand.
+ROLES = yaml.safe_load((ANSIBLE / "tests/quick_start.yml").read_text(encoding="utf-8"))
+
+# Nobody looks at a speed here: what else the machine does makes no run invalid, and a server may answer late. A client,
+# which is alone, may begin as late as its window.
+SETTINGS = {
+    "warmuptime": "1",
+    "operationtimeout": "30000",
+    "threadcount": "2",
+    "canary": "false",
+    "preconditioning": "2000",
+    "max.other.cpu": "100%",
+    "client_heap": "128m",
+    "cassandra_heap": "512m",
+    "hbase_heap": "512m",
+    "mysql_buffer_pool": "128m",
+    **{name: value if isinstance(value, str) else json.dumps(value) for name, value in ROLES.items()},
+}
+
+
+def options(*, rounds: int = 1, duration: int = 3, without: str = "") -> list[str]:
+    """Options of run.sh."""
+    settings = [f"--set={name}={value}" for name, value in SETTINGS.items() if name != without]
+    return [f"--rounds={rounds}", f"--duration={duration}s", *settings]
+
+
+SMALL = ["--records=2000", *options()]
+# Long enough to be hit in its middle.
+LONG = ["--records=2000", *options(duration=60)]
+
+
+def listen() -> None:
+    """Where the tests themselves run in a script's background or below nohup, these are ignored and would stay so."""
+    for number in (signal.SIGINT, signal.SIGHUP):
+        signal.signal(number, signal.SIG_DFL)
+
+
+def ours() -> list[int]:
+    """Processes that this checkout's service tool has started: servers, clients, their supervisors."""
+    secret = LOCAL_HOME / "run" / "secret"
+    mark = f"DOHYO_SERVICE={secret.read_text().strip() if secret.exists() else ''}:".encode()
+    found = []
+    for process in Path("/proc").glob("[0-9]*"):
+        try:
+            if mark in (process / "environ").read_bytes():
+                found.append(int(process.name))
+        except OSError:
+            continue  # ended, or somebody else's
+    return found
+
+
+# Runs that have not ended yet.
+running: list["Run"] = []
+
+
+class Run:
+    """A run.sh in the background, as from a terminal's foreground."""
+
+    def __init__(self, out: Path, *arguments: str, within: Sequence[str] = ()) -> None:
+        """`within`: what the command is begun with."""
+        self.out = out
+        self.text = ""
+        running.append(self)
+        self._process = subprocess.Popen(
+            [
+                *within,
+                ROOT / "run.sh",
+                *arguments,
+                *([] if {"--resume", "--out"} & {*arguments} else ["--out", str(out)]),
+            ],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            preexec_fn=listen,  # noqa: PLW1509
+        )
+
+    def until(self, phase: str, trial: str) -> None:
+        """Waits until a trial has come to a phase."""
+        events = self.out / f"raw/{trial}/events.jsonl"
+        deadline = time.monotonic() + 300
+        while time.monotonic() < deadline and self._process.poll() is None:
+            # --resume sets the folder of an earlier attempt aside.
+            with contextlib.suppress(FileNotFoundError):
+                if f'"phase": "{phase}"' in events.read_text():
+                    return
+            time.sleep(0.1)
+        pytest.fail(f"{trial} has not come to {phase}: {self.end()}")
+
+    def signal(self, number: signal.Signals) -> None:
+        self._process.send_signal(number)
+
+    def until_interrupted(self, trial: str) -> None:
+        """Waits until a signal has been seen."""
+        deadline = time.monotonic() + 60
+        while json.loads((self.out / f"raw/{trial}/state.json").read_text())["status"] != "interrupted":
+            assert time.monotonic() < deadline, self.end()
+            time.sleep(0.1)
+
+    def is_running(self) -> bool:
+        return self._process.poll() is None
+
+    def end(self) -> int:
+        """Waits for the end, and returns the exit code."""
+        self.text, _ = self._process.communicate(timeout=900)
+        running.remove(self)
+        print(self.text)
+        return self._process.returncode
+
+    def trials(self) -> dict[str, dict[str, Any]]:
+        """The trials of summary.json by system."""
+        summary = json.loads((self.out / "summary.json").read_text())
+        return {trial["system"]: trial for trial in summary["trials"]}
+
+
+def shorten(experiment: Path) -> None:
+    """Makes the rest of an experiment short; as if it had been from its beginning."""
+    scenario, facts = experiment / "scenario.properties", experiment / "experiment.json"
+    scenario.write_text(scenario.read_text().replace("duration=60", "duration=3"))
+    stated = {"scenario_sha256": hashlib.sha256(scenario.read_bytes()).hexdigest()}
+    facts.write_text(json.dumps({**json.loads(facts.read_text()), **stated}))
+
+
+def mix(trial: dict[str, Any]) -> set[str]:
+    """The operations of a valid trial's runs."""
+    assert trial["status"] == "ok", trial["reason"]
+    run = [row for row in trial["rows"] if row["phase"] == "run" and row["operation"] != "OVERALL"]
+    assert all(row["operations"] > 0 and row["errors"] == 0 for row in run), run
+    return {row["operation"] for row in run}

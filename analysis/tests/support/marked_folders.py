@@ -1,0 +1,70 @@
+"""Folders that bear our mark, and the modules that clear them."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from dohyo.places import ANSIBLE
+from in_process import answer_of
+from module_utils import ours
+
+MINE = "0123456789ab"
+SYSTEMS = sorted(folder.name for folder in (ANSIBLE / "systems").iterdir() if folder.is_dir())
+# A value for each pattern that a folder of MADE has in its path.
+PATTERNS = [
+    ("ARCHIVE", "x.tgz"),
+    ("*-COUNT", "run-1"), (".COUNT", ".1"), ("DIGEST", "0123456789abcdef"), ("SHA256", "0a1b" * 16),
+    ("r[0-9][0-9]", "r12"), ("r[0-9]", "r2"), ("[0-9][0-9]", "17"),
+    ("[0-9]*", "17"),
+    ("[0-9]", "8"), ("ROLE", "mysql"), ("*", "x"),
+]  # fmt: skip
+
+
+def sample(name: str) -> str:
+    if name == "**":
+        return name
+    for pattern, value in PATTERNS:
+        name = name.replace(pattern, value)
+    return name
+
+
+def make(owner: Path, kind: str) -> None:
+    """Makes a marked folder with one of everything that we make in one of that kind."""
+    mark = {"deployment": MINE, "kind": kind, "systems": SYSTEMS}
+    ours.claim(str(owner), mark, MINE)
+    for word in ours.MADE[kind].split():
+        *way, last = map(sample, word.split("/"))
+        folder = owner.joinpath(*way)
+        folder.mkdir(parents=True, exist_ok=True)
+        if last == "**":
+            (folder / "any/thing").mkdir(parents=True)
+            (folder / "any/thing/file").write_text("ours")
+        elif last == "=":
+            (folder / "below").mkdir()
+            (folder / "below/file").write_text("ours")
+            (folder / ours.MANIFEST).write_text("0  below/file\n")
+        elif last:
+            (folder / last).write_text("ours")
+    if kind == "home":
+        for role in SYSTEMS:
+            make(owner / "data/dohyo" / role, "data")
+        make(owner / "data/dohyo/kept", "kept")
+
+
+def run_with_own_mounts(script: str) -> None:
+    """Runs a Python program whose mounts nobody else sees, with `import ours`; skips the test where that takes root."""
+    if os.geteuid() != 0:
+        pytest.skip("a mount takes root")
+    command = ["unshare", "--mount", "--propagation", "private", sys.executable, "-c", script]
+    subprocess.run(command, env={**os.environ, "PYTHONPATH": str(Path(ours.__file__).parent)}, check=True)
+
+
+def module(name: str, **arguments: object) -> dict[str, object]:
+    answer: dict[str, object] = json.loads(
+        answer_of(ANSIBLE / f"plugins/modules/{name}.py", {**arguments, "_ansible_check_mode": False})
+    )
+    return answer

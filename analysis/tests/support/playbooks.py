@@ -1,0 +1,72 @@
+"""Plays tasks and roles of ours on hosts that are all this one."""
+
+import json
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from dohyo.places import ANSIBLE
+
+
+def play(
+    folder: Path, tasks: list[Any], hosts: dict[str, dict[str, Any]], clients: int | dict[str, dict[str, Any]],
+    facts: list[str], **variables: Any,
+) -> dict[str, list[Any]]:  # fmt: skip
+    """Has Ansible do tasks on hosts that are all this one; the first so many of them are clients, too, or others are.
+
+    :returns: the facts wanted, of all hosts
+    """
+    answer = {fact: f"{{{{ ansible_play_hosts | map('extract', hostvars, '{fact}') }}}}" for fact in facts}
+    last = {"copy": {"content": answer, "dest": str(folder / "answer")}, "run_once": True}
+    everywhere = {
+        "ansible_connection": "local",
+        "ansible_python_interpreter": sys.executable,
+        "dohyo_control": str(folder),
+        **dict.fromkeys(("host_memory_budget", "host_cpus_server", "host_cpus_client"), ""),
+        "host_budget_mb": 0,
+        "host_shortages": [],
+        "dohyo_data": [str(folder / "data")],
+        "dohyo_devices": [],
+        **variables,
+    }
+    others = dict.fromkeys([*hosts][:clients]) if isinstance(clients, int) else clients
+    groups = {"database": {"hosts": hosts}, "client": {"hosts": others}}
+    # Beside the playbook, what plugins/vars/systems.py says would override it.
+    (folder / "inventory").mkdir()
+    inventory = folder / "inventory" / "hosts.yml"
+    inventory.write_text(yaml.safe_dump({"all": {"vars": everywhere, "children": groups}}))
+    (folder / "play.yml").write_text(yaml.safe_dump([{"hosts": "database", "tasks": [*tasks, last]}]))
+    program = Path(sys.executable).with_name("ansible-playbook")
+    command: list[str | Path] = [program, "-i", inventory, folder / "play.yml"]
+    run = subprocess.run(command, cwd=ANSIBLE, capture_output=True, text=True, check=False)
+    assert run.returncode == 0, run.stdout + run.stderr
+    return json.loads((folder / "answer").read_text())  # type: ignore[no-any-return]
+
+
+# What all inventories have, but for folders.
+DEFAULTS = {
+    name: value
+    for name, value in yaml.safe_load((ANSIBLE / "group_vars/all.yml").read_text()).items()
+    if name not in ("dohyo_control", "dohyo_data")
+}
+
+
+def refused(folder: Path, system: str, hosts: Sequence[str] = ("one",), **variables: Any) -> str:
+    """What the role `system` says to hosts that cannot carry a system."""
+    tasks = [
+        {
+            "block": [
+                {"include_role": {"name": "system", "tasks_from": f"{{{{ systems['{system}'].verbs.preflight }}}}"}}
+            ],
+            "rescue": [{"set_fact": {"said": "{{ ansible_failed_result.msg }}"}}],
+        }
+    ]
+    given = {**DEFAULTS, "system_name": system, "trial_conditions": {}, "trial_properties": {}, "dohyo_systemd": True}
+    given |= variables
+    inventory = {host: {"dohyo_home": str(folder)} for host in hosts}
+    (said,) = play(folder, tasks, inventory, 1, ["said"], **given)["said"]
+    return str(said)

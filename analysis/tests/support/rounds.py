@@ -1,0 +1,131 @@
+"""Plays the trials of an experiment in rounds: Ansible is only pretended."""
+
+import io
+import itertools
+import json
+import shutil
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, nullcontext
+from pathlib import Path
+from typing import Any
+
+import pytest
+from rich.console import Console
+
+from dohyo.ansible import playbook
+from dohyo.ansible.playbook import Failure, Interruption
+from dohyo.running import experiment, runner
+from dohyo.scenario.scenario import Scenario
+from support.evidence import CONDITIONS, DATA, TITLES, edit_json, reads, run_of, write_json
+from support.scenarios import load
+
+SMALL = (
+    "recordcount=10000\nduration=3\nthreadcount=2\nwarmuptime=1\nsystems=cassandra,hbase\n"
+    "readproportion=1\nupdateproportion=0\nmax.other.cpu=100%\n"
+)
+STEADY, UNSTEADY = [1000, 1001, 1002, 1001, 1000], [1000, 1400, 700, 1200, 900]
+Rates = dict[str, list[int]]
+
+
+class Signals(playbook.Signals):
+    """Sends one signal, before the trial whose name begins so; none by default."""
+
+    def __init__(self, before: str = "") -> None:
+        self.before, self.next = before, ""
+
+    def check(self) -> None:
+        """Raises Interruption once."""
+        if self.before and self.next.startswith(self.before):
+            raise Interruption(2)
+
+    def held_back(self, answer: str) -> Any:  # noqa: ARG002 - the runner gives it
+        return nullcontext()
+
+
+class Played:
+    """Plays trials: each leaves the system's next rate, or fails where that is 0."""
+
+    def __init__(
+        self, rates: Rates, signals: Signals, seconds: float = 0.0, saturated: Mapping[str, float] | None = None
+    ) -> None:
+        self.trials: list[str] = []
+        self.stops = 0
+        self.kept: list[str] = []
+        self.clock = 0.0
+        self._rates = {system: itertools.cycle(of) for system, of in rates.items()}
+        self._signals, self._seconds = signals, seconds
+        self._saturated = saturated or {}  # by system: share of a processor that a thread of the client uses
+
+    def __call__(self, name: str, _: Path | None, log: Path, **options: Any) -> Failure | None:
+        if name == "stop.yml":
+            self.stops += 1
+        if name != "trial.yml":
+            return None
+        asked = options["variables"]
+        self._signals.next = asked["trial_name"]
+        options["check"]()
+        self.trials.append(asked["trial_name"])
+        self.kept += [asked["trial_name"]] if asked["trial_keep"] else []
+        self.clock += self._seconds
+        rate = next(self._rates[asked["trial_system"]])
+        if not rate:
+            return Failure("out of memory", log)
+        folder = Path(asked["trial_dir"])
+        (folder / "ansible.log").touch()  # that it was begun
+        conditions = {"system": asked["trial_system"], "title": TITLES[asked["trial_system"]], **CONDITIONS}
+        write_json(folder / "conditions.json", conditions)
+        run_of(DATA / "dohyo/load", folder / "load/node1")
+        for phase in asked["trial_phases"]:
+            client = folder / f"{phase['name']}-1/node1"
+            target = rate * phase.get("share", 0) or float(phase["properties"].get("target", 0))
+            shutil.copytree(DATA / "dohyo/run", client)
+            reads(client, [min(rate, round(target) or rate)] * int(phase["duration"] or 3))
+            batch = int(phase["properties"].get("batchsize", 1))
+            edit_json(client / "client.json", target=target, threads=phase["threads"], batchsize=batch)
+            if share := self._saturated.get(asked["trial_system"]):
+                edit_json(client / "client.json", busiest_thread_share=share, busiest_thread="io-1")
+        return None
+
+
+def loaded(folder: Path, text: str) -> Scenario:
+    return load(folder, SMALL + text)
+
+
+@contextmanager
+def played(monkeypatch: pytest.MonkeyPatch, play: Played) -> Iterator[None]:
+    monkeypatch.setattr(runner, "play", play)
+    monkeypatch.setattr(runner, "execute", lambda *_, **__: 0)
+    if play._seconds:
+        # A trial takes as long as it says.
+        monkeypatch.setattr(time, "monotonic", lambda: play.clock)
+        monkeypatch.setattr(experiment.Experiment, "seconds", lambda *_: play._seconds)
+    yield
+
+
+def measured(
+    folder: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    text: str,
+    rates: Rates,
+    *,
+    before: str = "",
+    seconds: float = 0.0,
+    keep: bool = False,
+    saturated: Mapping[str, float] | None = None,
+) -> tuple[experiment.Experiment, Played, str, int]:
+    """Carries out an experiment; returns it, what was played, what was printed, and the exit code."""
+    signals = Signals(before)
+    play = Played(rates, signals, seconds, saturated)
+    chosen = loaded(folder, text)
+    made = experiment.create(chosen, experiment.new_folder(chosen, folder / "here"), {"inventory": None})
+    said = io.StringIO()
+    with played(monkeypatch, play):
+        measurement = runner._Measurement(made, made.trials, runner.Options(keep=keep), signals, Console(file=said))
+        code = measurement.carry_out()
+    return made, play, said.getvalue(), code
+
+
+def facts(made: experiment.Experiment) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads((made.folder / "experiment.json").read_text())
+    return found
