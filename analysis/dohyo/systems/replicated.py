@@ -75,11 +75,6 @@ class Replicated(System):
         """One for clients and replicas."""
         return {self.role: self.port}
 
-    @property
-    def shown_options(self) -> list[str]:
-        """Without the port, whose name has no prefix."""
-        return [name for name in super().shown_options if name != "port"]
-
     def place(self, node: Node) -> str:
         """Returns address and port of a server."""
         return f"{node.address}:{node[self.role]}"

@@ -926,7 +926,7 @@ class System:
         return [
             name
             for name, each in self.all_options().items()
-            if name != "settings" and not each.secret and name != "address" and not name.endswith("_port")
+            if name not in ("settings", "address", "port") and not each.secret and not name.endswith("_port")
         ]
 
     @property

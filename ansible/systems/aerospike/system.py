@@ -105,7 +105,7 @@ class Aerospike(System):
     feature_key: str = option(
         "",
         "Feature key file on the hosts; the Enterprise edition needs it for the next variables.",
-        pattern=f"({WORD})?",
+        pattern=r"[^\s#{}]*",
     )
     strong_consistency: bool = option(False, "Strong consistency, Enterprise only.")
     index: str = option("memory", "Where the index is; flash is Enterprise only.", choices=("memory", "flash"))
@@ -161,7 +161,7 @@ class Aerospike(System):
         return [f"{folder}/index" for folder in self.data]
 
     def on(self, context: Context) -> Self:
-        """Returns the system on a host, with its folders for the index; an option that is a list has no default None."""
+        """Returns the system on a host, with its folders for the index: an option with a list cannot have None."""
         found = super().on(context)
         return found if "index_mounts" in found.given else replace(found, index_mounts=found.default_index_mounts())
 
@@ -541,7 +541,8 @@ class Aerospike(System):
         """Environment of files/raw-devices, which finds and removes partitions with the label of this deployment."""
         return {
             "SYSTEMD": str(self.context.systemd),
-            "LABEL": f"dohyo-{str(self.context.get('dohyo_deployment', ''))[:6]}",
+            # No default: what has this name is removed.
+            "LABEL": f"dohyo-{self.context.values['dohyo_deployment'][:6]}",
             "LARGEST": str(LARGEST_MB),
         }
 

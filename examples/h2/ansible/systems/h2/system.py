@@ -17,7 +17,7 @@ class H2(System):
     role = "h2"
     binding = "h2"
     admin = "dohyo.h2.H2Admin"
-    opens = "tcp"
+    opens = "h2"
     settle_timeout = 600
     name: str = "h2"
     title: str = "H2"
@@ -61,12 +61,7 @@ class H2(System):
     @property
     def ports(self) -> dict[str, int]:
         """One for clients."""
-        return {"tcp": self.port}
-
-    @property
-    def shown_options(self) -> list[str]:
-        """Without the port, whose name has no prefix."""
-        return [name for name in super().shown_options if name != "port"]
+        return {"h2": self.port}
 
     @property
     def folders(self) -> list[str]:
@@ -78,13 +73,13 @@ class H2(System):
         """Clients may create the database."""
         java = f"{self.context.get('service_host')['java_home']}/bin/java"
         jvm = [f"-Xms{self.heap}", f"-Xmx{self.heap}", f"-Dh2.bindAddress={self.address}", "-cp", f"{self.lib}/*"]
-        listen = ["-tcp", "-tcpPort", str(self.node["tcp"]), "-ifNotExists", "-baseDir", self.data[0]]
+        listen = ["-tcp", "-tcpPort", str(self.node["h2"]), "-ifNotExists", "-baseDir", self.data[0]]
         return [java, *jvm, "org.h2.tools.Server", *listen]
 
     @property
     def server(self) -> str:
         """Where it listens."""
-        return f"{self.address}:{self.node['tcp']}"
+        return f"{self.address}:{self.node['h2']}"
 
     @property
     def words(self) -> list[str]:
