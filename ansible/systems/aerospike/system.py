@@ -455,9 +455,9 @@ class Aerospike(System):
         return f"{int(self.cache_mb)}M" if self.has_sized_cache else str(int(self.cache_mb / self.block_mb))
 
     @property
-    def has_own_cache(self) -> bool:
-        """It differs from the server's own."""
-        return self.cache not in ("256M", "256")
+    def states_cache(self) -> bool:
+        """The configuration states the cache: a size other than the server's own, and every number of blocks."""
+        return self.storage != "memory" and self.cache != "256M"
 
     @property
     def memory_size_mb(self) -> int:
