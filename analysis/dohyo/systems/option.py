@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import MISSING, dataclass, field
 from typing import Any
 
 import yaml
@@ -67,7 +67,7 @@ def declared_in(fields: Sequence[Any], role: str) -> dict[str, Option]:
     for each in fields:
         if (declared := each.metadata.get(_FIELD)) is not None:
             kind = str(each.type).partition("[")[0]
-            default = each.default_factory() if kind in ("list", "dict") else each.default
+            default = each.default if each.default_factory is MISSING else each.default_factory()
             found[each.name] = Option(
                 name=f"{role}_{each.name}",
                 type=kind,

@@ -302,13 +302,19 @@ class System:
             except BadInputError as error:
                 misfits.append(str(error))
         found = replace(self, **given, context=context, given=given, declared=self, misfits=misfits)
-        for name, option in self.all_options().items():
-            if name not in given and option.default is None and getattr(self, name) is None:
-                found = replace(found, **{name: getattr(found, f"default_{name}")()})
+        found = found._with_defaults(given)
         if context.tuned:
-            found = replace(
-                found, **{each.name: each.value for each in found._tuned_options() if each.name not in given}
-            )
+            tuned = {each.name: each.value for each in found._tuned_options() if each.name not in given}
+            # Other defaults may follow from the profile's values.
+            found = replace(found, **tuned)._with_defaults({**given, **tuned})
+        return found
+
+    def _with_defaults(self, known: Mapping[str, Any]) -> Self:
+        """The same with the defaults that follow from other options and from the host, in the order of declaration."""
+        found = self
+        for name, option in self.all_options().items():
+            if option.default is None and name not in (*known, *self.variant):
+                found = replace(found, **{name: getattr(found, f"default_{name}")()})
         return found
 
     def _tuned_options(self) -> list[Tuned]:
@@ -378,8 +384,10 @@ class System:
     def archive_path(self) -> str:
         """The archive's path on the control machine, after its download."""
         archive = self.server_archive
-        if archive is None or not archive.is_remote:
-            return str(Path(archive.source).expanduser()) if archive is not None else ""
+        if archive is None or not archive.source:
+            return ""
+        if not archive.is_remote:
+            return str(Path(archive.source).expanduser())
         folder = archive.sha256[:16] or "vendor"
         return f"{self.context.control}/packages/{self.role}/{folder}/{archive.source.rpartition('/')[2]}"
 

@@ -5,20 +5,29 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
-from typing import Any, Self
+from dataclasses import dataclass
+from typing import Any
 
 from dohyo.sizes import LETTERS, size_bytes
-from dohyo.systems.context import MIB, Context, is_older, mib
+from dohyo.systems.context import MIB, is_older, mib
 from dohyo.systems.option import ADDRESS, HEAP, SHA256, SIZE, option
 from dohyo.systems.rendering import as_properties, as_sections
-from dohyo.systems.system import Archive, Attach, Attached, File, Needs, Size, System, Tuned
+from dohyo.systems.system import Archive, Attach, Attached, File, Needs, Script, Size, System, Tuned
 
 # MiB that the server takes of a device or file (AS_STORAGE_MAX_DEVICE_SIZE in storage.h).
 LARGEST_MB = 2097152
 # A word of aerospike.conf, which knows no quotes.
 WORD = r"[^\s#{}]+"
 # The cache of what was written last: its size from 7.1 on, and its number of blocks before.
+LOOK = """\
+asd=$ASD
+[ -n "$asd" ] || [ ! -x "$INSTALLED" ] || asd=$INSTALLED
+[ -n "$asd" ] || [ -n "$PACKAGE" ] || asd=$(PATH=$PATH:/usr/bin:/usr/local/bin command -v asd || true)
+files=$(ulimit "$LIMIT" -n)
+[ "$files" != unlimited ] || files=2097152
+printf '%s\\n' "$files" "$asd"
+[ -z "$asd" ] || "$asd" --version || true
+"""
 CACHE = "namespace.storage-engine.post-write-cache"
 QUEUE = "namespace.storage-engine.post-write-queue"
 
@@ -33,8 +42,7 @@ class Aerospike(System):
     admin = "dohyo.aerospike.admin.AerospikeAdmin"
     # LICENSE and LICENSE.CE of https://github.com/aerospike/aerospike-server.
     licence = (
-        "Aerospike's server, Community Edition, is licensed under the GNU Affero General Public License, version 3"
-        " (https://www.gnu.org/licenses/agpl-3.0)."
+        "Aerospike's server, Community Edition, is licensed under the GNU Affero General Public License, version 3 (https://www.gnu.org/licenses/agpl-3.0)."
     )
     peers = True
     # Settling only waits, and that it must: records on their way to another node would be counted twice.
@@ -51,24 +59,16 @@ class Aerospike(System):
         " the program asd itself, a file on the control machine. Without it the environment variable AEROSPIKE_ASD"
         " names it.",
     )
-    package_sha256: str = option(
-        "", "SHA-256 of the package, which a URL must have; a file without one is not checked.", pattern=SHA256
-    )
+    package_sha256: str = option("", "SHA-256 of the package, which a URL must have; a file without one is not checked.", pattern=SHA256)
     # --fetch aerospike sets it.
-    fetch: bool = option(
-        False, "Download the vendor's own package, verify its checksum, and accept its licence, AGPL 3."
-    )
+    fetch: bool = option(False, "Download the vendor's own package, verify its checksum, and accept its licence, AGPL 3.")
     fetch_base: str = option(
         "https://download.aerospike.com/artifacts",
         "Where aerospike_fetch downloads from; a mirror has the same files and checksums below it.",
         pattern="https://[0-9A-Za-z./:_-]+",
     )
-    fetch_version: str = option(
-        "8.1.2.5", "Version of the server that aerospike_fetch downloads.", pattern="[0-9]+([.][0-9]+){3}"
-    )
-    fetch_tools: str = option(
-        "13.0.3", "Version of the tools in the same archive, a part of its name.", pattern="[0-9.]+"
-    )
+    fetch_version: str = option("8.1.2.5", "Version of the server that aerospike_fetch downloads.", pattern="[0-9]+([.][0-9]+){3}")
+    fetch_tools: str = option("13.0.3", "Version of the tools in the same archive, a part of its name.", pattern="[0-9.]+")
     address: str = option(None, "Address to listen on.", pattern=ADDRESS)
     # Where one is taken, this machine uses the next free one and the trial notes it; hosts of an inventory refuse it.
     service_port: int = option(3000, "Preferred port for clients.")
@@ -76,64 +76,33 @@ class Aerospike(System):
     heartbeat_port: int = option(3002, "Preferred port for the nodes' heartbeats.")
     info_port: int = option(3003, "Preferred port for administration.")
     # Aerospike allows 31 bytes.
-    namespace: str = option(
-        "ycsb", "Name of the namespace, in which every table is a set.", pattern="[0-9A-Za-z_-]{1,31}"
-    )
+    namespace: str = option("ycsb", "Name of the namespace, in which every table is a set.", pattern="[0-9A-Za-z_-]{1,31}")
     # file: a file of its own, written in the background, with the index in memory. memory: nothing is on disk.
     storage: str = option(
-        "file",
-        "Where the data is; file and device are written in the background, as durability=memory asks.",
-        choices=("memory", "file", "device"),
+        "file", "Where the data is; file and device are written in the background, as durability=memory asks.", choices=("memory", "file", "device")
     )
     devices: list[str] = option(
-        [],
-        "Raw devices for aerospike_storage=device, whole disks or partitions; each trial empties them, and partitions"
-        " those above 2 TiB.",
-        pattern=WORD,
+        [], "Raw devices for aerospike_storage=device, whole disks or partitions; each trial empties them, and partitions those above 2 TiB.", pattern=WORD
     )
-    data_size: str = option(
-        "",
-        "Space for the data of one node, as in 4g; empty for two and a half times what the records take.",
-        pattern=f"({SIZE})?",
-    )
+    data_size: str = option("", "Space for the data of one node, as in 4g; empty for two and a half times what the records take.", pattern=f"({SIZE})?")
     # Before 7.1 only data in memory can have a record above aerospike_flush_size.
     max_record_size: str = option("8M", "Largest record, at most 8M; before 7.1 only for data in memory.", pattern=HEAP)
-    flush_size: str = option(
-        "1M", "Unit in which data goes to the disk; before 7.1 also the largest record.", pattern=HEAP
-    )
+    flush_size: str = option("1M", "Unit in which data goes to the disk; before 7.1 also the largest record.", pattern=HEAP)
     fd_max: int = option(15000, "Connections that a node takes, at most what the host's limit of open files allows.")
-    feature_key: str = option(
-        "",
-        "Feature key file on the hosts; the Enterprise edition needs it for the next variables.",
-        pattern=r"[^\s#{}]*",
-    )
+    feature_key: str = option("", "Feature key file on the hosts; the Enterprise edition needs it for the next variables.", pattern=r"[^\s#{}]*")
     strong_consistency: bool = option(False, "Strong consistency, Enterprise only.")
     index: str = option("memory", "Where the index is; flash is Enterprise only.", choices=("memory", "flash"))
     authentication: bool = option(False, "Clients log in, with a password; Enterprise only.")
     # Never on a command line (docs/secrets.md). Any text without blanks around it, which get lost on the way.
     password: str = option(
-        "",
-        "The clients' password; a new one for each trial where it is empty.",
-        pattern=r"(\S(.*\S)?)?",
-        secret=True,
-        environment="DOHYO_AEROSPIKE_PASSWORD",
+        "", "The clients' password; a new one for each trial where it is empty.", pattern=r"(\S(.*\S)?)?", secret=True, environment="DOHYO_AEROSPIKE_PASSWORD"
     )
     tls: bool = option(False, "TLS between clients and nodes, and among nodes; Enterprise only.")
     tls_name: str = option("dohyo", "Name that all nodes' certificates bear.", pattern=WORD)
-    tls_certificate: str = option(
-        "/etc/aerospike/tls/certificate.pem",
-        "PEM file on the database hosts, the node's certificate.",
-        pattern=WORD,
-    )
-    tls_key: str = option(
-        "/etc/aerospike/tls/key.pem", "PEM file on the database hosts, the certificate's key.", pattern=WORD
-    )
-    tls_ca: str = option(
-        "/etc/aerospike/tls/ca.pem",
-        "PEM file on the hosts of databases and clients, the authorities to trust.",
-        pattern=WORD,
-    )
-    index_mounts: list[str] = option([], "Folders on flash devices, for aerospike_index=flash.", pattern=WORD)
+    tls_certificate: str = option("/etc/aerospike/tls/certificate.pem", "PEM file on the database hosts, the node's certificate.", pattern=WORD)
+    tls_key: str = option("/etc/aerospike/tls/key.pem", "PEM file on the database hosts, the certificate's key.", pattern=WORD)
+    tls_ca: str = option("/etc/aerospike/tls/ca.pem", "PEM file on the hosts of databases and clients, the authorities to trust.", pattern=WORD)
+    index_mounts: list[str] = option(None, "Folders on flash devices, for aerospike_index=flash.", pattern=WORD)
     ready_timeout: int = option(60, "Seconds for the server to start and the cluster to form.")
     settle_timeout: int = option(600, "Seconds for migrations and writing after the load.")
     stop_timeout: int = option(60, "Seconds for the server to stop before it is killed.")
@@ -160,14 +129,6 @@ class Aerospike(System):
         """A folder on each disk."""
         return [f"{folder}/index" for folder in self.data]
 
-    def on(self, context: Context) -> Self:
-        """Returns the system on a host, with its folders for the index: an option with a list cannot have None."""
-        found = super().on(context)
-        return found if "index_mounts" in found.given else replace(found, index_mounts=found.default_index_mounts())
-
-    def _vanilla(self, name: str) -> Any:
-        return self.default_index_mounts() if name == "index_mounts" else super()._vanilla(name)
-
     # ---- where the server comes from -------------------------------------------------------------------------------
 
     @property
@@ -181,9 +142,7 @@ class Aerospike(System):
         given = "" if self.asd else self.package
         name, version, processor = self.platform[0], self.platform[1], self.platform[-1]
         distribution = name + version if name in ("debian", "ubuntu", "amzn") else f"el{version.partition('.')[0]}"
-        file = (
-            f"aerospike-server-community_{self.fetch_version}_tools-{self.fetch_tools}_{distribution}_{processor}.tgz"
-        )
+        file = f"aerospike-server-community_{self.fetch_version}_tools-{self.fetch_tools}_{distribution}_{processor}.tgz"
         folder = f"{self.fetch_base}/aerospike-server-community/{self.fetch_version}"
         url = f"{folder}/{file}" if self.fetch and not self.asd and not given else ""
         return Archive(
@@ -216,13 +175,24 @@ class Aerospike(System):
         return [*self.looked["stdout"].splitlines(), "", "", ""][number]
 
     @property
+    def looks_for(self) -> Script:
+        """Prints the limit of open files, the program, and what that says of itself."""
+        environment = {
+            "LIMIT": "-H" if self.context.systemd else "-S",  # a unit of systemd gets the most that the host allows
+            "ASD": self.asd,
+            "PACKAGE": self.archive_source,
+            "INSTALLED": self.installed,
+        }
+        return Script(LOOK, environment)
+
+    @property
     def open_files(self) -> int:
         """The host's limit of open files; 0 before anybody has looked."""
         return int(self._line(0) or 0)
 
     @property
     def program(self) -> str:
-        """The server's program on the host, as tasks/find.yml has found it; empty without one."""
+        """The server's program on the host, as the script has found it; empty without one."""
         return self._line(1)
 
     @property
@@ -396,11 +366,7 @@ class Aerospike(System):
     @property
     def data_files(self) -> list[str]:
         """Paths of these files."""
-        return [
-            f"{folder}/{self.namespace}{f'-{number}' if number > 1 else ''}.dat"
-            for folder in self.data
-            for number in range(1, self.files_per_folder + 1)
-        ]
+        return [f"{folder}/{self.namespace}{f'-{number}' if number > 1 else ''}.dat" for folder in self.data for number in range(1, self.files_per_folder + 1)]
 
     @property
     def parts(self) -> list[str]:
@@ -483,10 +449,7 @@ class Aerospike(System):
         """
         in_memory, flash = self.storage == "memory", self.is_on_flash
         data = self.record_bytes * 2.5
-        ways = [
-            "" if self.feature_key else "aerospike_feature_key",
-            "" if self.index == "flash" else "aerospike_index=flash",
-        ]
+        ways = ["" if self.feature_key else "aerospike_feature_key", "" if self.index == "flash" else "aerospike_index=flash"]
         return Needs(
             memory_mb=self.other_mb + (0 if in_memory else int(self.stores * self.cache_mb)),
             size=Size(
@@ -513,12 +476,7 @@ class Aerospike(System):
     @property
     def ports(self) -> dict[str, int]:
         """For clients, between nodes, and for administration."""
-        return {
-            "service": self.service_port,
-            "fabric": self.fabric_port,
-            "heartbeat": self.heartbeat_port,
-            "info": self.info_port,
-        }
+        return {"service": self.service_port, "fabric": self.fabric_port, "heartbeat": self.heartbeat_port, "info": self.info_port}
 
     @property
     def seeds(self) -> list[Mapping[str, Any]]:
@@ -613,10 +571,7 @@ class Aerospike(System):
         if self.effective_fd_max < self.fd_max:
             found.append(f"proto-fd-max: {self.effective_fd_max}, the host's limit of open files")
         if self.storage == "device" and len(self.parts) > len(self.devices):
-            found.append(
-                f"{len(self.devices)} devices in {len(self.parts)} partitions: Aerospike takes at most 2 TiB of a"
-                " device"
-            )
+            found.append(f"{len(self.devices)} devices in {len(self.parts)} partitions: Aerospike takes at most 2 TiB of a device")
         return found
 
     @property
@@ -653,12 +608,7 @@ class Aerospike(System):
                 f"tables={','.join(f'{servers.place}_{table}' for table in self.context.tables)}",
                 f"layout={self.layout}",
             ],
-            client_properties={
-                "aerospike.hosts": hosts,
-                "aerospike.namespace": namespace,
-                **self.acknowledgements,
-                "table": f"{servers.place}_usertable",
-            },
+            client_properties={"aerospike.hosts": hosts, "aerospike.namespace": namespace, **self.acknowledgements, "table": f"{servers.place}_usertable"},
         )
 
     def tuned(self) -> list[Tuned]:
@@ -668,15 +618,13 @@ class Aerospike(System):
             Tuned(
                 "storage",
                 "device" if self.devices else "file",
-                "[Flash storage](https://aerospike.com/docs/database/manage/planning/ssd): block devices are preferred"
-                " to files, and RAID is discouraged",
+                "[Flash storage](https://aerospike.com/docs/database/manage/planning/ssd): block devices are preferred to files, and RAID is discouraged",
                 "device, if aerospike_devices names some",
             ),
             Tuned(
                 "flush_size",
                 "128K" if self.devices and self.record_bytes < 100000 else "1M",
-                "[aerospike_ssd.conf](https://github.com/aerospike/aerospike-server/blob/master/as/etc/aerospike_ssd.conf)"
-                " of the server's package",
+                "[aerospike_ssd.conf](https://github.com/aerospike/aerospike-server/blob/master/as/etc/aerospike_ssd.conf) of the server's package",
                 "128K on devices, for records below 100 kB",
             ),
             Tuned(
@@ -689,8 +637,7 @@ class Aerospike(System):
             Tuned(
                 CACHE,
                 self.cache if caches and self.has_sized_cache else None,
-                "[Manage storage](https://aerospike.com/docs/operations/manage/storage): small compared to the device,"
-                " as what is in it is not defragmented",
+                "[Manage storage](https://aerospike.com/docs/operations/manage/storage): small compared to the device, as what is in it is not defragmented",
                 "256M per device, less where the budget leaves less",
                 "256M per device",
             ),

@@ -3,14 +3,30 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, replace
-from typing import Any, Self
+from dataclasses import dataclass
+from typing import Any
 
-from dohyo.systems.context import Context, mib, parent
+from dohyo.systems.context import mib, parent
 from dohyo.systems.cql import Cql
 from dohyo.systems.option import ADDRESS, SHA256, SIZE, option
 from dohyo.systems.rendering import as_yaml
-from dohyo.systems.system import Archive, File, Needs, Size, Tuned
+from dohyo.systems.system import Archive, File, Needs, Script, Size, Tuned
+
+LOOK = """\
+for place; do
+  case $place in
+    PATH) found=$(command -v scylla) ;;
+    '~/'*) found=$HOME${place#'~'}/bin/scylla ;;
+    *) found=$place/bin/scylla ;;
+  esac
+  if [ -x "$found" ]; then readlink -f "$found"; break; fi
+done
+case $(uname -m) in
+  x86_64) for flag in sse4_2 pclmulqdq; do grep -qw "$flag" /proc/cpuinfo || echo "a processor with $flag" >&2; done ;;
+  aarch64) ;;
+  *) echo "a processor of x86-64 or arm64" >&2 ;;
+esac
+"""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,27 +59,16 @@ class Scylla(Cql):
     title: str = "ScyllaDB"
 
     # Without any of these three the server is one that is on the host already: the vendor's packages, or ~/scylladb.
-    install_dir: str = option(
-        "",
-        "Folder on the host in which the offline installer has put a server, as ~/scylladb; empty to look for one.",
-    )
+    install_dir: str = option("", "Folder on the host in which the offline installer has put a server, as ~/scylladb; empty to look for one.")
     package: str = option(
         "",
         "The vendor's offline installer, scylla-unified-VERSION.ARCH.tar.gz, as a URL or a file of the control machine;"
         " it is installed without root in dohyo_home, or with scylla_tune as root in the vendor's place, where it"
         " stays.",
     )
-    package_sha256: str = option(
-        "",
-        "Checksum of scylla_package, or of what scylla_fetch downloads: 64 hexadecimal digits.",
-        pattern=SHA256,
-    )
+    package_sha256: str = option("", "Checksum of scylla_package, or of what scylla_fetch downloads: 64 hexadecimal digits.", pattern=SHA256)
     # --fetch scylla sets it.
-    fetch: bool = option(
-        False,
-        "Download the vendor's own offline installer, verify scylla_package_sha256, and accept its licence, which"
-        " limits the use.",
-    )
+    fetch: bool = option(False, "Download the vendor's own offline installer, verify scylla_package_sha256, and accept its licence, which limits the use.")
     fetch_base: str = option(
         "https://downloads.scylladb.com/downloads/scylla/relocatable",
         "Where scylla_fetch downloads from; a mirror has the same files below it.",
@@ -75,32 +80,23 @@ class Scylla(Cql):
         pattern="[0-9]+([.][0-9]+){2}-[0-9a-f.]+",
     )
     memory: str = option(
-        None,
-        "Memory of a node, divided among its shards, as in 2g or 1536m. Without it a share of host_memory_budget, or"
-        " 1536m.",
-        pattern=SIZE,
+        None, "Memory of a node, divided among its shards, as in 2g or 1536m. Without it a share of host_memory_budget, or 1536m.", pattern=SIZE
     )
     smp: int = option(0, "Shards of a node, one core each; 0 for all cores.")
     cpuset: str = option(None, "Cores to bind the shards to, such as 0-3,8; empty for none.", pattern="[0-9,-]*")
     overprovisioned: bool = option(None, "The server shares its cores with others, as with a client on the same host.")
     # That takes minutes, as root, on hosts that nobody else uses. A server on a host that was not prepared refuses to
     # start outside developer mode.
-    tune: bool = option(
-        False, "When deployed, measure the disk and prepare cores and interrupts with the vendor's scripts, as root."
-    )
+    tune: bool = option(False, "When deployed, measure the disk and prepare cores and interrupts with the vendor's scripts, as root.")
     developer_mode: bool = option(None, "Start on a host that was not prepared; slower.")
-    io_properties: str = option(
-        None, "File on the host with the speed of the disk, as iotune writes it; empty for none."
-    )
+    io_properties: str = option(None, "File on the host with the speed of the disk, as iotune writes it; empty for none.")
     nic: str = option("", "Network card whose interrupts scylla_tune spreads; empty for none.")
     address: str = option(None, "Address to listen on.", pattern=ADDRESS)
     # Where one is taken, this machine uses the next free one and the trial notes it; hosts of an inventory refuse it.
     cql_port: int = option(9042, "Preferred port for clients.")
     shard_port: int = option(19042, "Preferred port for clients that choose the shard by their own port.")
     storage_port: int = option(7000, "Preferred port between nodes.")
-    api_port: int = option(
-        10000, "Preferred port of the REST interface, on 127.0.0.1 unless the node's own address is a local one."
-    )
+    api_port: int = option(10000, "Preferred port of the REST interface, on 127.0.0.1 unless the node's own address is a local one.")
     prometheus_port: int = option(9180, "Preferred port of the metrics, on the same address.")
     # In lower case, so that it is the same with quotes and without.
     keyspace: str = option("ycsb", "Name of the keyspace.", pattern="[a-z][a-z0-9_]{0,47}")
@@ -112,22 +108,13 @@ class Scylla(Cql):
     )
     tablets: bool = option(True, "Data are spread by tablets (2025.1 and newer) instead of vnodes.")
     # blob takes any bytes; the binding of stock YCSB writes strings.
-    column_type: str = option(
-        "blob",
-        "CQL type of the fields; text lets the binding of stock YCSB use the tables, too.",
-        choices=("blob", "text"),
-    )
+    column_type: str = option("blob", "CQL type of the fields; text lets the binding of stock YCSB use the tables, too.", choices=("blob", "text"))
     # The server's own default since 2025.1, as before in the Enterprise edition (Production readiness guidelines,
     # Choose a compaction strategy).
     compaction: str = option(
         "IncrementalCompactionStrategy",
         "Compaction strategy of the tables; ScyllaDB Open Source up to 6.2 has no incremental one.",
-        choices=(
-            "SizeTieredCompactionStrategy",
-            "LeveledCompactionStrategy",
-            "TimeWindowCompactionStrategy",
-            "IncrementalCompactionStrategy",
-        ),
+        choices=("SizeTieredCompactionStrategy", "LeveledCompactionStrategy", "TimeWindowCompactionStrategy", "IncrementalCompactionStrategy"),
     )
     # Cassandra has the same here; ScyllaDB's own are 128 and 1024 KiB.
     batch_warn_kib: int = option(1024, "Size of a CQL batch that the server logs a warning for, in KiB.")
@@ -137,8 +124,7 @@ class Scylla(Cql):
     # Addresses, ports, folders and who gets in have options of their own.
     settings: dict[str, Any] = option(
         {},
-        "Further settings of scylla.yaml by their keys, with dots between those of several levels; they replace Dohyo's"
-        " own.",
+        "Further settings of scylla.yaml by their keys, with dots between those of several levels; they replace Dohyo's own.",
         pattern=r"(?!.*(directory|directories|workdir|_dir|address|interface|_port|_port_ssl)$)"
         r"(?!(seed_provider|auth_superuser_\w+|authenticator|authorizer|role_manager|cluster_name)\b|.*encryption_options)"
         r"[a-z][0-9A-Za-z_]*(\.[0-9A-Za-z_-]+)*",
@@ -148,11 +134,7 @@ class Scylla(Cql):
     user: str = option("dohyo", "The server's first and only user, a superuser.", pattern=r"\S(.*\S)?")
     # Never on a command line: from the environment, or from a file of Ansible Vault (docs/secrets.md).
     password: str = option(
-        "",
-        "The user's password; a new one for each trial where it is empty.",
-        pattern=r"(\S(.*\S)?)?",
-        secret=True,
-        environment="DOHYO_SCYLLA_PASSWORD",
+        "", "The user's password; a new one for each trial where it is empty.", pattern=r"(\S(.*\S)?)?", secret=True, environment="DOHYO_SCYLLA_PASSWORD"
     )
     tls: bool = option(False, "TLS between clients and nodes and among nodes.")
     options: list[str] = option([], "Further words of the server's command line.")
@@ -194,12 +176,6 @@ class Scylla(Cql):
     def default_address(self) -> str:
         """The host's in the cluster's network."""
         return self.context.address
-
-    def on(self, context: Context) -> Self:
-        """Returns the system on a host; two defaults also follow from the profile's value of scylla_tune."""
-        found = super().on(context)
-        follow = [name for name in ("developer_mode", "io_properties") if name not in found.given]
-        return replace(found, **{name: getattr(found, f"default_{name}")() for name in follow})
 
     @property
     def memory_mb(self) -> int:
@@ -252,8 +228,13 @@ class Scylla(Cql):
         return [self.install_dir] if self.install_dir else [self.prefix, "~/scylladb", "/opt/scylladb", "PATH"]
 
     @property
+    def looks_for(self) -> Script:
+        """Prints the server's program, and on standard error what the host lacks for it."""
+        return Script(LOOK, arguments=self.server_folders)
+
+    @property
     def binary(self) -> str:
-        """The server's program, as tasks/find.yml has found it; empty without one."""
+        """The server's program, as the script has found it; empty without one."""
         return self.looked["stdout"].strip()
 
     @property
@@ -284,10 +265,7 @@ class Scylla(Cql):
             found.append(f"{self.context.host}: {why}")
         elif not self.binary:
             deploy = f"{self.context.get('dohyo_playbook', 'ansible-playbook')} deploy.yml"
-            found.append(
-                f"{self.context.host}: the server is not installed: type {deploy} first, with the same scylla_package"
-                " or scylla_fetch"
-            )
+            found.append(f"{self.context.host}: the server is not installed: type {deploy} first, with the same scylla_package or scylla_fetch")
         if not self.developer_mode and not self.io_properties:
             found.append(
                 "Outside developer mode ScyllaDB wants to know how fast the disk is: deploy with scylla_tune=true, or"
@@ -384,8 +362,7 @@ class Scylla(Cql):
 
         hashed = do_encrypt(self.passwords["client"], "sha512_crypt", rounds=5000)
         return (
-            f"{self._configuration}\nauth_superuser_name: {json.dumps(self.user, ensure_ascii=False)}\n"
-            f"auth_superuser_salted_password: {json.dumps(hashed)}\n"
+            f"{self._configuration}\nauth_superuser_name: {json.dumps(self.user, ensure_ascii=False)}\nauth_superuser_salted_password: {json.dumps(hashed)}\n"
         )
 
     @property
