@@ -7,36 +7,36 @@ PROPERTIES = [
     Property("columnfamily", Refused("Dohyo creates the table and its column family, also in attached servers"),
              about="column family"),
     Property("clientbuffering", Refused("a write counts only when the server has answered"),
-             about="writes are buffered in the client"),
+             about="true: writes are buffered in the client"),
     Property("writebuffersize", Refused("a write counts only when the server has answered"),
-             about="size of that buffer"),
+             about="size of the client's write buffer"),
     Property("principal",
-             Refused("it follows from hbase_authentication; of attached servers it is in the file of"
-                     " --attach-secrets"), about="who the client is, with hbase.security.authentication=kerberos"),
+             Refused("it follows from hbase_authentication; for your servers: in the file of --attach-secrets"),
+             about="Kerberos principal of the client, with hbase.security.authentication=kerberos"),
     Property("keytab",
-             Refused("it follows from hbase_authentication; of attached servers it is in the file of"
-                     " --attach-secrets"), about="file of the client's host with its key"),
+             Refused("it follows from hbase_authentication; for your servers: in the file of --attach-secrets"),
+             about="file with the principal's key, on the client's host"),
     Property("krb5conf",
-             Refused("it follows from hbase_authentication; of attached servers it is in the file of"
-                     " --attach-secrets"), about="file of the client's host that replaces /etc/krb5.conf"),
+             Refused("it follows from hbase_authentication; for your servers: in the file of --attach-secrets"),
+             about="file that replaces /etc/krb5.conf, on the client's host"),
     Property("hbase.client.netty.tls.enabled", Refused("it follows from hbase_tls"), about="encryption"),
     Property("hbase.rpc.tls.keystore.location", Refused("Dohyo makes the certificates; see hbase_tls"),
              about="PEM file with the client's key and its certificate"),
     Property("hbase.rpc.tls.truststore.location", Refused("Dohyo makes the certificates; see hbase_tls"),
              about="PEM file with the authority to trust"),
     Property("hbase.zookeeper.quorum",
-             Refused("Dohyo names the servers that it has started; yours: --attach"
+             Refused("Dohyo names the servers that it has started; for your servers: --attach"
                      " hbase=ZOOKEEPER,ZOOKEEPER:PORT:/ZNODE"), about="hosts of ZooKeeper"),
     Property("hbase.zookeeper.property.clientPort",
-             Refused("Dohyo chooses the port; of your servers: --attach hbase=ZOOKEEPER,ZOOKEEPER:PORT:/ZNODE"),
+             Refused("Dohyo chooses the port; for your servers: --attach hbase=ZOOKEEPER,ZOOKEEPER:PORT:/ZNODE"),
              about="port of ZooKeeper"),
     Property("hbase.client.retries.number", Refused("retries says it, equally for all systems"),
-             about="tries of the driver"),
+             about="attempts of the driver"),
     Property("hbase.netty.eventloop.rpcclient.thread.count", Whole(1, 1024),
-             about="event loops: threads that drive the channels; without it one per processor of the client's host"
-             " but one"),
+             about="threads (event loops) that drive the channels; without it, one per processor of the client's"
+             " host, less one"),
     Property("hbase.client.ipc.pool.size", Whole(1, 1024),
-             about="channels to each region server; without it the event loops divided by the region servers,"
+             about="channels to each region server; without it, the event loops divided by the region servers,"
              " rounded up"),
     Property("hbase.*", Text(), about="any setting of HBase's own client"),
 ]

@@ -5,6 +5,6 @@ from dohyo.scenario.property_types import Boolean, Property
 # fmt: off
 PROPERTIES = [
     Property("scylla.shardawareness", Boolean(), default="true",
-             about="a connection names the core that it is for, through the server's shard-aware port; false: chance"
-             " gives it one"),
+             about="true: a connection is opened to the core that it is for, through the server's shard-aware port;"
+             " false: to a core chosen by chance"),
 ]
