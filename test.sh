@@ -148,7 +148,7 @@ shellcheck() { cd -- "$root" && shell_scripts | xargs -d '\n' "$root/.venv/bin/s
 run_lint() {
     aside check shellcheck shellcheck &
     aside check ruff ruff_check &
-    aside check ruff-format python -m ruff format --check --config pyproject.toml . ../ansible/plugins ../benchmarks &
+    aside check ruff-format python -m ruff format --check --config pyproject.toml . ../ansible/plugins ../benchmarks ../ycsb-bindings &
     aside check mypy python -m mypy &
     aside check ansible-lint ansible_lint &
     aside check checkstyle maven validate &
@@ -158,7 +158,7 @@ run_lint() {
 # Ansible's modules may meet an old Python on a host, where os.path is as good as pathlib.
 ruff_check() {
     python -m ruff check --config pyproject.toml --extend-per-file-ignores '../ansible/plugins/**:PTH' \
-        . ../ansible/plugins ../benchmarks
+        . ../ansible/plugins ../benchmarks ../ycsb-bindings
 }
 
 ansible_lint() {

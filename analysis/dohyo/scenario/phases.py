@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from dohyo.bad_input import BadInputError, unknown
 from dohyo.scenario import faults, properties, systems
+from dohyo.scenario.property_types import Property
 
 # The scenario's name of the load; folders and rows call it "load".
 INSERT = "insert"
@@ -100,7 +101,7 @@ def check(text: str) -> None:
             )
 
 
-def property_of(phase: str, key: str, named: Sequence[str]) -> properties.Property:
+def property_of(phase: str, key: str, named: Sequence[str]) -> Property:
     """The property that PHASE.KEY is about.
 
     :param named: the trial's runs
