@@ -61,7 +61,7 @@ def dohyo(*arguments: str) -> tuple[int, str]:
 
 def without_rights(*arguments: str) -> subprocess.CompletedProcess[str]:
     """The command as somebody whom the modes of files stop; root is not, unless two capabilities are taken away."""
-    command = [sys.executable, "-c", "from dohyo.cli import main; main()", *arguments]
+    command = [sys.executable, "-c", "import sys; from dohyo.cli import main; sys.exit(main())", *arguments]
     if os.geteuid() == 0:
         lost = "-dac_override,-dac_read_search"
         command = ["setpriv", f"--inh-caps={lost}", f"--bounding-set={lost}", *command]

@@ -28,7 +28,7 @@ from rich.console import Console
 from test_runner import NoSignals
 
 from dohyo import statistics
-from dohyo.ansible.playbook import Failure, Interruption
+from dohyo.ansible.playbook import Failure
 from dohyo.bad_input import BadInputError
 from dohyo.places import ROOT
 from dohyo.planning import plan, sizing
@@ -37,6 +37,7 @@ from dohyo.running import experiment, runner
 from dohyo.scenario import loading
 from dohyo.scenario.hosts import Hosts
 from dohyo.scenario.scenario import Scenario
+from dohyo.signals import Interruption
 from dohyo.summary import kept
 from dohyo.summary.precision import open_words, words
 from dohyo.summary.results import Neighbours, Pair, Precision, Shortfall, Summary

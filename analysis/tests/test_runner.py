@@ -11,11 +11,12 @@ from rich.console import Console
 from test_screen import failed, of
 from test_screen import measured as measured_trial
 
-from dohyo.ansible.playbook import Failure, Signals
+from dohyo.ansible.playbook import Failure
 from dohyo.bad_input import BadInputError
 from dohyo.report import files
 from dohyo.running import experiment, runner
 from dohyo.scenario import loading
+from dohyo.signals import Signals
 from dohyo.summary.results import Summary
 from dohyo.summary.summary import summarise
 

@@ -2,7 +2,6 @@
 
 import io
 import shutil
-import sys
 from contextlib import ExitStack, redirect_stderr, redirect_stdout
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -33,23 +32,17 @@ def dohyo(*arguments: object, encoding: str = "utf-8", results: Path | None = No
     :param results: what it takes for results/ of the checkout; default: a new folder
     """
     out, err = (io.TextIOWrapper(io.BytesIO(), encoding) for _ in range(2))
-    code: object = None
     with ExitStack() as all_of, TemporaryDirectory() as empty:
-        all_of.enter_context(patch.object(sys, "argv", ["dohyo", *map(str, arguments)]))
         for module in (cli, experiment, experiment_folder):
             all_of.enter_context(patch.object(module, "RESULTS", results or Path(empty)))
         all_of.enter_context(redirect_stdout(out))
         all_of.enter_context(redirect_stderr(err))
-        try:
-            cli.main()
-        except SystemExit as ended:
-            code = ended.code
+        code = cli.main([*map(str, arguments)])
     texts = []
     for stream in (out, err):
         stream.flush()
         assert isinstance(stream.buffer, io.BytesIO)
         texts.append(stream.buffer.getvalue().decode(encoding))
-    assert isinstance(code, int)
     return Answer(code, *texts)
 
 
