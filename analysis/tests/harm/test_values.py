@@ -11,7 +11,6 @@ from pathlib import Path
 from tempfile import NamedTemporaryFile
 from typing import Any
 
-import passed_around
 import pytest
 import yaml
 from hypothesis import given, settings
@@ -29,6 +28,7 @@ from dohyo.running.experiment import write_json
 from dohyo.scenario import loading, properties, scenario
 from dohyo.signals import Signals
 from filter.dohyo_filters import as_properties
+from support import command
 
 # Whatever runs a command in one of these makes the file MARKER in its current folder.
 SHELL = "$(touch MARKER) `touch MARKER`; touch MARKER #"
@@ -50,10 +50,10 @@ INVISIBLE = ["a\nb=c", "a\0b", "a\x1b[2Jb", "a\u202eb", "a\u2066b", "a\u2028b", 
 NAME = "".join(TEMPLATES).replace("/", "") + SHELL + 'it\'s "quoted" \\1 %s ö, x'
 
 
-def dohyo(folder: Path, *arguments: str) -> passed_around.Answer:
+def dohyo(folder: Path, *arguments: str) -> command.Answer:
     """Calls the command in the folder where a MARKER would appear."""
     with chdir(folder):
-        return passed_around.dohyo(*arguments)
+        return command.dohyo(*arguments)
 
 
 def markers(folder: Path) -> list[Path]:
