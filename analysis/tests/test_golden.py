@@ -16,10 +16,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import evidence
 import pytest
-from evidence import on_screen, rendered
-from golden_cases import CASES, Case
 from rich.console import Console
 
 from dohyo.foreign import page as foreign_page
@@ -31,6 +28,9 @@ from dohyo.summary import regression
 from dohyo.summary.summary import summarise
 from dohyo.tables import changes_table
 from dohyo.tables.files import write
+from support import evidence
+from support.evidence import on_screen, rendered
+from support.golden_cases import CASES, Case
 
 GOLDEN = Path(__file__).parent / "golden"
 WIDTH = 120
@@ -87,7 +87,8 @@ def _shown(folder: Path) -> dict[str, str]:
     """The contents of all golden files, by name."""
     if (folder / "after").is_dir():
         console = Console(width=WIDTH, color_system=None, file=io.StringIO())
-        changes_table.render(regression.compare(*map(summarise, (folder / "before", folder / "after"))), console)
+        changes = regression.compare(summarise(folder / "before"), summarise(folder / "after"))
+        changes_table.render(changes, console)
         assert isinstance(console.file, io.StringIO)
         return {"compare.txt": console.file.getvalue()}
     if (folder / "raw").is_dir():
@@ -128,7 +129,7 @@ def _first_of_each(text: str) -> Iterator[str]:
 
 
 def _lean(value: Any) -> Any:
-    """JSON without what is not known, with numbers as in the other files, and of long lists of objects the first ones."""
+    """JSON without unknown values, with numbers as in the other files, and with the first objects of long lists."""
     if isinstance(value, dict):
         return {key: lean for key, each in value.items() if (lean := _lean(each)) not in (None, "", [], {})}
     if not isinstance(value, list):

@@ -7,10 +7,10 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from evidence import DATA, clients_json, cluster, edit_json, lasted, reads, trial, write_json
 from hdrh.histogram import HdrHistogram
 
 from dohyo.evidence.hdr_log import MAX_LATENCY_US
+from support.evidence import DATA, clients_json, cluster, edit_json, lasted, reads, trial, write_json
 
 Case = Callable[[Path], None]
 
@@ -22,7 +22,7 @@ def _facts(experiment: Path, **changes: Any) -> None:
 
 def _systems(experiment: Path, rounds: int, systems: Sequence[str], **settings: Any) -> list[tuple[int, str, Path]]:
     """Makes trials of all systems in each round; returns round, system and folder of each."""
-    of_rounds = {"trial_rounds": rounds} if rounds > 1 else {}
+    of_rounds: dict[str, Any] = {"trial_rounds": rounds} if rounds > 1 else {}
     return [
         (
             turn,
