@@ -33,7 +33,7 @@ from dohyo.bad_input import BadInputError
 from dohyo.places import ROOT
 from dohyo.planning import plan, sizing
 from dohyo.planning.sizing import Needs, Sizes
-from dohyo.running import experiment, runner
+from dohyo.running import client, experiment, runner
 from dohyo.scenario import loading
 from dohyo.scenario.hosts import Hosts
 from dohyo.scenario.scenario import Scenario
@@ -118,7 +118,7 @@ def loaded(folder: Path, text: str) -> Scenario:
 @contextmanager
 def played(monkeypatch: pytest.MonkeyPatch, play: Played) -> Iterator[None]:
     monkeypatch.setattr(runner, "play", play)
-    monkeypatch.setattr(runner, "execute", lambda *_, **__: 0)
+    monkeypatch.setattr(client, "execute", lambda *_, **__: 0)
     if play._seconds:
         # A trial takes as long as it says.
         monkeypatch.setattr(time, "monotonic", lambda: play.clock)
