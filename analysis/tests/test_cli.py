@@ -145,7 +145,7 @@ def test_bad_input_ends_with_2_and_starts_nothing(
 def test_a_script_passes_on_arguments_and_exit_code() -> None:
     done = script("run.sh", "workloadA", "--set", "target=1 000 *")
     assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr.startswith("ERROR: target=1 000 *: must be a number from 0")
+    assert done.stderr.startswith("ERROR: command line: target=1 000 *: must be a number from 0")
 
 
 def test_the_version_is_asked_for_in_both_ways() -> None:

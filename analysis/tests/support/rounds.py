@@ -15,7 +15,7 @@ from rich.console import Console
 
 from dohyo import signals as os_signals
 from dohyo.ansible.playbook import Failure
-from dohyo.running import experiment, runner
+from dohyo.running import client, experiment, runner
 from dohyo.scenario.scenario import Scenario
 from support.evidence import CONDITIONS, DATA, TITLES, edit_json, reads, run_of, write_json
 from support.scenarios import load
@@ -95,7 +95,7 @@ def loaded(folder: Path, text: str) -> Scenario:
 @contextmanager
 def played(monkeypatch: pytest.MonkeyPatch, play: Played) -> Iterator[None]:
     monkeypatch.setattr(runner, "play", play)
-    monkeypatch.setattr(runner, "execute", lambda *_, **__: 0)
+    monkeypatch.setattr(client, "execute", lambda *_, **__: 0)
     if play._seconds:
         # A trial takes as long as it says.
         monkeypatch.setattr(time, "monotonic", lambda: play.clock)
