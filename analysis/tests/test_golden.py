@@ -42,6 +42,7 @@ _LONG_NUMBER = re.compile(r"\d+\.\d{6,}(e-?\d+)?")
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.__name__)
 def test_what_is_shown_is_as_in_the_golden_files(case: Case, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(ROOT)
+    monkeypatch.setenv("TERM", "xterm")  # rich gives a dumb terminal 80 columns, whatever its width
     monkeypatch.setattr(evidence, "_RUNS", itertools.count(1))  # tests before this one have made runs, too
     folder = tmp_path / case.__name__
     folder.mkdir()
@@ -62,7 +63,8 @@ def test_what_is_shown_is_as_in_the_golden_files(case: Case, tmp_path: Path, mon
             lineterm="",
         )
     ]
-    assert not differences, "\n".join(["DOHYO_GOLDEN=write accepts this:", *differences])
+    if known != shown:
+        pytest.fail("\n".join(["DOHYO_GOLDEN=write accepts this:", *differences]), pytrace=False)
 
 
 def test_every_golden_file_is_of_a_case() -> None:
@@ -87,8 +89,8 @@ def _shown(folder: Path) -> dict[str, str]:
     """The contents of all golden files, by name."""
     if (folder / "after").is_dir():
         console = Console(width=WIDTH, color_system=None, file=io.StringIO())
-        changes = regression.compare(summarise(folder / "before"), summarise(folder / "after"))
-        changes_table.render(changes, console)
+        before, after = (summarise(folder / name) for name in ("before", "after"))
+        changes_table.render(regression.compare(before, after), console)
         assert isinstance(console.file, io.StringIO)
         return {"compare.txt": console.file.getvalue()}
     if (folder / "raw").is_dir():
@@ -112,6 +114,7 @@ def _shown(folder: Path) -> dict[str, str]:
         "summary.csv": "\n".join(_first_of_each((folder / "summary.csv").read_text("utf-8"))),
         "summary.json": "\n".join(_lines(_lean(content))),
         "charts.txt": "\n".join(line for chart in report.charts for line in _chart(chart)),
+        **({"details-80.txt": rendered(summary, 80)} if folder.name == "ranking" else {}),
         **files,
     }
 
@@ -129,7 +132,7 @@ def _first_of_each(text: str) -> Iterator[str]:
 
 
 def _lean(value: Any) -> Any:
-    """JSON without unknown values, with numbers as in the other files, and with the first objects of long lists."""
+    """JSON without what is not known, with fewer digits, and of lists of objects the first one alone."""
     if isinstance(value, dict):
         return {key: lean for key, each in value.items() if (lean := _lean(each)) not in (None, "", [], {})}
     if not isinstance(value, list):
@@ -170,4 +173,5 @@ def _drawn(panel: Panel) -> str:
     marks = [layer["mark"]["type"] if isinstance(layer["mark"], dict) else layer["mark"] for layer in layers]
     encoded = {**panel.spec.get("encoding", {}), **layers[0].get("encoding", {})}
     axes = {name: of.get("title") or of.get("field") for name in ("x", "y") if (of := encoded.get(name))}
-    return f"{', '.join(marks)}; {axes}; {panel.domains}"
+    order = encoded["y"].get("sort") or "" if encoded.get("y") else ""
+    return f"{', '.join(marks)}; {axes} {order}; {panel.domains}"

@@ -40,7 +40,13 @@ def ranking(experiment: Path) -> None:
     for turn, system, folder in _systems(experiment, 3, ("cassandra", "hbase")):
         client = folder / "run-1/node1"
         lasted(client, (2.0 if system == "hbase" else 3.0) + 0.02 * turn, target=0)
-        edit_json(client / "client.json", retried_requests=40 * turn, connections=7, event_loops=2)
+        edit_json(
+            client / "client.json",
+            retried_requests=40 * turn,
+            connections=7,
+            event_loops=2 * (system == "hbase"),
+            loop="events",
+        )
         edit_json(folder / "conditions.json", usd_per_hour={"node1": 0.7})
         if system == "hbase":
             unlike = ["durability: asked for memory, the server has disk"]
