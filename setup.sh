@@ -30,29 +30,11 @@ logged() {
     die "this failed: $* (the whole log: $log)"
 }
 
-# Shows what pip or Maven say on standard input that they fetch, and how far they are: on a terminal as one line that
-# changes, elsewhere as a line every 15 seconds. Maven does not know beforehand how many files it will need.
+# Shows the latest line of standard input: on a terminal as one line that changes, elsewhere as a line every 15 seconds.
 show_progress() {
-    local line file='' step='' packages=0 files=0 kilobytes=0 next=15
+    local line next=15
     SECONDS=0
     while IFS= read -r line; do
-        case $line in
-            'Collecting '*) step="package $((++packages))${expected:+ of $expected}" ;;
-            *'Downloading from '*) file=${line##*/} ;;
-            *'Downloaded from '* | *'Downloading '*' ('*'B)')
-                file=${line%% (*} file=${file##*[ /]} files=$((files + 1))
-                if [[ $line =~ \(([0-9]+)(\.([0-9]))?[0-9]*\ ([kM]?)B ]]; then
-                    case ${BASH_REMATCH[4]} in
-                        M) kilobytes=$((kilobytes + BASH_REMATCH[1] * 1000 + ${BASH_REMATCH[3]:-0} * 100)) ;;
-                        k) kilobytes=$((kilobytes + BASH_REMATCH[1])) ;;
-                    esac
-                fi
-                ;;
-            'Installing collected packages: '*) step=unpacking file='' ;;
-            '[INFO] Building '*']') step="module ${line##*[}" step=${step%]} step=${step/\// of } ;;
-            *) continue ;;
-        esac
-        line="${step:-preparing}, $files files fetched, $((kilobytes / 1000)) MB${file:+: $file}"
         if [[ -t 2 ]]; then
             printf '\r\e[Ksetup:   %.*s' "$((${COLUMNS:-80} - 10))" "$line" >&2
         elif ((SECONDS >= next)); then
@@ -157,7 +139,7 @@ setup_python() {
         logged venv "$python" -m venv "${without[@]}" "$venv"
     fi
     rm -f -- "$stamp" "$state/vega.js"
-    expected=$(grep -c == "$root/analysis/$1") pip_install "$python" -r "$root/analysis/$1"
+    pip_install "$python" -r "$root/analysis/$1"
     install_dohyo "$venv"
     local file
     for file in "$@"; do

@@ -13,8 +13,8 @@ The packages, in the order of the data. Each imports only those above it; its ow
 - running: the main job, which uses all of them
 
 Beside them: `cli` (the command `dohyo`, where reading begins), and what every package may import: `places`, `host` (the
-control machine), `bad_input`, `plain_text` (text from outside), `folders` (reading and writing only inside of them),
-`owned` (deleting), `output` (standard output and standard error), `terminal` (what is printed), `figures` (numbers in
-words), `metrics` (what a number is), `sizes` (in bytes), `operations` (YCSB's operation types), `statistics` (how
-exactly a mean is known).
+control machine), `bad_input`, `signals`, `plain_text` (text from outside), `folders` (reading and writing only inside
+of them), `owned` (deleting), `output` (standard output and standard error), `terminal` (what is printed), `console`
+(rich's, with text from outside), `figures` (numbers in words), `metrics` (what a number is), `sizes` (in bytes),
+`operations` (YCSB's operation types), `statistics` (how exactly a mean is known).
 """

@@ -2,40 +2,36 @@
 
 0: all is well. 1: something failed or has no valid numbers. 2: bad input, nothing was started. 3 to 5: of `dohyo
 compare`, docs/method.md#two-experiments. 130, 143: a signal.
+
+Each command imports what it needs when it runs, so that --help and a mistyped option are answered at once.
 """
+
+# ruff: noqa: PLC0415
+
+from __future__ import annotations
 
 import json
 import re
 import sys
+from collections.abc import Sequence
 from functools import partial
 from itertools import pairwise
 from pathlib import Path
 from textwrap import wrap
-from typing import get_args
+from typing import TYPE_CHECKING
 
 import click
 
-from dohyo import folders, host, output, plain_text, systems, terminal
-from dohyo.ansible import available
-from dohyo.ansible.data import as_data
-from dohyo.ansible.playbook import Interruption, check_inventory
+from dohyo import output, plain_text, terminal
 from dohyo.bad_input import BadInputError
-from dohyo.evidence import experiment_folder
-from dohyo.foreign import page as foreign
-from dohyo.foreign.tabulate import Format, refuse_logs
-from dohyo.foreign.tabulate import tabulate as tabulate_folders
 from dohyo.places import DOHYO, LOCAL_HOME, RESULTS, RUN, command, shown
-from dohyo.planning import sizing
-from dohyo.report import files, measured, page, site
-from dohyo.running import attach, comparing, doctor, runner
-from dohyo.running.experiment import reopen
-from dohyo.scenario import loading, properties, together
-from dohyo.scenario.hosts import Hosts, here
-from dohyo.scenario.scenario import Scenario
-from dohyo.summary import kept, regression, validity
-from dohyo.summary.summary import is_experiment, own_target, read_trial, summarise
-from dohyo.tables import screen, table
-from dohyo.terminal import Console
+from dohyo.signals import Interruption
+
+if TYPE_CHECKING:
+    from dohyo.foreign.tabulate import Format as TableFormat
+    from dohyo.running.comparing import Format as ComparisonFormat
+    from dohyo.scenario.hosts import Hosts
+    from dohyo.scenario.scenario import Scenario
 
 # What may be given with --resume; everything else of `run` would change what is measured.
 _WITH_RESUME = ("name", "list_", "keep", "experiment", "open_", "details", "yes")
@@ -54,6 +50,8 @@ class _Commands(click.Group):
 
 def _show_version(context: click.Context, _: click.Parameter, wanted: bool) -> None:
     if wanted:
+        from dohyo import host
+
         known = host.versions()
         terminal.say(f"dohyo {known['dohyo']}, commit {known['commit'] or 'not known'}")
         context.exit()
@@ -153,12 +151,22 @@ def run(
     """
     chosen_inventory, hosts = _inventory(inventory)
     if list_:
-        _list(chosen_inventory, Console(), details=details)
+        _list(chosen_inventory, details=details)
         return 0
+
+    from dohyo import systems
+    from dohyo.console import Console
+    from dohyo.planning import sizing
+    from dohyo.running import attach
+    from dohyo.scenario import loading, together
+
     if experiment is not None:
+        from dohyo.running import runner
+        from dohyo.running.experiment import reopen
+
         context = click.get_current_context()
-        options = [each for each in context.command.params if each.name not in _WITH_RESUME]
-        if given := [option.opts[0] for option in options if context.params.get(option.name or "")]:
+        others = [each for each in context.command.params if each.name not in _WITH_RESUME]
+        if given := [option.opts[0] for option in others if context.params.get(option.name or "")]:
             raise BadInputError(f"--resume repeats an experiment as it was, so leave out {', '.join(given)}")
         attach.agree(reopen(experiment)[0].scenario, agreed=yes)
         output.make_last()
@@ -197,7 +205,27 @@ def run(
         attach.of(chosen),
         local=chosen_inventory is None and "host_count" not in chosen.values,
     )
-    asked = runner.Options(
+    if doctor_:
+        from dohyo.running import doctor
+
+        if plan_:
+            raise BadInputError("--plan and --doctor exclude each other; give one of them")
+        if attach.of(chosen) and (code := attach.examine(chosen, chosen_inventory)):
+            return code
+        return doctor.examine(chosen, chosen_inventory, Console())
+    if plan_:
+        from dohyo.running import preview
+
+        for line in attach.describe(chosen):
+            terminal.say(line)
+        return preview.show_plan(chosen, chosen_inventory, hosts, Console())
+
+    from dohyo.running import runner
+
+    agree(chosen)
+    attach.agree(chosen, agreed=yes)
+    output.make_last()
+    options = runner.Options(
         inventory=chosen_inventory,
         hosts=hosts,
         keep=keep,
@@ -207,20 +235,7 @@ def run(
         details=details,
         agreed=yes,
     )
-    if doctor_:
-        if plan_:
-            raise BadInputError("--plan and --doctor exclude each other; give one of them")
-        if attach.of(chosen) and (code := attach.examine(chosen, chosen_inventory)):
-            return code
-        return doctor.examine(chosen, chosen_inventory, Console())
-    if plan_:
-        for line in attach.describe(chosen):
-            terminal.say(line)
-        return runner.show_plan(chosen, asked, Console())
-    agree(chosen)
-    attach.agree(chosen, agreed=yes)
-    output.make_last()
-    return runner.run(chosen, asked, Console())
+    return runner.run(chosen, options, Console())
 
 
 @cli.command("doctor", context_settings=_CONTEXT)
@@ -244,19 +259,23 @@ def doctor_command(
 
 @cli.command(context_settings=_CONTEXT)
 @click.argument("folders", metavar="FOLDER...", nargs=-1, required=True, type=click.Path(path_type=Path))
-@click.option("--format", "format_", type=click.Choice(get_args(Format)), default="table", show_default=True)
+@click.option(
+    "--format", "format_", type=click.Choice(["table", "md", "csv", "json"]), default="table", show_default=True
+)
 @click.option("--details", is_flag=True, help="Print all rows and figures, and then the table.")
 @click.option("--records-per-operation", "records_each", metavar="[SYSTEM=]N", multiple=True,
               help="Records that each operation carried, of all systems or of one, where the logs do not say it;"
                    " repeatable.")  # fmt: skip
 @click.option("--repeats", is_flag=True, help="The logs in a folder are repeats, not clients of one run.")
 def tabulate(
-    folders: tuple[Path, ...], format_: Format, details: bool, records_each: tuple[str, ...], repeats: bool
+    folders: tuple[Path, ...], format_: TableFormat, details: bool, records_each: tuple[str, ...], repeats: bool
 ) -> int:
     """Prints the table of an experiment's folder, or for folders of YCSB logs from elsewhere (text or JSON exports,
     status lines, .hdr, gzip)."""
+    from dohyo.foreign import tabulate as foreign
+
     each = _records_each(records_each)
-    return tabulate_folders(folders, format_, details=details, records_each=each, repeats=repeats)
+    return foreign.tabulate(folders, format_, details=details, records_each=each, repeats=repeats)
 
 
 def _records_each(given: tuple[str, ...]) -> dict[str, int]:
@@ -283,6 +302,12 @@ def show(experiment: str | None, details: bool) -> int:
 
     Exit code: 0; 1 something has no valid numbers, is missing or broken; 2 bad input.
     """
+    from dohyo.console import Console
+    from dohyo.evidence import experiment_folder
+    from dohyo.summary import kept
+    from dohyo.summary.summary import is_experiment, summarise
+    from dohyo.tables import screen, table
+
     folder = _folder(experiment)
     if not is_experiment(folder):
         takes = command(DOHYO, "tabulate", str(folder))
@@ -299,11 +324,11 @@ def show(experiment: str | None, details: bool) -> int:
 @cli.command("compare", context_settings=_CONTEXT)
 @click.argument("before", metavar="A")
 @click.argument("after", metavar="B")
-@click.option("--margin", metavar="PERCENT", type=click.FloatRange(0, 99), default=100 * regression.MARGIN,
+@click.option("--margin", metavar="PERCENT", type=click.FloatRange(0, 99), default=5.0,
               show_default=True, help="Smaller changes count as none.")  # fmt: skip
 @click.option("--force", is_flag=True, help="Compare even if something differs that must be equal.")
-@click.option("--format", "format_", type=click.Choice(get_args(comparing.Format)), default="table", show_default=True)
-def compare_command(before: str, after: str, margin: float, force: bool, format_: comparing.Format) -> int:
+@click.option("--format", "format_", type=click.Choice(["table", "json"]), default="table", show_default=True)
+def compare_command(before: str, after: str, margin: float, force: bool, format_: ComparisonFormat) -> int:
     """Compares two experiments (IDs below results/, or their folders): before and after an upgrade, or two machines.
 
     \b
@@ -314,6 +339,9 @@ def compare_command(before: str, after: str, margin: float, force: bool, format_
     or nothing is in both; 3 a regression; 4 not comparable; 5 inconclusive, or in doubt.
     docs/method.md#two-experiments says when.
     """
+    from dohyo.foreign.tabulate import refuse_logs
+    from dohyo.running import comparing
+
     try:
         return comparing.compare(before, after, margin / 100, format_, force=force)
     except BadInputError:
@@ -336,6 +364,11 @@ def report(experiment: str | None, out: Path | None, figures: bool, open_: bool)
     Exit code: 0; 1 something has no valid numbers, is missing, broken or cannot be true: it is named, and the page has
     all that is whole; 2 bad input, nothing was written.
     """
+    from dohyo.evidence import experiment_folder
+    from dohyo.foreign import page as foreign
+    from dohyo.report import files, measured, page
+    from dohyo.summary.summary import is_experiment
+
     folder = _folder(experiment)
     place = files.place(folder, out)
     if is_experiment(folder):
@@ -368,6 +401,8 @@ def site_command(folder: Path, results: Path) -> int:
 
     Exit code: 0; 1 an experiment cannot be read: it is named and left out; 2 bad input.
     """
+    from dohyo.report import site
+
     unread: list[str] = []
     terminal.say(shown(site.write(site.experiments(results), folder, unread.append)))
     for warning in unread:
@@ -380,13 +415,15 @@ def site_command(folder: Path, results: Path) -> int:
 @click.option("--details", is_flag=True, help="Also how to get each system that is skipped.")
 def list_command(inventory: str | None, details: bool) -> int:
     """Shows the scenarios and the systems."""
-    _list(_inventory(inventory)[0], Console(), details=details)
+    _list(_inventory(inventory)[0], details=details)
     return 0
 
 
 @cli.command("properties")
 def properties_command() -> int:
     """Prints docs/properties.md, the reference of all scenario properties."""
+    from dohyo.scenario import properties
+
     click.echo(properties.reference(), nl=False)
     return 0
 
@@ -394,6 +431,8 @@ def properties_command() -> int:
 @cli.command("checks")
 def checks_command() -> int:
     """Prints the table of docs/method.md#when-a-run-is-invalid: what makes a run invalid, and who looks."""
+    from dohyo.summary import validity
+
     click.echo(validity.table(), nl=False)
     return 0
 
@@ -401,6 +440,8 @@ def checks_command() -> int:
 @cli.command("profiles")
 def profiles_command() -> int:
     """Prints the tables of docs/conditions.md#profiles: every value that differs, with its source."""
+    from dohyo import systems
+
     click.echo(systems.profiles(), nl=False)
     return 0
 
@@ -413,6 +454,10 @@ def variables_command(folder: Path) -> int:
     TRIAL_FOLDER is the trial's folder below raw/. The variables are made from the experiment's scenario, checked as by
     ./run.sh, and their texts are data to Ansible. (Those of trial.json would be templates, which can run programs.)
     """
+    from dohyo.ansible.data import as_data
+    from dohyo.evidence import experiment_folder
+    from dohyo.running.experiment import reopen
+
     folder = folder.absolute()
     if not (folder.parent.parent / experiment_folder.FACTS).is_file():
         raise BadInputError(f"{folder} is not the folder of a trial: name one below raw/ of an experiment")
@@ -428,6 +473,8 @@ def _check_trial(folder: Path) -> None:
     """Checks that the folder is a trial's, and that it can be read."""
     if not (folder / "trial.json").is_file():
         raise BadInputError(f"{folder} is not the folder of a trial: it has no trial.json")
+    from dohyo import folders
+
     folders.check(folder)
 
 
@@ -438,6 +485,8 @@ def next_probe_command(folder: Path) -> int:
 
     TRIAL_FOLDER is the trial's folder below raw/. `target` is null when the search is over: `conclusion` says why.
     """
+    from dohyo.summary.summary import read_trial
+
     _check_trial(folder)
     search = read_trial(folder).search
     if search is None:
@@ -450,6 +499,8 @@ def next_probe_command(folder: Path) -> int:
 @click.argument("folder", metavar="TRIAL_FOLDER", type=click.Path(path_type=Path))
 def own_target_command(folder: Path) -> int:
     """Prints the rate of a trial's phase `own`, which follows from its last run of `max`; for tasks/measure.yml."""
+    from dohyo.summary.summary import own_target
+
     _check_trial(folder)
     click.echo(f"{own_target(folder):g}")
     return 0
@@ -460,6 +511,8 @@ def agree(chosen: Scenario) -> None:
 
     :raises BadInputError: if the answer is no
     """
+    from dohyo import systems
+
     for name in chosen.systems:
         system = systems.all_systems()[name]
         wanted = chosen.role_variables.get(f"{system.role}_fetch")
@@ -471,6 +524,9 @@ def agree(chosen: Scenario) -> None:
 
 
 def _inventory(name: str | None) -> tuple[Path | None, Hosts]:
+    from dohyo.ansible.playbook import check_inventory
+    from dohyo.scenario.hosts import here
+
     if name is None:
         return None, here()
     inventory = Path(name).absolute()
@@ -482,6 +538,8 @@ def _check_is_no_option(name: str) -> None:
 
     :raises BadInputError: naming what was meant
     """
+    from dohyo.scenario import loading
+
     if name in loading.scenario_files() or Path(name).exists():
         return
     options = {option for each in click.get_current_context().command.params for option in each.opts}
@@ -495,6 +553,10 @@ def _folder(name: str | None) -> Path:
 
     :raises BadInputError: if there is none
     """
+    from dohyo.evidence import experiment_folder
+    from dohyo.report import site
+    from dohyo.summary.summary import is_experiment
+
     if name is None:
         there = site.experiments(RESULTS)
         newest = next((folder for folder in there if not experiment_folder.running(folder)), None)
@@ -514,7 +576,14 @@ def _folder(name: str | None) -> Path:
     return folder
 
 
-def _list(inventory: Path | None, console: Console, *, details: bool) -> None:
+def _list(inventory: Path | None, *, details: bool) -> None:
+    from dohyo import systems
+    from dohyo.ansible import available
+    from dohyo.console import Console
+    from dohyo.scenario import loading
+
+    console = Console()
+
     def show(name: str, text: str) -> None:
         # Behind a pipe a line stays whole.
         most = console.width - width - 2 if console.is_terminal else sys.maxsize
@@ -538,28 +607,32 @@ def _list(inventory: Path | None, console: Console, *, details: bool) -> None:
         console.print(f"how to get what is missing: {how_to_get}", highlight=False, markup=False, soft_wrap=True)
 
 
-def main() -> None:
-    """Entry point: runs the command and turns what the user got wrong into one line and exit code 2."""
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Runs the command, and turns what the user got wrong into one line.
+
+    :param arguments: those of the process by default
+    :returns: the exit code
+    """
     terminal.set_up()
     try:
-        code = cli.main(prog_name="dohyo", standalone_mode=False)
+        code: int = cli.main(arguments, prog_name="dohyo", standalone_mode=False)
     except click.ClickException as error:
         error.show()
-        code = error.exit_code
+        return error.exit_code
     except BadInputError as error:
         # Of several lines where several things are wrong.
         terminal.say(f"ERROR: {plain_text.escaped(str(error), keep=chr(10))}", err=True)
-        code = 2
+        return 2
     except Interruption as interruption:
         click.echo(f"interrupted {interruption}; nothing was started", err=True)
-        code = interruption.exit_code
+        return interruption.exit_code
     except click.Abort:  # Ctrl-C at a question, or before there are signals to watch
         click.echo("interrupted; nothing was started", err=True)
-        code = 130
+        return 130
     except OSError as error:
         # A full disk, a results folder that became read-only, …
         terminal.say(
             f"ERROR: {error if error.filename else f'the output cannot be written: {error.strerror}'}", err=True
         )
-        code = 1
-    sys.exit(code)
+        return 1
+    return code

@@ -4,37 +4,17 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from io import TextIOWrapper
 
 import click
-from rich import console as rich_console
-from rich.segment import Segment
 
 from dohyo.plain_text import CONTROL
-
-# Tables break their words, but are still tables.
-_LEAST_COLUMNS = 40
 
 
 def printable(text: str) -> str:
     """The text with a replacement character for each one that a terminal would obey instead of showing it."""
     return CONTROL.sub(lambda match: match[0] if match[0] in "\t\n" else "\N{REPLACEMENT CHARACTER}", text)
-
-
-class Console(rich_console.Console):
-    """rich's console, which would pass on escape sequences; on a terminal that says it is narrower than a table."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.width = max(self.width, _LEAST_COLUMNS)
-
-    def render(
-        self, renderable: rich_console.RenderableType, options: rich_console.ConsoleOptions | None = None
-    ) -> Iterable[Segment]:
-        """As rich does, with every text printable."""
-        for segment in super().render(renderable, options):
-            yield segment if segment.control else Segment(printable(segment.text), segment.style)
 
 
 def aligned(rows: Sequence[Sequence[str]]) -> list[str]:

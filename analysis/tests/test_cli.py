@@ -1,24 +1,38 @@
-"""run.sh and dohyo as people call them, where nothing is started: help, lists, and every kind of bad input."""
+"""run.sh and dohyo as people call them, where nothing is started: help, lists, and every kind of bad input.
+
+They are called in this process, from a folder that is not the checkout; two tests go through the scripts.
+"""
 
 import os
 import re
+import signal
 import subprocess
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from dohyo import systems
 from dohyo.ansible import available
+from dohyo.cli import main
 from dohyo.places import RESULTS, ROOT
 from support.command import without_rights
 
 
-def run_sh(*arguments: str) -> "subprocess.CompletedProcess[str]":
-    """Calls run.sh from a folder that is not the checkout."""
-    return subprocess.run(
-        [ROOT / "run.sh", *arguments], cwd="/", capture_output=True, text=True, timeout=60, check=False
-    )
+@pytest.fixture(autouse=True)
+def _as_a_process(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Calls from a folder that is not the checkout, and takes back the handlers of signals."""
+    monkeypatch.chdir("/")
+    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)}
+    yield
+    for number, handler in before.items():
+        signal.signal(number, handler)
+
+
+def script(*command: str) -> "subprocess.CompletedProcess[str]":
+    """Calls one of the scripts of the checkout."""
+    return subprocess.run([ROOT / command[0], *command[1:]], capture_output=True, text=True, timeout=60, check=False)
 
 
 def experiments() -> set[str]:
@@ -36,23 +50,25 @@ def test_output_that_has_no_room_is_named() -> None:
     )
 
 
-def test_help_names_every_option() -> None:
-    result = run_sh("--help")
-    assert result.returncode == 0
+def test_help_names_every_option(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["run", "--help"]) == 0
+    shown = capsys.readouterr().out
     for option in ("--list", "--systems", "--inventory", "--set", "--repeats", "--duration", "--records", "--keep",
                    "--strict-conditions", "--resume", "--out", "--scale", "--plan", "--doctor"):  # fmt: skip
-        assert option in result.stdout
+        assert option in shown
 
 
 @pytest.mark.slow
-def test_list_shows_scenarios_and_systems_and_how_to_get_what_is_not_available() -> None:
-    result = run_sh("--list")
-    assert result.returncode == 0
-    assert "workloadA  " in result.stdout
-    assert "half reads, half updates" in result.stdout
-    assert "Apache Cassandra: " in result.stdout
-    assert "Apache HBase: " in result.stdout
-    lines = result.stdout.splitlines()
+def test_list_shows_scenarios_and_systems_and_how_to_get_what_is_not_available(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert main(["run", "--list"]) == 0
+    shown = capsys.readouterr().out
+    assert "workloadA  " in shown
+    assert "half reads, half updates" in shown
+    assert "Apache Cassandra: " in shown
+    assert "Apache HBase: " in shown
+    lines = shown.splitlines()
     reasons = available.ask(None)
     assert list(reasons) == list(systems.all_systems())
     for name, reason in reasons.items():
@@ -115,18 +131,26 @@ def test_list_shows_scenarios_and_systems_and_how_to_get_what_is_not_available()
         (["workloadA", "--attach", "scylla=a", "--systems", "hbase"], "is not among --systems hbase; name it there"),
     ],
 )
-def test_bad_input_ends_with_2_and_starts_nothing(arguments: list[str], expected: str) -> None:
+def test_bad_input_ends_with_2_and_starts_nothing(
+    arguments: list[str], expected: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     before = experiments()
-    result = run_sh(*arguments)
-    assert result.returncode == 2, result.stderr
-    assert expected in result.stderr
-    assert "Traceback" not in result.stderr
+    code = main(["run", *arguments])
+    said = capsys.readouterr().err
+    assert code == 2, said
+    assert expected in said
     assert experiments() == before
 
 
+def test_a_script_passes_on_arguments_and_exit_code() -> None:
+    done = script("run.sh", "workloadA", "--set", "target=1 000 *")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith("ERROR: command line: target=1 000 *: must be a number from 0")
+
+
 def test_the_version_is_asked_for_in_both_ways() -> None:
-    for command in ([str(ROOT / "run.sh"), "--version"], [str(ROOT / "dohyo"), "--version"]):
-        done = subprocess.run(command, capture_output=True, text=True, check=False)
+    for name in ("run.sh", "dohyo"):
+        done = script(name, "--version")
         assert (done.returncode, done.stderr) == (0, "")
         assert re.fullmatch(r"dohyo [0-9.]+, commit \S.*\n", done.stdout)
 
@@ -139,55 +163,56 @@ def test_a_folder_that_may_not_be_looked_into_is_bad_input() -> None:
     assert f"cannot write to {closed}/below: Permission denied; --out DIR chooses another place" in done.stderr
 
 
-def test_a_plan_counts_what_a_run_here_would_measure() -> None:
+def test_a_plan_counts_what_a_run_here_would_measure(capsys: pytest.CaptureFixture[str]) -> None:
     reasons = available.ask(None)
     named = [name for name, system in systems.all_systems().items() if not system.by_name]
     there = [name for name in named if not reasons[name]]
-    shown = run_sh("workloadA", "--plan").stdout
+    assert main(["run", "workloadA", "--plan"]) == 0
+    shown = capsys.readouterr().out
     assert f"{len(there) * 3} trials: {', '.join(there)}, in each of 3 rounds" in shown
     skipped = [name for name in named if reasons[name]]
     said = f"skipped on this machine: {', '.join(skipped)} ({ROOT}/run.sh --list says why)"
     assert (said in shown) == bool(skipped)
     # Of hosts that do not exist nothing is known.
-    shown = run_sh("workloadA", "--plan", "--set=host_count=2", "--set=host_memory=64g", "--set=host_disk=1TB").stdout
+    hosts = ("--set=host_count=2", "--set=host_memory=64g", "--set=host_disk=1TB")
+    assert main(["run", "workloadA", "--plan", *hosts]) == 0
+    shown = capsys.readouterr().out
     assert f"{len(named) * 3} trials: {', '.join(named)}, in each of 3 rounds" in shown
 
 
-def test_a_plan_shows_what_would_be_measured_and_starts_nothing() -> None:
+def test_a_plan_shows_what_would_be_measured_and_starts_nothing(capsys: pytest.CaptureFixture[str]) -> None:
     before = experiments()
     hosts = ("--set", "host_memory=192g", "--set", "host_disk=15TB", "--set", "host_count=4")
     size = ("--set", "datasize=0.1*ram", "--scale", "0.5")
-    result = run_sh("workloadA", "--plan", "--systems", "hbase,cassandra", *size, *hosts)
-    assert result.returncode == 0, result.stderr
+    assert main(["run", "workloadA", "--plan", "--systems", "hbase,cassandra", *size, *hosts]) == 0
+    shown = capsys.readouterr().out
     records = 192 * 2**30 * 4 // 10 // 1000
-    assert "4 database hosts, each 206.2 GB of memory, 15 TB of disk; nothing is started" in result.stdout
-    assert f"{records // 2:,} records × 1,000 B" in result.stdout
-    assert f"scale 0.5 of {records:,} records" in result.stdout
-    lines = result.stdout.splitlines()
+    assert "4 database hosts, each 206.2 GB of memory, 15 TB of disk; nothing is started" in shown
+    assert f"{records // 2:,} records × 1,000 B" in shown
+    assert f"scale 0.5 of {records:,} records" in shown
+    lines = shown.splitlines()
     order = [line.split()[0] for line in lines if line.startswith("0")]
     assert order == ["01-hbase", "02-cassandra"]
     assert "6 trials: hbase, cassandra, in each of 3 rounds" in lines
     assert "each: start, load, settle, 800,000 updates, 1 × (at most 60 s warm-up + 20 s), stop" in lines
-    assert "in all about " in result.stdout
-    assert "an estimate from" in result.stdout
+    assert "in all about " in shown
+    assert "an estimate from" in shown
     assert experiments() == before
 
 
-@pytest.mark.parametrize("script", ["setup.sh", "test.sh"])
-def test_unknown_steps_end_with_2(script: str) -> None:
-    result = subprocess.run([ROOT / script, "everything"], capture_output=True, text=True, timeout=60, check=False)
+@pytest.mark.parametrize("name", ["setup.sh", "test.sh"])
+def test_unknown_steps_end_with_2(name: str) -> None:
+    result = script(name, "everything")
     assert result.returncode == 2
     assert "everything" in result.stderr
 
 
 def test_a_second_setup_does_nothing() -> None:
-    result = subprocess.run([ROOT / "setup.sh", "python"], capture_output=True, text=True, timeout=60, check=False)
+    result = script("setup.sh", "python")
     assert (result.returncode, result.stdout, result.stderr) == (0, "", "")
 
 
-def test_tabulate_names_what_is_missing(tmp_path: Path) -> None:
-    dohyo = ROOT / ".venv" / "bin" / "dohyo"
-    missing = tmp_path / "missing"
-    result = subprocess.run([dohyo, "tabulate", missing], capture_output=True, text=True, timeout=60, check=False)
-    assert result.returncode == 2
-    assert str(missing) in result.stderr
+def test_tabulate_names_what_is_missing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    missing = str(tmp_path / "missing")
+    assert main(["tabulate", missing]) == 2
+    assert missing in capsys.readouterr().err

@@ -7,17 +7,17 @@ import json
 import math
 import random
 import re
-import subprocess
-import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
+import click
 import pytest
 
-from dohyo import statistics
+from dohyo import cli, statistics
 from dohyo.bad_input import BadInputError
 from dohyo.evidence.rows import sampled
+from dohyo.foreign import tabulate
 from dohyo.metrics import Row, Samples
 from dohyo.report.charts import latency
 from dohyo.report.material import Material
@@ -672,31 +672,39 @@ def test_bad_input(tmp_path: Path, about: dict[str, Any] | None, systems: tuple[
         comparing.compare(str(before), str(after), 0.05, "table")
 
 
-def test_the_command(tmp_path: Path) -> None:
+def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     before = measured(tmp_path / "a", {"cassandra": (1000, 1010, 990)})
     after = measured(tmp_path / "b", {"cassandra": (800, 810, 790)})
     for folder in (after / "raw").iterdir():
         edit_json(folder / "trial.json", trial_properties={"recordcount": "10000", "readproportion": "0.5"})
 
-    def dohyo(*arguments: object) -> "subprocess.CompletedProcess[str]":
-        code = "import sys; from dohyo.cli import main; sys.argv[0] = 'dohyo'; main()"
-        command = [sys.executable, "-c", code, "compare", str(before), str(after), *map(str, arguments)]
-        return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    def dohyo(*arguments: str) -> tuple[int, str]:
+        return cli.main(["compare", str(before), str(after), *arguments]), capsys.readouterr().out
 
-    refused = dohyo()
-    assert refused.returncode == 4, refused.stderr
-    lines = refused.stdout.splitlines()
+    code, out = dohyo()
+    assert code == 4, out
+    lines = out.splitlines()
     assert lines[2] == "cassandra: readproportion: 0.95 before, 0.5 after"
     assert lines[3].startswith("Not comparable: ")
     assert len(lines) == 4
-    found = dohyo("--force")
-    assert found.returncode == 3, found.stderr
-    lines = [" ".join(line.split()) for line in found.stdout.splitlines()]
+    code, out = dohyo("--force")
+    assert code == 3, out
+    lines = [" ".join(line.split()) for line in out.splitlines()]
     assert lines[3] == "cassandra rec/s 1,000 800 0.80× [0.78, 0.82] regression"
     assert "cassandra: readproportion: 0.95 before, 0.5 after" in lines
-    content = json.loads(dohyo("--force", "--format", "json").stdout)
+    content = json.loads(dohyo("--force", "--format", "json")[1])
     assert (content["exit_code"], content["changes"][0]["verdict"]) == (3, "regression")
-    assert dohyo("--force", "--margin", 30).returncode == 0
+    assert dohyo("--force", "--margin", "30")[0] == 0
+
+
+def test_the_options_of_the_command_are_those_of_the_comparison() -> None:
+    """Its module is only imported when it runs."""
+    options = {option.name: option for option in cli.compare_command.params}
+    assert options["margin"].default == 100 * regression.MARGIN
+    for command, formats in ((cli.compare_command, comparing.Format), (cli.tabulate, tabulate.Format)):
+        (option,) = (option for option in command.params if option.name == "format_")
+        assert isinstance(option.type, click.Choice)
+        assert tuple(option.type.choices) == get_args(formats)
 
 
 def test_a_pair_in_words() -> None:

@@ -184,8 +184,9 @@ def test_threads_of_a_collector_count() -> None:
 def other(key: str, value: str) -> str:
     """Another value that a property or a variable can have."""
     variable = systems.all_options().get(key)
-    of = variable or properties.find(key)
-    if of and (others := [str(each) for each in of.choices if str(each) != value]):
+    known = properties.find(key)
+    choices = variable.choices if variable else known.type.words if known else ()
+    if others := [str(each) for each in choices if str(each) != value]:
         return others[0]
     if value in ("true", "false"):
         return "false" if value == "true" else "true"

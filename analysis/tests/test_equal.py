@@ -17,9 +17,6 @@ from dohyo.evidence.under_fault import FaultCost, FaultedRun
 from dohyo.figures import UNKNOWN
 from dohyo.planning import plan, sizing
 from dohyo.planning.sizing import Needs, Sizes
-from dohyo.report.charts import latency, percentiles, ranking
-from dohyo.report.material import Material
-from dohyo.report.measured import Measured
 from dohyo.running import experiment, runner
 from dohyo.scenario import loading
 from dohyo.scenario.hosts import Hosts
@@ -163,34 +160,7 @@ def test_rates_are_ranked_by_max_and_latencies_by_equal(tmp_path: Path, monkeypa
         ("equal", "READ", "hbase"),
     ]
     assert verdict(summary).brief.startswith("cassandra was 1.25× [")
-    text = on_screen(summary)
-    # Each line has the rate and the latencies of one phase.
-    lines = [" ".join(line.split()) for line in text.split("\n\n")[1].splitlines()]
-    assert "at own max / 560 op/s" in lines[2]
-    shown = [line.split()[:3] for line in lines[4:10]]
-    assert shown == [
-        ["max"],
-        ["1", "cassandra", "1,000"],
-        ["2", "hbase", "800"],
-        ["equal"],
-        [UNKNOWN, "cassandra", "560"],
-        [UNKNOWN, "hbase", "560"],
-    ]
-    # HBase's reads took 0.2 ms in equal alone.
-    assert [at for at, line in enumerate(lines) if " 0.20 0.20 " in line] == [9]
-    assert "own rate" not in text.partition("\n\n")[0]
     assert not [text for text in reasons(summary) if "ate" in text and "rank" in text]
-    said = table.legend(summary)
-    assert "Latencies in ms at its own maximum rate in max, at equal rate 560 op/s in equal, of operations" in said
-    assert "p99 ms at own max / 560 op/s" in table.results_grid(summary).heads
-    assert "[equal] READ p99" in rendered(summary)
-    material = Material(summary, Measured())
-    assert [panel.title for panel in latency.chart(material).panels] == [
-        "max: READ, at its own maximum rate",
-        "equal: READ, at equal rate 560 op/s",
-    ]
-    assert [panel.title for panel in ranking.chart(material).panels] == ["max"]
-    assert "at equal rate 560 op/s in equal" in percentiles.chart(material).question
 
 
 def test_the_screen_has_the_failures_of_a_phase_in_its_own_lines(

@@ -12,9 +12,10 @@ from typing import Any
 
 import pytest
 
-from dohyo.ansible.playbook import VERDICT, Events, Failure, Interruption, Signals, Sink, check_inventory, execute, play
+from dohyo.ansible.playbook import VERDICT, Events, Failure, Sink, check_inventory, execute, play
 from dohyo.bad_input import BadInputError
 from dohyo.places import ANSIBLE
+from dohyo.signals import Interruption, Signals
 
 
 def never() -> None:

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from dohyo.bad_input import BadInputError
 from dohyo.places import ROOT
 from dohyo.scenario import properties
+from dohyo.scenario.property_types import ExistingFile, Property
 
 
 def test_reads_what_java_reads(tmp_path: Path) -> None:
@@ -115,8 +116,8 @@ def test_any_text_is_a_value_or_bad_input(key: str, value: str) -> None:
 
 
 @pytest.mark.parametrize("entry", properties.known().values(), ids=lambda entry: entry.key)
-def test_defaults_are_valid(entry: properties.Property) -> None:
-    if entry.default is not None and entry.type != "file":
+def test_defaults_are_valid(entry: Property) -> None:
+    if entry.default is not None and not isinstance(entry.type, ExistingFile):
         assert entry.check(entry.default) == entry.default
 
 

@@ -382,27 +382,6 @@ def test_numbers_have_units(tmp_path: Path) -> None:
 # ---- what is drawn ---------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.usefixtures("short_loads")
-def test_every_run_is_a_point_and_every_curve_is_there(tmp_path: Path) -> None:
-    found = of(two_systems(tmp_path))
-    points = rows(found["ranking"].tables["ranking-0-runs"])
-    assert [point["run"] for point in points] == ["run 1", "run 2"] * 2
-    # Of 3,000 operations of each type only three are beyond p99.9.
-    assert {*shown(found["latency"], "percentile")} == {"p50", "p95", "p99", "max"}
-    assert shown(found["latency"], "operation") == ["READ", "Intended-READ", "UPDATE", "Intended-UPDATE"]
-    assert shown(found["over-time"], "series", "measured run") == [
-        f"{system} run {number}" for system in ("cassandra", "hbase") for number in (1, 2)
-    ]
-    assert found["over-time"].parts == ["measured run", "load"]
-    assert {panel.title for panel in found["percentiles"].panels} >= {
-        "READ",
-        "UPDATE, from the intended start",
-        "INSERT",
-    }
-    assert [panel.title for panel in found["heat"].panels] == ["cassandra", "hbase"]
-    assert shown(found["rows"], "system") == ["cassandra", "hbase"]
-
-
 def test_points_of_throughput_are_the_rates_of_the_runs(tmp_path: Path) -> None:
     summary, kept = read(two_systems(tmp_path))
     overall = next(row for row in summary.trials[0].rows if (row.phase, row.operation) == ("run", "OVERALL"))
@@ -447,19 +426,6 @@ def test_the_mean_has_the_interval_of_the_table(tmp_path: Path) -> None:
     assert [layer["mark"]["type"] for layer in layers] == ["bar", "tick", "rule", "point", "text"]
 
 
-def test_the_best_is_first_with_ratios_beside_the_others() -> None:
-    summary = of_trials(measured("slow", [1000, 1020, 980]), measured("fast", [2000, 2040, 1960]))
-    found = by_name(charts(Material(summary, Measured())))["ranking"]
-    assert [(row["label"], row["beside"]) for row in rows(found.tables["ranking-0"])] == [
-        ("fast", "2,000 records/s \N{PLUS-MINUS SIGN} 5%"),
-        ("slow", "1,000 records/s \N{PLUS-MINUS SIGN} 5%\n0.50\N{MULTIPLICATION SIGN} [0.48, 0.52]"),
-    ]
-    assert found.panels[0].spec["encoding"]["y"]["sort"] == ["fast", "slow"]
-    assert "triangle" not in found.question
-    # It is the first of all charts.
-    assert charts(Material(summary, Measured()))[0].name == "ranking"
-
-
 def test_a_bar_begins_at_0_and_a_wide_interval_does_not_push_it_aside() -> None:
     summary = of_trials(measured("a", [100, 150]), measured("b", [2000, 3000]))
     found = by_name(charts(Material(summary, Measured())))["ranking"]
@@ -469,12 +435,6 @@ def test_a_bar_begins_at_0_and_a_wide_interval_does_not_push_it_aside() -> None:
     assert "one with a triangle goes on beyond the edge" in found.question
     (triangle,) = (each for each in found.panels[0].spec["layer"] if each["mark"].get("shape") == "triangle-right")
     assert triangle["transform"] == [{"filter": {"field": "high", "gt": 3673.5}}]
-
-
-def test_without_an_interval_there_is_no_bar(tmp_path: Path) -> None:
-    found = of(two_systems(tmp_path, repeats=1))["ranking"]
-    assert "the intervals are not known" in found.question
-    assert [layer["mark"]["type"] for layer in found.panels[0].spec["layer"]] == ["bar", "tick", "point", "text"]
 
 
 def test_discarded_runs_stay_visible_in_grey(tmp_path: Path) -> None:

@@ -168,19 +168,6 @@ def test_a_reason_is_cut_between_clauses_or_words(text: str, room: int, shown: s
     assert clause(text, room) == (text if text == shown else f"{shown}\N{HORIZONTAL ELLIPSIS}")
 
 
-def test_the_best_comes_first_with_units_and_ratios() -> None:
-    lines = [" ".join(line.split()) for line in table_of(on_screen(SCENARIOS["sample"]))]
-    assert lines[0] == ("workloadA · 1 host, 2 cores · 100,000 × 1 kB · 8 threads · 3 rounds, 20 s each · no errors")
-    assert lines[1:6] == [
-        "read ms update ms",
-        "of the first at own maximum at own maximum CPU µs/op",
-        "ops/s ±95 % p50 p99 p99.9 p50 p99 p99.9 server client",
-        "1 mysql-innodb 29,695 ± 2% 0.20 1.1 6.8 0.22 1.4 5.6 44 19",
-        "2 cassandra 16,495 ± 7% 0.56× [0.49, 0.63] 0.42 2.2 5.9 0.35 2.0 5.3 84 18",
-    ]
-    assert lines[-1].startswith("not measured: aerospike, scylla. Try: ")
-
-
 def test_the_result_of_a_trial_is_one_line() -> None:
     assert screen.figures(of(measured("a", 32485.0))) == "32,485 op/s  p99 1.2 ms read, 1.2 ms update"
     assert screen.figures(of(measured("a", 900.0, ["READ"], errors=1))) == "900 op/s  p99 1.2 ms  1 error"
@@ -316,12 +303,6 @@ def _without_work(trial: Trial) -> Trial:
         for server in trial.servers
     ]
     return replace(trial, servers=servers)
-
-
-def test_summary_md_begins_with_the_screen() -> None:
-    page = table.markdown(SCENARIOS["sample"]).splitlines()
-    verdict_first = [*on_screen(SCENARIOS["sample"]).splitlines()[:2], *table_of(screen_of_others(SCENARIOS["sample"]))]
-    assert page[2:12] == [f"    {line}".rstrip() for line in verdict_first]
 
 
 def test_the_readme_and_the_sample_show_the_screen() -> None:

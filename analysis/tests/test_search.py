@@ -388,11 +388,6 @@ def test_the_table_has_the_maximum_and_every_probe(whole: Summary) -> None:
         said = "cassandra: 1,000 op/s met p99<10ms, 50% of the closed-loop maximum of 2,000 op/s; 1,414 op/s had only"
         assert f"{said} 1,001" in " ".join(text.split())
         assert "hbase: 1,000 op/s met" not in text  # a reason instead of numbers
-    page = table.markdown(whole)
-    assert "## Maximum under SLO (latencies from the intended start)" in page
-    assert "| cassandra | p99<10ms | 2,000 | 1,000 | 50% | 0.327 | 0.388 | 0.071 | 0.071 | 4 |" in page
-    assert "| cassandra | 3 | 1,414 | 1,000 | 0.327 | 0.388 | 0.071 | 0.071 | no: only 1,000 op/s |" in page
-    assert "- **cassandra: 1,000 op/s met p99<10ms" in page
 
 
 def test_written_forms_have_every_probe_and_are_documented(whole: Summary) -> None:

@@ -15,11 +15,10 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
-from types import FrameType
 from typing import Any, Self
 
 from dohyo.ansible.data import as_data, check_path
@@ -46,50 +45,6 @@ _NOT_THE_USERS = frozenset(
         *("STDOUT_CALLBACK", "CALLBACK_RESULT_FORMAT", "FORCE_COLOR"),
     )
 )
-
-
-class Interruption(Exception):  # noqa: N818 - not an error: somebody asked for it
-    """A signal asked the program to end."""
-
-    def __init__(self, number: int) -> None:
-        super().__init__(f"by {signal.Signals(number).name}")
-        self.exit_code = 128 + number
-
-
-class Signals:
-    """Remembers that a signal asked the program to end, so that it can react at a point of its own choice.
-
-    An exception from within a signal handler could hit any line, also one that stops servers.
-    """
-
-    def __init__(self) -> None:
-        self._number: int | None = None
-        self._answer = "interrupted; the servers will be stopped"
-        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-            # A signal that is ignored (nohup, a background job of a script) stays ignored.
-            if signal.getsignal(number) is not signal.SIG_IGN:
-                signal.signal(number, self._receive)
-
-    def _receive(self, number: int, _frame: FrameType | None) -> None:
-        if self._number is None:
-            self._number = number
-        # After a SIGHUP there is no terminal any more.
-        with suppress(OSError):
-            os.write(sys.stderr.fileno(), f"\n{self._answer}\n".encode())
-
-    def check(self) -> None:
-        """Raises Interruption if a signal has come."""
-        if self._number is not None:
-            raise Interruption(self._number)
-
-    @contextmanager
-    def held_back(self, answer: str) -> Iterator[None]:
-        """The answer to a signal while something must not be interrupted."""
-        before, self._answer = self._answer, answer
-        try:
-            yield
-        finally:
-            self._answer = before
 
 
 @dataclass(frozen=True)

@@ -9,13 +9,14 @@ from pathlib import Path
 from typing import Literal
 
 from dohyo.bad_input import BadInputError
+from dohyo.console import Console
 from dohyo.evidence import experiment_folder
 from dohyo.evidence.text_file import is_binary
 from dohyo.foreign.collecting import collect
 from dohyo.places import DOHYO, command
 from dohyo.summary.summary import is_experiment, summarise
 from dohyo.tables import screen, table
-from dohyo.terminal import Console, printable, say, warn
+from dohyo.terminal import printable, say, warn
 
 Format = Literal["table", "md", "csv", "json"]
 _MOST_NAMED = 8

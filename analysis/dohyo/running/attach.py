@@ -14,16 +14,17 @@ import click
 import yaml
 
 from dohyo import systems, terminal
-from dohyo.ansible.playbook import Signals, decrypted, host_variables, play
+from dohyo.ansible.playbook import decrypted, host_variables, play
 from dohyo.bad_input import BadInputError, unknown
 from dohyo.figures import counted, size
 from dohyo.planning import plan
+from dohyo.running.client import build_client
 from dohyo.running.experiment import only_one, read_json
-from dohyo.running.runner import build_client
 from dohyo.scenario import properties
 from dohyo.scenario.phases import INSERT
 from dohyo.scenario.scenario import MATRIX, Scenario
 from dohyo.scenario.setup import NOT_KNOWN
+from dohyo.signals import Signals
 from dohyo.sizes import size_bytes
 
 # Properties of the bindings that the file with secrets may contain.

@@ -6,12 +6,13 @@ import sys
 from typing import Literal
 
 from dohyo.bad_input import BadInputError
+from dohyo.console import Console
 from dohyo.evidence import experiment_folder
 from dohyo.running import experiment
 from dohyo.summary import regression
 from dohyo.summary.summary import summarise
 from dohyo.tables import changes_table
-from dohyo.terminal import Console, printable, warn
+from dohyo.terminal import printable, warn
 
 Format = Literal["table", "json"]
 

@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.text import Text
 
 from dohyo import terminal
-from dohyo.ansible.playbook import Interruption, Signals, play
+from dohyo.ansible.playbook import play
 from dohyo.bad_input import BadInputError
 from dohyo.evidence import experiment_folder
 from dohyo.evidence.records import ExperimentFacts
@@ -22,11 +22,12 @@ from dohyo.operations import OVERALL
 from dohyo.places import RESULTS
 from dohyo.planning import plan
 from dohyo.report import site
+from dohyo.running.client import build_client
 from dohyo.running.experiment import only_one, read_json
-from dohyo.running.runner import build_client
 from dohyo.scenario import published
 from dohyo.scenario.phases import INSERT, PROPORTIONS
 from dohyo.scenario.scenario import Scenario
+from dohyo.signals import Interruption, Signals
 from dohyo.summary import kept
 
 # Seconds of each phase. Long enough for the client's code to be compiled, which is all that has to warm up.

@@ -9,7 +9,7 @@ import time
 import traceback
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -19,15 +19,16 @@ from rich.text import Text
 
 from dohyo import folders, host, owned, places
 from dohyo.ansible import available
-from dohyo.ansible.playbook import Event, Failure, Interruption, Signals, execute, named, play
+from dohyo.ansible.playbook import Event, Failure, named, play
 from dohyo.bad_input import BadInputError
-from dohyo.figures import counted, point_name
-from dohyo.places import ANSIBLE, RUN, SETUP, command, shown
-from dohyo.planning import plan, sizing
+from dohyo.figures import counted
+from dohyo.places import ANSIBLE, RUN, command, shown
+from dohyo.planning import sizing
 from dohyo.planning.plan import PlannedTrial, course, inventory_state, shared_loads
 from dohyo.report import files, measured
 from dohyo.report.measured import Measured
 from dohyo.running import neighbours, rounds
+from dohyo.running.client import build_client
 from dohyo.running.experiment import (
     FREE_BYTES_FOR_EVIDENCE,
     Experiment,
@@ -41,11 +42,11 @@ from dohyo.running.experiment import (
     reopen,
     write_json,
 )
+from dohyo.running.preview import check_count
 from dohyo.running.progress import Progress, clock
-from dohyo.scenario import published
 from dohyo.scenario.hosts import Hosts, here
 from dohyo.scenario.scenario import Scenario
-from dohyo.summary import differences
+from dohyo.signals import Interruption, Signals
 from dohyo.summary.results import Summary
 from dohyo.summary.summary import joined, summarise
 from dohyo.systems import all_systems
@@ -124,63 +125,16 @@ def run(scenario: Scenario, options: Options, console: Console) -> int:
         return _Measurement(experiment, experiment.trials, options, signals, console).carry_out()
 
 
-def show_plan(scenario: Scenario, options: Options, console: Console) -> int:
-    """Shows what :func:`run` would do, and returns the exit code; starts nothing.
-
-    :raises BadInputError: if the hosts have no room for it
-    """
-    hosts = options.hosts.stated(scenario.values)
-    if options.inventory is not None and hosts.count != options.hosts.count:
-        raise BadInputError(_other_count(scenario, options))
-    # Other hosts may not exist yet, so they are not asked.
-    if options.inventory is None and "host_count" not in scenario.values:
-        scenario = _available(scenario, console)
-    sizes = sizing.ask_points(scenario, hosts, options.inventory)
-    sizing.show(scenario, sizes, console)
-    values = {(each.system, point_name(at.scenario.point)): each.values for at in sizes for each in at.needs}
-    trials = (plan.variables(trial, Path(), keep=False) for trial in plan.trials(scenario, 1))
-    ours = differences.before(trials, values, hosts, host.hardware())
-    for file in scenario.published:
-        if (of := published.load(file)).setup:
-            table.print_differences(differences.compare(of, ours), console)
-    for at_point in sizes:
-        at_point.check()
-    return 0
-
-
-def _available(scenario: Scenario, console: Console) -> Scenario:
-    """Names the systems that a run would skip on this machine; the scenario without them, unless these are all."""
-    attached = scenario.role_variables.get("attached", {})
-    reasons = {} if attached.keys() >= set(scenario.systems) else available.ask(None, scenario.role_variables)
-    skipped = [name for name in scenario.systems if reasons.get(name) and name not in attached]
-    if skipped:
-        why = command(RUN, "--list")
-        console.print(Text(f"skipped on this machine: {', '.join(skipped)} ({why} says why)"), soft_wrap=True)
-    if not (rest := [name for name in scenario.systems if name not in skipped]):
-        return scenario
-    points = tuple(point for point in scenario.points if point[0] in rest)
-    return replace(scenario, values={**scenario.values, "systems": ",".join(rest)}, points=points)
-
-
 def _check_size(scenario: Scenario, options: Options, signals: Signals) -> None:
     """Refuses what the hosts have no room for, as far as is known of them; this machine is looked at."""
     hosts = options.hosts.stated(scenario.values)
-    if hosts.count != options.hosts.count:
-        raise BadInputError(_other_count(scenario, options))
+    check_count(scenario, options.hosts)
     known = options.hosts if options.inventory is None else hosts
     # If nothing is known of the hosts, deploy.yml finds out.
     if known.memory is None and known.disk is None:
         return
     for sizes in sizing.ask_points(scenario, known, options.inventory, signals.check):
         sizes.check()
-
-
-def _other_count(scenario: Scenario, options: Options) -> str:
-    there = counted(options.hosts.count, "database host")
-    return (
-        f"host_count={scenario['host_count']}: {options.hosts.where} has {there}; leave it out, or plan for hosts that"
-        " do not exist yet with --plan and without --inventory"
-    )
 
 
 def resume(
@@ -222,12 +176,6 @@ def resume(
         if todo:
             measurement.begin_again()
         return measurement.carry_out()
-
-
-def build_client(signals: Signals) -> None:
-    """JDK 17, Maven and the built client; takes no time if they exist."""
-    if execute([SETUP, "client"], None, check=signals.check) != 0:
-        raise BadInputError("setting up JDK 17, Maven and the client failed, see above; nothing was started")
 
 
 def _of_servers(scenario: Scenario) -> dict[str, Any]:

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dohyo import systems
 from dohyo.bad_input import BadInputError, unknown
 from dohyo.scenario import faults, properties
+from dohyo.scenario.property_types import Property
 
 # The scenario's name of the load; folders and rows call it "load".
 INSERT = "insert"
@@ -101,7 +102,7 @@ def check(text: str) -> None:
             )
 
 
-def property_of(phase: str, key: str, named: Sequence[str]) -> properties.Property:
+def property_of(phase: str, key: str, named: Sequence[str]) -> Property:
     """The property that PHASE.KEY is about.
 
     :param named: the trial's runs

@@ -1,178 +1,25 @@
-"""Scenario properties: reading property files, and checking every key and value against the lists in properties.yml."""
+"""Scenario properties: the files that hold them, and the list of all that are known."""
 
 import codecs
 import json
 import re
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterator
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
+from runpy import run_path
 from typing import Any
-
-import yaml
 
 from dohyo.bad_input import BadInputError
 from dohyo.places import BINDINGS
-from dohyo.scenario import faults, key_columns, slo
-from dohyo.sizes import LETTERS, SIZES, size_bytes
+from dohyo.scenario import common_properties
+from dohyo.scenario.property_types import BOTH, CLIENT, DOHYO, STOCK, Property, Refused
+from dohyo.sizes import LETTERS, size_bytes
 
-# Who reads a property (``by`` in properties.yml), in words; a binding's own are read by it alone.
-READERS = {"dohyo": "Dohyo", "both": "our client, stock YCSB", "client": "our client", "stock": "stock YCSB"}
-_SUFFIXES = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "b": 10**9}
-_SECONDS = {"": 1, "s": 1, "m": 60, "h": 3600}
-# Names of fields that every system accepts, also with a number appended; what a binding accepts beyond that is in
-# its own properties.yml (names).
-_IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_-]{0,39}")
+# The readers of a property in words.
+READERS = {DOHYO: "Dohyo", BOTH: "our client, stock YCSB", CLIENT: "our client", STOCK: "stock YCSB"}
 # Blanks in Java's property files; Python has more.
 _BLANKS = " \t\f"
-
-
-@dataclass(frozen=True)
-class Property:
-    """One entry of properties.yml, where the fields are explained."""
-
-    key: str
-    group: str
-    type: str
-    by: str
-    about: str
-    default: str | None = None
-    min: float | None = None
-    max: float | None = None
-    choices: tuple[str, ...] = ()
-    refused: str | None = None
-    fixed: str = ""
-    kind: str = ""
-    same: bool = False
-    matrix: bool = True
-    load: bool = True
-    never: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
-    names: Mapping[str, tuple[int, str]] = field(default_factory=dict)
-
-    def check(self, value: str) -> str:
-        """Returns the value in the form that all readers understand ("100k" becomes "100000", "5m" becomes "300").
-
-        :raises BadInputError: naming key, value and what is allowed
-        """
-        if self.refused:
-            shown = "***" if re.search("passw", self.key) else value
-            raise BadInputError(f"{self.key}={shown}: a scenario cannot set it, because {self.refused}")
-        value = value.strip()
-        if self.type != "choice" and value in self.choices:
-            return value
-        checked = getattr(self, f"_{self.type}")(value)
-        if checked is None:
-            raise BadInputError(f"{self.key}={value}: must be {self.range()}")
-        return str(checked)
-
-    def range(self) -> str:
-        """What is allowed, in words."""
-        limits = f" from {_plain(self.min)} to {_plain(self.max)}" if self.min is not None else ""
-        words = "".join(f", or {word}" for word in self.choices) if self.type != "choice" else ""
-        return self._range(limits) + words
-
-    def _range(self, limits: str) -> str:
-        return {
-            "whole": f"a whole number{limits}",
-            "count": f"a whole number{limits} (100k and 5M are understood)",
-            "number": f"a number{limits}",
-            "percent": f"a percentage such as 5%{limits and limits + ' percent'}",
-            "seconds": f"a time such as 60s, 5m or 2h{limits and limits + ' seconds'}",
-            "memory": "a size in megabytes or gigabytes, such as 512m or 2g",
-            "size": "a size such as 192g (GiB, as for a heap), 192GiB or 15TB",
-            "datasize": "a size such as 40GB, 1TB or 512MiB, or a multiple of the hosts' memory such as 4*ram, or of"
-            " the systems' own caches such as 0.6*cache",
-            "boolean": "true or false",
-            "choice": "one of " + ", ".join(self.choices),
-            "names": "names separated by commas",
-            "bounds": "a bound such as p99<10ms or read.p99.9<500us, or several separated by commas:"
-            f" {', '.join(slo.PERCENTILES)}; of every operation, or of {', '.join(slo.OPERATIONS)}; us, ms, s",
-            "faults": f"faults such as {faults.EXAMPLE}, or {faults.NONE}; kinds: {', '.join(faults.KINDS)}",
-            "columns": "columns such as host int 10, user bigint 1000, when timestamp",
-            "identifier": "at most 40 letters A-Z, digits, _ and -, the first of them a letter or _",
-            "file": "the name of a file that exists",
-            "text": "some text",
-        }[self.type]
-
-    # One method per type: the value in its plain form, or None if it is none.
-
-    def _whole(self, value: str) -> int | None:
-        return self._scaled(value, {"": 1})
-
-    def _count(self, value: str) -> int | None:
-        return self._scaled(value, _SUFFIXES)
-
-    def _seconds(self, value: str) -> int | None:
-        return self._scaled(value, _SECONDS)
-
-    def _scaled(self, value: str, units: dict[str, int]) -> int | None:
-        # ASCII digits only: int() would also take "1_000" and other scripts' digits, which Java does not.
-        match = re.fullmatch(r"([+-]?[0-9]{1,19})([a-z]?)", value.lower())
-        if match is None or match[2] not in units:
-            return None
-        number = int(match[1]) * units[match[2]]
-        return number if self._in_range(number) else None
-
-    def _number(self, value: str) -> str | None:
-        if not re.fullmatch(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?", value):
-            return None
-        return value if self._in_range(float(value)) else None
-
-    def _percent(self, value: str) -> str | None:
-        bare = value.removesuffix("%").rstrip()
-        return f"{bare}%" if value.endswith("%") and self._number(bare) else None
-
-    def _memory(self, value: str) -> str | None:
-        return value.lower() if re.fullmatch(r"[1-9][0-9]{0,6}[mMgG]", value) else None
-
-    def _size(self, value: str) -> int | None:
-        found = size_bytes(value, SIZES | LETTERS)
-        return found if found and self._in_range(found) else None
-
-    def _datasize(self, value: str) -> str | None:
-        if multiple := re.fullmatch(r"([0-9]*\.?[0-9]+)\s*\*\s*(ram|cache)", value.lower()):
-            return f"{multiple[1]}*{multiple[2]}" if float(multiple[1]) > 0 else None
-        return value if size_bytes(value) else None
-
-    def _boolean(self, value: str) -> str | None:
-        return value.lower() if value.lower() in ("true", "false") else None
-
-    def _choice(self, value: str) -> str | None:
-        value = re.sub(r"^com\.yahoo\.ycsb\.", "site.ycsb.", value)  # YCSB's packages before 0.16
-        return value if value in self.choices else None
-
-    def _text(self, value: str) -> str:
-        return value
-
-    def _identifier(self, value: str) -> str | None:
-        return value if _IDENTIFIER.fullmatch(value) else None
-
-    def _names(self, value: str) -> str | None:
-        names = [name.strip() for name in value.split(",")]
-        return ",".join(names) if all(names) else None
-
-    def _bounds(self, value: str) -> str | None:
-        try:
-            slo.bounds(value)
-        except ValueError:
-            return None
-        return slo.plain(value)
-
-    def _faults(self, value: str) -> str:
-        return faults.plain(value)
-
-    def _columns(self, value: str) -> str:
-        try:
-            return key_columns.plain(value) if value else ""
-        except ValueError as error:
-            raise BadInputError(f"{self.key}={value}: {error}") from error
-
-    def _file(self, value: str) -> str | None:
-        # Absolute, because clients work in folders of their own.
-        return str(Path(value).resolve()) if Path(value).is_file() else None
-
-    def _in_range(self, number: float) -> bool:
-        return (self.min is None or number >= self.min) and (self.max is None or number <= self.max)
 
 
 def heap_bytes(text: str) -> int:
@@ -186,23 +33,19 @@ def plain(value: Any) -> str:
     return text.rstrip("0").rstrip(".") if re.fullmatch(r"[0-9]+\.[0-9]+", text) else text
 
 
-def _plain(number: float | None) -> str:
-    return f"{number:.10g}" if isinstance(number, float) else str(number)
+def _groups() -> dict[str, list[Property]]:
+    """All properties by group: the common ones, then those of the bindings."""
+    groups = dict(common_properties.GROUPS)
+    for file in sorted(BINDINGS.glob("*/properties.py")):
+        binding = file.parent.name
+        groups[f"Binding {binding}"] = [replace(each, by=binding) for each in run_path(str(file))["PROPERTIES"]]
+    return groups
 
 
 @cache
 def known() -> dict[str, Property]:
-    """All properties by key: the common ones, then those of the bindings."""
-    groups = _yaml(Path(__file__).with_suffix(".yml"))
-    result: dict[str, Property] = {}
-    for group, entries in groups.items():
-        common = entries.pop("_all", {})
-        result |= {key: _property(key, group, {**common, **fields}) for key, fields in entries.items()}
-    for file in sorted(BINDINGS.glob("*/properties.yml")):
-        binding = file.parent.name
-        for key, fields in _yaml(file).items():
-            result[key] = _property(key, f"Binding {binding}", {**fields, "by": binding})
-    return result
+    """All properties by key."""
+    return {entry.key: entry for group in _groups().values() for entry in group}
 
 
 @cache
@@ -218,17 +61,6 @@ def find(key: str) -> Property | None:
     parts = key.split(".")
     families = (".".join([*parts[:length], "*"]) for length in range(len(parts) - 1, 0, -1))
     return next((known()[name] for name in (key, *families) if name in known()), None)
-
-
-def _yaml(file: Path) -> dict[str, Any]:
-    content: dict[str, Any] = yaml.safe_load(file.read_text(encoding="utf-8"))
-    return content
-
-
-def _property(key: str, group: str, fields: dict[str, Any]) -> Property:
-    if "default" in fields:
-        fields["default"] = str(fields["default"])
-    return Property(key, group, **{**fields, "choices": tuple(fields.get("choices", ()))})
 
 
 def text(path: Path) -> str:
@@ -323,18 +155,17 @@ def reference() -> str:
         " variables of the systems, such as `cassandra_heap`, which `ansible/systems/*/system.py`"
         " explain.",
         "",
-        "This page is written by `./dohyo properties`, from `analysis/dohyo/scenario/properties.yml` and the"
-        " bindings' `ycsb-bindings/*/properties.yml`.",
+        "This page is written by `./dohyo properties`, from `analysis/dohyo/scenario/common_properties.py` and the"
+        " bindings' `ycsb-bindings/*/properties.py`.",
     ]
-    group = ""
-    for entry in known().values():
-        if entry.group != group:
-            group = entry.group
-            last = "Default, or why a scenario cannot set it"
-            lines += ["", f"## {group}", "", f"| Key | Meaning | Allowed | {last} | Read by |", "|---|---|---|---|---|"]
-        default = f"`{entry.default}`" if entry.default is not None else ""
-        lines.append(
-            f"| `{entry.key}` | {entry.about} | {entry.range()} | {entry.refused or default}"
-            f" | {READERS.get(entry.by, f'{entry.by} binding')} |"
-        )
+    for group, entries in _groups().items():
+        last = "Default, or why a scenario cannot set it"
+        lines += ["", f"## {group}", "", f"| Key | Meaning | Allowed | {last} | Read by |", "|---|---|---|---|---|"]
+        for entry in entries:
+            default = f"`{entry.default}`" if entry.default is not None else ""
+            lines.append(
+                f"| `{entry.key}` | {entry.about} | {entry.type.allowed}"
+                f" | {entry.type.why if isinstance(entry.type, Refused) else default}"
+                f" | {READERS.get(entry.by, f'{entry.by} binding')} |"
+            )
     return "\n".join(lines) + "\n"

@@ -14,6 +14,7 @@ from typing import Any
 from dohyo import systems
 from dohyo.bad_input import BadInputError, unknown
 from dohyo.scenario import properties
+from dohyo.scenario.property_types import Count, Duration
 from dohyo.sizes import LETTERS, SIZES, size_bytes
 
 GROUPS = ("hardware", "versions", "settings", "workload")
@@ -152,9 +153,9 @@ def _said(key: str, value: str | None) -> str:
     known = properties.known().get(key)
     if value is None:
         return NOT_KNOWN
-    if known is not None and known.type == "count" and value.isdecimal():
+    if known is not None and isinstance(known.type, Count) and value.isdecimal():
         return f"{int(value):,}"
-    return f"{value} s" if known is not None and known.type == "seconds" and value.isdecimal() else value
+    return f"{value} s" if known is not None and isinstance(known.type, Duration) and value.isdecimal() else value
 
 
 def _order(text: str) -> tuple[int, str]:

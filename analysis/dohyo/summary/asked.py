@@ -72,5 +72,5 @@ def _phase(of_trial: Mapping[str, Any], own: Mapping[str, Any]) -> dict[str, str
     given = mapping(of_phase.pop("properties"))
     known = {key: entry for key, entry in properties.known().items() if entry.by not in ("dohyo", "stock")}
     found = {key: entry.default for key, entry in known.items()} | given | of_phase
-    aside = {key for key, entry in known.items() if entry.kind == "output"} | _TOLD_TWICE
+    aside = {key for key, entry in known.items() if entry.output} | _TOLD_TWICE
     return {key: plain(value) for key, value in found.items() if value is not None and key not in aside}

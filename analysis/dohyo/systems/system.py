@@ -592,7 +592,9 @@ class System:
 
     def installed_jar(self, pattern: str) -> str:
         """Name of the first jar on the control machine that matches a pattern; the pattern before it is installed."""
-        return min((each.name for each in Path(self.context.control, self.install, "lib").glob(pattern)), default=pattern)
+        return min(
+            (each.name for each in Path(self.context.control, self.install, "lib").glob(pattern)), default=pattern
+        )
 
     @property
     def data(self) -> list[str]:

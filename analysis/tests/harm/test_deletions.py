@@ -86,7 +86,7 @@ FILE_TASKS = {
     ("roles/bootstrap/tasks/packages.yml", "Remove the folder"),
     ("roles/host/tasks/restore.yml", "Remove the settings that should last"),
 }
-SKIPPED = {"tests", "test", "e2e", "target", "__pycache__", "docs"}
+SKIPPED = {"tests", "test", "e2e", "suite", "target", "__pycache__", "docs"}
 SUFFIXES = {"", ".sh", ".py", ".yml", ".yaml", ".j2", ".java", ".sql", ".xml"}
 
 

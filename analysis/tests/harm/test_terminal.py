@@ -99,7 +99,9 @@ def test_a_closed_stream_is_no_failure(closed: str, original: Path, tmp_path: Pa
     """And nothing that is printed gets into a file that is opened in its place."""
     folder = shutil.copytree(original, tmp_path / "it")
     (folder / "raw/01-cassandra/conditions.json").unlink()
-    command = f'"{sys.executable}" -c "from dohyo.cli import main; main()" report "{folder}" {closed}'
+    command = (
+        f'"{sys.executable}" -c "import sys; from dohyo.cli import main; sys.exit(main())" report "{folder}" {closed}'
+    )
     environment = {**os.environ, "LANG": "C", "LC_ALL": "C", "PYTHONPATH": str(Path(__file__).parents[2])}
     result = subprocess.run(["bash", "-c", command], env=environment, capture_output=True, timeout=120, check=False)
     assert result.returncode == 1

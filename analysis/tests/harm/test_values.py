@@ -6,6 +6,7 @@ import json
 import shutil
 import subprocess
 import sys
+from contextlib import chdir
 from pathlib import Path
 from tempfile import NamedTemporaryFile
 from typing import Any
@@ -18,16 +19,17 @@ from rich.console import Console
 
 from dohyo import cli, places, plain_text
 from dohyo.ansible.data import as_data
-from dohyo.ansible.playbook import Signals, play
+from dohyo.ansible.playbook import play
 from dohyo.bad_input import BadInputError
-from dohyo.places import ANSIBLE, ROOT
+from dohyo.places import ANSIBLE
 from dohyo.planning import plan
 from dohyo.running import experiment, runner
 from dohyo.running.experiment import write_json
 from dohyo.scenario import loading, properties, scenario
+from dohyo.signals import Signals
 from filter.dohyo_filters import as_properties
+from support import command
 
-DOHYO = ROOT / ".venv/bin/dohyo"
 # Whatever runs a command in one of these makes the file MARKER in its current folder.
 SHELL = "$(touch MARKER) `touch MARKER`; touch MARKER #"
 TEMPLATES = ["{{ 7*7 }}", "{% if 1 %}x{% endif %}", '{{ lookup("pipe", "touch MARKER; echo x") }}', "{# x #}"]
@@ -48,8 +50,10 @@ INVISIBLE = ["a\nb=c", "a\0b", "a\x1b[2Jb", "a\u202eb", "a\u2066b", "a\u2028b", 
 NAME = "".join(TEMPLATES).replace("/", "") + SHELL + 'it\'s "quoted" \\1 %s ö, x'
 
 
-def dohyo(folder: Path, *arguments: str) -> "subprocess.CompletedProcess[str]":
-    return subprocess.run([DOHYO, *arguments], cwd=folder, capture_output=True, text=True, timeout=120, check=False)
+def dohyo(folder: Path, *arguments: str) -> command.Answer:
+    """Calls the command in the folder where a MARKER would appear."""
+    with chdir(folder):
+        return command.dohyo(*arguments)
 
 
 def markers(folder: Path) -> list[Path]:
@@ -188,8 +192,8 @@ def test_plan_runs_nothing_of_a_scenario(tmp_path: Path) -> None:
     result = dohyo(
         tmp_path, "run", str(file), "--plan", "--inventory", str(inventory), "--set", f"hbase.z={TEMPLATES[2]}"
     )
-    assert (result.returncode, result.stderr) == (0, "")
-    assert f"plan of {NAME} for the hosts of {inventory}" in result.stdout
+    assert (result.code, result.err) == (0, "")
+    assert f"plan of {NAME} for the hosts of {inventory}" in result.out
 
 
 @pytest.mark.parametrize(
@@ -202,27 +206,24 @@ def test_plan_runs_nothing_of_a_scenario(tmp_path: Path) -> None:
 def test_plan_runs_nothing_of_set(tmp_path: Path, assignment: str) -> None:
     result = dohyo(tmp_path, "run", "workloadA", "--systems", "mysql-innodb", "--plan", "--set", assignment)
     # Some of them are no such value; then it is said, and not run.
-    assert (result.returncode == 0) == (result.stderr == "")
+    assert (result.code == 0) == (result.err == "")
 
 
 @pytest.mark.slow
 def test_list_runs_nothing_of_an_inventorys_name(tmp_path: Path) -> None:
     inventory = hostile_inventory(tmp_path)
     result = dohyo(tmp_path, "list", "--inventory", str(inventory))
-    assert (result.returncode, result.stderr) == (0, "")
-    assert f"systems on {inventory}:" in result.stdout
+    assert (result.code, result.err) == (0, "")
+    assert f"systems on {inventory}:" in result.out
 
 
 # ---- what text may hold ----------------------------------------------------------------------------------------------
 
 
-def refused(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, *arguments: str) -> str:
+def refused(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
     """The one line with which `dohyo run` refuses its arguments."""
-    monkeypatch.setattr(sys, "argv", ["dohyo", "run", *arguments])
-    with pytest.raises(SystemExit) as end:
-        cli.main()
+    assert cli.main(["run", *arguments]) == 2
     output = capsys.readouterr()
-    assert end.value.code == 2
     assert output.out == ""
     (line,) = output.err.splitlines()
     assert plain_text.escaped(line) == line
@@ -231,13 +232,13 @@ def refused(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch,
 
 @pytest.mark.parametrize("text", INVISIBLE)
 def test_control_characters_are_refused_everywhere(
-    text: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    text: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     shown = plain_text.escaped(text)
     which = f"U+{ord(text[1]):04X}"
 
     def refuse(*arguments: str) -> str:
-        line = refused(capsys, monkeypatch, *arguments)
+        line = refused(capsys, *arguments)
         assert f"the control character {which}; leave it out" in line
         return line
 
@@ -263,20 +264,18 @@ def test_control_characters_are_refused_everywhere(
 
 
 @pytest.mark.parametrize("value", ["{day: 2026-11-22}", "{day: 2026-99-99}", "[" * 1200, "&a {a: *a}", "{[1]: 2}"])
-def test_a_role_variable_is_of_types_that_json_has(
-    value: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    line = refused(capsys, monkeypatch, "workloadA", "--set", f"mysql_settings={value}")
+def test_a_role_variable_is_of_types_that_json_has(value: str, capsys: pytest.CaptureFixture[str]) -> None:
+    line = refused(capsys, "workloadA", "--set", f"mysql_settings={value}")
     assert line.endswith(f"mysql_settings={value}: must be of type dict")
 
 
 @pytest.mark.parametrize("name", ["$HOME", "a ${HOME} b"])
 def test_a_path_that_ansible_would_change_is_refused(
-    name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / name).mkdir()
     for option in ("--out", "--inventory"):
-        line = refused(capsys, monkeypatch, "workloadA", option, str(tmp_path / name))
+        line = refused(capsys, "workloadA", option, str(tmp_path / name))
         assert "in a path is a variable of the environment; rename it" in line
 
 
@@ -356,12 +355,13 @@ def test_a_trial_by_hand_takes_its_variables_as_data(tmp_path: Path, chosen: sce
     # Nothing of this file is asked: a variable in it could also be a program to run.
     write_json(folder / "trial.json", {"trial_python": SHELL, "trial_system": TEMPLATES[2]})
     printed = dohyo(tmp_path, "variables", str(folder))
-    assert (printed.returncode, printed.stderr) == (0, "")
-    assert printed.stdout == as_data(plan.variables(trial, folder, keep=False))
+    assert (printed.code, printed.err) == (0, "")
+    assert printed.out == as_data(plan.variables(trial, folder, keep=False))
     file = tmp_path / "variables.yml"
-    file.write_text(printed.stdout)
+    file.write_text(printed.out)
+    playbook = Path(sys.executable).with_name("ansible-playbook")
     result = subprocess.run(
-        [DOHYO.with_name("ansible-playbook"), "plan.yml", "-e", f"@{file}", "-e", '{"plan_systems": ["mysql-innodb"]}'],
+        [playbook, "plan.yml", "-e", f"@{file}", "-e", '{"plan_systems": ["mysql-innodb"]}'],
         cwd=ANSIBLE, capture_output=True, text=True, timeout=120, check=False,
     )  # fmt: skip
     assert result.returncode == 0, result.stdout
@@ -370,11 +370,11 @@ def test_a_trial_by_hand_takes_its_variables_as_data(tmp_path: Path, chosen: sce
 def test_variables_are_those_of_a_trial(tmp_path: Path, chosen: scenario.Scenario) -> None:
     there = made(tmp_path / "out", chosen)
     result = dohyo(tmp_path, "variables", str(there.folder / "raw/99-other"))
-    assert result.returncode == 2
-    assert "99-other is not the folder of a trial" in result.stderr
+    assert result.code == 2
+    assert "99-other is not the folder of a trial" in result.err
     result = dohyo(tmp_path, "variables", "/no/such")
-    assert result.returncode == 2
-    assert result.stderr == "ERROR: /no/such is not the folder of a trial: name one below raw/ of an experiment\n"
+    assert result.code == 2
+    assert result.err == "ERROR: /no/such is not the folder of a trial: name one below raw/ of an experiment\n"
 
 
 # ---- commands to paste -----------------------------------------------------------------------------------------------

@@ -34,23 +34,17 @@ def dohyo(*arguments: object, encoding: str = "utf-8", results: Path | None = No
     :param results: what it takes for results/ of the checkout; default: a new folder
     """
     out, err = (io.TextIOWrapper(io.BytesIO(), encoding) for _ in range(2))
-    code: object = None
     with ExitStack() as all_of, TemporaryDirectory() as empty:
-        all_of.enter_context(patch.object(sys, "argv", ["dohyo", *map(str, arguments)]))
         for module in (cli, experiment, experiment_folder):
             all_of.enter_context(patch.object(module, "RESULTS", results or Path(empty)))
         all_of.enter_context(redirect_stdout(out))
         all_of.enter_context(redirect_stderr(err))
-        try:
-            cli.main()
-        except SystemExit as ended:
-            code = ended.code
+        code = cli.main([*map(str, arguments)])
     texts = []
     for stream in (out, err):
         stream.flush()
         assert isinstance(stream.buffer, io.BytesIO)
         texts.append(stream.buffer.getvalue().decode(encoding))
-    assert isinstance(code, int)
     return Answer(code, *texts)
 
 
@@ -76,7 +70,7 @@ def tree(folder: Path) -> dict[str, bytes | None]:
 
 def without_rights(*arguments: str) -> subprocess.CompletedProcess[str]:
     """The command as somebody whom the modes of files stop; root is not, unless two capabilities are taken away."""
-    command = [sys.executable, "-c", "from dohyo.cli import main; main()", *arguments]
+    command = [sys.executable, "-c", "import sys; from dohyo.cli import main; sys.exit(main())", *arguments]
     if os.geteuid() == 0:
         lost = "-dac_override,-dac_read_search"
         command = ["setpriv", f"--inh-caps={lost}", f"--bounding-set={lost}", *command]

@@ -38,7 +38,9 @@ def described(system: str, hosts: int = 1, host: int = 1, **variables: Any) -> S
     }
     role = all_systems()[system].role
     states = dict(given.pop("states", {}))  # more of a host's state, by its name
-    own = {each: {"dohyo_address": f"10.0.0.{number}"} for number, each in enumerate(names, start=1)}
+    own: dict[str, dict[str, Any]] = {
+        each: {"dohyo_address": f"10.0.0.{number}"} for number, each in enumerate(names, start=1)
+    }
     secrets = {role: {"passwords": PASSWORDS}}
 
     def on(name: str, state: Mapping[str, Any]) -> System:
@@ -69,8 +71,8 @@ def compare(name: str, texts: Mapping[str, str], folder: Path = GOLDEN) -> None:
     golden = {file.name: file.read_text(encoding="utf-8") for file in there.iterdir()} if there.is_dir() else {}
     lines: list[str] = []
     for key in sorted({*golden, *texts}):
-        pair = [text.splitlines() for text in (golden.get(key, ""), texts.get(key, ""))]
-        lines += difflib.unified_diff(*pair, f"golden/{name}/{key}", key, lineterm="")
+        old, new = golden.get(key, "").splitlines(), texts.get(key, "").splitlines()
+        lines += difflib.unified_diff(old, new, f"golden/{name}/{key}", key, lineterm="")
     assert not lines, "\n".join([*lines, "if this is right: DOHYO_GOLDEN=write pytest tests/systems"])
 
 

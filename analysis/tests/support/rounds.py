@@ -13,9 +13,9 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from dohyo.ansible import playbook
-from dohyo.ansible.playbook import Failure, Interruption
-from dohyo.running import experiment, runner
+from dohyo import signals as os_signals
+from dohyo.ansible.playbook import Failure
+from dohyo.running import client, experiment, runner
 from dohyo.scenario.scenario import Scenario
 from support.evidence import CONDITIONS, DATA, TITLES, edit_json, reads, run_of, write_json
 from support.scenarios import load
@@ -28,7 +28,7 @@ STEADY, UNSTEADY = [1000, 1001, 1002, 1001, 1000], [1000, 1400, 700, 1200, 900]
 Rates = dict[str, list[int]]
 
 
-class Signals(playbook.Signals):
+class Signals(os_signals.Signals):
     """Sends one signal, before the trial whose name begins so; none by default."""
 
     def __init__(self, before: str = "") -> None:
@@ -37,7 +37,7 @@ class Signals(playbook.Signals):
     def check(self) -> None:
         """Raises Interruption once."""
         if self.before and self.next.startswith(self.before):
-            raise Interruption(2)
+            raise os_signals.Interruption(2)
 
     def held_back(self, answer: str) -> Any:  # noqa: ARG002 - the runner gives it
         return nullcontext()
@@ -95,7 +95,7 @@ def loaded(folder: Path, text: str) -> Scenario:
 @contextmanager
 def played(monkeypatch: pytest.MonkeyPatch, play: Played) -> Iterator[None]:
     monkeypatch.setattr(runner, "play", play)
-    monkeypatch.setattr(runner, "execute", lambda *_, **__: 0)
+    monkeypatch.setattr(client, "execute", lambda *_, **__: 0)
     if play._seconds:
         # A trial takes as long as it says.
         monkeypatch.setattr(time, "monotonic", lambda: play.clock)

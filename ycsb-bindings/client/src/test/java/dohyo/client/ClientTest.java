@@ -165,7 +165,7 @@ class ClientTest extends OnMemory {
         "insertproportion=0.5", "-p", "readproportion=0.5", "-p", "updateproportion=0", "-p", "insertorder=ordered",
         "-p", "requestdistribution=latest", "-p", "maxexecutiontime=3", "-p", "warmuptime=0.2", "-target", "" + target,
         // Not at the full speed of memory, so that the store stays small; a busy machine stood still for a second.
-        "-p", "memory.delay=1", "-p", "inserted="};
+        "-p", "memory.delay=10", "-p", "inserted="};
     long inserted = 0;
     for (int run = 0; run < 3; run++) {
       timed[timed.length - 1] = "inserted=" + inserted;

@@ -1,0 +1,80 @@
+"""`--plan`: what a run would measure, how long it takes, and what the hosts need. Nothing is started."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from rich.console import Console
+from rich.text import Text
+
+from dohyo import host
+from dohyo.ansible import available
+from dohyo.bad_input import BadInputError
+from dohyo.figures import counted, point_name
+from dohyo.places import RUN, command
+from dohyo.planning import plan, sizing
+from dohyo.scenario import published
+from dohyo.scenario.hosts import Hosts
+from dohyo.scenario.scenario import Scenario
+
+
+def show_plan(scenario: Scenario, inventory: Path | None, hosts: Hosts, console: Console) -> int:
+    """Shows what :func:`runner.run` would do, and returns the exit code.
+
+    :param hosts: what is known of the database hosts
+    :raises BadInputError: if the hosts have no room for it
+    """
+    if inventory is not None:
+        check_count(scenario, hosts)
+    hosts = hosts.stated(scenario.values)
+    # Other hosts may not exist yet, so they are not asked.
+    if inventory is None and "host_count" not in scenario.values:
+        scenario = _available(scenario, console)
+    sizes = sizing.ask_points(scenario, hosts, inventory)
+    sizing.show(scenario, sizes, console)
+    _show_differences(scenario, sizes, hosts, console)
+    for at_point in sizes:
+        at_point.check()
+    return 0
+
+
+def check_count(scenario: Scenario, hosts: Hosts) -> None:
+    """Checks that the scenario does not ask for another number of hosts than there are.
+
+    :raises BadInputError: if it does
+    """
+    if hosts.stated(scenario.values).count != hosts.count:
+        raise BadInputError(
+            f"host_count={scenario['host_count']}: {hosts.where} has {counted(hosts.count, 'database host')}; leave it"
+            " out, or plan for hosts that do not exist yet with --plan and without --inventory"
+        )
+
+
+def _available(scenario: Scenario, console: Console) -> Scenario:
+    """Names the systems that a run would skip on this machine; the scenario without them, unless these are all."""
+    attached = scenario.role_variables.get("attached", {})
+    reasons = {} if attached.keys() >= set(scenario.systems) else available.ask(None, scenario.role_variables)
+    skipped = [name for name in scenario.systems if reasons.get(name) and name not in attached]
+    if skipped:
+        why = command(RUN, "--list")
+        console.print(Text(f"skipped on this machine: {', '.join(skipped)} ({why} says why)"), soft_wrap=True)
+    if not (rest := [name for name in scenario.systems if name not in skipped]):
+        return scenario
+    points = tuple(point for point in scenario.points if point[0] in rest)
+    return replace(scenario, values={**scenario.values, "systems": ",".join(rest)}, points=points)
+
+
+def _show_differences(scenario: Scenario, sizes: Sequence[sizing.Sizes], hosts: Hosts, console: Console) -> None:
+    """Shows how the scenario differs from the setups of the published experiments that it repeats."""
+    setups = [record for record in map(published.load, scenario.published) if record.setup]
+    if not setups:
+        return
+    # Reading results and drawing tables takes longer to import than the rest of a plan.
+    from dohyo.summary import differences  # noqa: PLC0415
+    from dohyo.tables import table  # noqa: PLC0415
+
+    values = {(each.system, point_name(at.scenario.point)): each.values for at in sizes for each in at.needs}
+    trials = (plan.variables(trial, Path(), keep=False) for trial in plan.trials(scenario, 1))
+    ours = differences.before(trials, values, hosts, host.hardware())
+    for record in setups:
+        table.print_differences(differences.compare(record, ours), console)

@@ -1,0 +1,64 @@
+"""Runs commands as a test, and leaves nothing of them running."""
+
+import os
+import re
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+
+from dohyo.places import BINDINGS, JDK, ROOT
+
+BIN = ROOT / ".venv/bin"
+MAVEN = ("mvn", "-q", "-B", "--strict-checksums", "-f", str(BINDINGS / "pom.xml"))
+# run.sh needs that long to stop its servers.
+SECONDS_TO_END = 120
+
+
+class Commands:
+    """Runs one command after another and appends their output to one log."""
+
+    def __init__(self, log: Path) -> None:
+        self._log = log
+        log.parent.mkdir(parents=True, exist_ok=True)
+        log.write_bytes(b"")
+
+    def __call__(self, *command: str | Path, cwd: Path = ROOT) -> None:
+        """Runs a command in a process group of its own, and ends the group before it returns.
+
+        Fails the test, with the whole log, if the command fails. Skips the test if the log has `skipped: REASON`.
+        """
+        environment = os.environ | {"JAVA_HOME": str(JDK.resolve())}
+        with self._log.open("ab") as output:
+            process = subprocess.Popen(
+                command, cwd=cwd, env=environment, stdin=subprocess.DEVNULL, stdout=output, stderr=output,
+                start_new_session=True,
+            )  # fmt: skip
+        try:
+            code = process.wait()
+        finally:
+            end_group(process)
+        text = self._log.read_text(encoding="utf-8", errors="replace")
+        if code:
+            pytest.fail(f"{text}\nexit code {code}: {' '.join(map(str, command))}", pytrace=False)
+        if skipped := re.search("^skipped: (.*)", text, re.MULTILINE):
+            pytest.skip(skipped[1])
+
+
+def end_group(process: subprocess.Popen[bytes]) -> None:
+    """Ends a process and its group: by TERM, and by KILL if that takes too long."""
+    for number in (signal.SIGTERM, signal.SIGKILL):
+        deadline = time.monotonic() + SECONDS_TO_END
+        if _runs(process.pid):
+            os.killpg(process.pid, number)
+        while _runs(process.pid) and time.monotonic() < deadline:
+            time.sleep(0.1)
+    process.wait()
+
+
+def _runs(group: int) -> bool:
+    """Returns whether a group has processes. Zombies do not count: nobody may collect them."""
+    found = subprocess.run(["pgrep", "-g", str(group), "-r", "D,R,S,T"], stdout=subprocess.DEVNULL, check=False)
+    return found.returncode == 0

@@ -1,0 +1,45 @@
+"""A pytest plugin for all tests: none begins late, and a signal ends pytest in good order."""
+
+import os
+import signal
+import time
+from types import FrameType
+
+import pytest
+
+SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+# The contract of ScyllaDB's driver with Cassandra, beside those of the systems.
+SCYLLA_DRIVER = "scylla-driver"
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--system", action="append", default=[], help="run the contract and cluster tests of this system only"
+    )
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    for number in SIGNALS:
+        signal.signal(number, _interrupt)
+    if named := config.getoption("system"):
+        from dohyo import systems  # noqa: PLC0415
+
+        for name in named:
+            if name not in (known := [*systems.all_systems(), SCYLLA_DRIVER]):
+                raise pytest.UsageError(f'unknown system "{name}"; there are: {" ".join(known)}')
+
+
+def _interrupt(_number: int, _frame: FrameType | None) -> None:
+    """Makes pytest clean up and end. Further signals do not interrupt the clean-up."""
+    for number in SIGNALS:
+        # The commands of the clean-up would inherit SIG_IGN.
+        signal.signal(number, lambda _number, _frame: None)
+    raise KeyboardInterrupt
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup() -> None:
+    """Skips a test that would begin after DOHYO_UNTIL, in seconds since 1970."""
+    until = float(os.environ.get("DOHYO_UNTIL", "inf"))
+    if time.time() >= until:
+        pytest.skip(f"too late to begin: DOHYO_UNTIL was {time.strftime('%H:%M:%S', time.localtime(until))}")

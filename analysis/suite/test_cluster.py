@@ -1,0 +1,49 @@
+"""Four hosts on this machine (docs/testbed.md): each script of ansible/tests/cluster/ is a case."""
+
+import contextlib
+from collections.abc import Iterator
+
+import pytest
+
+from dohyo.places import ANSIBLE, ROOT
+from suite.commands import Commands
+
+SCRIPTS = ANSIBLE / "tests/cluster"
+TESTBED = ANSIBLE / "testbed/testbed"
+# These begin without a testbed.
+ALONE = ("testbed", "bootstrap")
+# The others share one, and what the first deploys to its hosts.
+SHARED = (
+    *("deploy", "clients", "cassandra", "faults", "hbase", "mysql", "postgresql", "aerospike"),
+    *("harm", "destroy", "clock"),
+)
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    if "name" in metafunc.fixturenames:
+        named = [name.partition("-")[0] for name in metafunc.config.getoption("system")]
+        metafunc.parametrize("name", named or (*ALONE, *SHARED))
+
+
+@pytest.fixture(scope="session")
+def testbed() -> Iterator[None]:
+    """Four hosts with three disks each. If there can be none, each test says why."""
+    run = Commands(ROOT / ".setup/reports/testbed.log")
+    try:
+        with contextlib.suppress(pytest.fail.Exception):
+            run(TESTBED, "up", "4", "3")
+        yield
+    finally:
+        run(TESTBED, "down")
+
+
+def test_cluster(name: str, run: Commands, request: pytest.FixtureRequest) -> None:
+    if name not in ALONE:
+        request.getfixturevalue("testbed")
+    if not (script := SCRIPTS / f"{name}_test.sh").exists():
+        pytest.skip(f"{name} has no test on four hosts")
+    run(script)
+
+
+def test_every_script_is_a_case() -> None:
+    assert {f"{name}_test.sh" for name in (*ALONE, *SHARED)} == {script.name for script in SCRIPTS.glob("*.sh")}

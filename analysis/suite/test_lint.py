@@ -1,0 +1,49 @@
+"""Linters and type checkers. Maven's checkstyle is one; javac's warnings are errors in every build."""
+
+import os
+import re
+import subprocess
+from pathlib import Path
+
+from dohyo.places import ANSIBLE, ROOT
+from suite.commands import BIN, MAVEN, Commands
+
+ANALYSIS = ROOT / "analysis"
+PYTHON_FOLDERS = (".", "../ansible/plugins", "../benchmarks", "../ycsb-bindings")
+
+
+def shell_scripts() -> list[Path]:
+    """Returns the shell scripts of the checkout, committed or not, by their first line."""
+    command = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
+    names = subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True).stdout.split("\0")
+    files = [ROOT / name for name in names if Path(name).suffix in ("", ".sh") and (ROOT / name).is_file()]
+    return [file for file in files if re.match(rb"#!.*[/ ](ba)?sh\n", file.read_bytes())]
+
+
+def test_shellcheck(run: Commands) -> None:
+    scripts = shell_scripts()
+    assert {"test.sh", "run", "testbed", "deploy_test.sh"} < {file.name for file in scripts}
+    run(BIN / "shellcheck", *scripts)
+
+
+def test_ruff_check(run: Commands) -> None:
+    # A host may run Ansible's modules with an old Python, where os.path is as good as pathlib.
+    less = ("--extend-per-file-ignores", "../ansible/plugins/**:PTH")
+    run(BIN / "ruff", "check", "--config", "pyproject.toml", *less, *PYTHON_FOLDERS, cwd=ANALYSIS)
+
+
+def test_ruff_format(run: Commands) -> None:
+    run(BIN / "ruff", "format", "--check", "--config", "pyproject.toml", *PYTHON_FOLDERS, cwd=ANALYSIS)
+
+
+def test_mypy(run: Commands) -> None:
+    run(BIN / "mypy", cwd=ANALYSIS)
+
+
+def test_ansible_lint(run: Commands) -> None:
+    path = f"PATH={BIN}:{os.environ['PATH']}"
+    run("env", path, "ansible-lint", "--offline", "--profile", "production", cwd=ANSIBLE)
+
+
+def test_checkstyle(run: Commands) -> None:
+    run(*MAVEN, "validate")

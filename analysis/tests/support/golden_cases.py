@@ -1,0 +1,233 @@
+"""The experiments of the golden files: each function fills a folder from recorded output, the same way each time."""
+
+import re
+import shutil
+import tarfile
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from hdrh.histogram import HdrHistogram
+
+from dohyo.evidence.hdr_log import MAX_LATENCY_US
+from support.evidence import DATA, clients_json, cluster, edit_json, lasted, reads, trial, write_json
+
+Case = Callable[[Path], None]
+
+
+def _facts(experiment: Path, **changes: Any) -> None:
+    about = {"id": experiment.name, "scenario": "workloadA", "title": "Workload A", "started": "2026-11-20T10:00:00"}
+    write_json(experiment / "experiment.json", {**about, **changes})
+
+
+def _systems(experiment: Path, rounds: int, systems: Sequence[str], **settings: Any) -> list[tuple[int, str, Path]]:
+    """Makes trials of all systems in each round; returns round, system and folder of each."""
+    of_rounds: dict[str, Any] = {"trial_rounds": rounds} if rounds > 1 else {}
+    return [
+        (
+            turn,
+            system,
+            trial(experiment, len(systems) * (turn - 1) + at, system, 1, trial_round=turn, **of_rounds, **settings),
+        )
+        for turn in range(1, rounds + 1)
+        for at, system in enumerate(systems, start=1)
+    ]
+
+
+def ranking(experiment: Path) -> None:
+    """Two systems in three rounds, under conditions that are not equal, on hosts with a price."""
+    _facts(experiment)
+    for turn, system, folder in _systems(experiment, 3, ("cassandra", "hbase")):
+        client = folder / "run-1/node1"
+        lasted(client, (2.0 if system == "hbase" else 3.0) + 0.02 * turn, target=0)
+        edit_json(
+            client / "client.json",
+            retried_requests=40 * turn,
+            connections=7,
+            event_loops=2 * (system == "hbase"),
+            loop="events",
+        )
+        edit_json(folder / "conditions.json", usd_per_hour={"node1": 0.7})
+        if system == "hbase":
+            unlike = ["durability: asked for memory, the server has disk"]
+            edit_json(folder / "conditions.json", durability="disk", notes=["compaction: none"], differences=unlike)
+            edit_json(folder / "load/node1/client.json", retried_records=12, first_error="INSERT: OVERLOADED: busy")
+
+
+def hosts(experiment: Path) -> None:
+    """InnoDB and MyISAM in two rounds with three clients on three hosts, as `run.sh` left them."""
+    with tarfile.open(DATA / "small.tar.xz") as archive:
+        archive.extractall(experiment, filter="data")
+
+
+def loads(experiment: Path) -> None:
+    """The loads of two systems at two points of a matrix: one becomes slower, one stalls."""
+    _facts(experiment, title="Insert race")
+    counts = {"cassandra": [500] * 5 + [200] * 10 + [50] * 10, "hbase": [400] * 10 + [0] * 5 + [200] * 5}
+    for number, (system, batch) in enumerate(((system, batch) for system in counts for batch in (1, 100)), start=1):
+        folder = trial(experiment, number, system, 1, phases=(), trial_point={"batchsize": str(batch)})
+        seconds = [count for count in counts[system] for _ in range(2 - batch // 100)]
+        _inserts(folder / "load/node1", [count * len(counts[system]) // len(seconds) for count in seconds])
+
+
+def _inserts(client: Path, counts: Sequence[int]) -> None:
+    """Makes a client's load one of so many inserts in each second, which are 5,000 as before."""
+    lasted(client, float(len(counts)), target=0)
+    for log in client.glob("*INSERT.hdr"):
+        heads = [line for line in log.read_text("utf-8").splitlines() if line[0] in '#"']
+        lines = []
+        for second, count in enumerate(counts):
+            histogram = HdrHistogram(1, MAX_LATENCY_US, 3)
+            if count:
+                histogram.record_value(500, count)
+            lines.append(f"{second}.000,1.000,0.500,{histogram.encode().decode()}")
+        log.write_text("\n".join([*heads, *lines]) + "\n", encoding="utf-8")
+    text = (client / "result.txt").read_text("utf-8")
+    text = re.sub(r"(INSERT\], (Max|[0-9.]+(th)?Percentile)Latency\(us\)), [0-9.]+", r"\1, 500", text)
+    (client / "result.txt").write_text(text, encoding="utf-8")
+
+
+def equal(experiment: Path) -> None:
+    """Three rounds at the systems' own maximum, then at 560 op/s for both."""
+    _facts(experiment, title="Equal rates", equal_targets={"": 560})
+    phases = [{"name": "max"}, {"name": "equal", "properties": {"target": "560"}}]
+    made = _systems(experiment, 3, ("cassandra", "hbase"), phases=("max", "equal"), trial_phases=phases)
+    for turn, system, folder in made:
+        reads(folder / "max-1/node1", [{"cassandra": 1000, "hbase": 800}[system] + 8 * turn] * 3)
+        reads(folder / "equal-1/node1", [560] * 3, {"cassandra": 500, "hbase": 200}[system] + turn)
+        for phase, target in (("max", 0), ("equal", 560)):
+            edit_json(folder / f"{phase}-1/node1/client.json", target=target)
+
+
+_FAULTS = "kill(node1)@10s, start(node1)@20s"
+
+
+def faults(experiment: Path) -> None:
+    """A server is killed in two rounds of two systems; one of them loses acknowledged writes."""
+    _facts(experiment, title="Restart")
+    began = 1795240000.0
+    for turn, system, folder in _systems(experiment, 2, ("cassandra", "hbase")):
+        edit_json(folder / "trial.json", trial_phases=[{"name": "run", "maxnotfoundrate": 1, "faults": _FAULTS}])
+        series = [100] * 10 + [0] * (4 if system == "cassandra" else 7 + turn) + [100] * 16
+        lost = {"lost": 3, "missing": 2, "stale_reads": 7} if system == "cassandra" else {}
+        account = {"sample": 1, "acknowledged": 3000, "reads": 5000, "keys": 900, "read_back": True, **lost}
+        reads(folder / "run-1/node1", series, not_found=[0] * 14 + [10] * (len(series) - 14))
+        edit_json(folder / "run-1/node1/client.json", accounting=account, target=0)
+        events = [
+            {
+                "kind": kind,
+                "target": "node1",
+                "planned": at,
+                "began": at,
+                "done": at,
+                "hosts": {"node1": {"began": began + at, "done": began + at, "what": f"{kind} of process 7"}},
+            }
+            for kind, at in (("kill", 10.0), ("start", 20.0))
+        ]
+        window = {"window_began": began, "window_ended": began + len(series), "whole": 21.0 + turn}
+        write_json(folder / "run-1/faults.json", {"asked": _FAULTS, **window, "events": events, "undone": []})
+
+
+def attached(experiment: Path) -> None:
+    """One system that ran already, beside one that Dohyo started."""
+    _facts(experiment, title="Attached")
+    for _, system, folder in _systems(experiment, 1, ("cassandra", "mysql-innodb")):
+        reads(folder / "run-1/node1", [{"cassandra": 2000, "mysql-innodb": 1500}[system]] * 3)
+        if system == "cassandra":
+            unknown = dict.fromkeys(("heap", "jdk", "durability", "write_copies", "read_copies"))
+            edit_json(folder / "conditions.json", attached="db1.example:9042", replication="unknown", **unknown)
+
+
+def rounds(experiment: Path) -> None:
+    """Four rounds with one load for all of a system; two neighbours in the ranking are not decided."""
+    _facts(experiment, title="Rounds", precision=0.05, rounds_ended="max", alike=0.05)
+    systems = ("cassandra", "hbase", "scylla")
+    rates = {"cassandra": (1000, 1060, 960, 1010), "hbase": (980, 900, 1010, 940), "scylla": (500, 501, 502, 500)}
+    for turn, system, folder in _systems(experiment, 4, systems, trial_reuse="0" * 16):
+        reads(folder / "run-1/node1", [rates[system][turn - 1]] * 20 + [rates[system][turn - 1] // turn] * 10)
+        edit_json(folder / "run-1/node1/client.json", target=0)
+        write_json(folder / "kept.json", {"load": f"0{systems.index(system) + 1}-{system}", "note": ""})
+        if turn > 1:
+            shutil.rmtree(folder / "load")
+
+
+def failures(experiment: Path) -> None:
+    """One system with numbers; of the others none has any, each for another reason."""
+    _facts(experiment, title="Failures")
+    crash = {"at": 7.4, "host": "host3", "what": "cassandra ended with exit code 137"}
+    names = ("host1", "host2", "host3")
+    why = "host3 vanished 13.9 s after the start: the connection was closed"
+    cluster(experiment, "outage", {"run-1": clients_json(names, valid=False, failure=why, events=[crash])})
+    reads(trial(experiment, 2, "hbase", 1) / "run-1/node1", [800] * 3)
+    states = {
+        "scylla": ("skipped", "no package; docs/systems/scylla.md says how to install one"),
+        "aerospike": ("failed", "the server did not come up within 60 s | see its log"),
+        "mysql-innodb": ("interrupted", None),
+        "mysql-myisam": ("pending", None),
+    }
+    for number, (system, (status, reason)) in enumerate(states.items(), start=3):
+        folder = trial(experiment, number, system, 1)
+        write_json(folder / "state.json", {"status": status, "reason": reason})
+        shutil.rmtree(folder / "run-1")
+
+
+def foreign(folder: Path) -> None:
+    """Logs of the stock client in several formats, one of them with failed operations."""
+    for name in ("errors", "hdr", "load", "text"):
+        shutil.copytree(DATA / "stock" / name, folder / name)
+
+
+def phases(experiment: Path) -> None:
+    """Two phases with settings of their own, two clients, and a first repeat that does not count."""
+    _facts(experiment, title="Update, then read")
+    names = ("update", "read")
+    settings = [{"name": "update"}, {"name": "read", "threads": 4, "properties": {"batchsize": "100"}}]
+    about: dict[str, Any] = {"phases": names, "hosts": ("node1", "node2"), "trial_discard": 1, "trial_phases": settings}
+    for number, system in enumerate(("cassandra", "hbase"), start=1):
+        folder = trial(experiment, number, system, 3, **about)
+        for run in (1, 2, 3):
+            for client in folder.glob(f"*-{run}/*"):
+                update = client.parent.name.startswith("update")
+                lasted(client, (4.0 if update else 2.0) / number + 0.1 * run, target=0)
+                if not update:
+                    edit_json(client / "client.json", batchsize=100, threads=4)
+        event = {"at": 2.0, "host": "node1", "what": "GC pause of 1.2 s"}
+        conducted = clients_json(("node1", "node2"), events=[event], warmup_steady=False, warmup_seconds=1.0)
+        write_json(folder / "read-2/clients.json", conducted)
+
+
+def search(experiment: Path) -> None:
+    """The search of two systems for their highest rates below a bound."""
+    _facts(experiment, title="Under an objective")
+    settings = {"slo": "p99<10ms", "probes": 3, "duration": 2, "precision": 0.03}
+    held = {"cassandra": 1000.0, "hbase": 1500.0}
+    for _, system, folder in _systems(experiment, 1, tuple(held), trial_search=settings):
+        for number, target in enumerate((held[system], *[1.02 * held[system]] * 2), start=1):
+            client = folder / f"probe-{number}/node1"
+            shutil.copytree(DATA / "dohyo/run", client)
+            lasted(client, 6000 / held[system], target=target)
+
+
+def compare(folder: Path) -> None:
+    """Two experiments of three systems: one became slower, one faster, one is missing, and a condition differs."""
+    for name, changes in {
+        "before": {"hbase": 800, "mysql-innodb": 900},
+        "after": {"cassandra": 700, "hbase": 1200},
+    }.items():
+        experiment = folder / name
+        systems = ("cassandra", "hbase", *(("mysql-innodb",) if name == "before" else ()))
+        _facts(_made(experiment))
+        for turn, system, one in _systems(experiment, 3, systems):
+            reads(one / "run-1/node1", [changes.get(system, 1000) + turn] * 20, 700 if name == "after" else 500)
+            edit_json(one / "run-1/node1/client.json", target=0)
+            edit_json(one / "conditions.json", version="5.0.6" if name == "before" else "5.0.7")
+
+
+def _made(folder: Path) -> Path:
+    folder.mkdir()
+    return folder
+
+
+CASES: tuple[Case, ...] = (
+    ranking, hosts, loads, equal, faults, attached, rounds, failures, foreign, phases, search, compare,
+)  # fmt: skip

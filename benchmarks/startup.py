@@ -1,0 +1,51 @@
+"""Processor time of commands that measure nothing, as a ratio to `python -c pass` in the same run.
+
+    .venv/bin/python benchmarks/startup.py [--times 5] [--quick]
+
+The commands run in turns. A figure is user and system time of a command and of all its children, the minimum and the
+median of all its turns. The ratio is that of the minima: another program makes a turn longer, never shorter.
+"""
+
+import argparse
+import statistics
+import subprocess
+import sys
+from pathlib import Path
+from resource import RUSAGE_CHILDREN, getrusage
+
+ROOT = Path(__file__).resolve().parents[1]
+RUN = str(ROOT / "run.sh")
+PYTHON = [sys.executable, "-c", "pass"]
+QUICK = (PYTHON, [RUN, "--help"], [str(ROOT / "dohyo"), "compare", "--help"])
+FULL = [RUN, "heavyweights", "--full", "--plan", "--set", "host_count=4"]
+SLOW = ([RUN, "--list"], [RUN, "workloadA", "--plan"], FULL)
+
+
+def processor_seconds(command: list[str]) -> float:
+    """Runs the command, and returns the processor time of it and its children; they must end before it does."""
+    before = getrusage(RUSAGE_CHILDREN)
+    subprocess.run(command, stdout=subprocess.DEVNULL, check=True)
+    after = getrusage(RUSAGE_CHILDREN)
+    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+
+
+def main() -> None:
+    """Prints a row for each command."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--times", type=int, default=5, help="turns of each command")
+    parser.add_argument("--quick", action="store_true", help="leave out --list and --plan")
+    options = parser.parse_args()
+    commands = QUICK if options.quick else (*QUICK, *SLOW)
+    seconds: list[list[float]] = [[] for _ in commands]
+    for _ in range(options.times):
+        for command, taken in zip(commands, seconds, strict=True):
+            taken.append(processor_seconds(command))
+    print("| command | least, s | median, s | × `python -c pass` |\n|---|---|---|---|")
+    for command, taken in zip(commands, seconds, strict=True):
+        name = " ".join([f"./{Path(command[0]).name}" if command is not PYTHON else "python", *command[1:]])
+        ratio = min(taken) / min(seconds[0])
+        print(f"| `{name}` | {min(taken):.3f} | {statistics.median(taken):.3f} | {ratio:.1f} |")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,23 @@
+"""Properties of the MySQL binding."""
+
+from dohyo.scenario.property_types import Property, Refused, Whole
+
+# fmt: off
+PROPERTIES = [
+    Property("mysql.connections", Whole(1, 1000), fixed="it is needed when the servers start",
+             about="connections of each client thread, which carry its operations in flight; without it, as many as"
+             " inflight, at most 32"),
+    Property("mysql.columntype", Refused("it follows from mysql_column_type"),
+             about="type of the fields, bytes or int"),
+    Property("mysql.url",
+             Refused("Dohyo names the server that it has started; for your servers: --attach mysql-innodb=HOST:PORT"),
+             about="JDBC URL of the database, as in jdbc:mariadb://127.0.0.1:3306/ycsb"),
+    Property("mysql.user", Refused("Dohyo makes the account; for your servers: in the file of --attach-secrets"),
+             about="user name"),
+    Property("mysql.password", Refused("Dohyo makes the account; for your servers: in the file of --attach-secrets"),
+             about="password"),
+    Property("mysql.useSSL", Refused("it is for systems that are attached, in the file of --attach-secrets"),
+             about="TLS that also checks the server's certificate and name"),
+    Property("mysql.ca", Refused("it is for systems that are attached, in the file of --attach-secrets"),
+             about="certificates to trust, as PEM in Base64 on one line; there the name of the file"),
+]
