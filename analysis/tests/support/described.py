@@ -71,8 +71,8 @@ def compare(name: str, texts: Mapping[str, str], folder: Path = GOLDEN) -> None:
     golden = {file.name: file.read_text(encoding="utf-8") for file in there.iterdir()} if there.is_dir() else {}
     lines: list[str] = []
     for key in sorted({*golden, *texts}):
-        old, new = golden.get(key, "").splitlines(), texts.get(key, "").splitlines()
-        lines += difflib.unified_diff(old, new, f"golden/{name}/{key}", key, lineterm="")
+        before, after = golden.get(key, "").splitlines(), texts.get(key, "").splitlines()
+        lines += difflib.unified_diff(before, after, f"golden/{name}/{key}", key, lineterm="")
     assert not lines, "\n".join([*lines, "if this is right: DOHYO_GOLDEN=write pytest tests/systems"])
 
 
