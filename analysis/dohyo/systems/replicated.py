@@ -34,10 +34,6 @@ class Replicated(System):
     stop_timeout: int = option(120, "Seconds for the server to stop before it is killed.")
     count_limit: int = option(1000000, "Up to this many records the rows are counted after the load.")
 
-    def default_address(self) -> str:
-        """The host's in the cluster's network."""
-        return self.context.address
-
     @property
     def installed_version(self) -> str:
         """Version of the binaries."""

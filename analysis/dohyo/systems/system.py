@@ -545,10 +545,14 @@ class System:
         """This host is the first one with a server."""
         return self.context.host == self.hosts[0]
 
+    def default_address(self) -> str:
+        """The host's address in the cluster's network."""
+        return self.context.address
+
     @property
     def listens_on(self) -> str:
         """Address that the server listens on."""
-        return str(getattr(self, "address", "") or self.context.address)
+        return str(getattr(self, "address", self.context.address))
 
     @property
     def starts_here(self) -> bool:

@@ -121,10 +121,6 @@ class Aerospike(System):
         """The program that the control machine's environment names, unless one is downloaded."""
         return "" if self.fetch else str(self.context.get("environment", {}).get("AEROSPIKE_ASD", ""))
 
-    def default_address(self) -> str:
-        """The host's in the cluster's network."""
-        return self.context.address
-
     def default_index_mounts(self) -> list[str]:
         """A folder on each disk."""
         return [f"{folder}/index" for folder in self.data]

@@ -175,10 +175,6 @@ class Cassandra(Cql):
         budget = self.context.budget_mb
         return f"{max(min(budget // 2, 1024), min(budget // 4, 31744))}m" if budget else "1g"
 
-    def default_address(self) -> str:
-        """The host's in the cluster's network."""
-        return self.context.address
-
     def default_tokens(self) -> int:
         """The package's own (cassandra.yaml of the version)."""
         return 256 if self.series == "3.11" else 16

@@ -168,10 +168,6 @@ class HBase(System):
         left = self.share_mb - self.heap_mb * 11 // 10 - DIRECT_MB
         return left if self.context.budget_mb and left >= 1024 else 0
 
-    def default_address(self) -> str:
-        """The host's in the cluster's network."""
-        return self.context.address
-
     @property
     def share_mb(self) -> int:
         """What the budget has for each region server: as much on every host, with or without a master or a NameNode.

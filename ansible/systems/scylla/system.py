@@ -173,10 +173,6 @@ class Scylla(Cql):
         """What the vendor's scripts have measured."""
         return "/etc/scylla.d/io_properties.yaml" if self.tune else ""
 
-    def default_address(self) -> str:
-        """The host's in the cluster's network."""
-        return self.context.address
-
     @property
     def memory_mb(self) -> int:
         """Memory of the node in MiB."""

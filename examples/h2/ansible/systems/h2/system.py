@@ -29,10 +29,6 @@ class H2(System):
     ready_timeout: int = option(30, "Seconds for the server to start.")
     stop_timeout: int = option(60, "Seconds for the server to stop before it is killed.")
 
-    def default_address(self) -> str:
-        """The host's in the cluster's network."""
-        return self.context.address
-
     @property
     def installed_version(self) -> str:
         """Version of the jar."""
