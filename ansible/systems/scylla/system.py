@@ -245,8 +245,9 @@ class Scylla(Cql):
             return f"needs {', '.join(lacks)}, which this host has not; use another host"
         if self.archive_source:
             return self.archive_problem
-        # Readers know where the project is.
-        folders = [each.removeprefix(f"{parent(self.context.home)}/") for each in self.server_folders]
+        # Readers know where the project's folder is.
+        home = self.context.home
+        folders = [each.replace(home, home.rpartition("/")[2]) for each in self.server_folders]
         absent = (
             f"no ScyllaDB server in {', '.join(folders)}; install the vendor's packages, or give its offline installer"
             " with --set scylla_package=FILE (or a URL, or --fetch scylla) and --set scylla_package_sha256=SUM, or name"
