@@ -6,6 +6,7 @@ docs/adding-a-system.md shows how to write one.
 
 from __future__ import annotations
 
+import re
 import secrets
 import string
 from collections.abc import Mapping, Sequence
@@ -214,14 +215,17 @@ class Attached:
     @property
     def hosts(self) -> str:
         """The hosts, without ports and without what follows them."""
-        hosts = self.servers.partition("/")[0].rstrip(":")
-        return ",".join(each.partition(":")[0] for each in hosts.split(","))
+        return re.sub(":[0-9]+(?=,|$)", "", self._before_path)
 
     @property
     def port(self) -> str:
         """The first port that is named; empty if there is none."""
-        ports = [each.partition(":")[2] for each in self.servers.partition("/")[0].rstrip(":").split(",")]
-        return next(filter(None, ports), "")
+        port = re.search(":([0-9]+)(?=,|$)", self._before_path)
+        return port[1] if port else ""
+
+    @property
+    def _before_path(self) -> str:
+        return self.servers.partition("/")[0].removesuffix(":")
 
     @property
     def path(self) -> str:
