@@ -23,6 +23,17 @@ FOUND_MYSQL = {
     for n in range(1, 5)
 }
 FOUND_POSTGRESQL = {f"node{n}": {"found": {**FOUND, "version": "17.6"}} for n in range(1, 5)}
+FOUND_SCYLLA: dict[str, Any] = {
+    "system_page_ports": {"ports": {"api": 10000, "prometheus": 9181}, "moved": ["9181 instead of 9180"]},
+    "states": {f"node{n}": {"looked": {"stdout": "/opt/scylladb/bin/scylla", "stderr": ""}} for n in range(1, 5)},
+}
+
+
+def found_aerospike(edition: str, version: str) -> dict[str, Any]:
+    printed = f"100000\n/usr/bin/asd\nAerospike {edition} Edition build {version}\n"
+    return {"states": {f"node{n}": {"looked": {"stdout": printed, "stderr": ""}} for n in range(1, 5)}}
+
+
 CASES: dict[str, tuple[str, dict[str, Any]]] = {
     "cassandra-one-host": ("cassandra", {}),
     "cassandra-four-hosts": ("cassandra", FOUR_HOSTS),
@@ -40,6 +51,25 @@ CASES: dict[str, tuple[str, dict[str, Any]]] = {
     "postgresql-one-host": ("postgresql", {"states": FOUND_POSTGRESQL}),
     "postgresql-tuned": ("postgresql", {**TUNED, "states": FOUND_POSTGRESQL}),
     "postgresql-strict": ("postgresql", {**STRICT, "states": FOUND_POSTGRESQL}),
+    "scylla-one-host": ("scylla", FOUND_SCYLLA),
+    "scylla-tuned": ("scylla", {**TUNED, **FOUND_SCYLLA}),
+    "scylla-strict": ("scylla", {**STRICT, **FOUND_SCYLLA, "scylla_tls": True}),
+    "aerospike-one-host": ("aerospike", found_aerospike("Community", "8.1.2.5")),
+    "aerospike-tuned": (
+        "aerospike",
+        {**TUNED, **found_aerospike("Community", "7.0.0.0"), "aerospike_devices": ["/dev/sdb"]},
+    ),
+    "aerospike-strict": (
+        "aerospike",
+        {
+            **STRICT,
+            **found_aerospike("Enterprise", "8.1.2.5"),
+            "aerospike_feature_key": "/etc/features.conf",
+            "aerospike_authentication": True,
+            "aerospike_tls": True,
+            "aerospike_index": "flash",
+        },
+    ),
     "cassandra-closed": ("cassandra", {"hosts": 3, "cassandra_authentication": True, "cassandra_tls": True}),
 }
 
