@@ -130,6 +130,7 @@ def test_no_file_is_larger_than_the_server_takes_and_an_array_has_one_for_each_d
 # 24 disks of an array in 4 GiB: 144 and 100 MiB, 64 for each file after the first, 610 of index. Whole blocks of what
 # the budget leaves, at most the server's own 256 MiB.
 ROOM = (4096 - (144 + 100 + 64 * 23 + 610)) // 24 // 8 * 8
+REST = 4096 - (144 + 100 + 64 * 23 + 610) - 24 * ROOM
 CACHE = "namespace.storage-engine.post-write-cache"
 
 
@@ -145,12 +146,18 @@ CACHE = "namespace.storage-engine.post-write-cache"
 def test_the_caches_of_all_files_are_a_part_of_the_budget(
     variables: dict[str, Any], caches: dict[str, list[str]]
 ) -> None:
-    found = keys(array(24, **variables))
+    system = array(24, **variables)
+    found = keys(system)
+    if caches:
+        each = int(re.sub("[^0-9]", "", next(iter(caches.values()))[0]))
+        assert system.needs().memory_mb == 4096 - 24 * (ROOM - each) - REST
     assert {name: found[name] for name in ("post-write-cache", "post-write-queue") if name in found} == caches
 
 
 def test_a_program_that_was_named_is_not_said_to_be_from_a_package() -> None:
-    assert aerospike(aerospike_fetch=True, aerospike_asd="/bin/true").server_archive.note == []
+    for package in ({"aerospike_fetch": True}, {"aerospike_package": "https://x.invalid/a.tgz"}):
+        named = aerospike(**package, aerospike_asd="/bin/true")
+        assert (named.archive_source, named.server_archive.note) == ("", [])
 
 
 @pytest.mark.parametrize(
