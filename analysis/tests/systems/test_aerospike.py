@@ -10,7 +10,7 @@ from support.described import described
 VERSIONS = ["6.4.0.10", "7.0.0.0", "7.2.0.1", "8.1.0.0"]
 STORAGES = ["memory", "file", "device"]
 ENTERPRISE = [("6.4.0.10", "memory"), ("6.4.0.10", "file"), ("8.1.0.0", "memory"), ("8.1.0.0", "file")]
-CLOSED = {"aerospike_authentication": True, "aerospike_tls": True}
+CLOSED: dict[str, Any] = {"aerospike_authentication": True, "aerospike_tls": True}
 ENTERPRISE_ONLY = {
     *("security", "tls", "feature-key-file", "strong-consistency", "index-type", "commit-to-device", "compression")
 }
@@ -113,7 +113,7 @@ def test_a_node_knows_the_others_and_keeps_to_the_limit_of_open_files() -> None:
 
 def array(disks: int, **variables: Any) -> Any:
     """Aerospike with 5 TiB of data on an array of some disks."""
-    of_array = {"dohyo_devices": ["/dev/disk/by-id/nvme-X_*"], "host_disks": {"devices": [{}] * disks}}
+    of_array: dict[str, Any] = {"dohyo_devices": ["/dev/disk/by-id/nvme-X_*"], "host_disks": {"devices": [{}] * disks}}
     return aerospike(aerospike_data_size="5t", **(of_array if disks else {}), **variables)
 
 

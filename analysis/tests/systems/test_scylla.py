@@ -12,7 +12,6 @@ from passlib.hash import sha512_crypt  # type: ignore[import-untyped]
 from dohyo.places import ANSIBLE
 from support.described import PASSWORDS, described
 
-TASKS = ANSIBLE / "systems/scylla/tasks"
 KEYS = Path(__file__).parents[1] / "data" / "scylla-keys.txt"
 BINARY = "/opt/scylladb/bin/scylla"
 PAGES = {"ports": {"api": 10000, "prometheus": 9180}, "moved": []}
@@ -182,25 +181,19 @@ def test_says_why_it_is_not_available_and_how_to_get_it(variables: dict[str, Any
     assert system.binary == binary.strip()
 
 
-def script(file: str, variable: str, *arguments: str | Path) -> str:
-    """Carries out the script of a task, and returns what it prints."""
-    (text,) = [
-        task["vars"][variable]
-        for task in yaml.safe_load((TASKS / file).read_text("utf-8"))
-        if variable in task.get("vars", {})
-    ]
-    command: list[str | Path] = ["sh", "-c", text, *arguments]
-    return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
-
-
 def test_the_first_folder_with_a_server_is_taken(tmp_path: Path) -> None:
     server = tmp_path / "there/bin/scylla"
     server.parent.mkdir(parents=True)
     server.touch(mode=0o644)
-    folders = ["/nowhere", tmp_path / "there"]
-    assert script("find.yml", "scylla_look", "sh", *folders) == ""
+
+    def look() -> str:
+        script = scylla(scylla_install_dir=str(tmp_path / "there")).looks_for
+        command = ["sh", "-c", script.text, "sh", "/nowhere", *script.arguments]
+        return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
+
+    assert look() == ""
     server.chmod(0o755)
-    assert script("find.yml", "scylla_look", "sh", *folders) == str(server)
+    assert look() == str(server)
 
 
 MEASURED = """disks:
@@ -211,11 +204,14 @@ MEASURED = """disks:
 
 def test_the_disk_of_the_data_is_measured_unless_it_was(tmp_path: Path) -> None:
     """The file of an earlier measurement names mount points."""
+    tasks = yaml.safe_load((ANSIBLE / "systems/scylla/tasks/tune.yml").read_text("utf-8"))
+    (script,) = [task["vars"]["scylla_measured"] for task in tasks if "scylla_measured" in task.get("vars", {})]
     file = tmp_path / "io_properties.yaml"
     place = subprocess.run(["stat", "-c", "%m", tmp_path], capture_output=True, text=True, check=True).stdout.strip()
 
     def unmeasured() -> str:
-        return script("tune.yml", "scylla_measured", file, tmp_path)
+        command: list[str | Path] = ["sh", "-c", script, file, tmp_path]
+        return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
 
     assert unmeasured() == place
     file.write_text(MEASURED.format("/var/lib/scylla"))
