@@ -137,7 +137,8 @@ class Option:
         for text in _texts([*typed] if self.type == "dict" else typed):
             if not re.fullmatch(self.pattern, text):
                 which = {"list": "each element", "dict": "each name"}.get(self.type, "it")
-                raise BadInputError(f"{self.name}={shown}: {which} must match {self.pattern}")
+                wrong = "" if which == "it" else f", which {text!r} does not"
+                raise BadInputError(f"{self.name}={shown}: {which} must match {self.pattern}{wrong}")
         return typed
 
     def _typed(self, value: Any, shown: Any) -> Any:
