@@ -62,11 +62,17 @@ def option(
 
 
 def declared_in(fields: Sequence[Any], role: str) -> dict[str, Option]:
-    """Returns the options among the fields of a class by the field's name, in the order of their declaration."""
+    """Returns the options among the fields of a class by the field's name, in the order of their declaration.
+
+    :raises BadInputError: naming one whose type no variable can have
+    """
     found = {}
     for each in fields:
         if (declared := each.metadata.get(_FIELD)) is not None:
-            kind = str(each.type).partition("[")[0]
+            # A text where the module has annotations of the future, and a class otherwise.
+            kind = str(getattr(each.type, "__name__", each.type)).partition("[")[0]
+            if kind not in _TYPES:
+                raise BadInputError(f"{role}_{each.name}: its type is {kind}; it must be one of {', '.join(_TYPES)}")
             default = each.default if each.default_factory is MISSING else each.default_factory()
             found[each.name] = Option(
                 name=f"{role}_{each.name}",
