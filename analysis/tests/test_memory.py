@@ -176,7 +176,7 @@ def test_every_system_divides_the_budget_as_its_sources_say(tmp_path: Path) -> N
 def test_a_share_of_a_memory_that_is_not_known_is_said_to_be_none(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    share = {"dohyo_systemd": True, "host_has": {"memory_mb": 0}}
+    share: dict[str, Any] = {"dohyo_systemd": True, "host_has": {"memory_mb": 0}}
     found = {name: described(name, **share).planned for name in ("hbase", "cassandra")}
     assert {(each["unknown"], each["budget_mb"]) for each in found.values()} == {(True, 0)}
     assert not described("hbase", host_memory_budget="2g").planned["unknown"]
@@ -205,7 +205,7 @@ def started(tmp_path_factory: pytest.TempPathFactory) -> Started:
     """By host its folder, the calls of the tool, and the units, after the role `service` has started two processes."""
     folder, names = tmp_path_factory.mktemp("started"), ["hbase-master", "hbase-regionserver"]
     limited = {"dohyo_systemd": True, "host_memory_budget": "2g", "host_cpus_server": "0-1,3"}
-    given = {"units": limited, "bound": {"host_cpus_server": "1"}, "free": {}}
+    given: dict[str, dict[str, Any]] = {"units": limited, "bound": {"host_cpus_server": "1"}, "free": {}}
     for host in given:
         (tool := folder / host / "bin/service").parent.mkdir(parents=True)
         tool.write_text(NOTES)
@@ -250,7 +250,8 @@ def test_what_follows_from_processors_follows_from_those_of_the_servers() -> Non
     environment = jinja2.Environment(undefined=jinja2.StrictUndefined, autoescape=True)
     environment.filters["cpus"] = cpus
     expression = yaml.safe_load((ANSIBLE / "roles/jdk/vars/main.yml").read_text())["_jdk_cores"]
-    for bound, cores in ({"host_cpus_server": "0-2,8"}, 4), ({}, 16):
+    cases: list[tuple[dict[str, Any], int]] = [({"host_cpus_server": "0-2,8"}, 4), ({}, 16)]
+    for bound, cores in cases:
         assert environment.from_string(expression).render(**bound, jdk_host={"cores": 16}) == str(cores)
         assert described("cassandra", **bound, service_host={"cores": 16}).context.cores == cores
     assert described("cassandra", service_host={}).context.cores == 8

@@ -201,7 +201,7 @@ def test_the_check_of_a_value_copies_none_of_ansibles_containers() -> None:
 
 FOLDER = "/srv/a b#'\"\\é<&>;%h"
 SETTINGS = {"init_connect": "SET @a = 'x # y' \\ \"z\";", "plain": 5}
-SECRET = "a'b\\c\"; DROP USER root@localhost; -- #"
+HOSTILE_TEXT = "a'b\\c\"; DROP USER root@localhost; -- #"
 LOOKED = {
     "product": "MariaDB",
     "version": "11.4.5",
@@ -224,7 +224,7 @@ SYSTEMS: dict[str, dict[str, Any]] = {
             }
         }
     },
-    "hbase": {"hbase_distributed": True, "hbase_settings": {"a<b": "x&y\"]]><z'"}},
+    "hbase": {"hbase_distributed": True, "system_native": {"stdout": "/lib"}, "hbase_settings": {"a<b": "x&y\"]]><z'"}},
 }
 
 
@@ -232,7 +232,11 @@ SYSTEMS: dict[str, dict[str, Any]] = {
 def written() -> dict[str, str]:
     """All configuration files where every folder and setting has a name as above."""
     found: dict[str, str] = {}
-    everywhere = {"dohyo_home": FOLDER, "dohyo_data": [FOLDER], "passwords": {"client": SECRET, "replica": SECRET}}
+    everywhere: dict[str, Any] = {
+        "dohyo_home": FOLDER,
+        "dohyo_data": [FOLDER],
+        "passwords": {"client": HOSTILE_TEXT, "replica": HOSTILE_TEXT},
+    }
     for name, variables in SYSTEMS.items():
         system = described(name, **everywhere, **variables)
         files = {file.path.rpartition("/")[2]: file.content for file in [*system.files, *system.secret_files]}

@@ -140,7 +140,7 @@ def test_a_value_of_an_inventory_gets_its_type(name: str, value: Any, typed: Any
     ],
 )
 def test_a_secret_is_the_inventory_s_or_the_environment_s(
-    given: dict[str, str], environment: dict[str, str], password: str
+    given: dict[str, Any], environment: dict[str, str], password: str
 ) -> None:
     found = described("cassandra", cassandra_authentication=True, environment=environment, **given)
     client = found.new_passwords["client"]

@@ -61,8 +61,10 @@ def unknown(of: type, path: str) -> str:
     for name in path.split("."):
         if name not in public(of):
             return f"{of.__name__} has no {name}"
-        if (of := kind(of, name) if isinstance(getattr(of, name, None), property) else None) is None:
+        within = kind(of, name) if isinstance(getattr(of, name, None), property) else None
+        if within is None:
             break
+        of = within
     return ""
 
 
@@ -175,14 +177,14 @@ def test_options_that_a_class_names_are_options(system: System) -> None:
     ("system", "own", "other"), [("mysql-innodb", "InnoDB", "MyISAM"), ("mysql-myisam", "MyISAM", "InnoDB")]
 )
 def test_a_variable_may_not_turn_one_system_into_another(system: str, own: str, other: str) -> None:
-    refusal = f"mysql_engine={other}: the system {system} has {own}. Leave mysql_engine out, and name the system of that engine"
-    assert described(system, mysql_engine=other).refusals == [refusal]
+    (refusal,) = described(system, mysql_engine=other).refusals
+    assert refusal.startswith(f"mysql_engine={other}: the system {system} has {own}. Leave mysql_engine out, and name ")
     assert described(system, mysql_engine=own).refusals == []
 
 
 def test_more_copies_than_hosts_are_refused() -> None:
-    refusal = "replication 4 needs as many database hosts; the inventory has 3. Lower replication, or add hosts to the group database"
-    assert described("cassandra", 3, conditions={"replication": 4}).refusals == [refusal]
+    (refusal,) = described("cassandra", 3, conditions={"replication": 4}).refusals
+    assert refusal.startswith("replication 4 needs as many database hosts; the inventory has 3. Lower replication, or ")
     assert described("cassandra", 4, conditions={"replication": 4}).refusals == []
 
 
@@ -200,7 +202,7 @@ def test_a_system_has_its_own_verb_by_supplying_the_file() -> None:
             assert (ANSIBLE / "roles/system/tasks" / file).with_suffix(".yml").is_file(), file
 
 
-# ---- files that cannot be loaded --------------------------------------------------------------------------------------
+# ---- files that cannot be loaded -------------------------------------------------------------------------------------
 
 H2 = EXAMPLES[0].read_text("utf-8")
 
