@@ -62,11 +62,17 @@ def option(
 
 
 def declared_in(fields: Sequence[Any], role: str) -> dict[str, Option]:
-    """Returns the options among the fields of a class by the field's name, in the order of their declaration."""
+    """Returns the options among the fields of a class by the field's name, in the order of their declaration.
+
+    :raises BadInputError: naming one whose type no variable can have
+    """
     found = {}
     for each in fields:
         if (declared := each.metadata.get(_FIELD)) is not None:
-            kind = str(each.type).partition("[")[0]
+            # A text where the module has annotations of the future, and a class otherwise.
+            kind = str(getattr(each.type, "__name__", each.type)).partition("[")[0]
+            if kind not in _TYPES:
+                raise BadInputError(f"{role}_{each.name}: its type is {kind}; it must be one of {', '.join(_TYPES)}")
             default = each.default if each.default_factory is MISSING else each.default_factory()
             found[each.name] = Option(
                 name=f"{role}_{each.name}",
@@ -115,29 +121,31 @@ class Option:
                 self.type != "bool" and isinstance(value, bool)
             ):
                 raise BadInputError(f"{self.name}={text}: must be of type {self.type}")
-        return self.check(value)
+        return self.check(value, text)
 
-    def check(self, value: Any) -> Any:
+    def check(self, value: Any, text: str | None = None) -> Any:
         """Returns a value of an inventory with the declared type.
 
+        :param text: the value as it was typed, which a refusal shows
         :raises BadInputError: as :meth:`parse`; a secret value is not shown
         """
-        shown = "(not shown)" if self.secret else value
+        shown = "(not shown)" if self.secret else value if text is None else text
         typed = self._typed(value, shown)
+        for each in _texts(typed):
+            plain_text.check(each, f"{self.name}={shown}")
         parts = typed.values() if isinstance(typed, dict) else typed if isinstance(typed, list) else [typed]
         if not all(isinstance(part, str | int | float) for part in parts):
             which = "each value" if self.type == "dict" else "each element" if self.type == "list" else "it"
             raise BadInputError(f"{self.name}={shown}: {which} must be a text or a number")
-        for text in _texts(typed):
-            plain_text.check(text, f"{self.name}={shown}")
         if self.type == "int" and self.name.endswith("_port") and not 1 <= typed <= 65535:
             raise BadInputError(f"{self.name}={shown}: must be a port, 1 to 65535")
         if self.choices and typed not in self.choices:
             raise BadInputError(f"{self.name}={shown}: must be one of {', '.join(map(str, self.choices))}")
-        for text in _texts([*typed] if self.type == "dict" else typed):
-            if not re.fullmatch(self.pattern, text):
+        for each in _texts([*typed] if self.type == "dict" else typed):
+            if not re.fullmatch(self.pattern, each):
                 which = {"list": "each element", "dict": "each name"}.get(self.type, "it")
-                raise BadInputError(f"{self.name}={shown}: {which} must match {self.pattern}")
+                wrong = "" if which == "it" else f", which {each!r} does not"
+                raise BadInputError(f"{self.name}={shown}: {which} must match {self.pattern}{wrong}")
         return typed
 
     def _typed(self, value: Any, shown: Any) -> Any:

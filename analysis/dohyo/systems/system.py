@@ -23,6 +23,7 @@ from dohyo.systems.context import MIB, Context, Node, copies
 from dohyo.systems.option import Option, declared_in
 
 NO_CONTEXT = Context()
+_UNSET = object()
 _LETTERS = string.ascii_letters + string.digits
 
 
@@ -296,10 +297,10 @@ class System:
         """Returns the system with the variables that a context sets, and with the defaults that follow from them."""
         given, misfits = {}, []
         for name, option in self.all_options().items():
-            value = context.get(option.name)
-            if value is None and option.environment:
-                value = dict(context.get("environment", {})).get(option.environment)
-            if value is None:
+            value = context.get(option.name, _UNSET)
+            if value is _UNSET and option.environment:
+                value = dict(context.get("environment", {})).get(option.environment, _UNSET)
+            if value is _UNSET:
                 continue
             try:
                 given[name] = option.check(value)
@@ -314,11 +315,19 @@ class System:
         return found
 
     def _with_defaults(self, known: Mapping[str, Any]) -> Self:
-        """The same with the defaults that follow from other options and from the host, in the order of declaration."""
+        """The same with the defaults that follow from other options and from the host, in the order of declaration.
+
+        They are checked, too: a variable of the host's, such as its address, may be wrong.
+        """
         found = self
         for name, option in self.all_options().items():
             if option.default is None and name not in (*known, *self.variant):
-                found = replace(found, **{name: getattr(found, f"default_{name}")()})
+                value, misfits = getattr(found, f"default_{name}")(), list(found.misfits)
+                try:
+                    value = option.check(value)
+                except BadInputError as error:
+                    misfits.append(str(error))
+                found = replace(found, **{name: value}, misfits=list(dict.fromkeys(misfits)))
         return found
 
     def _tuned_options(self) -> list[Tuned]:

@@ -41,7 +41,7 @@ def described(system: str, hosts: int = 1, host: int = 1, **variables: Any) -> S
     own: dict[str, dict[str, Any]] = {
         each: {"dohyo_address": f"10.0.0.{number}"} for number, each in enumerate(names, start=1)
     }
-    secrets = {role: {"passwords": PASSWORDS}}
+    secrets = {role: {"passwords": given.pop("passwords", PASSWORDS)}}
 
     def on(name: str, state: Mapping[str, Any]) -> System:
         values = {**given, **own[name], "inventory_hostname": name, "system_secrets": secrets, **state}
