@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from typing import Any
 
 from dohyo.systems.context import is_older, mib
 from dohyo.systems.cql import Cql
-from dohyo.systems.option import ADDRESS, HEAP, SHA256, option
+from dohyo.systems.jvm import VERSION, OnJvm
+from dohyo.systems.option import ADDRESS, HEAP, option
 from dohyo.systems.rendering import as_yaml, option_lines
-from dohyo.systems.system import Archive, File, Jvm, Needs, Size, Tuned
+from dohyo.systems.system import File, Needs, Size, Tuned
 
 # JDKs of each series, the best first, and what it needs besides cassandra-all. What was tried: docs/versions.md.
 SERIES = {"3.11": [8], "4.0": [17, 11, 8, 14], "4.1": [17, 11, 8], "5.0": [17, 11]}
@@ -55,7 +55,7 @@ FOLDER = r'(/[^\s"]+)?'
 
 
 @dataclass(frozen=True, kw_only=True)
-class Cassandra(Cql):
+class Cassandra(OnJvm, Cql):
     """Every node has the same part; the first one starts first."""
 
     role = "cassandra"
@@ -69,25 +69,13 @@ class Cassandra(Cql):
     drops = True
     attaches = True
     attached_options = (*("replication_strategy", "column_type", "compaction", "rows_per_partition", "settle_timeout", "count_limit"),)
+    known = SERIES
+    jar_folders = ("lib",)
+    main_jar = "(apache-cassandra|cassandra-all)"
     name: str = "cassandra"
     title: str = "Apache Cassandra"
 
-    archive: str = option(
-        "",
-        "Archive with the server instead of Maven Central's jars, such as apache-cassandra-5.0.9-bin.tar.gz: a URL or a file"
-        " of the control machine. cassandra_version says which version it is.",
-    )
-    archive_checksum: str = option("", "SHA-256 of cassandra_archive, 64 hexadecimal digits.", pattern=SHA256)
-    version: str = option(
-        "5.0.9", "Version of org.apache.cassandra:cassandra-all on Maven Central, 3.11.x, 4.0.x, 4.1.x or 5.0.x.", pattern="[0-9][0-9A-Za-z.-]*"
-    )
-    jdk: int = option(None, "Major version of the server's JDK; by default the best that the version supports.")
-    gc: str = option(
-        "default",
-        "Garbage collector of the server, a named set of options (docs/versions.md).",
-        choices=("default", "CMS", "G1", "ZGC", "Shenandoah", "Parallel"),
-    )
-    gc_threads: int = option(0, "Threads of the garbage collector; 0 is one per processor, at most 8.")
+    version: str = option("5.0.9", "Version of org.apache.cassandra:cassandra-all on Maven Central, 3.11.x, 4.0.x, 4.1.x or 5.0.x.", pattern=VERSION)
     heap: str = option(
         None, "Heap of the server, as in 1g or 1500m; smallest and largest size are the same. Without it a share of host_memory_budget, or 1g.", pattern=HEAP
     )
@@ -148,7 +136,6 @@ class Cassandra(Cql):
         r"(?!(seed_provider|authenticator|authorizer|role_manager|cluster_name)\b|.*encryption_options)"
         r"[a-z][0-9A-Za-z_]*(\.[0-9A-Za-z_-]+)*",
     )
-    java_options: list[str] = option([], "Further options for the server's JVM.")
     authentication: bool = option(False, "Only who has a password gets in.")
     # Any text without blanks around it, which get lost on the way.
     user: str = option("dohyo", "The user that is made for that, in the place of Cassandra's own first one.", pattern=r"\S(.*\S)?")
@@ -161,10 +148,6 @@ class Cassandra(Cql):
     settle_timeout: int = option(300, "Seconds without progress of the compactions after the load, after which the trial goes on with the rest pending.")
     stop_timeout: int = option(60, "Seconds for the server to stop before it is killed.")
     count_limit: int = option(1000000, "Up to this many records the rows are counted after the load.")
-
-    def default_jdk(self) -> int:
-        """The best that the version supports."""
-        return self.jdks[0]
 
     def default_heap(self) -> str:
         """A share of the budget; 1 GiB without one.
@@ -180,19 +163,9 @@ class Cassandra(Cql):
         return 256 if self.series == "3.11" else 16
 
     @property
-    def series(self) -> str:
-        """The first two numbers of the version."""
-        return ".".join(self.version.split(".")[:2])
-
-    @property
     def is_before_4_1(self) -> bool:
         """Units are in the names of settings, and not in their values."""
         return is_older(self.version, "4.1")
-
-    @property
-    def jdks(self) -> list[int]:
-        """JDKs that the version runs on, the best first."""
-        return SERIES.get(self.series, [17])
 
     @property
     def heap_mb(self) -> int:
@@ -208,12 +181,8 @@ class Cassandra(Cql):
     @property
     def impossible(self) -> str:
         """Why this version cannot run as it is asked to; empty if it can."""
-        if self.series not in SERIES:
-            known = ", ".join(f"{series}.x" for series in SERIES)
-            return f"cassandra_version={self.version} is none of those that are known to run here; choose {known}"
-        if self.jdk not in self.jdks:
-            jdks = " or ".join(map(str, self.jdks))
-            return f"Cassandra {self.series} does not run on JDK {self.jdk}; set cassandra_jdk to {jdks}"
+        if why := super().impossible:
+            return why
         if self.series != "5.0" and (self.memtable, self.sstable_format) != ("skiplist", "big"):
             return f"the memtable trie and the format bti need Cassandra 5.0, not {self.version}; leave both as they are"
         if self.tls and self.series in ("3.11", "4.0"):
@@ -241,11 +210,6 @@ class Cassandra(Cql):
             )
         return found
 
-    @property
-    def unavailable(self) -> str:
-        """This version cannot run, or its archive cannot be had."""
-        return self.impossible or self.archive_problem
-
     def needs(self) -> Needs:
         """Heap, what is beside it, and caches (docs/sizing.md)."""
         off_heap = str(self.all_settings.get("memtable_allocation_type", "")).startswith("offheap")
@@ -261,33 +225,15 @@ class Cassandra(Cql):
         )
 
     @property
-    def installed_version(self) -> str:
-        """The version, and what tells an archive from others."""
-        return self.version + (f"-{self.archive_checksum.lower()[:12]}" if self.archive else "")
-
-    @property
-    def server_archive(self) -> Archive:
-        """Apache's apache-cassandra-VERSION-bin.tar.gz, or a build of one's own."""
-        wanted = f"^(apache-cassandra|cassandra-all)-{re.escape(self.version)}[.]jar$"
-        return Archive(
-            variable="cassandra_archive",
-            given=self.archive,
-            checksum="cassandra_archive_checksum",
-            sha256=self.archive_checksum.lower(),
-            jars=["lib"],
-            wanted=wanted,
-        )
-
-    @property
     def jars(self) -> list[str]:
         """3.11 comes in two artefacts."""
         names = ["cassandra-all", *(["cassandra-thrift"] if self.series == "3.11" else [])]
         return [f"org.apache.cassandra:{name}:{self.version}" for name in names]
 
     @property
-    def jvm(self) -> Jvm:
-        """The collector "default" is G1 as Cassandra 5.0 sets it (jvm17-server.options)."""
-        default = [
+    def collector(self) -> list[str]:
+        """G1 as Cassandra 5.0 sets it (jvm17-server.options)."""
+        return [
             "-XX:+UseG1GC",
             "-XX:+ParallelRefProcEnabled",
             "-XX:MaxTenuringThreshold=2",
@@ -298,12 +244,6 @@ class Cassandra(Cql):
             "-XX:MaxGCPauseMillis=300",
             "-XX:InitiatingHeapOccupancyPercent=70",
         ]
-        return Jvm(jdk=self.jdk, gc=self.gc, gc_threads=self.gc_threads, gc_default=default)
-
-    @property
-    def programs(self) -> list[str]:
-        """Its jars."""
-        return [self.lib]
 
     @property
     def is_reusable(self) -> bool:

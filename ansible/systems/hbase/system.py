@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from dohyo.systems.context import Node, copies, mib
-from dohyo.systems.option import ADDRESS, HEAP, SHA256, option
+from dohyo.systems.jvm import VERSION, OnJvm
+from dohyo.systems.option import ADDRESS, HEAP, option
 from dohyo.systems.rendering import option_lines
-from dohyo.systems.system import Archive, Attach, Attached, File, Jvm, Needs, Size, System, Tuned
+from dohyo.systems.system import Attach, Attached, File, Needs, Size, Tuned
 
 # JDKs that each series runs on, the best first. What was tried: docs/versions.md.
 SERIES = {"2.5": [17, 21, 11, 8], "2.6": [17, 21, 11, 8]}
@@ -45,7 +46,7 @@ class Part:
 
 
 @dataclass(frozen=True, kw_only=True)
-class HBase(System):
+class HBase(OnJvm):
     """The first host has the master, the second one its standby, and every host has region servers."""
 
     role = "hbase"
@@ -60,22 +61,13 @@ class HBase(System):
     realm = "DOHYO.LOCAL"
     # One principal for all servers: it has no host's name, so that no address needs to resolve.
     principal = "hbase/dohyo@DOHYO.LOCAL"
+    known = SERIES
+    jar_folders = ("lib", "lib/client-facing-thirdparty", "lib/jdk11")
+    main_jar = "hbase-server"
     name: str = "hbase"
     title: str = "Apache HBase"
 
-    archive: str = option(
-        "",
-        "Archive with the server instead of Maven Central's jars, such as hbase-2.6.4-hadoop3-bin.tar.gz: a URL or a"
-        " file of the control machine. hbase_version says which version it is.",
-    )
-    archive_checksum: str = option("", "SHA-256 of hbase_archive, 64 hexadecimal digits.", pattern=SHA256)
-    version: str = option(
-        "2.6.4-hadoop3", "Version of org.apache.hbase:hbase-server on Maven Central, a hadoop3 build of 2.5.x or 2.6.x.", pattern="[0-9][0-9A-Za-z.-]*"
-    )
-    jdk: int = option(None, "Major version of the server's JDK; by default the best that the version supports.")
-    # default is G1 as the JVM sets it; the others: docs/versions.md.
-    gc: str = option("default", "Garbage collector of the server, a named set of options.", choices=("default", "CMS", "G1", "ZGC", "Shenandoah", "Parallel"))
-    gc_threads: int = option(0, "Threads of the garbage collector; 0 is one per processor, at most 8.")
+    version: str = option("2.6.4-hadoop3", "Version of org.apache.hbase:hbase-server on Maven Central, a hadoop3 build of 2.5.x or 2.6.x.", pattern=VERSION)
     distributed: bool = option(None, "Processes of their own on HDFS and ZooKeeper, instead of one on the local file system.")
     regionservers_per_host: int = option(1, "Region servers on every database host; several are processes on HDFS and ZooKeeper.", choices=range(1, 9))
     heap: str = option(
@@ -140,15 +132,10 @@ class HBase(System):
         pattern=r"(?!.*([dD]ir|(peer|leader|[.])port|Port|[aA]ddress|hostname|quorum)$|fs\.default"
         r"|hbase\.(server|client)\.netty\.tls\.|hbase\.security\.auth|hbase\.ipc\.server\.fallback)\S+",
     )
-    java_options: list[str] = option([], "Further options for the JVMs of all processes.")
     ready_timeout: int = option(180, "Seconds for the server to start.")
     settle_timeout: int = option(1800, "Seconds for the compactions after the load.")
     stop_timeout: int = option(60, "Seconds for the server to stop before it is killed.")
     count_limit: int = option(1000000, "Up to this many records the rows are counted after the load.")
-
-    def default_jdk(self) -> int:
-        """The best that the version supports."""
-        return self.jdks[0]
 
     def default_distributed(self) -> bool:
         """Several hosts or region servers need HDFS, and so does Kerberos."""
@@ -189,30 +176,20 @@ class HBase(System):
         """Largest direct memory of a region server in MiB."""
         return self.bucket_cache_mb + DIRECT_MB if self.bucket_cache_mb else max(self.heap_mb // 2, 256)
 
-    @property
-    def series(self) -> str:
-        """The first two numbers of the version."""
-        return ".".join(self.version.split(".")[:2])
-
-    @property
-    def jdks(self) -> list[int]:
-        """JDKs that the version runs on, the best first."""
-        return SERIES.get(self.series, [17])
+    def name_of(self, series: str) -> str:
+        """Only builds for Hadoop 3 run."""
+        return f"{series}.x-hadoop3"
 
     @property
     def impossible(self) -> str:
         """Why this version cannot run as it is asked to; empty if it can."""
-        if self.series not in SERIES:
-            known = ", ".join(f"{series}.x-hadoop3" for series in SERIES)
-            return f"hbase_version={self.version} is none of those that are known to run here; choose {known}"
+        if why := super().impossible:
+            return why
         if not self.version.endswith("-hadoop3"):
             return (
                 f"hbase_version={self.version} is a build for Hadoop 2, two of whose jars bring different servlet"
                 f" classes; set hbase_version={self.version}-hadoop3"
             )
-        if self.jdk not in self.jdks:
-            jdks = " or ".join(map(str, self.jdks))
-            return f"HBase {self.series} does not run on JDK {self.jdk}; set hbase_jdk to {jdks}"
         if self.tls and self.series == "2.5":
             return "HBase 2.5 has no TLS; leave out hbase_tls, or set hbase_version=2.6.4-hadoop3"
         return ""
@@ -256,11 +233,6 @@ class HBase(System):
         ]
         return [problem for applies, problem in found if applies]
 
-    @property
-    def unavailable(self) -> str:
-        """This version cannot run, or its archive cannot be had."""
-        return self.impossible or self.archive_problem
-
     def needs(self) -> Needs:
         """Memory of the processes of this host, and what the data takes (docs/sizing.md)."""
         context = self.context
@@ -293,21 +265,8 @@ class HBase(System):
 
     @property
     def installed_version(self) -> str:
-        """The version, what tells an archive from others, and whether the KDC's jars are there."""
-        archive = f"-{self.archive_checksum.lower()[:12]}" if self.archive else ""
-        return f"{self.version}{archive}{'-kdc' if self.authentication else ''}"
-
-    @property
-    def server_archive(self) -> Archive:
-        """Apache's hbase-VERSION-bin.tar.gz, or a build of one's own; its launcher reads the same folders of jars."""
-        return Archive(
-            variable="hbase_archive",
-            given=self.archive,
-            checksum="hbase_archive_checksum",
-            sha256=self.archive_checksum.lower(),
-            jars=["lib", "lib/client-facing-thirdparty", "lib/jdk11"],
-            wanted=f"^hbase-server-{re.escape(self.version)}[.]jar$",
-        )
+        """The version, and whether the KDC's jars are there."""
+        return super().installed_version + ("-kdc" if self.authentication else "")
 
     @property
     def jars(self) -> list[str]:
@@ -320,10 +279,9 @@ class HBase(System):
         ]
 
     @property
-    def jvm(self) -> Jvm:
-        """The collector "default" is G1 as the JVM sets it."""
-        default = ["-XX:+UseG1GC", "-XX:+ParallelRefProcEnabled"]
-        return Jvm(jdk=self.jdk, gc=self.gc, gc_threads=self.gc_threads, gc_default=default)
+    def collector(self) -> list[str]:
+        """G1 as the JVM sets it."""
+        return ["-XX:+UseG1GC", "-XX:+ParallelRefProcEnabled"]
 
     @property
     def native_name(self) -> str:
@@ -334,7 +292,7 @@ class HBase(System):
     @property
     def programs(self) -> list[str]:
         """Its jars, and Hadoop's native library."""
-        return [self.lib, *([f"{self.context.home}/{self.native_name}"] if self.native_name else [])]
+        return [*super().programs, *([f"{self.context.home}/{self.native_name}"] if self.native_name else [])]
 
     @property
     def is_reusable(self) -> bool:
