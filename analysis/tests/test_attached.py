@@ -11,13 +11,13 @@ from typing import Any
 import pytest
 import yaml
 
-from dohyo import systems
 from dohyo.bad_input import BadInputError
 from dohyo.places import ANSIBLE, ROOT
 from dohyo.planning import plan
 from dohyo.running import attach
 from dohyo.scenario import loading, properties
 from dohyo.scenario.scenario import Scenario
+from dohyo.systems import catalogue
 from filter.dohyo_filters import others
 
 
@@ -194,7 +194,7 @@ def _secrets(folder: Path, text: str) -> Path:
 
 def test_the_page_names_every_key_of_the_file_with_secrets() -> None:
     page = (ROOT / "docs/attach.md").read_text("utf-8")
-    bindings = {each for system in systems.all_systems().values() if system.attaches for each in system.bindings}
+    bindings = {each for system in catalogue.all_systems().values() if system.attaches for each in system.bindings}
     known = {key for key, entry in properties.known().items() if entry.by in bindings}
     keys = sorted(key for key in known if re.fullmatch(attach._ACCESS, key))
     assert {"postgresql.user", "postgresql.ca"} <= {*keys}

@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 import yaml
 
-from dohyo import systems
 from dohyo.bad_input import BadInputError
 from dohyo.evidence.records import ExperimentFacts
 from dohyo.figures import point_name
@@ -24,6 +23,7 @@ from dohyo.summary.asked import Asked
 from dohyo.summary.differences import Here
 from dohyo.summary.results import SetupDifference, SetupDifferences
 from dohyo.summary.summary import summarise
+from dohyo.systems import catalogue
 from dohyo.tables import table
 from support.evidence import edit_json, rendered, trial, write_json
 
@@ -183,7 +183,7 @@ def test_threads_of_a_collector_count() -> None:
 
 def other(key: str, value: str) -> str:
     """Another value that a property or a variable can have."""
-    variable = systems.all_options().get(key)
+    variable = catalogue.all_options().get(key)
     known = properties.find(key)
     choices = variable.choices if variable else known.type.words if known else ()
     if others := [str(each) for each in choices if str(each) != value]:

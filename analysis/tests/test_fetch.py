@@ -18,11 +18,12 @@ from typing import Any
 import pytest
 import yaml
 
-from dohyo import cli, systems
+from dohyo import cli
 from dohyo.bad_input import BadInputError
 from dohyo.places import ANSIBLE
 from dohyo.scenario import loading
 from dohyo.scenario.hosts import here
+from dohyo.systems import catalogue
 from support.playbooks import play
 
 FETCH = ANSIBLE / "roles" / "system" / "files" / "fetch"
@@ -356,21 +357,21 @@ def test_a_hostile_archive_leaves_nothing(tmp_path: Path, member: str, link: str
 
 
 def test_the_option_names_systems_that_can_be_fetched() -> None:
-    assert systems.fetching("aerospike,scylla") == ["aerospike_fetch=true", "scylla_fetch=true"]
+    assert catalogue.fetching("aerospike,scylla") == ["aerospike_fetch=true", "scylla_fetch=true"]
     with pytest.raises(
         BadInputError, match="--fetch hbase: 'hbase' is no system with a download; there are scylla, aerospike"
     ):
-        systems.fetching("hbase")
-    systems.check_fetching("aerospike, scylla", ["scylla", "hbase", "aerospike"])
+        catalogue.fetching("hbase")
+    catalogue.check_fetching("aerospike, scylla", ["scylla", "hbase", "aerospike"])
     with pytest.raises(BadInputError, match="--fetch aerospike,scylla: scylla is not measured here, the systems are"):
-        systems.check_fetching("aerospike,scylla", ["hbase", "aerospike"])
+        catalogue.check_fetching("aerospike,scylla", ["hbase", "aerospike"])
     assert "--fetch" in [option for parameter in cli.run.params for option in parameter.opts]
 
 
 def test_the_licence_is_named_once_and_no_is_an_answer(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    changes = loading.overrides(systems.fetching("aerospike"), {"systems": "cassandra,aerospike"})
+    changes = loading.overrides(catalogue.fetching("aerospike"), {"systems": "cassandra,aerospike"})
     chosen = loading.load(loading.find("workloadA"), changes, hosts=here())
     monkeypatch.setattr(cli, "LOCAL_HOME", tmp_path)
     # Without a terminal the option itself is the answer.

@@ -16,7 +16,7 @@ from dohyo.report import measured
 from dohyo.report.charts import faults
 from dohyo.report.material import Material
 from dohyo.summary.summary import summarise
-from dohyo.systems import all_systems
+from dohyo.systems.catalogue import all_systems
 from dohyo.tables import fault_table
 from support.evidence import DATA, edit_json, rendered
 from support.faults import ACCOUNT, faulted

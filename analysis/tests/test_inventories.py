@@ -17,7 +17,7 @@ from dohyo.ansible import playbook
 from dohyo.places import ANSIBLE, ROOT, WORKLOADS
 from dohyo.planning import sizing
 from dohyo.scenario import loading, published
-from dohyo.systems import all_systems
+from dohyo.systems.catalogue import all_systems
 from dohyo.systems.context import Context
 from lookup.system import Variables
 

@@ -10,13 +10,13 @@ import jinja2
 import pytest
 import yaml
 
-from dohyo import systems
 from dohyo.bad_input import BadInputError
 from dohyo.places import ANSIBLE, ROOT
 from dohyo.planning import sizing
 from dohyo.planning.sizing import MIB
 from dohyo.scenario import loading
 from dohyo.scenario.hosts import Hosts
+from dohyo.systems import catalogue
 from dohyo.systems.context import budget_mb, cpus
 from filter.dohyo_filters import limits, shortages
 from modules import process_limits
@@ -157,7 +157,7 @@ def test_every_system_divides_the_budget_as_its_sources_say(tmp_path: Path) -> N
     inventory.write_text(yaml.safe_dump({"all": {"children": groups, "vars": given}}))
     file = tmp_path / "sized"
     file.write_text("readproportion=1\nupdateproportion=0\nduration=30\nrecordcount=1000\nthreadcount=3\n")
-    scenario = loading.load(file, {"systems": ",".join(systems.all_systems())})
+    scenario = loading.load(file, {"systems": ",".join(catalogue.all_systems())})
     sizes = sizing.ask(scenario, Hosts(3, 192 * GIB, None, True), inventory)
     found = {needs.system: needs for needs in sizes.needs}
     aside = 3 * 1024 + 512 + 4 * 150

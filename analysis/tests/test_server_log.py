@@ -17,7 +17,7 @@ from dohyo.evidence.servers import Servers, Window
 from dohyo.figures import UNKNOWN
 from dohyo.summary.results import Trial
 from dohyo.summary.summary import summarise
-from dohyo.systems import all_systems
+from dohyo.systems.catalogue import all_systems
 from dohyo.tables import files, server_table, table
 from support.evidence import clients_json, keep, trial, write_json
 

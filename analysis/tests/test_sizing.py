@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from dohyo import figures, systems
+from dohyo import figures
 from dohyo.ansible.playbook import check_inventory
 from dohyo.bad_input import BadInputError
 from dohyo.places import ANSIBLE, WORKLOADS
@@ -19,6 +19,7 @@ from dohyo.planning.sizing import Needs, Sizes
 from dohyo.running import experiment
 from dohyo.scenario import loading, scenario
 from dohyo.scenario.hosts import Hosts
+from dohyo.systems import catalogue
 from support.described import described
 
 GIB = 2**30
@@ -35,12 +36,12 @@ def load(folder: Path, **values: object) -> scenario.Scenario:
 @pytest.fixture(scope="module")
 def asked(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Needs]:
     """What all roles say for records of 1 KB on this machine."""
-    sizes = sizing.ask(load(tmp_path_factory.mktemp("asked"), systems=",".join(systems.all_systems())), Hosts(), None)
+    sizes = sizing.ask(load(tmp_path_factory.mktemp("asked"), systems=",".join(catalogue.all_systems())), Hosts(), None)
     return {needs.system: needs for needs in sizes.needs}
 
 
 def test_every_system_says_what_it_needs(asked: dict[str, Needs]) -> None:
-    assert list(asked) == list(systems.all_systems())
+    assert list(asked) == list(catalogue.all_systems())
     for needs in asked.values():
         assert needs.memory > 100 * sizing.MIB
         # No system keeps a record of 1,000 bytes in less, or needs ten times as much.
@@ -202,7 +203,7 @@ def test_a_log_is_never_larger_than_what_was_written() -> None:
 
 
 @pytest.mark.parametrize(("records", "replication", "hosts"), [(1, 1, 1), (10**6, 3, 4), (5 * 10**9, 3, 5)])
-@pytest.mark.parametrize("name", systems.all_systems())
+@pytest.mark.parametrize("name", catalogue.all_systems())
 def test_a_trial_has_the_same_formula(
     asked: dict[str, Needs], name: str, records: int, replication: int, hosts: int
 ) -> None:

@@ -90,7 +90,7 @@ def including(role: str, file: str, **variables: Any) -> dict[str, Any]:
 
 
 def rescued(name: str, *block: dict[str, Any]) -> dict[str, Any]:
-    """Tasks for the first host alone, of which the failure's message is kept."""
+    """Tasks for the first host alone; the message of a failure is kept."""
     answer = {"set_fact": {f"said_{name}": "{{ ansible_failed_result.msg }}"}}
     return {"when": "inventory_hostname == 'host1'", "block": list(block), "rescue": [answer]}
 

@@ -10,8 +10,9 @@ from typing import Any
 from dohyo.ansible.playbook import Event, play
 from dohyo.bad_input import BadInputError
 from dohyo.places import LOCAL_HOME
-from dohyo.systems import System, all_systems
+from dohyo.systems.catalogue import all_systems
 from dohyo.systems.context import Context
+from dohyo.systems.system import System
 
 
 def watcher(reasons: dict[str, str]) -> Callable[[Event], None]:

@@ -28,7 +28,7 @@ from dohyo.scenario.hosts import Hosts
 from dohyo.scenario.phases import INSERT, PROPORTIONS
 from dohyo.scenario.scenario import Caches, Scenario
 from dohyo.sizes import copies_on, disk_of
-from dohyo.systems import all_systems
+from dohyo.systems.catalogue import all_systems
 from dohyo.systems.context import Context
 from dohyo.terminal import aligned
 

@@ -49,7 +49,7 @@ from dohyo.scenario.scenario import Scenario
 from dohyo.signals import Interruption, Signals
 from dohyo.summary.results import Summary
 from dohyo.summary.summary import joined, summarise
-from dohyo.systems import all_systems
+from dohyo.systems.catalogue import all_systems
 from dohyo.tables import screen, table
 from dohyo.tables.again import Again
 from dohyo.tables.files import write

@@ -7,7 +7,7 @@ from typing import Any
 
 from dohyo.systems.option import option
 from dohyo.systems.rendering import as_properties
-from dohyo.systems.system import Attach, Attached, File, System
+from dohyo.systems.system import Attach, Attached, ConfigFile, System
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,9 +41,9 @@ class Cql(System):
         return f"{self.secret}/client.properties" if self.asks_for_password or self.tls else ""
 
     @property
-    def secret_files(self) -> list[File]:
+    def secret_files(self) -> list[ConfigFile]:
         """That file."""
-        return [File(self.connection, as_properties(self.access))] if self.connection else []
+        return [ConfigFile(self.connection, as_properties(self.access))] if self.connection else []
 
     @property
     def asks_ready(self) -> bool:

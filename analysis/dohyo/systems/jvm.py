@@ -15,7 +15,7 @@ VERSION = "[0-9][0-9A-Za-z.-]*"
 
 @dataclass(frozen=True, kw_only=True)
 class OnJvm(System):
-    """A server that is one version of several known series, each of which runs on some JDKs."""
+    """A server of one of several series; each series runs on some JDKs."""
 
     # JDKs of each series, the best first. What was tried: docs/versions.md.
     known: ClassVar[Mapping[str, Sequence[int]]]
@@ -26,8 +26,8 @@ class OnJvm(System):
     version: str
     archive: str = option(
         "",
-        "Archive with the server instead of Maven Central's jars, as Apache offers it (…-bin.tar.gz): a URL or a file of"
-        " the control machine. The version is still named by the option version.",
+        "Archive with the server instead of Maven Central's jars, as Apache offers it (…-bin.tar.gz): a URL or a file"
+        " of the control machine. The version is still named by the option version.",
     )
     archive_checksum: str = option("", "SHA-256 of the archive, 64 hexadecimal digits.", pattern=SHA256)
     jdk: int = option(None, "Major version of the server's JDK; by default the best that the version supports.")
@@ -73,7 +73,7 @@ class OnJvm(System):
 
     @property
     def unavailable(self) -> str:
-        """This version cannot run, or its archive cannot be had."""
+        """Why this version cannot run, or why its archive is not there."""
         return self.impossible or self.archive_problem
 
     @property

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from dohyo.places import ANSIBLE
-from dohyo.systems.context import Node
+from dohyo.systems.context import Server
 from dohyo.systems.option import ADDRESS, option
 from dohyo.systems.rendering import as_properties
-from dohyo.systems.system import File, Owner, Script, System
+from dohyo.systems.system import ConfigFile, Owner, Script, System
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -71,7 +71,7 @@ class Replicated(System):
         """One for clients and replicas."""
         return {self.role: self.port}
 
-    def place(self, node: Node) -> str:
+    def place(self, node: Server) -> str:
         """Returns address and port of a server."""
         return f"{node.address}:{node[self.role]}"
 
@@ -86,9 +86,9 @@ class Replicated(System):
         return {**self.url(self.place(self.node), "ycsb"), **account}
 
     @property
-    def secret_files(self) -> list[File]:
+    def secret_files(self) -> list[ConfigFile]:
         """The same for administration, where no list of processes shows the password."""
-        return [File(f"{self.secret}/client.properties", as_properties(self.client_properties))]
+        return [ConfigFile(f"{self.secret}/client.properties", as_properties(self.client_properties))]
 
     @property
     def words(self) -> list[str]:

@@ -19,7 +19,7 @@ from dohyo.bad_input import BadInputError
 from dohyo.places import ANSIBLE, LOCAL_HOME
 from dohyo.sizes import copies_on, disk_of
 from dohyo.systems import rendering
-from dohyo.systems.context import MIB, Context, Node, copies
+from dohyo.systems.context import MIB, Context, Server, copies
 from dohyo.systems.option import Option, declared_in
 
 NO_CONTEXT = Context()
@@ -28,7 +28,7 @@ _LETTERS = string.ascii_letters + string.digits
 
 
 @dataclass(frozen=True)
-class Size:
+class DataSize:
     """Room that data takes on a host.
 
     :ivar record_disk: bytes of disk for one copy of a record, with the room to reorganise it
@@ -44,7 +44,7 @@ class Size:
 
 
 @dataclass(frozen=True)
-class Needs:
+class HostNeeds:
     """What a system needs of a database host.
 
     :ivar memory_mb: memory of all its processes without data
@@ -55,7 +55,7 @@ class Needs:
     """
 
     memory_mb: int
-    size: Size
+    size: DataSize
     cache_mb: int = 0
     unmet: Sequence[str] = ()
     instead: Mapping[str, Any] = field(default_factory=dict)
@@ -168,7 +168,7 @@ class Script:
 
 
 @dataclass(frozen=True)
-class File:
+class ConfigFile:
     """A file of the configuration; ``owner`` is the number of its user, unless that is the one who starts servers."""
 
     path: str
@@ -362,7 +362,7 @@ class System:
 
     @property
     def archive_problem(self) -> str:
-        """Why the archive cannot be had as it is asked for; empty if it can."""
+        """Why the archive cannot be fetched as it is asked for; empty if it can."""
         archive = self.server_archive
         if archive is None or not archive.source:
             return ""
@@ -456,7 +456,7 @@ class System:
 
     # ---- what it needs, and what it refuses -------------------------------------------------------------------------
 
-    def needs(self) -> Needs:
+    def needs(self) -> HostNeeds:
         """What it needs of a host, without a look at the host."""
         raise NotImplementedError
 
@@ -682,12 +682,12 @@ class System:
         return {}
 
     @property
-    def node(self) -> Node:
+    def node(self) -> Server:
         """This host's server, once its ports are chosen."""
         return self.context.node(self.role)
 
     @property
-    def nodes(self) -> list[Node]:
+    def nodes(self) -> list[Server]:
         """The servers of all hosts."""
         return [self.context.node(self.role, host) for host in self.hosts]
 
@@ -744,7 +744,7 @@ class System:
         return str(self.context.get("certificates_made", {}).get("authority", ""))
 
     @property
-    def secret_files(self) -> list[File]:
+    def secret_files(self) -> list[ConfigFile]:
         """Files that only the server's user may read."""
         return []
 
@@ -764,7 +764,7 @@ class System:
         return {each.name: each.value for each in self.tuned() if each.name not in options and each.value is not None}
 
     @property
-    def files(self) -> list[File]:
+    def files(self) -> list[ConfigFile]:
         """Files of the configuration."""
         return []
 
@@ -776,9 +776,9 @@ class System:
         folder = ANSIBLE / "systems" / self.role / "templates"
         return rendering.render(folder / f"{template}.j2", system=self, context=self.context, **more)
 
-    def conf_file(self, name: str, content: str | None = None) -> File:
+    def conf_file(self, name: str, content: str | None = None) -> ConfigFile:
         """A file in the folder of the configuration; without content it is the rendered template of its name."""
-        return File(f"{self.conf}/{name}", self.render(name) if content is None else content)
+        return ConfigFile(f"{self.conf}/{name}", self.render(name) if content is None else content)
 
     @property
     def command(self) -> list[str]:
@@ -1030,13 +1030,13 @@ __all__ = [
     "Attach",
     "Attached",
     "Binaries",
-    "File",
+    "DataSize",
+    "ConfigFile",
+    "HostNeeds",
     "Initialise",
     "Jvm",
-    "Needs",
     "Owner",
     "Script",
-    "Size",
     "System",
     "Tuned",
     "copies",

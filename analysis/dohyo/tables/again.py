@@ -19,7 +19,7 @@ from dohyo.scenario.scenario import Scenario
 from dohyo.summary.precision import undecided
 from dohyo.summary.results import Summary
 from dohyo.summary.trust import LEAST_ROUNDS, Reason
-from dohyo.systems import all_systems
+from dohyo.systems.catalogue import all_systems
 
 # Rounds to ask for where fewer were measured.
 _ROUNDS = 5

@@ -11,9 +11,9 @@ from xml.etree import ElementTree
 import pytest
 import yaml
 
-from dohyo import systems
 from dohyo.bad_input import BadInputError
 from dohyo.places import ANSIBLE
+from dohyo.systems import catalogue
 from dohyo.systems.context import Context
 from filter.dohyo_filters import misfits
 from support.described import described
@@ -21,7 +21,7 @@ from support.playbooks import play
 from support.scenarios import load
 
 SMALL = "readproportion=1\nupdateproportion=0\nrecordcount=1000\noperationcount=1000\n"
-ROLES = sorted({system.role for system in systems.all_systems().values()})
+ROLES = sorted({system.role for system in catalogue.all_systems().values()})
 
 
 NASTY = [
@@ -134,8 +134,8 @@ def test_a_variable_of_a_role_that_would_be_taken_for_something_else_is_refused(
     # The same rule for inventories.
     value = assignment.partition("=")[2]
     role = next(role for role in ROLES if name.startswith(f"{role}_"))
-    typed = yaml.safe_load(value) if systems.all_options()[name].type in ("list", "dict") else value
-    assert systems.of_role(role).on(Context({name: typed})).misfits
+    typed = yaml.safe_load(value) if catalogue.all_options()[name].type in ("list", "dict") else value
+    assert catalogue.of_role(role).on(Context({name: typed})).misfits
 
 
 @pytest.mark.parametrize(
@@ -193,7 +193,7 @@ def test_the_check_of_a_value_copies_none_of_ansibles_containers() -> None:
     assert misfits({"x": Lazy(["one"])}, declared) == []
     [problem] = misfits({"x": Lazy(["three"])}, declared)
     assert "three" in problem
-    found = systems.of_role("cassandra").on(Context({"cassandra_java_options": Lazy(["-ea"])}))
+    found = catalogue.of_role("cassandra").on(Context({"cassandra_java_options": Lazy(["-ea"])}))
     assert (list(found.misfits), found.values["cassandra_java_options"]) == ([], ["-ea"])
 
 

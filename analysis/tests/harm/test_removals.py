@@ -16,7 +16,7 @@ import pytest
 import yaml
 
 from dohyo.places import ANSIBLE
-from dohyo.systems import all_systems
+from dohyo.systems.catalogue import all_systems
 from module_utils import ours
 from support.described import described
 from support.marked_folders import MINE, make, module, run_with_own_mounts

@@ -7,8 +7,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from dohyo.systems import System, all_systems
+from dohyo.systems.catalogue import all_systems
 from dohyo.systems.context import Context
+from dohyo.systems.system import System
 
 GOLDEN = Path(__file__).parents[1] / "systems" / "golden"
 PASSWORDS = {"client": "client-password", "replica": "replica-password"}

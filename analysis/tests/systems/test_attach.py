@@ -1,4 +1,4 @@
-"""What administration and clients of servers that run already are told (docs/attach.md)."""
+"""Arguments of administration and clients for servers that run already (docs/attach.md)."""
 
 from typing import Any
 

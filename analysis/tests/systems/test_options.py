@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from dohyo.systems import Option, all_options, all_systems, of_role
+from dohyo.systems.catalogue import all_options, all_systems, of_role
 from dohyo.systems.context import Context
-from dohyo.systems.option import _TYPES
+from dohyo.systems.option import _TYPES, Option
 from support.described import described
 
 ROLES = sorted({system.role for system in all_systems().values()})

@@ -9,11 +9,11 @@ import yaml
 
 from dohyo.bad_input import BadInputError
 from dohyo.places import ROOT
-from dohyo.systems import System, all_options, all_systems, of_role, profiles
+from dohyo.systems.catalogue import all_options, all_systems, of_role, profiles
 from dohyo.systems.context import Context
 from dohyo.systems.option import option
 from dohyo.systems.rendering import as_sections, as_yaml
-from dohyo.systems.system import Tuned
+from dohyo.systems.system import System, Tuned
 from support.described import described
 
 ROLES = sorted({system.role for system in all_systems().values()})
@@ -106,7 +106,7 @@ def test_the_page_has_every_value_with_its_source() -> None:
 
 @pytest.mark.parametrize("role", ROLES)
 def test_every_value_has_its_source_and_words(role: str) -> None:
-    """A misspelt option would be taken for a setting, of which the table wants the package's own value in words."""
+    """A misspelt option would be taken for a setting, and the table wants the package's own value in words."""
     name = of_role(role).name
     found = [described(name, **host, conditions=TUNED).tuned() for host in HOSTS]
     for rows in zip(of_role(role).on(Context()).tuned(), *found, strict=True):

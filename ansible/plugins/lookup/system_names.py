@@ -9,7 +9,7 @@ from typing import Any
 from ansible.plugins.lookup import LookupBase
 
 sys.path.append(str(Path(__file__).resolve().parents[3] / "analysis"))
-from dohyo.systems import all_systems
+from dohyo.systems.catalogue import all_systems
 
 DOCUMENTATION = r"""
 name: system_names

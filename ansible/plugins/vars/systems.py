@@ -13,7 +13,8 @@ from ansible.plugins.vars import BaseVarsPlugin
 from ansible.template import trust_as_template
 
 sys.path.append(str(Path(__file__).resolve().parents[3] / "analysis"))
-from dohyo.systems import ATTACHED, System, all_systems
+from dohyo.systems.catalogue import ATTACHED, all_systems
+from dohyo.systems.system import System
 
 DOCUMENTATION = r"""
 name: systems

@@ -12,7 +12,7 @@ from dohyo.sizes import LETTERS, size_bytes
 from dohyo.systems.context import MIB, is_older, mib
 from dohyo.systems.option import ADDRESS, HEAP, SHA256, SIZE, option
 from dohyo.systems.rendering import as_properties, as_sections
-from dohyo.systems.system import Archive, Attach, Attached, File, Needs, Script, Size, System, Tuned
+from dohyo.systems.system import Archive, Attach, Attached, ConfigFile, DataSize, HostNeeds, Script, System, Tuned
 
 # MiB that the server takes of a device or file (AS_STORAGE_MAX_DEVICE_SIZE in storage.h).
 LARGEST_MB = 2097152
@@ -436,7 +436,7 @@ class Aerospike(System):
         """Connections that a node takes."""
         return min(self.fd_max, self.open_files)
 
-    def needs(self) -> Needs:
+    def needs(self) -> HostNeeds:
         """What its data takes (docs/sizing.md).
 
         64 bytes of primary index per copy of a record (Aerospike's "Capacity planning guide"), in memory or on flash,
@@ -446,9 +446,9 @@ class Aerospike(System):
         in_memory, flash = self.storage == "memory", self.is_on_flash
         data = self.record_bytes * 2.5
         ways = ["" if self.feature_key else "aerospike_feature_key", "" if self.index == "flash" else "aerospike_index=flash"]
-        return Needs(
+        return HostNeeds(
             memory_mb=self.other_mb + (0 if in_memory else int(self.stores * self.cache_mb)),
-            size=Size(
+            size=DataSize(
                 record_disk=(0 if in_memory else data) + (self.index_bytes * 2 if flash else 0),
                 record_memory=(data if in_memory else 0) + (0 if flash else self.index_bytes),
             ),
@@ -530,12 +530,12 @@ class Aerospike(System):
         return f"{self.secret}/client.properties"
 
     @property
-    def secret_files(self) -> list[File]:
+    def secret_files(self) -> list[ConfigFile]:
         """That file."""
-        return [File(self.access_file, as_properties(self.access))]
+        return [ConfigFile(self.access_file, as_properties(self.access))]
 
     @property
-    def files(self) -> list[File]:
+    def files(self) -> list[ConfigFile]:
         """One file with what differs from Aerospike's own defaults."""
         return [self.conf_file("aerospike.conf", as_sections(self.render("aerospike.conf"), self.all_settings))]
 

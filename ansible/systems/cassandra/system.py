@@ -10,7 +10,7 @@ from dohyo.systems.cql import Cql
 from dohyo.systems.jvm import VERSION, OnJvm
 from dohyo.systems.option import ADDRESS, HEAP, option
 from dohyo.systems.rendering import as_yaml, option_lines
-from dohyo.systems.system import File, Needs, Size, Tuned
+from dohyo.systems.system import ConfigFile, DataSize, HostNeeds, Tuned
 
 # JDKs of each series, the best first, and what it needs besides cassandra-all. What was tried: docs/versions.md.
 SERIES = {"3.11": [8], "4.0": [17, 11, 8, 14], "4.1": [17, 11, 8], "5.0": [17, 11]}
@@ -210,18 +210,18 @@ class Cassandra(OnJvm, Cql):
             )
         return found
 
-    def needs(self) -> Needs:
+    def needs(self) -> HostNeeds:
         """Heap, what is beside it, and caches (docs/sizing.md)."""
         off_heap = str(self.all_settings.get("memtable_allocation_type", "")).startswith("offheap")
         # Its cache of files is on by itself in 3.11 alone, and before 5.0 for compressed files alone.
         caches_files = self.series == "3.11" or "-Dcassandra.file_cache_enabled=true" in self.java_options
         caches = caches_files and (self.effective_compression != "none" or self.series == "5.0")
-        return Needs(
+        return HostNeeds(
             # 500 MB: metaspace, direct buffers, code. Memtables off the heap take a quarter of it (memtable_offheap_space).
             memory_mb=self.heap_mb + 500 + (self.heap_mb // 4 if off_heap else 0) + self.row_cache_mb,
             cache_mb=min(self.heap_mb // 4, 512) if caches else 0,
             # The commit log takes at most 8 GiB (Cassandra's default for commitlog_total_space).
-            size=Size(record_disk=self.context.sstable_bytes, log_mb=8192),
+            size=DataSize(record_disk=self.context.sstable_bytes, log_mb=8192),
         )
 
     @property
@@ -299,7 +299,7 @@ class Cassandra(OnJvm, Cql):
         return self.installed_jar("jamm-*.jar")
 
     @property
-    def files(self) -> list[File]:
+    def files(self) -> list[ConfigFile]:
         """One file with everything that differs from Cassandra's own defaults, and what the JVM and the log need."""
         return [
             self.conf_file("cassandra.yaml", as_yaml(self.render("cassandra.yaml"), self.all_settings)),

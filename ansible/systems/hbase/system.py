@@ -6,11 +6,11 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
-from dohyo.systems.context import Node, copies, mib
+from dohyo.systems.context import Server, copies, mib
 from dohyo.systems.jvm import VERSION, OnJvm
 from dohyo.systems.option import ADDRESS, HEAP, option
 from dohyo.systems.rendering import option_lines
-from dohyo.systems.system import Attach, Attached, File, Needs, Size, Tuned
+from dohyo.systems.system import Attach, Attached, ConfigFile, DataSize, HostNeeds, Tuned
 
 # JDKs that each series runs on, the best first. What was tried: docs/versions.md.
 SERIES = {"2.5": [17, 21, 11, 8], "2.6": [17, 21, 11, 8]}
@@ -233,7 +233,7 @@ class HBase(OnJvm):
         ]
         return [problem for applies, problem in found if applies]
 
-    def needs(self) -> Needs:
+    def needs(self) -> HostNeeds:
         """Memory of the processes of this host, and what the data takes (docs/sizing.md)."""
         context = self.context
         others = [mib(part.heap) for part in self.parts_here.values() if part.name not in self.regionservers]
@@ -241,11 +241,11 @@ class HBase(OnJvm):
         # Every field is a cell of its own, which repeats key, family and field name. Lengths, time and type take 20
         # bytes (HBase's class KeyValue), tags and version 3.
         cell = context.fieldlength + context.key_bytes + len(self.family) + context.fieldname_bytes + 23
-        return Needs(
+        return HostNeeds(
             memory_mb=sum(others) + BEYOND_HEAP_OF_OTHERS_MB * len(others) + (self.heap_mb + BEYOND_HEAP_MB + self.bucket_cache_mb) * servers,
             # A bucket cache takes all blocks of data. 0.4 is HBase's own default of hfile.block.cache.size.
             cache_mb=self.bucket_cache_mb or int(self.heap_mb * 0.4),
-            size=Size(
+            size=DataSize(
                 # A compaction of all data writes the files anew, and the old ones stay in the archive for minutes.
                 record_disk=3 * context.fieldcount * cell,
                 # Logs are rolled until a region server has 32 of 128 MiB, or twice its memstores (0.4 of the heap),
@@ -412,7 +412,7 @@ class HBase(OnJvm):
         return self.hosts[: 3 if len(self.hosts) >= 3 else 1]
 
     @property
-    def quorum_nodes(self) -> list[Node]:
+    def quorum_nodes(self) -> list[Server]:
         """These servers."""
         return self.nodes[: len(self.quorum)]
 
@@ -528,7 +528,7 @@ class HBase(OnJvm):
     # ---- configuration, administration and clients ------------------------------------------------------------------
 
     @property
-    def files(self) -> list[File]:
+    def files(self) -> list[ConfigFile]:
         """Configuration of HBase, and of HDFS, ZooKeeper and the KDC where they are."""
         names = ["hbase-site.xml", "log4j.properties", "jvm.options"]
         names += ["core-site.xml", "hdfs-site.xml", "zoo.cfg"] if self.distributed else []
@@ -538,7 +538,7 @@ class HBase(OnJvm):
         files = [*map(self.conf_file, names), self.conf_file("hadoop-metrics2-hbase.properties", "*.period=1\n")]
         if "zookeeper" in self.parts_here:
             # The number that a server has in ZooKeeper's quorum.
-            files.append(File(f"{self.zookeeper_folder}/myid", f"{self.quorum.index(self.context.host) + 1}\n"))
+            files.append(ConfigFile(f"{self.zookeeper_folder}/myid", f"{self.quorum.index(self.context.host) + 1}\n"))
         return files
 
     @property

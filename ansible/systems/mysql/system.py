@@ -9,7 +9,7 @@ from dohyo.systems.context import is_older, mib
 from dohyo.systems.option import SIZE, option
 from dohyo.systems.rendering import as_properties
 from dohyo.systems.replicated import Replicated
-from dohyo.systems.system import Attach, Attached, Binaries, File, Initialise, Needs, Script, Size, Tuned, new_password
+from dohyo.systems.system import Attach, Attached, Binaries, ConfigFile, DataSize, HostNeeds, Initialise, Script, Tuned, new_password
 
 LOOKS_FOR = """\
 if [ -n "$SERVER" ]; then
@@ -164,7 +164,7 @@ class Mysql(Replicated):
             " constant length"
         ]
 
-    def needs(self) -> Needs:
+    def needs(self) -> HostNeeds:
         """Buffer and connections; rows and their index (docs/sizing.md). Every replica has all data."""
         row = self.row_bytes
         if self.is_innodb:
@@ -174,11 +174,11 @@ class Mysql(Replicated):
         else:
             # At most 20 of header; (key + 4) / 0.67 in the index ("Space Needed for Keys").
             record_disk = row + 20 + (self.context.key_bytes + 4) / 0.67
-        return Needs(
+        return HostNeeds(
             # Resident beyond the buffer: about 300 MB, and half a megabyte per connection.
             memory_mb=self.buffer_pool_mb + 300 + self.context.connections(self.binding) // 2,
             cache_mb=self.buffer_pool_mb if self.is_innodb else 0,
-            size=Size(
+            size=DataSize(
                 # With replicas each row is also in a log from which they read, and which is kept.
                 record_disk=record_disk + (row + 60 if self.replicates else 0),
                 log_mb=self.log_file_mb if self.is_innodb else 0,
@@ -213,15 +213,15 @@ class Mysql(Replicated):
         return {**super().client_properties, "mysql.columntype": self.column_type}
 
     @property
-    def secret_files(self) -> list[File]:
+    def secret_files(self) -> list[ConfigFile]:
         """With statements that make the accounts, and with that of the replicas."""
         first = self.nodes[0]
         account = {"user": "replica", "password": self.passwords["replica"]}
         replication = {"host": first.address, "port": first[self.role], **account}
         return [
-            File(f"{self.secret}/init.sql", self.render("init.sql"), self.owner.uid),
+            ConfigFile(f"{self.secret}/init.sql", self.render("init.sql"), self.owner.uid),
             *super().secret_files,
-            File(f"{self.secret}/replication.properties", as_properties(replication)),
+            ConfigFile(f"{self.secret}/replication.properties", as_properties(replication)),
         ]
 
     def literal(self, text: str) -> str:
@@ -235,7 +235,7 @@ class Mysql(Replicated):
         return f'"{text}"'
 
     @property
-    def files(self) -> list[File]:
+    def files(self) -> list[ConfigFile]:
         """Everything that the server reads."""
         return [self.conf_file("my.cnf")]
 

@@ -9,7 +9,7 @@ from typing import Any
 from dohyo.systems.context import is_older, mib
 from dohyo.systems.option import SIZE, option
 from dohyo.systems.replicated import Replicated
-from dohyo.systems.system import Attach, Attached, Binaries, File, Initialise, Needs, Script, Size, Tuned
+from dohyo.systems.system import Attach, Attached, Binaries, ConfigFile, DataSize, HostNeeds, Initialise, Script, Tuned
 
 LOOKS_FOR = """\
 if [ -n "$SERVER" ]; then
@@ -102,17 +102,17 @@ class Postgresql(Replicated):
             return ""
         return f"{self.program} on {self.context.host} is PostgreSQL {version}: Dohyo takes 15 or newer. Name another postgresql_server"
 
-    def needs(self) -> Needs:
+    def needs(self) -> HostNeeds:
         """Buffers and connections; rows and their index (docs/sizing.md)."""
         context = self.context
         # 24 of header and 4 of line pointer, 1 or 4 per value, the null bitmap and padding (PostgreSQL's manual,
         # "Database Page Layout").
         row = context.fieldcount * (context.fieldlength + 4) + context.key_bytes + 40
-        return Needs(
+        return HostNeeds(
             # Resident beyond the buffers: about 200 MB, and 8 MB per connection, which has a process of its own.
             memory_mb=self.buffers_mb + 200 + context.connections(self.binding) * 8,
             cache_mb=self.buffers_mb,
-            size=Size(
+            size=DataSize(
                 # Twice the rows, as updates leave dead ones until they are vacuumed; the index has key + 16 in
                 # pages that are two thirds full.
                 record_disk=2 * row + (context.key_bytes + 16) * 1.5,
@@ -132,13 +132,13 @@ class Postgresql(Replicated):
         return self.hosts[:1]
 
     @property
-    def secret_files(self) -> list[File]:
+    def secret_files(self) -> list[ConfigFile]:
         """With the password of the account, for its first start and for the standbys."""
         password = self.passwords["client"]
         return [
-            File(f"{self.secret}/init.sql", f"ALTER ROLE dohyo PASSWORD '{password}'\n"),
+            ConfigFile(f"{self.secret}/init.sql", f"ALTER ROLE dohyo PASSWORD '{password}'\n"),
             *super().secret_files,
-            File(f"{self.secret}/pgpass", f"*:*:*:dohyo:{password}\n", self.owner.uid),
+            ConfigFile(f"{self.secret}/pgpass", f"*:*:*:dohyo:{password}\n", self.owner.uid),
         ]
 
     @property
@@ -175,7 +175,7 @@ class Postgresql(Replicated):
         return f"host={first.address} port={first[self.role]} user=dohyo application_name={name} passfile='{passfile}'"
 
     @property
-    def files(self) -> list[File]:
+    def files(self) -> list[ConfigFile]:
         """Settings, and who may connect."""
         return [self.conf_file("postgresql.conf"), self.conf_file("pg_hba.conf")]
 

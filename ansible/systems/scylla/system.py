@@ -10,7 +10,7 @@ from dohyo.systems.context import mib, parent
 from dohyo.systems.cql import Cql
 from dohyo.systems.option import ADDRESS, SHA256, SIZE, option
 from dohyo.systems.rendering import as_yaml
-from dohyo.systems.system import Archive, File, Needs, Script, Size, Tuned
+from dohyo.systems.system import Archive, ConfigFile, DataSize, HostNeeds, Script, Tuned
 
 LOOK = """\
 for place; do
@@ -270,13 +270,13 @@ class Scylla(Cql):
             )
         return found
 
-    def needs(self) -> Needs:
+    def needs(self) -> HostNeeds:
         """Beyond its own memory the server takes little."""
-        return Needs(
+        return HostNeeds(
             memory_mb=self.memory_mb + 200,
             cache_mb=self.memory_mb,
             # The commit log takes as much disk as the server has memory (default for commitlog_total_space_in_mb).
-            size=Size(record_disk=self.context.sstable_bytes, log_mb=self.memory_mb),
+            size=DataSize(record_disk=self.context.sstable_bytes, log_mb=self.memory_mb),
         )
 
     @property
@@ -345,9 +345,9 @@ class Scylla(Cql):
         return f"{self.secret}/scylla.yaml" if self.authentication else "conf/scylla.yaml"
 
     @property
-    def secret_files(self) -> list[File]:
+    def secret_files(self) -> list[ConfigFile]:
         """How clients get in, and the configuration with the first user."""
-        return [*super().secret_files, *([File(self.options_file, self._with_user)] if self.authentication else [])]
+        return [*super().secret_files, *([ConfigFile(self.options_file, self._with_user)] if self.authentication else [])]
 
     @property
     def _with_user(self) -> str:
@@ -367,7 +367,7 @@ class Scylla(Cql):
         return as_yaml(self.render("scylla.yaml"), self.all_settings)
 
     @property
-    def files(self) -> list[File]:
+    def files(self) -> list[ConfigFile]:
         """One file with everything that differs from ScyllaDB's own defaults."""
         return [self.conf_file("scylla.yaml", self._configuration)]
 

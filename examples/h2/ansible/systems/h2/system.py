@@ -7,7 +7,7 @@ from typing import Any
 
 from dohyo.systems.context import mib
 from dohyo.systems.option import ADDRESS, HEAP, option
-from dohyo.systems.system import Needs, Size, System
+from dohyo.systems.system import HostNeeds, DataSize, System
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,9 +50,9 @@ class H2(System):
             return []
         return ["H2 has one server and one copy; set replication to 1 and name one host in the group database"]
 
-    def needs(self) -> Needs:
+    def needs(self) -> HostNeeds:
         """H2 writes changed pages anew and clears up later."""
-        return Needs(mib(self.heap) + 300, Size(record_disk=self.context.record_bytes * 4, spread=False))
+        return HostNeeds(mib(self.heap) + 300, DataSize(record_disk=self.context.record_bytes * 4, spread=False))
 
     @property
     def ports(self) -> dict[str, int]:
