@@ -60,10 +60,10 @@ def test_no_name_of_a_fact_is_built_from_strings() -> None:
 
 # ---- one play --------------------------------------------------------------------------------------------------------
 
-# Notes that its host's server was started. With the verb until, it succeeds once all COUNT servers were.
+# Notes that its host's server was started. With the verb ready, it succeeds once all COUNT servers were.
 BARRIER = """#!/usr/bin/env bash
 touch "$0.$1"
-if [ "$1" = until ]; then
+if [ "$1" = ready ]; then
     for _ in {1..50}; do
         started=("${0%/*/*/*}"/*/bin/service.start)
         [ "${#started[@]}" != COUNT ] || exit 0
