@@ -15,7 +15,7 @@ from dohyo.bad_input import BadInputError
 from dohyo.places import ANSIBLE, ROOT
 from dohyo.systems import catalogue
 from dohyo.systems.catalogue import all_systems
-from dohyo.systems.context import Context
+from dohyo.systems.context import Context, Server
 from dohyo.systems.system import System
 from support.described import described
 from vars import systems as plugin
