@@ -276,7 +276,6 @@ class System:
     folder_mode: ClassVar[str] = "0755"
     # Options to lower where the disk is too small.
     disk_by: ClassVar[Sequence[str]] = ()
-    # What the server makes in its folders of data, by folder: only that is removed.
     name: str
     title: str
     # Measured only if somebody names it.
