@@ -157,7 +157,8 @@ def run(
     from dohyo.console import Console
     from dohyo.planning import sizing
     from dohyo.running import attach
-    from dohyo.scenario import loading, systems, together
+    from dohyo.scenario import loading, together
+    from dohyo.systems import catalogue
 
     if experiment is not None:
         from dohyo.running import runner
@@ -176,7 +177,7 @@ def run(
     _check_is_no_option(name)
     attached = attach.overrides(attach_, secrets, may, chosen_inventory)
     changes = loading.overrides(
-        (*assignments, *(systems.fetching(fetch_) if fetch_ else ())),
+        (*assignments, *(catalogue.fetching(fetch_) if fetch_ else ())),
         {
             **attached,
             "systems": systems_ or attached.get("systems"),
@@ -193,7 +194,7 @@ def run(
         partial(loading.load, loading.find(name), hosts=hosts, full=full, caches=caches), changes, target
     )
     if fetch_:
-        systems.check_fetching(fetch_, chosen.systems)
+        catalogue.check_fetching(fetch_, chosen.systems)
     attach.check_measured(attach_, chosen)
     attach.check(chosen, target, max_data, changes)
     count = hosts.stated(chosen.values).count
@@ -439,9 +440,9 @@ def checks_command() -> int:
 @cli.command("profiles")
 def profiles_command() -> int:
     """Prints the tables of docs/conditions.md#profiles: every value that differs, with its source."""
-    from dohyo.scenario import systems
+    from dohyo.systems import catalogue
 
-    click.echo(systems.profiles(), nl=False)
+    click.echo(catalogue.profiles(), nl=False)
     return 0
 
 
@@ -510,10 +511,10 @@ def agree(chosen: Scenario) -> None:
 
     :raises BadInputError: if the answer is no
     """
-    from dohyo.scenario import systems
+    from dohyo.systems import catalogue
 
     for name in chosen.systems:
-        system = systems.all_systems()[name]
+        system = catalogue.all_systems()[name]
         wanted = chosen.role_variables.get(f"{system.role}_fetch")
         if not wanted or any((LOCAL_HOME / "packages" / system.role).glob("*/*")):
             continue
@@ -578,7 +579,8 @@ def _folder(name: str | None) -> Path:
 def _list(inventory: Path | None, *, details: bool) -> None:
     from dohyo.ansible import available
     from dohyo.console import Console
-    from dohyo.scenario import loading, systems
+    from dohyo.scenario import loading
+    from dohyo.systems import catalogue
 
     console = Console()
 
@@ -590,14 +592,14 @@ def _list(inventory: Path | None, *, details: bool) -> None:
             console.print(f"  {head:{width}}{line}", highlight=False, markup=False, soft_wrap=True)
 
     files = loading.scenario_files()
-    width = max(map(len, [*files, *systems.all_systems()])) + 2
+    width = max(map(len, [*files, *catalogue.all_systems()])) + 2
     console.print("scenarios (workloads/):", highlight=False)
     for name, path in files.items():
         show(name, loading.description(path))
     console.print(f"systems on {inventory or 'this machine'}:", highlight=False, markup=False, soft_wrap=True)
     reasons = available.ask(inventory)
-    for name, system in systems.all_systems().items():
-        here = "installed" if inventory is None and system.installed() else "available"
+    for name, system in catalogue.all_systems().items():
+        here = "installed" if inventory is None and system.is_installed() else "available"
         reason = reasons[name] if details else reasons[name].partition(";")[0]
         show(name, f"{system.title}: {f'skipped: {reason}' if reason else here}")
     if not details and any(reasons.values()):

@@ -62,7 +62,7 @@ def ours() -> list[int]:
             if mark in (process / "environ").read_bytes():
                 found.append(int(process.name))
         except OSError:
-            continue  # the process has ended, or belongs to another user
+            continue  # ended, or somebody else's
     return found
 
 

@@ -18,7 +18,7 @@ import pytest
 
 from dohyo.ansible import available
 from dohyo.places import ANSIBLE, LOCAL_HOME, ROOT
-from dohyo.scenario.systems import all_systems
+from dohyo.systems.catalogue import all_systems
 from e2e.runs import LONG, SMALL, Run, mix, options, ours, shorten
 from support.browser import browser, chromium
 

@@ -22,10 +22,10 @@ def pytest_configure(config: pytest.Config) -> None:
     for number in SIGNALS:
         signal.signal(number, _interrupt)
     if named := config.getoption("system"):
-        from dohyo.scenario import systems  # noqa: PLC0415
+        from dohyo.systems import catalogue  # noqa: PLC0415
 
         for name in named:
-            if name not in (known := [*systems.all_systems(), SCYLLA_DRIVER]):
+            if name not in (known := [*catalogue.all_systems(), SCYLLA_DRIVER]):
                 raise pytest.UsageError(f'unknown system "{name}"; there are: {" ".join(known)}')
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from dohyo.ansible import available
 from dohyo.places import ANSIBLE, BINDINGS, LOCAL_HOME, ROOT
-from dohyo.scenario import systems
+from dohyo.systems import catalogue
 from suite.commands import BIN, MAVEN, Commands
 from suite.plugin import SCYLLA_DRIVER
 
@@ -17,7 +17,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     """Chooses the systems: those of --system, else the first one of each binding."""
     if "binding" not in metafunc.fixturenames:
         return
-    known = systems.all_systems().values()
+    known = catalogue.all_systems().values()
     cases = {system.name: pytest.param(system.name, system.binding, id=system.name) for system in known}
     # The driver also speaks to Cassandra, which shows that it works where there is no ScyllaDB.
     cases[SCYLLA_DRIVER] = pytest.param("cassandra", "scylla", id=SCYLLA_DRIVER, marks=pytest.mark.slow)
@@ -42,7 +42,7 @@ def bindings() -> list[str]:
 @pytest.mark.parametrize("name", bindings())
 def test_a_binding_has_a_contract(name: str) -> None:
     assert list((BINDINGS / name / f"src/test/java/dohyo/{name}").glob("*ContractIT.java"))
-    assert name in {system.binding for system in systems.all_systems().values()}
+    assert name in {system.binding for system in catalogue.all_systems().values()}
 
 
 def test_contract(system: str, binding: str, reasons: dict[str, str], run: Commands) -> None:

@@ -15,42 +15,30 @@ from dohyo.bad_input import BadInputError
 from dohyo.places import ANSIBLE, ROOT
 from dohyo.planning import plan
 from dohyo.running import attach
-from dohyo.scenario import loading, properties, systems
+from dohyo.scenario import loading, properties
 from dohyo.scenario.scenario import Scenario
+from dohyo.systems import catalogue
 from filter.dohyo_filters import others
 
-HOSTS = """
-all:
-  vars: {ansible_connection: local}
-  children:
-    client: {hosts: {first: {dohyo_address: 127.0.0.1}}}
-    database: {hosts: {second: {VARIABLES}}}
-"""
-
-
-def inventory(folder: Path, variables: str) -> Path:
-    file = folder / "hosts.yml"
-    file.write_text(HOSTS.replace("VARIABLES", variables), "utf-8")
-    return file
-
 
 @pytest.mark.parametrize(
-    "variables",
-    ['attached: {mysql-innodb: "db:3306"}', "attached_may: [settle]", "attached_secrets: /etc/hostname"],
+    ("hosts", "problem"),
+    [
+        ([{}, {"attached": {"mysql-innodb": "db:3306"}}], "must be the same for all hosts"),
+        ([{}, {"attached_may": ["settle"]}], "must be the same for all hosts"),
+        ([{}, {"attached_secrets": "/etc/hostname"}], "must be the same for all hosts"),
+        ([{"attached": "cassandra=db"}] * 2, r"docs/attach\.md"),
+        ([{"attached": ["a"]}] * 2, r"docs/attach\.md"),
+        ([{"attached_secrets": 5}] * 2, r"docs/attach\.md"),
+        ([{"attached_may": "settle"}] * 2, r"docs/attach\.md"),
+    ],
 )
-def test_no_host_is_attached_that_others_do_not_name(tmp_path: Path, variables: str) -> None:
-    with pytest.raises(BadInputError, match="must be the same for all hosts"):
-        attach.overrides([], None, [], inventory(tmp_path, variables))
-
-
-@pytest.mark.parametrize(
-    "variables", ["attached: cassandra=db", "attached: [a]", "attached_secrets: 5", "attached_may: settle"]
-)
-def test_an_inventory_says_what_it_must_in_the_right_type(tmp_path: Path, variables: str) -> None:
-    file = inventory(tmp_path, "")
-    file.write_text(file.read_text("utf-8").replace("ansible_connection: local", variables), "utf-8")
-    with pytest.raises(BadInputError, match=r"docs/attach\.md"):
-        attach.overrides([], None, [], file)
+def test_an_inventory_attaches_for_all_hosts_and_in_the_right_type(
+    monkeypatch: pytest.MonkeyPatch, hosts: list[dict[str, Any]], problem: str
+) -> None:
+    monkeypatch.setattr(attach, "host_variables", lambda _: {"first": hosts[0], "second": hosts[1]})
+    with pytest.raises(BadInputError, match=problem):
+        attach.overrides([], None, [], Path("hosts.yml"))
 
 
 @pytest.mark.parametrize(
@@ -206,7 +194,7 @@ def _secrets(folder: Path, text: str) -> Path:
 
 def test_the_page_names_every_key_of_the_file_with_secrets() -> None:
     page = (ROOT / "docs/attach.md").read_text("utf-8")
-    bindings = {each for system in systems.all_systems().values() if system.attaches for each in system.bindings}
+    bindings = {each for system in catalogue.all_systems().values() if system.attaches for each in system.bindings}
     known = {key for key, entry in properties.known().items() if entry.by in bindings}
     keys = sorted(key for key in known if re.fullmatch(attach._ACCESS, key))
     assert {"postgresql.user", "postgresql.ca"} <= {*keys}

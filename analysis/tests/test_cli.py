@@ -16,7 +16,7 @@ import pytest
 from dohyo.ansible import available
 from dohyo.cli import main
 from dohyo.places import RESULTS, ROOT
-from dohyo.scenario import systems
+from dohyo.systems import catalogue
 from support.command import without_rights
 
 
@@ -70,7 +70,7 @@ def test_list_shows_scenarios_and_systems_and_how_to_get_what_is_not_available(
     assert "Apache HBase: " in shown
     lines = shown.splitlines()
     reasons = available.ask(None)
-    assert list(reasons) == list(systems.all_systems())
+    assert list(reasons) == list(catalogue.all_systems())
     for name, reason in reasons.items():
         (line,) = (line for line in lines if line.startswith(f"  {name} "))
         assert line.endswith(f"skipped: {reason.partition(';')[0]}") == bool(reason)
@@ -165,7 +165,7 @@ def test_a_folder_that_may_not_be_looked_into_is_bad_input() -> None:
 
 def test_a_plan_counts_what_a_run_here_would_measure(capsys: pytest.CaptureFixture[str]) -> None:
     reasons = available.ask(None)
-    named = [name for name, system in systems.all_systems().items() if not system.by_name]
+    named = [name for name, system in catalogue.all_systems().items() if not system.by_name]
     there = [name for name in named if not reasons[name]]
     assert main(["run", "workloadA", "--plan"]) == 0
     shown = capsys.readouterr().out

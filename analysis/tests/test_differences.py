@@ -14,7 +14,7 @@ from dohyo.evidence.records import ExperimentFacts
 from dohyo.figures import point_name
 from dohyo.places import WORKLOADS
 from dohyo.planning import plan
-from dohyo.scenario import loading, properties, published, systems
+from dohyo.scenario import loading, properties, published
 from dohyo.scenario.hosts import Hosts
 from dohyo.scenario.published import FOLDER
 from dohyo.scenario.setup import Setting
@@ -23,6 +23,7 @@ from dohyo.summary.asked import Asked
 from dohyo.summary.differences import Here
 from dohyo.summary.results import SetupDifference, SetupDifferences
 from dohyo.summary.summary import summarise
+from dohyo.systems import catalogue
 from dohyo.tables import table
 from support.evidence import edit_json, rendered, trial, write_json
 
@@ -182,7 +183,7 @@ def test_threads_of_a_collector_count() -> None:
 
 def other(key: str, value: str) -> str:
     """Another value that a property or a variable can have."""
-    variable = systems.role_variables().get(key)
+    variable = catalogue.all_options().get(key)
     known = properties.find(key)
     choices = variable.choices if variable else known.type.words if known else ()
     if others := [str(each) for each in choices if str(each) != value]:

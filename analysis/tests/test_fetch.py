@@ -4,7 +4,6 @@ import hashlib
 import http.server
 import io
 import os
-import shutil
 import ssl
 import subprocess
 import sys
@@ -22,8 +21,9 @@ import yaml
 from dohyo import cli
 from dohyo.bad_input import BadInputError
 from dohyo.places import ANSIBLE
-from dohyo.scenario import loading, systems
+from dohyo.scenario import loading
 from dohyo.scenario.hosts import here
+from dohyo.systems import catalogue
 from support.playbooks import play
 
 FETCH = ANSIBLE / "roles" / "system" / "files" / "fetch"
@@ -199,18 +199,6 @@ def test_a_jdk_from_a_url(vendor: Vendor, tmp_path: Path) -> None:
     assert (tmp_path / "to/bin/java").read_text() == java.read_text()
 
 
-def installing(system: str) -> list[Any]:
-    """What deploy.yml does for one system, beginning with the marks on its folders."""
-    folders = [["{{ dohyo_control }}", ""], ["{{ dohyo_home }}", ""]]
-    mark = {"state": "present", "folders": folders, "controller": "{{ lookup('controller') }}"}
-    verbs = [f"{{{{ systems.{system}.verbs.{verb} }}}}" for verb in ("available", "install", "available")]
-    return [
-        {"owned": mark, "register": "marked"},
-        {"set_fact": {"dohyo_deployment": "{{ marked.deployment }}"}},
-        *({"include_role": {"name": "system", "tasks_from": verb}} for verb in verbs),
-    ]
-
-
 def aerospike_package(folder: Path, version: str) -> Path:
     package = folder / "package"
     (package / "DEBIAN").mkdir(parents=True)
@@ -227,74 +215,6 @@ def aerospike_package(folder: Path, version: str) -> Path:
     return deb
 
 
-@pytest.mark.slow
-def test_aerospike_as_its_vendor_packs_it(vendor: Vendor, tmp_path: Path) -> None:
-    aerospike_package(tmp_path, "8.1.2.5")
-    words = subprocess.check_output(["sh", "-c", ". /etc/os-release; echo $ID$VERSION_ID"], text=True).strip()
-    name = f"aerospike-server-community_8.1.2.5_tools-13.0.3_{words}_{os.uname().machine}"
-    content = packed(tmp_path / "archive", name)
-    path = f"artifacts/aerospike-server-community/8.1.2.5/{name}.tgz"
-    vendor.put(path, content)
-    vendor.put(f"{path}.sha256", f"{digest(content)}  {name}.tgz\n".encode())
-    facts = play(
-        tmp_path, installing("aerospike"), {"node": {"dohyo_home": str(tmp_path / "home")}}, 0, ["system_state"],
-        system_name="aerospike", aerospike_fetch=True, aerospike_fetch_base=f"{vendor.url}/artifacts",
-        fetch_agreed=True, dohyo_control=str(tmp_path / "control"),
-    )  # fmt: skip
-    [state] = facts["system_state"]
-    assert state["aerospike"]["unavailable"] == ""
-    assert state["aerospike"]["found"]["version"] == "8.1.2.5"
-    assert vendor.asked == [f"{path}.sha256", path]
-
-
-@pytest.mark.slow
-def test_another_package_of_the_same_name_takes_the_place_of_the_old_one(tmp_path: Path) -> None:
-    for version in ("8.1.2.5", "8.1.2.6"):
-        deb = aerospike_package(tmp_path / version, version)
-        shutil.copy(deb, tmp_path / "asd.deb")
-        (tmp_path / version / "play").mkdir()
-        facts = play(
-            tmp_path / version / "play", installing("aerospike"), {"node": {"dohyo_home": str(tmp_path / "home")}}, 0,
-            ["system_state"], system_name="aerospike", aerospike_package=str(tmp_path / "asd.deb"), aerospike_asd="",
-            dohyo_control=str(tmp_path / "control"),
-        )  # fmt: skip
-        assert facts["system_state"][0]["aerospike"]["found"]["version"] == version
-
-
-@pytest.mark.slow
-def test_a_program_that_was_named_is_not_said_to_be_from_a_package(tmp_path: Path) -> None:
-    tasks = [{"include_role": {"name": "system", "tasks_from": "available", "public": True}},
-             {"set_fact": {"note": "{{ system_archive_note }}"}}]  # fmt: skip
-    facts = play(
-        tmp_path, tasks, {"node": {"dohyo_home": str(tmp_path)}}, 0, ["note"], system_name="aerospike",
-        aerospike_fetch=True, aerospike_asd="/bin/true",
-    )  # fmt: skip
-    assert facts["note"] == [[]]
-
-
-@pytest.mark.slow
-def test_scylla_as_its_vendor_packs_it(vendor: Vendor, tmp_path: Path) -> None:
-    installer = tmp_path / "unified" / "install.sh"
-    installer.parent.mkdir()
-    installer.write_text(
-        '#!/bin/sh\n[ "$1 $2 $3" = "--without-systemd --nonroot --prefix" ] &&'
-        ' mkdir -p "$4/bin" && cp "$0" "$4/bin/scylla"\n'
-    )
-    installer.chmod(0o755)
-    content = packed(installer.parent, "scylla-unified")
-    path = f"scylladb-2025.1/scylla-unified-2025.1.9-0.20251010.6c539463bbda.{os.uname().machine}.tar.gz"
-    vendor.put(path, content)
-    facts = play(
-        tmp_path, installing("scylla"), {"node": {"dohyo_home": str(tmp_path / "home")}}, 0, ["system_state"],
-        system_name="scylla", scylla_fetch=True, scylla_fetch_base=vendor.url, fetch_agreed=True,
-        scylla_package_sha256=digest(content), dohyo_control=str(tmp_path / "control"),
-    )  # fmt: skip
-    [state] = facts["system_state"]
-    assert state["scylla"]["unavailable"] == ""
-    assert state["scylla"]["found"]["binary"] == str(tmp_path / "home/install/scylla/server/bin/scylla")
-    assert vendor.asked == [path]
-
-
 def archive_of(folder: Path, *jars: str) -> bytes:
     for jar in jars:
         (folder / jar).parent.mkdir(parents=True, exist_ok=True)
@@ -302,36 +222,98 @@ def archive_of(folder: Path, *jars: str) -> bytes:
     return packed(folder, "top")
 
 
+def scylla_package(folder: Path) -> bytes:
+    """An installer that is its own server."""
+    installer = folder / "unified" / "install.sh"
+    installer.parent.mkdir()
+    installer.write_text(
+        '#!/bin/sh\n[ "$1 $2 $3" = "--without-systemd --nonroot --prefix" ] &&'
+        ' mkdir -p "$4/bin" && cp "$0" "$4/bin/scylla"\n'
+    )
+    installer.chmod(0o755)
+    return packed(installer.parent, "scylla-unified")
+
+
+def installing(**variables: Any) -> list[Any]:
+    """What deploy.yml does for one system, and how its state is kept."""
+    name = variables["system_name"]
+    verbs = [f"{{{{ systems.{name}.verbs.{verb} }}}}" for verb in ("available", "install", "available")]
+    state = {"state": "{{ state | default([]) + [system_state." + name + "] }}"}
+    return [
+        *({"include_role": {"name": "system", "tasks_from": verb}, "vars": variables} for verb in verbs),
+        {"set_fact": state},
+    ]
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("system", "jars", "taken"),
-    [
-        ("cassandra", ["lib/apache-cassandra-5.0.7.jar", "lib/jamm-0.4.0.jar", "lib/sub/x.jar", "tools/lib/y.jar"], 2),
-        (
-            "hbase",
-            ["lib/hbase-server-2.6.3-hadoop3.jar", "lib/client-facing-thirdparty/a.jar", "lib/shaded-clients/b.jar"],
-            2,
-        ),
-    ],
-)
-def test_an_archive_takes_the_place_of_mavens_jars(
-    vendor: Vendor, tmp_path: Path, system: str, jars: list[str], taken: int
-) -> None:
-    content = archive_of(tmp_path / "archive", *jars)
-    version = jars[0].removesuffix(".jar").split("-", 2)[2]
-    facts = play(
-        tmp_path, installing(system), {"node": {"dohyo_home": str(tmp_path / "home")}}, 0, ["system_state"],
-        system_name=system, dohyo_control=str(tmp_path / "control"),
-        **{
+def test_servers_as_their_vendors_and_users_pack_them(vendor: Vendor, tmp_path: Path) -> None:
+    """In one play: what the vendors of Aerospike and ScyllaDB offer, a user's package, twice, and archives of jars."""
+    words = subprocess.check_output(["sh", "-c", ". /etc/os-release; echo $ID$VERSION_ID"], text=True).strip()
+    aerospike_name = f"aerospike-server-community_8.1.2.5_tools-13.0.3_{words}_{os.uname().machine}"
+    debs = {version: aerospike_package(tmp_path / version, version) for version in ("8.1.2.5", "8.1.2.6")}
+    aerospike_content = packed(tmp_path / "8.1.2.5" / "archive", aerospike_name)
+    aerospike_path = f"artifacts/aerospike-server-community/8.1.2.5/{aerospike_name}.tgz"
+    vendor.put(aerospike_path, aerospike_content)
+    vendor.put(f"{aerospike_path}.sha256", f"{digest(aerospike_content)}  {aerospike_name}.tgz\n".encode())
+
+    scylla_content = scylla_package(tmp_path)
+    scylla_path = f"scylladb-2025.1/scylla-unified-2025.1.9-0.20251010.6c539463bbda.{os.uname().machine}.tar.gz"
+    vendor.put(scylla_path, scylla_content)
+
+    archives = {
+        "cassandra": ("5.0.7", ["apache-cassandra-5.0.7.jar", "jamm-0.4.0.jar"], ["lib/sub/x.jar", "tools/lib/y.jar"]),
+        "hbase": ("2.6.3-hadoop3", ["hbase-server-2.6.3-hadoop3.jar", "client-facing-thirdparty/a.jar"],
+                  ["lib/shaded-clients/b.jar"]),
+    }  # fmt: skip
+    jars = {}
+    for system, (version, taken, left) in archives.items():
+        content = archive_of(tmp_path / system, *(f"lib/{jar}" for jar in taken), *left)
+        jars[system] = {
+            "system_name": system,
             f"{system}_version": version,
-            f"{system}_archive": vendor.put("bin.tar.gz", content),
+            f"{system}_archive": vendor.put(f"{system}.tar.gz", content),
             f"{system}_archive_checksum": digest(content),
-        },
+        }
+
+    by_vendor = {"aerospike_fetch": True, "aerospike_fetch_base": f"{vendor.url}/artifacts", "fetch_agreed": True}
+    by_user = {"system_name": "aerospike", "aerospike_package": str(tmp_path / "asd.deb"), "aerospike_asd": ""}
+    scylla = {"system_name": "scylla", "scylla_fetch": True, "scylla_fetch_base": vendor.url, "fetch_agreed": True}
+    refused = {"include_role": {"name": "system", "tasks_from": "{{ systems.scylla.verbs.install }}"}, "vars": scylla}
+    mark = {
+        "state": "present",
+        "folders": [["{{ dohyo_control }}", ""], ["{{ dohyo_home }}", ""]],
+        "controller": "{{ lookup('controller') }}",
+    }
+    tasks = [
+        {"owned": mark, "register": "marked"},
+        {"set_fact": {"dohyo_deployment": "{{ marked.deployment }}"}},
+        {"block": [refused], "rescue": [{"set_fact": {"said": "{{ ansible_failed_result.msg }}"}}]},
+        *installing(system_name="aerospike", **by_vendor),
+        *installing(**scylla, scylla_package_sha256=digest(scylla_content)),
+        *installing(**jars["cassandra"]),
+        *installing(**jars["hbase"]),
+    ]
+    for deb in debs.values():
+        tasks += [{"copy": {"src": str(deb), "dest": str(tmp_path / "asd.deb")}}, *installing(**by_user)]
+    home = tmp_path / "home"
+    (tmp_path / "play").mkdir()
+    facts = play(
+        tmp_path / "play", tasks, {"node": {"dohyo_home": str(home)}}, 0, ["state", "said"],
+        dohyo_control=str(tmp_path / "control"),
     )  # fmt: skip
-    assert facts["system_state"][0][system]["unavailable"] == ""
-    lib = tmp_path / f"home/install/{system}/{version}-{digest(content)[:12]}/lib"
-    assert sorted(file.name for file in lib.glob("*.jar")) == sorted(Path(jar).name for jar in jars[:taken])
-    assert vendor.asked == ["bin.tar.gz"]
+
+    assert "scylla_package_sha256 has no value" in facts["said"][0]
+    ((first, scylla_state, cassandra, hbase, second, third),) = facts["state"]
+    assert [state["unavailable"] for state in (first, scylla_state, cassandra, hbase, second, third)] == [""] * 6
+    for state, version in ((first, "8.1.2.5"), (second, "8.1.2.5"), (third, "8.1.2.6")):
+        assert f"Edition build {version}" in state["looked"]["stdout"]
+    assert scylla_state["looked"]["stdout"] == str(home / "install/scylla/server/bin/scylla")
+    for system, (version, taken, _) in archives.items():
+        lib = home / f"install/{system}/{version}-{jars[system][f'{system}_archive_checksum'][:12]}/lib"
+        assert sorted(file.name for file in lib.glob("*.jar")) == sorted(Path(jar).name for jar in taken)
+    assert vendor.asked == [
+        f"{aerospike_path}.sha256", aerospike_path, scylla_path, "cassandra.tar.gz", "hbase.tar.gz"
+    ]  # fmt: skip
 
 
 def unpack(archive: Path, to: Path) -> "subprocess.CompletedProcess[str]":
@@ -374,39 +356,22 @@ def test_a_hostile_archive_leaves_nothing(tmp_path: Path, member: str, link: str
     assert sorted(file.name for file in tmp_path.iterdir()) == ["in", "in.tgz", "secret"]
 
 
-def test_nothing_is_fetched_without_a_checksum(vendor: Vendor, tmp_path: Path) -> None:
-    hosts: dict[str, dict[str, Any]] = {
-        "node": {"scylla_fetch": True},
-        "other": {"scylla_package": "http://x.invalid/a"},
-    }
-    facts = play(
-        tmp_path, installing("scylla")[2:3], hosts, 0, ["system_state"],
-        system_name="scylla", scylla_fetch_base=vendor.url, dohyo_home=str(tmp_path),
-    )  # fmt: skip
-    fetched, given = [state["scylla"]["unavailable"] for state in facts["system_state"]]
-    assert fetched.startswith(
-        "ScyllaDB documents no checksum and no signature of this archive; scylla_package_sha256 has no value"
-    )
-    assert given == "http://x.invalid/a: only https:// is accepted"
-    assert vendor.asked == []
-
-
 def test_the_option_names_systems_that_can_be_fetched() -> None:
-    assert systems.fetching("aerospike,scylla") == ["aerospike_fetch=true", "scylla_fetch=true"]
+    assert catalogue.fetching("aerospike,scylla") == ["aerospike_fetch=true", "scylla_fetch=true"]
     with pytest.raises(
         BadInputError, match="--fetch hbase: 'hbase' is no system with a download; there are scylla, aerospike"
     ):
-        systems.fetching("hbase")
-    systems.check_fetching("aerospike, scylla", ["scylla", "hbase", "aerospike"])
+        catalogue.fetching("hbase")
+    catalogue.check_fetching("aerospike, scylla", ["scylla", "hbase", "aerospike"])
     with pytest.raises(BadInputError, match="--fetch aerospike,scylla: scylla is not measured here, the systems are"):
-        systems.check_fetching("aerospike,scylla", ["hbase", "aerospike"])
+        catalogue.check_fetching("aerospike,scylla", ["hbase", "aerospike"])
     assert "--fetch" in [option for parameter in cli.run.params for option in parameter.opts]
 
 
 def test_the_licence_is_named_once_and_no_is_an_answer(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    changes = loading.overrides(systems.fetching("aerospike"), {"systems": "cassandra,aerospike"})
+    changes = loading.overrides(catalogue.fetching("aerospike"), {"systems": "cassandra,aerospike"})
     chosen = loading.load(loading.find("workloadA"), changes, hosts=here())
     monkeypatch.setattr(cli, "LOCAL_HOME", tmp_path)
     # Without a terminal the option itself is the answer.

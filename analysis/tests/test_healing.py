@@ -15,8 +15,8 @@ from dohyo.places import ANSIBLE, ROOT
 from dohyo.report import measured
 from dohyo.report.charts import faults
 from dohyo.report.material import Material
-from dohyo.scenario.systems import all_systems
 from dohyo.summary.summary import summarise
+from dohyo.systems.catalogue import all_systems
 from dohyo.tables import fault_table
 from support.evidence import DATA, edit_json, rendered
 from support.faults import ACCOUNT, faulted

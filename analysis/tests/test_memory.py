@@ -9,17 +9,19 @@ from typing import Any
 import jinja2
 import pytest
 import yaml
-from ansible.errors import AnsibleFilterError  # type: ignore[import-untyped]
 
 from dohyo.bad_input import BadInputError
 from dohyo.places import ANSIBLE, ROOT
 from dohyo.planning import sizing
 from dohyo.planning.sizing import MIB
-from dohyo.scenario import loading, systems
+from dohyo.scenario import loading
 from dohyo.scenario.hosts import Hosts
-from filter.dohyo_filters import budget_mb, cpus, limits, shortages
+from dohyo.systems import catalogue
+from dohyo.systems.context import budget_mb, cpus
+from filter.dohyo_filters import limits, shortages
 from modules import process_limits
-from support.playbooks import DEFAULTS, play, refused
+from support.described import described
+from support.playbooks import DEFAULTS, play
 
 GIB = 2**30
 NOTHING = {"budget": "", "budget_mb": 0, "client_mb": 0, "server_cpus": "", "client_cpus": ""}
@@ -40,7 +42,7 @@ def test_a_budget_is_a_share_or_a_size(budget: str, expected: int) -> None:
 
 @pytest.mark.parametrize("budget", ["0.8", "0", "120%", "0%", "-1g", "lots", "80 percent", "1g 2g"])
 def test_another_budget_is_refused_by_name(budget: str) -> None:
-    with pytest.raises(AnsibleFilterError, match=rf"host_memory_budget={budget}: must be a share .* 80%, or a size"):
+    with pytest.raises(BadInputError, match=rf"host_memory_budget={budget}: must be a share .* 80%, or a size"):
         budget_mb(budget, 196608)
 
 
@@ -48,7 +50,7 @@ def test_processors_are_numbers_and_ranges() -> None:
     assert cpus("0-3,8-11") == {0, 1, 2, 3, 8, 9, 10, 11}
     assert cpus("") == set()
     for wrong in ("3-1", "all", "0-", "-1"):
-        with pytest.raises(AnsibleFilterError, match=f"host_cpus_server or host_cpus_client: '{wrong}' must be"):
+        with pytest.raises(BadInputError, match=f"host_cpus_server or host_cpus_client: '{wrong}' must be"):
             cpus(wrong)
 
 
@@ -155,7 +157,7 @@ def test_every_system_divides_the_budget_as_its_sources_say(tmp_path: Path) -> N
     inventory.write_text(yaml.safe_dump({"all": {"children": groups, "vars": given}}))
     file = tmp_path / "sized"
     file.write_text("readproportion=1\nupdateproportion=0\nduration=30\nrecordcount=1000\nthreadcount=3\n")
-    scenario = loading.load(file, {"systems": ",".join(systems.all_systems())})
+    scenario = loading.load(file, {"systems": ",".join(catalogue.all_systems())})
     sizes = sizing.ask(scenario, Hosts(3, 192 * GIB, None, True), inventory)
     found = {needs.system: needs for needs in sizes.needs}
     aside = 3 * 1024 + 512 + 4 * 150
@@ -171,15 +173,21 @@ def test_every_system_divides_the_budget_as_its_sources_say(tmp_path: Path) -> N
         small.check()
 
 
-@pytest.mark.slow
-def test_the_plan_and_a_multiple_of_the_cache_say_that_the_memory_is_not_known(tmp_path: Path) -> None:
+def test_a_share_of_a_memory_that_is_not_known_is_said_to_be_none(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    share: dict[str, Any] = {"dohyo_systemd": True, "host_has": {"memory_mb": 0}}
+    found = {name: described(name, **share).planned for name in ("hbase", "cassandra")}
+    assert {(each["unknown"], each["budget_mb"]) for each in found.values()} == {(True, 0)}
+    assert not described("hbase", host_memory_budget="2g").planned["unknown"]
+    assert not described("hbase").planned["unknown"]
     file = tmp_path / "sized"
     file.write_text("readproportion=1\nupdateproportion=0\nduration=30\n")
-    inventory = ANSIBLE / "inventories" / "bare-metal"
+    monkeypatch.setattr(sizing, "_of_inventory", lambda names, *_: {name: [found[name]] for name in names})
     with pytest.raises(
         BadInputError, match="caches are shares of host_memory_budget, and the memory of the hosts is not"
     ):
-        loading.load(file, {"systems": "hbase", "datasize": "2*cache"}, hosts=Hosts(4), caches=sizing.caches(inventory))
+        loading.load(file, {"systems": "hbase", "datasize": "2*cache"}, hosts=Hosts(4), caches=sizing.caches(tmp_path))
 
 
 # Notes what it was asked to do, and the unit that it got.
@@ -189,66 +197,64 @@ echo "$@" >> "$0.calls"
 """
 
 
-def started(folder: Path, **variables: Any) -> tuple[list[str], dict[str, str]]:
-    """Has the role `service` start two processes.
+Started = dict[str, tuple[Path, list[str], dict[str, str]]]
 
-    :returns: the calls of the tool, and the units by name
-    """
-    tool = folder / "home" / "bin" / "service"
-    tool.parent.mkdir(parents=True)
-    tool.write_text(NOTES)
-    tool.chmod(0o755)
-    hosts = {"one": {"dohyo_home": str(folder / "home")}}
-    names = ["hbase-master", "hbase-regionserver"]
-    task = {
-        "include_role": {"name": "service", "tasks_from": "start"},
-        "loop": names,
-        "vars": {"service_name": "{{ item }}", "service_folder": str(folder), "service_command": ["/bin/true", "x"]},
+
+@pytest.fixture(scope="module")
+def started(tmp_path_factory: pytest.TempPathFactory) -> Started:
+    """By host its folder, the calls of the tool, and the units, after the role `service` has started two processes."""
+    folder, names = tmp_path_factory.mktemp("started"), ["hbase-master", "hbase-regionserver"]
+    limited = {"dohyo_systemd": True, "host_memory_budget": "2g", "host_cpus_server": "0-1,3"}
+    given: dict[str, dict[str, Any]] = {"units": limited, "bound": {"host_cpus_server": "1"}, "free": {}}
+    for host in given:
+        (tool := folder / host / "bin/service").parent.mkdir(parents=True)
+        tool.write_text(NOTES)
+        tool.chmod(0o755)
+    hosts = {host: {"dohyo_home": f"{folder}/{host}", **variables} for host, variables in given.items()}
+    process = {
+        "service_name": "{{ item }}",
+        "service_folder": "{{ dohyo_home }}",
+        "service_command": ["/bin/true", "x"],
     }
-    play(folder, [task], hosts, 1, [], **{**DEFAULTS, "dohyo_deployment": "abc", **variables})
-    calls = tool.with_name("service.calls").read_text().splitlines()
-    files = {name: tool.with_name(f"service.unit-{name}") for name in names}
-    return calls, {name: file.read_text() for name, file in files.items() if file.exists()}
+    task = {"include_role": {"name": "service", "tasks_from": "start"}, "loop": names, "vars": process}
+    play(folder, [task], hosts, 1, [], **{**DEFAULTS, "dohyo_deployment": "abc"})
+    found = {}
+    for host in given:
+        tool = folder / host / "bin/service"
+        files = {name: tool.with_name(f"service.unit-{name}") for name in names}
+        units = {name: file.read_text() for name, file in files.items() if file.exists()}
+        found[host] = (folder / host, tool.with_name("service.calls").read_text().splitlines(), units)
+    return found
 
 
-@pytest.mark.slow
-def test_all_units_of_a_host_share_one_limit_and_one_set_of_processors(tmp_path: Path) -> None:
-    calls, units = started(tmp_path, dohyo_systemd=True, host_memory_budget="2g", host_cpus_server="0-1,3")
+def test_all_units_of_a_host_share_one_limit_and_one_set_of_processors(started: Started) -> None:
+    folder, calls, units = started["units"]
     assert len(units) == 2
     for call, (name, unit) in zip(calls, units.items(), strict=True):
         unit_name = f"dohyo-abc-{name}.service"
-        assert call == (f"start-unit {name} {tmp_path}/log {unit_name} dohyo-abc.slice MemoryMax=2048M MemorySwapMax=0")
+        assert call == (f"start-unit {name} {folder}/log {unit_name} dohyo-abc.slice MemoryMax=2048M MemorySwapMax=0")
         lines = unit.splitlines()
         assert "Slice=dohyo-abc.slice" in lines
         assert "CPUAffinity=0-1,3" in lines
 
 
-@pytest.mark.slow
-def test_without_systemd_processors_count_all_the_same(tmp_path: Path) -> None:
-    calls, units = started(tmp_path, host_cpus_server="1")
-    assert not units
-    assert all(call.endswith("env TZ=UTC taskset -c 1 /bin/true x") for call in calls)
+def test_without_systemd_processors_count_all_the_same(started: Started) -> None:
+    for host, end in (("bound", "env TZ=UTC taskset -c 1 /bin/true x"), ("free", "env TZ=UTC /bin/true x")):
+        _, calls, units = started[host]
+        assert not units
+        assert [call.endswith(end) for call in calls] == [True, True]
 
 
-@pytest.mark.parametrize(
-    ("file", "name", "host"),
-    [("system/defaults", "system_cores", "service_host"), ("jdk/vars", "_jdk_cores", "jdk_host")],
-)
-def test_what_follows_from_processors_follows_from_those_of_the_servers(file: str, name: str, host: str) -> None:
+def test_what_follows_from_processors_follows_from_those_of_the_servers() -> None:
+    """In the roles, and in the classes: a host on which nobody has looked has eight."""
     environment = jinja2.Environment(undefined=jinja2.StrictUndefined, autoescape=True)
     environment.filters["cpus"] = cpus
-    expression = yaml.safe_load((ANSIBLE / "roles" / file / "main.yml").read_text())[name]
-    has = {host: {"cores": 16}}
-    assert environment.from_string(expression).render(host_cpus_server="0-2,8", **has) == "4"
-    assert environment.from_string(expression).render(**has) == "16"
-
-
-@pytest.mark.slow
-def test_a_trial_refuses_what_does_not_fit_its_budget(tmp_path: Path) -> None:
-    has = {"memory_mb": 4096, "cpus": [0, 1]}
-    said = refused(tmp_path, "cassandra", host_has=has, host_memory_budget="3800m", cassandra_heap="3500m")
-    assert "host_memory_budget=3800m is 3800 MiB, and its client needs 712, but the host has 4096" in said
-    assert "cassandra needs 4000 MiB, and host_memory_budget=3800m leaves it 3800" in said
+    expression = yaml.safe_load((ANSIBLE / "roles/jdk/vars/main.yml").read_text())["_jdk_cores"]
+    cases: list[tuple[dict[str, Any], int]] = [({"host_cpus_server": "0-2,8"}, 4), ({}, 16)]
+    for bound, cores in cases:
+        assert environment.from_string(expression).render(**bound, jdk_host={"cores": 16}) == str(cores)
+        assert described("cassandra", **bound, service_host={"cores": 16}).context.cores == cores
+    assert described("cassandra", service_host={}).context.cores == 8
 
 
 def test_no_inventory_sets_by_hand_what_follows_from_the_budget() -> None:

@@ -10,8 +10,9 @@ import pytest
 from dohyo.bad_input import BadInputError
 from dohyo.places import JDK, ROOT, WORKLOADS
 from dohyo.planning import plan
-from dohyo.scenario import loading, phases, scenario, systems
+from dohyo.scenario import loading, phases, scenario
 from dohyo.scenario.hosts import Hosts
+from dohyo.systems import catalogue
 from support.scenarios import load
 
 SMALL = "readproportion=1\nupdateproportion=0\nrecordcount=1000\noperationcount=1000\n"
@@ -19,7 +20,7 @@ SMALL = "readproportion=1\nupdateproportion=0\nrecordcount=1000\noperationcount=
 
 def test_workload_a_says_what_it_promises() -> None:
     chosen = loading.load(WORKLOADS / "workloadA")
-    assert chosen.systems == [name for name, system in systems.all_systems().items() if not system.by_name]
+    assert chosen.systems == [name for name, system in catalogue.all_systems().items() if not system.by_name]
     assert "postgresql" not in chosen.systems
     assert (chosen.number("rounds"), chosen.repeats, chosen.warmup, chosen.duration) == (3, 1, 60, 20)
     assert chosen.data_bytes == 100_000_000
@@ -228,8 +229,8 @@ def test_what_was_run_can_be_run_again(tmp_path: Path) -> None:
 
 
 def test_all_systems_are_those_of_the_list(tmp_path: Path) -> None:
-    named = [name for name, system in systems.all_systems().items() if system.by_name]
-    assert load(tmp_path, SMALL).systems == [name for name in systems.all_systems() if name not in named] != []
+    named = [name for name, system in catalogue.all_systems().items() if system.by_name]
+    assert load(tmp_path, SMALL).systems == [name for name in catalogue.all_systems() if name not in named] != []
     assert load(tmp_path, SMALL, f"systems={named[0]}").systems == named[:1]
     assert load(tmp_path, SMALL, "systems=hbase").systems == ["hbase"]
 
@@ -237,7 +238,7 @@ def test_all_systems_are_those_of_the_list(tmp_path: Path) -> None:
 def test_what_tells_systems_apart_is_not_to_be_set() -> None:
     """Also not by a line that forgets it: a variable that an earlier system has set would stay."""
     by_role: dict[str, set[tuple[str, ...]]] = {}
-    for system in systems.all_systems().values():
+    for system in catalogue.all_systems().values():
         by_role.setdefault(system.role, set()).add(system.variables)
     assert {role: len(different) for role, different in by_role.items()} == dict.fromkeys(by_role, 1)
 

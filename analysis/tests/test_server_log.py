@@ -15,9 +15,9 @@ from dohyo.evidence import server_log
 from dohyo.evidence.server_log import Work, covered, patterns_of
 from dohyo.evidence.servers import Servers, Window
 from dohyo.figures import UNKNOWN
-from dohyo.scenario.systems import all_systems
 from dohyo.summary.results import Trial
 from dohyo.summary.summary import summarise
+from dohyo.systems.catalogue import all_systems
 from dohyo.tables import files, server_table, table
 from support.evidence import clients_json, keep, trial, write_json
 

@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 from dohyo.evidence.server_figures import Keys, figures_of, pairs
 from dohyo.evidence.servers import PhaseFigures, Server, Servers, Step, Window
 from dohyo.places import ANSIBLE
-from dohyo.scenario.systems import all_systems
 from dohyo.summary.summary import summarise
+from dohyo.systems.catalogue import all_systems
 from dohyo.tables import table
 from support.evidence import clients_json, edit_json, keep, rendered, trial, write_json
 

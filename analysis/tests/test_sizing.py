@@ -17,9 +17,10 @@ from dohyo.places import ANSIBLE, WORKLOADS
 from dohyo.planning import plan, sizing
 from dohyo.planning.sizing import Needs, Sizes
 from dohyo.running import experiment
-from dohyo.scenario import loading, scenario, systems
+from dohyo.scenario import loading, scenario
 from dohyo.scenario.hosts import Hosts
-from filter.dohyo_filters import disk_mb
+from dohyo.systems import catalogue
+from support.described import described
 
 GIB = 2**30
 BASE = "readproportion=1\nupdateproportion=0\nduration=30\n"
@@ -35,12 +36,12 @@ def load(folder: Path, **values: object) -> scenario.Scenario:
 @pytest.fixture(scope="module")
 def asked(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Needs]:
     """What all roles say for records of 1 KB on this machine."""
-    sizes = sizing.ask(load(tmp_path_factory.mktemp("asked"), systems=",".join(systems.all_systems())), Hosts(), None)
+    sizes = sizing.ask(load(tmp_path_factory.mktemp("asked"), systems=",".join(catalogue.all_systems())), Hosts(), None)
     return {needs.system: needs for needs in sizes.needs}
 
 
 def test_every_system_says_what_it_needs(asked: dict[str, Needs]) -> None:
-    assert list(asked) == list(systems.all_systems())
+    assert list(asked) == list(catalogue.all_systems())
     for needs in asked.values():
         assert needs.memory > 100 * sizing.MIB
         # No system keeps a record of 1,000 bytes in less, or needs ten times as much.
@@ -61,7 +62,6 @@ def test_sizes_follow_their_sources(asked: dict[str, Needs]) -> None:
     assert [name for name, needs in asked.items() if not needs.spread] == ["mysql-innodb", "mysql-myisam", "postgresql"]
 
 
-@pytest.mark.slow
 def test_heaps_and_buffers_come_from_role_variables(tmp_path: Path, asked: dict[str, Needs]) -> None:
     larger = load(tmp_path, systems="cassandra,hbase,mysql-innodb,scylla", cassandra_heap="3g", hbase_heap="3500m",
                   mysql_buffer_pool="3g", scylla_memory="3584m")  # fmt: skip
@@ -69,7 +69,6 @@ def test_heaps_and_buffers_come_from_role_variables(tmp_path: Path, asked: dict[
         assert needs.memory - asked[needs.system].memory in (2 * GIB, 2000 * sizing.MIB)
 
 
-@pytest.mark.slow
 def test_caches_are_those_of_the_roles_and_some_systems_have_none(tmp_path: Path, asked: dict[str, Needs]) -> None:
     """docs/sizing.md: block cache, buffer pool and ScyllaDB's memory, each at the role's default."""
     found = {name: needs.cache // sizing.MIB for name, needs in asked.items()}
@@ -88,7 +87,6 @@ def test_caches_are_those_of_the_roles_and_some_systems_have_none(tmp_path: Path
     assert ask() == 0  # files that are not compressed are mapped into memory
 
 
-@pytest.mark.slow
 def test_a_multiple_of_the_smallest_cache(tmp_path: Path) -> None:
     """All systems at a point have the same records, and each point the caches of its own variables."""
     file = tmp_path / "sized"
@@ -109,7 +107,6 @@ def test_a_multiple_of_the_smallest_cache(tmp_path: Path) -> None:
     }
 
 
-@pytest.mark.slow
 def test_the_plan_says_whose_cache_it_is(tmp_path: Path) -> None:
     file = tmp_path / "sized"
     file.write_text(BASE + "datasize=2*cache\n")
@@ -136,7 +133,6 @@ def test_mysql_has_memory_for_the_connections_of_a_load_alone(tmp_path: Path) ->
     assert memory(**{"insert.inflight": 10}) - memory() == 450 * sizing.MIB
 
 
-@pytest.mark.slow
 def test_aerospike_in_memory_on_flash_and_packed(tmp_path: Path) -> None:
     def ask(**values: object) -> Needs:
         (needs,) = sizing.ask(load(tmp_path, systems="aerospike", **values), Hosts(), None).needs
@@ -152,7 +148,6 @@ def test_aerospike_in_memory_on_flash_and_packed(tmp_path: Path) -> None:
     assert ask(aerospike_index="flash").record_memory == 64
 
 
-@pytest.mark.slow
 def test_what_needs_a_feature_key_is_said_before_a_run_and_the_key_is_the_way_out() -> None:
     """The published host of yokozuna-long had 192 GB; the index of three billion records takes all of them."""
     hosts = Hosts(1, 192 * 10**9, 14 * 10**12, where="the published host")
@@ -208,11 +203,16 @@ def test_a_log_is_never_larger_than_what_was_written() -> None:
 
 
 @pytest.mark.parametrize(("records", "replication", "hosts"), [(1, 1, 1), (10**6, 3, 4), (5 * 10**9, 3, 5)])
-def test_ansible_has_the_same_formula(asked: dict[str, Needs], records: int, replication: int, hosts: int) -> None:
-    for needs in asked.values():
-        size = {"record_disk": needs.record_disk, "log_mb": needs.log // sizing.MIB, "spread": needs.spread}
-        planned = needs.disk_on(records, 1000, replication, hosts) / sizing.MIB
-        assert 0 <= disk_mb(size, str(records), "1000", str(replication), hosts) - planned <= 1
+@pytest.mark.parametrize("name", catalogue.all_systems())
+def test_a_trial_has_the_same_formula(
+    asked: dict[str, Needs], name: str, records: int, replication: int, hosts: int
+) -> None:
+    properties = {"recordcount": records}
+    found = described(name, hosts, conditions={"replication": replication}, properties=properties)
+    needs, size = asked[name], found.needs().size
+    log = size.log_mb * sizing.MIB
+    planned = replace(needs, record_disk=size.record_disk, log=log).disk_on(records, 1000, replication, hosts)
+    assert 0 <= found.data_mb - planned / sizing.MIB <= 1
 
 
 def test_what_does_not_fit_is_refused_with_what_would(tmp_path: Path) -> None:
@@ -261,7 +261,6 @@ def answers() -> dict[str, Needs]:
     return {}
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("path", loading.scenario_files().values(), ids=lambda path: path.name)
 def test_every_scenario_fits_four_large_hosts_at_its_full_size(
     path: Path, answers: dict[str, Needs], monkeypatch: pytest.MonkeyPatch
@@ -286,7 +285,6 @@ def test_every_scenario_fits_four_large_hosts_at_its_full_size(
     assert measured == set(chosen.systems)
 
 
-@pytest.mark.slow
 def test_three_billion_records_fit_one_host_with_aerospike_s_index_on_flash_or_packed() -> None:
     def ask(given: dict[str, str]) -> Sizes:
         hosts = {"host_count": "1", "host_memory": "154g", "host_disk": "15TB"}  # a budget of 80 % of 192 GiB

@@ -1,12 +1,18 @@
-"""Which systems are available on the hosts, by their descriptions: ansible/list.yml and deploy.yml evaluate these."""
+"""Which systems are available on the hosts, by their classes."""
 
+import os
+import subprocess
 import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from dohyo.ansible.playbook import Event, play
 from dohyo.bad_input import BadInputError
+from dohyo.places import LOCAL_HOME
+from dohyo.systems.catalogue import all_systems
+from dohyo.systems.context import Context
+from dohyo.systems.system import System
 
 
 def watcher(reasons: dict[str, str]) -> Callable[[Event], None]:
@@ -22,11 +28,13 @@ def watcher(reasons: dict[str, str]) -> Callable[[Event], None]:
 def ask(inventory: Path | None, variables: Mapping[str, Any] | None = None) -> dict[str, str]:
     """Asks the hosts about all systems.
 
-    :param inventory: None is the default one, this machine
+    :param inventory: None for this machine, which is asked without Ansible
     :param variables: of the systems, such as where a server's archive is
     :returns: by system "", or why it is not available and how to get it
     :raises BadInputError: if the hosts cannot be asked
     """
+    if inventory is None:
+        return {name: _here(system, variables or {}) for name, system in all_systems().items()}
     reasons: dict[str, str] = {}
     with tempfile.TemporaryDirectory() as folder:
         failure = play(
@@ -35,3 +43,30 @@ def ask(inventory: Path | None, variables: Mapping[str, Any] | None = None) -> d
         if failure is not None:
             raise BadInputError(f"cannot ask the hosts which systems are available: {failure}")
     return reasons
+
+
+def _here(system: System, variables: Mapping[str, Any]) -> str:
+    """Why a system is not available on this machine; "" where it is. As tasks/look_for.yml of the role `system`."""
+    if system.name in variables.get("attached", {}):
+        return ""
+    known = {
+        "inventory_hostname": "localhost",
+        "groups": {"database": ["localhost"], "client": ["localhost"]},
+        "dohyo_home": str(LOCAL_HOME),
+        "dohyo_control": str(LOCAL_HOME),
+        "environment": os.environ,
+        **variables,
+    }
+    described = system.on(Context(known))
+    if described.downloads:
+        known["system_platform"] = _said_by(["sh", "-c", '. /etc/os-release; echo "$ID $VERSION_ID $(uname -m)"'], {})
+        described = system.on(Context(known))
+    if (script := described.looks_for) is not None:
+        looked = _said_by(["sh", "-c", script.text, "sh", *script.arguments], script.environment)
+        described = system.on(Context({**known, "system_state": {system.role: {"looked": looked}}}))
+    return described.unavailable
+
+
+def _said_by(command: Sequence[str], environment: Mapping[str, str]) -> dict[str, str]:
+    done = subprocess.run(command, env={**os.environ, **environment}, capture_output=True, text=True, check=False)
+    return {"stdout": done.stdout.strip(), "stderr": done.stderr.strip()}

@@ -33,7 +33,7 @@ from dohyo.evidence.json_values import loads, number
 from dohyo.evidence.records import Number
 from dohyo.evidence.text_file import Warn, lines
 from dohyo.places import ANSIBLE
-from dohyo.scenario.systems import all_systems
+from dohyo.systems.catalogue import all_systems
 
 # Of the files in a folder and the folders below it: `*` for anything, nothing above them.
 FILES = re.compile(r"(?!.*\.\.)[\w.*-]+(/[\w.*-]+)*")

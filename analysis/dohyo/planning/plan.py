@@ -12,8 +12,9 @@ from typing import Any
 
 from dohyo.figures import point_name, rate
 from dohyo.places import ANSIBLE
-from dohyo.scenario import phases, properties, search, systems
+from dohyo.scenario import phases, properties, search
 from dohyo.scenario.scenario import Scenario
+from dohyo.systems import catalogue
 
 # Duration of the canary of one host, in seconds; with several hosts it takes 3 more (docs/method.md).
 CANARY_SECONDS = 3
@@ -240,7 +241,7 @@ def variables(
         **({"trial_equal_share": scenario[phases.SHARE]} if phases.EQUAL in scenario.phases else {}),
         **({"trial_scale": scenario["scale"], "trial_full": dict(scenario.full)} if scenario.full else {}),
         # A system is attached only with the user's consent, whatever an inventory says.
-        **systems.NOTHING_ATTACHED,
+        **catalogue.not_attached(),
         **scenario.role_variables,
     }
 

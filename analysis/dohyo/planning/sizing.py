@@ -1,11 +1,12 @@
 """The disk and memory that a scenario needs per system, its total time, and whether it fits.
 
-Formulas and their sources are in docs/sizing.md. The figures that differ between systems are in their descriptions
-(`needs` in ansible/systems/*/system.yml), which ansible/plan.yml evaluates without asking any host.
+Formulas and their sources are in docs/sizing.md. The figures that differ between systems are in their classes
+(`needs` in ansible/systems/*/system.py). Variables of an inventory are resolved by ansible/plan.yml; no host is asked.
 """
 
 import json
 import math
+import os
 import sys
 import tempfile
 from collections import Counter
@@ -17,17 +18,18 @@ from typing import Any
 from rich.console import Console
 from rich.text import Text
 
-from dohyo.ansible.data import as_data
 from dohyo.ansible.playbook import Event, play
 from dohyo.bad_input import BadInputError
 from dohyo.figures import about, counted, percent, point_name, size
-from dohyo.places import SETUP, command
+from dohyo.places import LOCAL_HOME, SETUP, command
 from dohyo.planning import plan
 from dohyo.scenario import properties, search
 from dohyo.scenario.hosts import Hosts
 from dohyo.scenario.phases import INSERT, PROPORTIONS
 from dohyo.scenario.scenario import Caches, Scenario
 from dohyo.sizes import copies_on, disk_of
+from dohyo.systems.catalogue import all_systems
+from dohyo.systems.context import Context
 from dohyo.terminal import aligned
 
 MIB = 2**20
@@ -218,41 +220,72 @@ class Sizes:
 
 
 def ask(scenario: Scenario, hosts: Hosts, inventory: Path | None, check: Callable[[], None] = lambda: None) -> Sizes:
-    """Asks the systems' descriptions what the scenario's systems need.
+    """Asks the systems' classes what the scenario's systems need.
 
     :param inventory: None for this machine, or for ``hosts.count`` hosts that exist only on paper
     :param check: called often; may raise to end it
-    :raises BadInputError: if a description cannot be evaluated, or a value of the inventory is wrong
+    :raises BadInputError: if a value of the scenario or of the inventory is wrong
     """
-    found: dict[str, list[Event]] = {}
+    # Of a single record, so that memory is that without data; what records add is a figure of its own.
+    variables = {
+        "trial_properties": {**scenario.client_properties, **_ONE_RECORD},
+        "trial_conditions": scenario.conditions,
+        "host_has": {"memory_mb": (hosts.memory or 0) // MIB},
+        **plan.phases_of(scenario),
+        **scenario.role_variables,
+    }
+    if inventory is None:
+        found = _on_paper(scenario.systems, hosts, variables)
+    else:
+        found = _of_inventory(scenario.systems, inventory, variables, check)
+    return Sizes(scenario, hosts, [_needs(system, found[system]) for system in scenario.systems])
+
+
+def _on_paper(names: Sequence[str], hosts: Hosts, variables: Mapping[str, Any]) -> dict[str, list[dict[str, Any]]]:
+    """What the systems need of each of the first hosts: HBase's masters and ZooKeepers are on three of them."""
+    database = [f"node{number}" for number in range(1, hosts.count + 1)]
+    given = {
+        "groups": {"database": database, "client": database},
+        "dohyo_home": str(LOCAL_HOME),
+        # As inventories of hosts have it, which divide a budget; of a memory that is not known it would be nothing.
+        "dohyo_systemd": hosts.count > 1 and hosts.memory is not None,
+        "environment": os.environ,
+        **variables,
+    }
+    found: dict[str, list[dict[str, Any]]] = {}
+    for name in names:
+        for host in database[:3]:
+            system = all_systems()[name].on(Context({**given, "inventory_hostname": host}))
+            if system.misfits:
+                raise BadInputError(f"cannot find out what {name} needs: {'; '.join(system.misfits)}")
+            found.setdefault(name, []).append(system.planned)
+    return found
+
+
+def _of_inventory(
+    names: Sequence[str], inventory: Path, variables: Mapping[str, Any], check: Callable[[], None]
+) -> dict[str, list[dict[str, Any]]]:
+    """What the systems need of the first hosts of an inventory, whose variables Ansible resolves."""
+    found: dict[str, list[dict[str, Any]]] = {}
 
     def watch(event: Event) -> None:
         if event["event"] == "needs":
-            found.setdefault(str(event["system"]), []).append(event)
+            found.setdefault(str(event["system"]), []).append(event["needs"])
 
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        if inventory is None and hosts.count > 1:
-            inventory = folder / "paper.yml"
-            names = {f"node{number}": None for number in range(1, hosts.count + 1)}
-            groups = {"database": {"hosts": names}, "client": {"hosts": names}}
-            # As inventories of hosts have it, which divide a budget; of a memory that is not known it would be nothing.
-            all_hosts = {"dohyo_home": name, "dohyo_systemd": hosts.memory is not None}
-            inventory.write_text(as_data({"all": {"children": groups, "vars": all_hosts}}), encoding="ascii")
-        # Of a single record, so that memory is that without data; what records add is a figure of its own.
-        variables = {
-            "plan_systems": scenario.systems,
-            "trial_properties": {**scenario.client_properties, **_ONE_RECORD},
-            "trial_conditions": scenario.conditions,
-            "host_has": {"memory_mb": (hosts.memory or 0) // MIB},
-            **plan.phases_of(scenario),
-            **scenario.role_variables,
-        }
-        failure = play("plan.yml", inventory, folder, check=check, variables=variables, watch=watch)
+        failure = play(
+            "plan.yml",
+            inventory,
+            folder,
+            check=check,
+            variables={**variables, "plan_systems": list(names)},
+            watch=watch,
+        )
         if failure is not None:
             raise BadInputError(f"cannot find out what the systems need: {failure.task}: {failure.message}")
-        if missing := [system for system in scenario.systems if system not in found]:
-            # As where Ansible could not load the callback plugin that reports: it says so, goes on, and ends well.
+        if missing := [system for system in names if system not in found]:
+            # Where Ansible could not load the callback plugin that reports, it says so, goes on, and ends well.
             said = [
                 line for line in (folder / "ansible.log").read_text(errors="replace").splitlines() if "WARN" in line
             ]
@@ -261,7 +294,7 @@ def ask(scenario: Scenario, hosts: Hosts, inventory: Path | None, check: Callabl
                 f" has not reported it{': ' * bool(said)}{' '.join(said)}; {command(SETUP, 'python')} installs the one"
                 " that does"
             )
-    return Sizes(scenario, hosts, [_needs(system, found[system]) for system in scenario.systems])
+    return found
 
 
 def caches(inventory: Path | None) -> Caches:
@@ -324,22 +357,23 @@ def _what_matters(scenario: Scenario) -> list[Any]:
     return [properties, scenario.conditions, scenario.role_variables]
 
 
-def _needs(system: str, events: Sequence[Event]) -> Needs:
+def _needs(system: str, of_hosts: Sequence[Mapping[str, Any]]) -> Needs:
     # Hosts differ in what runs on them besides (HBase's master): the one with the most decides.
-    most = max(events, key=lambda event: int(event["memory_mb"]))
+    most = max(of_hosts, key=lambda needs: int(needs["memory_mb"]))
+    size = most["size"]
     return Needs(
         system,
         int(most["memory_mb"]) * MIB,
-        float(most["record_disk"]),
-        float(most["record_memory"]),
-        int(most["log_mb"]) * MIB,
-        bool(most["spread"]),
+        float(size["record_disk"]),
+        float(size["record_memory"]),
+        int(size["log_mb"]) * MIB,
+        bool(size["spread"]),
         int(most["cache_mb"]) * MIB,
-        int(most["budget_mb"]) * MIB,
-        bool(most["unknown"]),
-        dict(most["values"]),
-        tuple(most["unmet"]),
-        str(most["way_out"]),
+        int(most.get("budget_mb", 0)) * MIB,
+        bool(most.get("unknown", False)),
+        dict(most.get("values", {})),
+        tuple(most.get("unmet", ())),
+        str(most.get("way_out", "")),
     )
 
 

@@ -20,12 +20,13 @@ from dohyo.figures import counted, size
 from dohyo.planning import plan
 from dohyo.running.client import build_client
 from dohyo.running.experiment import only_one, read_json
-from dohyo.scenario import properties, systems
+from dohyo.scenario import properties
 from dohyo.scenario.phases import INSERT
 from dohyo.scenario.scenario import MATRIX, Scenario
 from dohyo.scenario.setup import NOT_KNOWN
 from dohyo.signals import Signals
 from dohyo.sizes import size_bytes
+from dohyo.systems import catalogue
 
 # Properties of the bindings that the file with secrets may contain.
 _ACCESS = (
@@ -73,13 +74,13 @@ def overrides(
         if secrets or may:
             raise BadInputError("--attach-secrets and --attach-may are for systems that --attach SYSTEM=HOSTS names")
         return {}
-    can = [system.name for system in systems.all_systems().values() if system.attaches]
+    can = [system.name for system in catalogue.all_systems().values() if system.attaches]
     roles: dict[str, str] = {}
     for name, places in attached.items():
         if name not in can:
             raise unknown("system", name, can, f"those that can be attached are {', '.join(can)}")
         _check_places(name, places)
-        role = systems.all_systems()[name].role
+        role = catalogue.all_systems()[name].role
         if role in roles:
             raise BadInputError(f"attached {roles[role]} and {name}: are one product; measure them one after the other")
         roles[role] = name
@@ -118,7 +119,7 @@ def _check_places(name: str, places: Any) -> None:
 
     :raises BadInputError: naming them
     """
-    form = _PLACES.get(systems.all_systems()[name].role, _HOSTS)
+    form = _PLACES.get(catalogue.all_systems()[name].role, _HOSTS)
     if not isinstance(places, str) or not re.fullmatch(form, places):
         raise BadInputError(f"attached {name}={places}: must be hosts, as docs/attach.md has them for each system")
     for port in re.findall(r"(?:\]|[0-9A-Za-z]):([0-9]+)(?=[,/:]|$)", re.sub(r"\[.*?\]", "]", places)):
@@ -149,11 +150,11 @@ def check_secrets(file: Path, names: Sequence[str]) -> None:
     if not isinstance(found, dict):
         raise BadInputError(f"--attach-secrets {file}: must have SYSTEM: and below it its properties (docs/attach.md)")
     for name, of_system in found.items():
-        if name not in systems.all_systems():
-            raise unknown("system", str(name), systems.all_systems(), f"--attach-secrets {file} names systems")
+        if name not in catalogue.all_systems():
+            raise unknown("system", str(name), catalogue.all_systems(), f"--attach-secrets {file} names systems")
         for key, value in of_system.items() if isinstance(of_system, dict) else [("", None)]:
             known = properties.find(str(key))
-            binding = systems.all_systems()[name].bindings
+            binding = catalogue.all_systems()[name].bindings
             if known is None or known.by not in binding or not re.fullmatch(_ACCESS, str(key)) or not _is_single(value):
                 raise BadInputError(
                     f"--attach-secrets {file}: {name}: {key or 'its value'}: must be a property of its binding with a"
@@ -237,12 +238,12 @@ def _check_settings(scenario: Scenario, attached: Mapping[str, str], changes: Ma
 
     :raises BadInputError: naming the setting of the command line
     """
-    ours = {systems.all_systems()[name].role for name in scenario.systems if name not in attached}
+    ours = {catalogue.all_systems()[name].role for name in scenario.systems if name not in attached}
     idle: dict[str, str] = {}
     for trial in plan.trials(scenario):
         if trial.system not in attached:
             continue
-        system = systems.all_systems()[trial.system]
+        system = catalogue.all_systems()[trial.system]
         for key, value in trial.scenario.role_variables.items():
             if key.startswith(f"{system.role}_") and key not in system.of_tables and system.role not in ours:
                 idle[key] = str(value)

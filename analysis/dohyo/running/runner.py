@@ -46,10 +46,10 @@ from dohyo.running.preview import check_count
 from dohyo.running.progress import Progress, clock
 from dohyo.scenario.hosts import Hosts, here
 from dohyo.scenario.scenario import Scenario
-from dohyo.scenario.systems import all_systems
 from dohyo.signals import Interruption, Signals
 from dohyo.summary.results import Summary
 from dohyo.summary.summary import joined, summarise
+from dohyo.systems.catalogue import all_systems
 from dohyo.tables import screen, table
 from dohyo.tables.again import Again
 from dohyo.tables.files import write

@@ -15,10 +15,11 @@ from dohyo import plain_text
 from dohyo.bad_input import BadInputError, unknown
 from dohyo.figures import point_name
 from dohyo.places import WORKLOADS, shown
-from dohyo.scenario import key_columns, phases, properties, published, systems, together
+from dohyo.scenario import key_columns, phases, properties, published, together
 from dohyo.scenario.hosts import Hosts, here
 from dohyo.scenario.scenario import MATRIX, VARIANT, Caches, Scenario, share_of
 from dohyo.sizes import size_bytes
+from dohyo.systems import catalogue
 
 # The counts that ``scale`` makes smaller.
 SCALED = ("recordcount", "operationcount", "insertstart", "insertcount")
@@ -142,7 +143,7 @@ def load(
     for variant, values in replaced.items():
         # It stays one of the systems that it was one of.
         given = {**values, **variants[variant]}
-        variants[variant].setdefault("systems", ",".join(name for name in systems.all_systems() if _has(name, given)))
+        variants[variant].setdefault("systems", ",".join(name for name in catalogue.all_systems() if _has(name, given)))
     _check_variants(variants, matrix)
     if matrix:
         variants = {name: variants[name] for name in matrix.get(VARIANT, ())}
@@ -266,8 +267,8 @@ def _sorted_out(name: str, assignments: Mapping[str, str]) -> Scenario:
     role_variables: dict[str, Any] = {}
     phase_values: dict[str, dict[str, str]] = {}
     for key, value in assignments.items():
-        if (variable := systems.role_variables().get(key)) is not None:
-            role_variables[key] = variable.check(value)
+        if (variable := catalogue.all_options().get(key)) is not None:
+            role_variables[key] = variable.parse(value)
         elif properties.find(key) is not None:
             values["duration" if key == "maxexecutiontime" else key] = value
         else:
@@ -347,8 +348,8 @@ def _has(system: str, own: Mapping[str, str]) -> bool:
 
 def concerns(system: str, key: str) -> bool:
     """Whether a key concerns a system: not another system's variable, nor another binding's property."""
-    of = systems.all_systems()[system]
-    if key in systems.role_variables():
+    of = catalogue.all_systems()[system]
+    if key in catalogue.all_options():
         return key.startswith(f"{of.role}_")
     # A phase's own is what stands behind the phase.
     known = properties.find(key) or properties.find(key.partition(".")[2])
@@ -392,10 +393,10 @@ def _points(
 
 def _added(key: str, assignments: Mapping[str, str], value: str) -> str:
     """A value of a variant: entries of a dict, such as cassandra_settings, are added to those of the scenario."""
-    variable = systems.role_variables().get(key)
+    variable = catalogue.all_options().get(key)
     if variable is None or variable.type != "dict" or key not in assignments:
         return value
-    return json.dumps({**variable.check(assignments[key]), **variable.check(value)})
+    return json.dumps({**variable.parse(assignments[key]), **variable.parse(value)})
 
 
 def _dimensions(system: str, whole: Scenario) -> dict[str, Sequence[str]]:
@@ -496,10 +497,10 @@ def _checked(key: str, value: str, named: Sequence[str]) -> str:
 
     :param named: the runs of a trial
     """
-    if apart := [system.name for system in systems.all_systems().values() if key in system.variables]:
+    if apart := [system.name for system in catalogue.all_systems().values() if key in system.variables]:
         raise BadInputError(f"{key}={value}: it distinguishes {', '.join(apart)}; choose with systems=NAME,…")
-    if (variable := systems.role_variables().get(key)) is not None:
-        variable.check(value)
+    if (variable := catalogue.all_options().get(key)) is not None:
+        variable.parse(value)
         return value
     if (found := properties.find(key)) is not None:
         checked = replace(found, key=key).check(value)
@@ -507,15 +508,15 @@ def _checked(key: str, value: str, named: Sequence[str]) -> str:
             phases.check(checked)
         return checked
     phase, _, of_phase = key.partition(".")
-    if phase in (phases.INSERT, *named) or properties.find(of_phase) or of_phase in systems.role_variables():
+    if phase in (phases.INSERT, *named) or properties.find(of_phase) or of_phase in catalogue.all_options():
         known = phases.property_of(phase, of_phase, named)
         # Its message must name the phase, too.
         return replace(known, key=key).check(value)
-    raise unknown("property", key, [*properties.known(), *systems.role_variables()], "docs/properties.md lists all")
+    raise unknown("property", key, [*properties.known(), *catalogue.all_options()], "docs/properties.md lists all")
 
 
 def _check_systems(names: Sequence[str]) -> None:
-    there = systems.all_systems()
+    there = catalogue.all_systems()
     for name in names:
         if name not in there:
             raise unknown("system", name, there, "there are: " + ", ".join(there))

@@ -6,8 +6,9 @@ import re
 from collections.abc import Sequence
 
 from dohyo.bad_input import BadInputError, unknown
-from dohyo.scenario import faults, properties, systems
+from dohyo.scenario import faults, properties
 from dohyo.scenario.property_types import Property
+from dohyo.systems import catalogue
 
 # The scenario's name of the load; folders and rows call it "load".
 INSERT = "insert"
@@ -108,7 +109,7 @@ def property_of(phase: str, key: str, named: Sequence[str]) -> Property:
     :raises BadInputError: if there is no such phase, no such property, or if it cannot differ from phase to phase
     """
     known = properties.find(key)
-    if known is None and key not in systems.role_variables():
+    if known is None and key not in catalogue.all_options():
         raise unknown("property", f"{phase}.{key}", properties.known(), "docs/properties.md lists all")
     if phase not in (INSERT, *named):
         there = [INSERT, *named]

@@ -152,7 +152,7 @@ def reference() -> str:
         "# Properties of a scenario",
         "",
         "Everything that a file in `workloads/` or `--set key=value` may contain. Other keys are refused, except for"
-        " variables of the systems, such as `cassandra_heap`, which `ansible/systems/*/system.yml`"
+        " variables of the systems, such as `cassandra_heap`, which `ansible/systems/*/system.py`"
         " explain.",
         "",
         "This page is written by `./dohyo properties`, from `analysis/dohyo/scenario/common_properties.py` and the"

@@ -8,8 +8,9 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-from dohyo.scenario import faults, phases, properties, published, systems
+from dohyo.scenario import faults, phases, properties, published
 from dohyo.scenario.hosts import Hosts
+from dohyo.systems import catalogue
 
 MATRIX = "matrix."
 # The dimension whose values are names, each of several properties: variant.NAME.key=value.
@@ -59,7 +60,7 @@ class Scenario:
     def systems(self) -> list[str]:
         """Names of the systems to compare, in the order of their trials."""
         if self["systems"] == "all":
-            return [system.name for system in systems.all_systems().values() if not system.by_name]
+            return [system.name for system in catalogue.all_systems().values() if not system.by_name]
         return self["systems"].split(",")
 
     @property

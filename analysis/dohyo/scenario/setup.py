@@ -12,9 +12,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from dohyo.bad_input import BadInputError, unknown
-from dohyo.scenario import properties, systems
+from dohyo.scenario import properties
 from dohyo.scenario.property_types import Count, Duration
 from dohyo.sizes import LETTERS, SIZES, size_bytes
+from dohyo.systems import catalogue
 
 GROUPS = ("hardware", "versions", "settings", "workload")
 PHASE, SYSTEM = "phase", "system"
@@ -114,9 +115,9 @@ def _checked(key: str, value: Any, at: Mapping[str, list[str]]) -> list[str]:
     if not values or not all(isinstance(each, str | int | float) for each in values):
         raise BadInputError(f"{key}: {value}: must be a text or a number, or a list of them")
     texts = [properties.plain(each) for each in values]
-    known, variable = properties.known().get(key), systems.role_variables().get(key)
+    known, variable = properties.known().get(key), catalogue.all_options().get(key)
     if not (key in OTHERS or known or variable or _may_be_set(key, at)):
-        names = [*OTHERS, *properties.known(), *systems.role_variables()]
+        names = [*OTHERS, *properties.known(), *catalogue.all_options()]
         raise unknown(
             "key", key, names, "a server's own setting needs at: {system: …}, of a system that has NAME_settings"
         )
@@ -124,18 +125,18 @@ def _checked(key: str, value: Any, at: Mapping[str, list[str]]) -> list[str]:
         return texts
     if known:
         return [known.check(text) for text in texts]
-    return [properties.plain(variable.check(text)) for text in texts] if variable else texts
+    return [properties.plain(variable.parse(text)) for text in texts] if variable else texts
 
 
 def is_flags(key: str) -> bool:
     """Whether it lists flags of a JVM: each stands for itself."""
-    return key.endswith("_java_options") and key in systems.role_variables()
+    return key.endswith("_java_options") and key in catalogue.all_options()
 
 
 def _may_be_set(key: str, at: Mapping[str, list[str]]) -> bool:
     """Whether it may be a setting of the servers of all of these systems."""
-    roles = {systems.all_systems()[name].role for name in at.get(SYSTEM, ()) if name in systems.all_systems()}
-    settings = [systems.role_variables().get(f"{role}_settings") for role in roles]
+    roles = {catalogue.all_systems()[name].role for name in at.get(SYSTEM, ()) if name in catalogue.all_systems()}
+    settings = [catalogue.all_options().get(f"{role}_settings") for role in roles]
     return bool(settings) and all(each is not None and re.fullmatch(each.pattern, key) for each in settings)
 
 

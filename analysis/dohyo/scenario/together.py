@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Container
 
 from dohyo.bad_input import BadInputError
-from dohyo.scenario import faults, key_columns, phases, properties, search, systems
+from dohyo.scenario import faults, key_columns, phases, properties, search
 from dohyo.scenario.scenario import Scenario
+from dohyo.systems import catalogue
 
 # Length of what verify=acknowledged writes at the beginning of each value (Stamp.java).
 STAMP_BYTES = 29
@@ -186,7 +187,7 @@ def _check_accounting(scenario: Scenario) -> None:
 def _check_fields(scenario: Scenario) -> None:
     """Checks the fields' names."""
     longest = f"{scenario['fieldnameprefix']}{scenario.number('fieldcount') - 1}"
-    measured = {systems.all_systems()[name].role for name in scenario.systems}
+    measured = {catalogue.all_systems()[name].role for name in scenario.systems}
     for entry in properties.known().values():
         most, why = entry.names.get(scenario[entry.key], (len(longest), ""))
         if entry.by in measured and len(longest) > most:
@@ -329,7 +330,7 @@ def check_faults_at(scenario: Scenario, hosts: int, attached: Container[str], *,
     :raises BadInputError: naming the fault and the way out
     """
     for system, at_point in scenario.points or [(name, scenario) for name in scenario.systems]:
-        role = systems.all_systems()[system].role
+        role = catalogue.all_systems()[system].role
         for phase in at_point.phases:
             faults.check_place(at_point.of(phase).faults, role, hosts, attached=system in attached, local=local)
 

@@ -17,7 +17,7 @@ from dohyo.evidence.records import ExperimentFacts
 from dohyo.evidence.rows import LOAD
 from dohyo.figures import point_name, size
 from dohyo.places import ANSIBLE
-from dohyo.scenario import key_columns, properties, setup, systems
+from dohyo.scenario import key_columns, properties, setup
 from dohyo.scenario.hosts import THIS_MACHINE, Hosts
 from dohyo.scenario.loading import concerns
 from dohyo.scenario.properties import plain
@@ -26,6 +26,7 @@ from dohyo.scenario.scenario import CONDITIONS
 from dohyo.scenario.setup import NOT_PUBLISHED, PHASE, SYSTEM, Setting
 from dohyo.summary.asked import asked
 from dohyo.summary.results import SetupDifference, SetupDifferences, Trial
+from dohyo.systems import catalogue
 
 NOT_MEASURED, NOT_SET = "not measured", "not set"
 # Keys, and keys of a system, that count also with their defaults where a record does not state them.
@@ -95,7 +96,7 @@ class Here:
             return {self.workload[phase].get(_NAMES.get(key, key), whole) for phase in self._phases(setting)}
         if setup.is_flags(key):
             return {flag for flag in setting.values if flag in self._flags}
-        known = self.servers.get(key, None if key in systems.role_variables() else NOT_SET)
+        known = self.servers.get(key, None if key in catalogue.all_options() else NOT_SET)
         return {None if known is None else plain(known)}
 
     def _phases(self, setting: Setting) -> list[str]:
@@ -131,9 +132,9 @@ class Here:
     @cached_property
     def _chosen(self) -> dict[str, set[str]]:
         """By phase: keys of what is not left at its default, and of what makes any rate."""
-        role = systems.all_systems()[self.system].role
+        role = catalogue.all_systems()[self.system].role
         whose = {*self.given, *(f"{role}_{name}" for name in _MEMORY)}
-        servers = (name for name in self.servers if name in whose or name not in systems.role_variables())
+        servers = (name for name in self.servers if name in whose or name not in catalogue.all_options())
         common = {*self.others, *servers} - {f"{role}_{name}" for name in _OF_A_ROLE}
         found = {}
         for phase in self._measured:
@@ -150,7 +151,7 @@ class Here:
     @cached_property
     def _flags(self) -> list[str]:
         """The flags of the JVM: those of the named collector, then further ones. The last one of a name counts."""
-        role = systems.all_systems()[self.system].role
+        role = catalogue.all_systems()[self.system].role
         own = {name: self.servers.get(f"{role}_{name}") for name in ("jdk", "gc", "gc_threads")}
         rendered = _collectors().render(
             jdk_major=own["jdk"], jdk_gc=own["gc"] or "default", jdk_gc_default=[], jdk_gc_threads=own["gc_threads"],
@@ -163,7 +164,7 @@ class Here:
     @property
     def _own_flags(self) -> list[str]:
         """Those of the variable; none where only its text is known."""
-        given = self.servers.get(f"{systems.all_systems()[self.system].role}_java_options")
+        given = self.servers.get(f"{catalogue.all_systems()[self.system].role}_java_options")
         return [*map(str, given)] if isinstance(given, list) else []
 
 
@@ -186,10 +187,10 @@ def before(
     found = []
     for trial in trials:
         system, point, workload = trial["trial_system"], trial["trial_point"], asked(trial).workload
-        role = systems.all_systems()[system].role
+        role = catalogue.all_systems()[system].role
         own = {name: value for name, value in trial.items() if name.startswith(f"{role}_")}
         known = values.get((system, point_name(point)), {})
-        servers = {**systems.defaults(role), **own, **own.get(f"{role}_settings", {}), **known}
+        servers = {**catalogue.defaults(role), **own, **own.get(f"{role}_settings", {}), **known}
         if servers.get(f"{role}_compression", _AS_THE_SCENARIO) != _AS_THE_SCENARIO:
             workload[""]["compression"] = plain(servers[f"{role}_compression"])
         load = trial["trial_load"]
@@ -211,7 +212,7 @@ def before(
 def after(trials: Sequence[Trial], facts: ExperimentFacts) -> list[Here]:
     """The setup in the evidence of the trials that have numbers."""
     found = []
-    known = systems.all_systems()
+    known = catalogue.all_systems()
     for trial in (trial for trial in trials if trial.status == "ok" and trial.system in known):
         of, hosts = trial.conditions, facts.hosts or Hosts(where="")
         threads = [each.get("threads") for each in trial.by_phase.values() if "threads" in each] or [of.threads]

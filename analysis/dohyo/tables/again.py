@@ -16,10 +16,10 @@ from dohyo.evidence.records import ExperimentFacts
 from dohyo.places import ANSIBLE, DOHYO, ROOT, RUN, command, named, shown
 from dohyo.scenario import loading
 from dohyo.scenario.scenario import Scenario
-from dohyo.scenario.systems import all_systems
 from dohyo.summary.precision import undecided
 from dohyo.summary.results import Summary
 from dohyo.summary.trust import LEAST_ROUNDS, Reason
+from dohyo.systems.catalogue import all_systems
 
 # Rounds to ask for where fewer were measured.
 _ROUNDS = 5

@@ -1,8 +1,6 @@
 """Names and values that could be executed: each is refused before anything starts, or written so that it is data."""
 
 import configparser
-import datetime
-import json
 import shlex
 import subprocess
 import sys
@@ -15,14 +13,15 @@ import yaml
 
 from dohyo.bad_input import BadInputError
 from dohyo.places import ANSIBLE
-from dohyo.planning import sizing
-from dohyo.scenario import systems
-from dohyo.scenario.hosts import here
+from dohyo.systems import catalogue
+from dohyo.systems.context import Context
 from filter.dohyo_filters import misfits
+from support.described import described
+from support.playbooks import play
 from support.scenarios import load
 
 SMALL = "readproportion=1\nupdateproportion=0\nrecordcount=1000\noperationcount=1000\n"
-ROLES = sorted({system.role for system in systems.all_systems().values()})
+ROLES = sorted({system.role for system in catalogue.all_systems().values()})
 
 
 NASTY = [
@@ -132,12 +131,11 @@ def test_a_variable_of_a_role_that_would_be_taken_for_something_else_is_refused(
     name = assignment.partition("=")[0]
     with pytest.raises(BadInputError, match=f"(?s){name}=.*(must match|contains the control character)"):
         load(tmp_path, SMALL, assignment)
-    # The same rule for inventories, in Ansible.
+    # The same rule for inventories.
     value = assignment.partition("=")[2]
     role = next(role for role in ROLES if name.startswith(f"{role}_"))
-    variable = systems.role_variables()[name]
-    typed = yaml.safe_load(value) if variable.type in ("list", "dict") else value
-    assert misfits({name: typed}, options(role))
+    typed = yaml.safe_load(value) if catalogue.all_options()[name].type in ("list", "dict") else value
+    assert catalogue.of_role(role).on(Context({name: typed})).misfits
 
 
 @pytest.mark.parametrize(
@@ -164,39 +162,24 @@ def test_what_can_be_quoted_is_taken(assignment: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "value", "given"),
+    "assignment",
     [
-        *(("cassandra_concurrent_reads", value, value) for value in (-5, 10**9, 1.5)),
-        *(("mysql_buffer_pool", value, value) for value in ("1x", "1gb", "", "-1g")),
+        *(f"cassandra_concurrent_reads={value}" for value in (-5, 10**9, 1.5)),
+        *(f"mysql_buffer_pool={value}" for value in ("1x", "1gb", "", "-1g")),
         *(
-            (name, "lots", "lots")
-            for name in ("mysql_log_file", "postgresql_shared_buffers", "postgresql_max_wal_size")
+            f"{name}=lots"
+            for name in ("mysql_log_file", "postgresql_max_wal_size", "scylla_memory", "aerospike_data_size")
         ),
-        *((name, "lots", "lots") for name in ("scylla_memory", "aerospike_data_size")),
-        ("cassandra_java_options", "[a, {b: 1}]", ["a", {"b": 1}]),
-        ("cassandra_java_options", "[[a]]", [["a"]]),
-        ("cassandra_java_options", "[null]", [None]),
-        ("cassandra_java_options", "-Xss1m", "-Xss1m"),
-        ("mysql_settings", "{a: [1]}", {"a": [1]}),
-        ("mysql_settings", "{a: null}", {"a": None}),
-        ("postgresql_settings", "x", "x"),
+        *(f"cassandra_java_options={value}" for value in ("[a, {b: 1}]", "[[a]]", "[null]", "-Xss1m")),
+        *(f"mysql_settings={value}" for value in ("{a: [1]}", "{a: null}", "x")),
+        *(f"cassandra_cql_port={port}" for port in (0, 65536)),
     ],
 )
-def test_a_value_of_the_wrong_kind_is_refused_by_name(name: str, value: Any, given: Any, tmp_path: Path) -> None:
-    """By --set, and in an inventory, where a value has a type."""
+def test_a_value_of_the_wrong_kind_is_refused_by_name(assignment: str, tmp_path: Path) -> None:
+    """By --set; tests/systems/test_options.py has inventories."""
     with pytest.raises(BadInputError) as refused:
-        load(tmp_path, SMALL, f"{name}={value}")
-    assert f"{name}={value}: " in str(refused.value)
-    [problem] = misfits({name: given}, options(name.partition("_")[0]))
-    assert name in problem
-
-
-@pytest.mark.parametrize("value", [["1g"], {"a": "1g"}, None])
-def test_a_text_of_an_inventory_is_no_list_and_not_null(value: Any) -> None:
-    [problem] = misfits({"cassandra_heap": value}, options("cassandra"))
-    assert problem == f"cassandra_heap={value!r}: it must be a text or a number"
-    [problem] = misfits({"cassandra_password": value}, options("cassandra"))
-    assert problem == "cassandra_password=(not shown): it must be a text or a number"
+        load(tmp_path, SMALL, assignment)
+    assert f"{assignment}: " in str(refused.value)
 
 
 def test_the_check_of_a_value_copies_none_of_ansibles_containers() -> None:
@@ -206,123 +189,65 @@ def test_the_check_of_a_value_copies_none_of_ansibles_containers() -> None:
         def __deepcopy__(self, memo: object) -> "Lazy":
             raise AssertionError
 
-    declared = {"type": "list", "elements": "str", "choices": Lazy(["one", "two"])}
-    assert misfits({"x": Lazy(["one"])}, {"x": declared}) == []
-    [problem] = misfits({"x": Lazy(["three"])}, {"x": declared})
+    declared = {"x": {"type": "list", "elements": "str", "pattern": "one|two"}}
+    assert misfits({"x": Lazy(["one"])}, declared) == []
+    [problem] = misfits({"x": Lazy(["three"])}, declared)
     assert "three" in problem
-
-
-@pytest.mark.parametrize("port", [0, 65536])
-def test_a_port_is_refused_before_anything_starts(port: int, tmp_path: Path) -> None:
-    with pytest.raises(BadInputError, match=f"cassandra_cql_port={port}: must be a port, 1 to 65535"):
-        load(tmp_path, SMALL, f"cassandra_cql_port={port}")
-    [problem] = misfits({"cassandra_cql_port": port}, options("cassandra"))
-    assert problem == f"cassandra_cql_port={port}: must be a port, 1 to 65535"
-
-
-@pytest.mark.parametrize("value", [datetime.date(2026, 1, 2), b"x", {"a"}])
-def test_a_setting_of_an_inventory_is_no_date_or_bytes(value: Any) -> None:
-    """YAML has more types than a configuration file."""
-    [problem] = misfits({"cassandra_settings": {"a": value}}, options("cassandra"))
-    assert problem.endswith(": each value must be a text or a number")
-
-
-def test_of_many_settings_the_wrong_one_is_named() -> None:
-    [problem] = misfits({"hbase_settings": {"a": 1, "fs.defaultFS": 2}}, options("hbase"))
-    assert ": 'fs.defaultFS' must match (" in problem
-
-
-@pytest.mark.parametrize("value", ["1g", "1500m", "1.5g", "2GB", "134217728"])
-def test_sizes_are_taken(value: str, tmp_path: Path) -> None:
-    for name in ("mysql_buffer_pool", "postgresql_shared_buffers", "scylla_memory", "aerospike_data_size"):
-        load(tmp_path, SMALL, f"{name}={value}")
-        assert misfits({name: value}, options(name.partition("_")[0])) == []
-
-
-def options(role: str) -> dict[str, Any]:
-    found: dict[str, Any] = yaml.safe_load((ANSIBLE / "systems" / role / "system.yml").read_text())["variables"]
-    return found
-
-
-@pytest.mark.parametrize(
-    ("name", "value", "message"),
-    [
-        ("cassandra_concurrent_reads", "many", "cannot be converted"),
-        ("cassandra_gc", "Epsilon", "must be one of"),
-    ],
-)
-def test_an_inventory_has_the_declared_types_and_choices(name: str, value: Any, message: str) -> None:
-    [problem] = misfits({name: value}, options("cassandra"))
-    assert name in problem
-    assert message in problem
-
-
-@pytest.mark.parametrize(
-    ("system", "name", "value"),
-    [("cassandra", "cassandra_password", "a\nsecret"), ("mysql-innodb", "dohyo_address", "127.0.0.1;id")],
-)
-def test_an_inventory_is_checked_before_anything_starts(system: str, name: str, value: str, tmp_path: Path) -> None:
-    inventory = tmp_path / "hosts.yml"
-    hosts = {group: {"hosts": {"a": None}} for group in ("database", "client")}
-    inventory.write_text(
-        yaml.safe_dump({"all": {"children": hosts, "vars": {name: value, "dohyo_home": str(tmp_path)}}})
-    )
-    with pytest.raises(BadInputError) as refused:
-        sizing.ask(load(tmp_path, SMALL, f"systems={system}"), here(), inventory)
-    assert "must" in str(refused.value)
-    assert (name if name in options("cassandra") else "mysql_address") in str(refused.value)
-    assert "secret" not in str(refused.value)
+    found = catalogue.of_role("cassandra").on(Context({"cassandra_java_options": Lazy(["-ea"])}))
+    assert (list(found.misfits), found.values["cassandra_java_options"]) == ([], ["-ea"])
 
 
 # ---- what is written into configuration files -----------------------------------------------------------------------
 
 FOLDER = "/srv/a b#'\"\\é<&>;%h"
 SETTINGS = {"init_connect": "SET @a = 'x # y' \\ \"z\";", "plain": 5}
-# By file the system and its template.
-TEMPLATES = {
-    "my.cnf": ("mysql-innodb", "systems/mysql/templates/my.cnf.j2"),
-    "postgresql.conf": ("postgresql", "systems/postgresql/templates/postgresql.conf.j2"),
-    "init.sql": ("mysql-innodb", "systems/mysql/templates/init.sql.j2"),
-    "cassandra.yaml": ("cassandra", "systems/cassandra/templates/cassandra.yaml.j2"),
-    "scylla.yaml": ("scylla", "systems/scylla/templates/scylla.yaml.j2"),
-    "hbase-site.xml": ("hbase", "systems/hbase/templates/hbase-site.xml.j2"),
-    "core-site.xml": ("hbase", "systems/hbase/templates/core-site.xml.j2"),
-    "hdfs-site.xml": ("hbase", "systems/hbase/templates/hdfs-site.xml.j2"),
-    "zoo.cfg": ("hbase", "systems/hbase/templates/zoo.cfg.j2"),
-    "pom.xml": ("hbase", "roles/service/templates/pom.xml.j2"),
-    "unit": ("hbase", "roles/service/templates/unit.service.j2"),
+HOSTILE_TEXT = "a'b\\c\"; DROP USER root@localhost; -- #"
+LOOKED = {
+    "product": "MariaDB",
+    "version": "11.4.5",
+    "basedir": FOLDER,
+    "tables": [],
+    "name": "nobody",
+    "uid": 1,
+    "gid": 1,
+    "change": True,
+}
+SYSTEMS: dict[str, dict[str, Any]] = {
+    "mysql-innodb": {"mysql_settings": SETTINGS, "states": {"node1": {"found": LOOKED}}},
+    "postgresql": {"postgresql_settings": SETTINGS, "states": {"node1": {"found": LOOKED}}},
+    "cassandra": {"cassandra_tls": True},
+    "scylla": {
+        "states": {
+            "node1": {
+                "looked": {"stdout": f"{FOLDER}/bin/scylla"},
+                "node": {"address": "127.0.0.1", "cql": 1, "storage": 2, "shard": 3, "api": 4, "prometheus": 5},
+            }
+        }
+    },
+    "hbase": {"hbase_distributed": True, "system_native": {"stdout": "/lib"}, "hbase_settings": {"a<b": "x&y\"]]><z'"}},
 }
 
 
 @pytest.fixture(scope="module")
-def written(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
-    """All configuration files, as Ansible writes them where every folder and setting has a name as above."""
-    folder = tmp_path_factory.mktemp("written")
-    files = ["roles/system/defaults/main.yml", "roles/service/defaults/main.yml", "roles/service/vars/main.yml"]
-    ports = ["zookeeper", "zookeeper_peer", "zookeeper_election", "master", "master_info", "regionserver"]
-    ports += ["regionserver_info", "namenode", "namenode_info", "datanode", "datanode_info", "datanode_ipc"]
-    node = {"address": "127.0.0.1", "cql": 1, "storage": 2, "shard": 3, "api": 4, "prometheus": 5, "native": "/lib"}
-    text = "a'b\\c\"; DROP USER root@localhost; -- #"
-    variables = {
-        "ansible_python_interpreter": sys.executable,
+def written() -> dict[str, str]:
+    """All configuration files where every folder and setting has a name as above."""
+    found: dict[str, str] = {}
+    everywhere: dict[str, Any] = {
         "dohyo_home": FOLDER,
         "dohyo_data": [FOLDER],
-        "host_budget_mb": 0,
-        "host_cpus_server": "",
-        "trial_conditions": {"replication": 1},
-        "trial_properties": {},
-        "mysql_settings": SETTINGS,
-        "system_looked": {"stdout": json.dumps({"product": "MariaDB", "basedir": FOLDER, "name": "nobody"})},
-        "system_node": {**node, **dict.fromkeys(ports, 1), "port": 3306},
-        "system_nodes": ["{{ system_node }}"],
-        "system_found": {"binary": f"{FOLDER}/bin/scylla", "reason": ""},
-        "system_passwords": {"client": text, "replica": text},
-        "postgresql_settings": SETTINGS,
-        "cassandra_tls": True,
-        "certificates_host": f"{FOLDER}/host.pem",
-        "certificates_ca": f"{FOLDER}/ca.pem",
-        "hbase_distributed": True,
-        "hbase_settings": {"a<b": "x&y\"]]><z'"},
+        "passwords": {"client": HOSTILE_TEXT, "replica": HOSTILE_TEXT},
+    }
+    for name, variables in SYSTEMS.items():
+        system = described(name, **everywhere, **variables)
+        files = {file.path.rpartition("/")[2]: file.content for file in [*system.files, *system.secret_files]}
+        found = files | found
+    return found
+
+
+@pytest.fixture(scope="module")
+def of_service(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    """What the role `service` writes where names are like that."""
+    given = {
         "service_jars_name": "x",
         "service_jars_version": "1</version><b>",
         "service_jars_artifacts": ["org.example:x:1</version><b>"],
@@ -331,32 +256,14 @@ def written(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
         "service_writes": [f"{FOLDER}/data"],
         "service_environment": {"A": 'b "c" %h'},
         "service_command": ["/bin/x", "$HOME %h"],
-        "asked": {
-            name: (
-                f"{{{{ lookup('ansible.builtin.template', '{ANSIBLE}/{path}',"
-                f" template_vars={{'system_name': '{system}'}}) }}}}"
-            )
-            for name, (system, path) in TEMPLATES.items()
-        },
     }
-    hosts = {"hosts": {"localhost": {"ansible_connection": "local", **variables}}}
-    (folder / "inventory").mkdir()
-    groups = {"all": {"children": {"database": hosts, "client": hosts}}}
-    (folder / "inventory/hosts.yml").write_text(yaml.safe_dump(groups))
-    task = {"copy": {"content": "{{ asked | to_json }}", "dest": str(folder / "answer")}}
-    play = {
-        "hosts": "database",
-        "gather_facts": False,
-        "vars_files": [str(ANSIBLE / file) for file in files],
-        "tasks": [{**task, "vars": variables}],
-    }
-    (folder / "play.yml").write_text(yaml.safe_dump([play]))
-    program = Path(sys.executable).with_name("ansible-playbook")
-    command: list[str | Path] = [program, "-i", folder / "inventory/hosts.yml", folder / "play.yml"]
-    run = subprocess.run(command, cwd=ANSIBLE, capture_output=True, text=True, check=False)
-    assert run.returncode == 0, run.stdout + run.stderr
-    found: dict[str, str] = json.loads((folder / "answer").read_text())
-    return found
+    role, templates = ANSIBLE / "roles/service", {"pom": "pom.xml.j2", "unit": "unit.service.j2"}
+    tasks = [{"include_vars": f"{role}/{part}/main.yml"} for part in ("defaults", "vars")]
+    lookup = "{{{{ lookup('ansible.builtin.template', '{}') }}}}"
+    last = {name: lookup.format(role / "templates" / file) for name, file in templates.items()}
+    folder = tmp_path_factory.mktemp("service")
+    found = play(folder, [*tasks, {"set_fact": given}, {"set_fact": last}], {"one": {"dohyo_home": FOLDER}}, 0, [*last])
+    return {name: texts[0] for name, texts in found.items()}
 
 
 def test_my_cnf_keeps_values_in_quotes(written: dict[str, str]) -> None:
@@ -402,9 +309,9 @@ def test_yaml_reads_back_folders(written: dict[str, str]) -> None:
     cassandra = yaml.safe_load(written["cassandra.yaml"])
     assert cassandra["data_file_directories"] == [f"{FOLDER}/dohyo/cassandra/data"]
     assert cassandra["commitlog_directory"] == f"{FOLDER}/dohyo/cassandra/commitlog"
-    assert cassandra["client_encryption_options"]["keystore"] == f"{FOLDER}/host.pem"
-    assert cassandra["listen_address"] == "127.0.0.1"
-    assert cassandra["seed_provider"][0]["parameters"] == [{"seeds": "127.0.0.1:2"}]
+    assert cassandra["client_encryption_options"]["keystore"] == f"{FOLDER}/secret/tls/host.pem"
+    assert cassandra["listen_address"] == "10.0.0.1"
+    assert cassandra["seed_provider"][0]["parameters"] == [{"seeds": "10.0.0.1:7000"}]
     scylla = yaml.safe_load(written["scylla.yaml"])
     assert scylla["workdir"] == f"{FOLDER}/dohyo/scylla"
     assert scylla["api_ui_dir"] == f"{FOLDER}/swagger-ui/dist/"
@@ -421,21 +328,24 @@ def test_xml_reads_back_folders_and_settings(written: dict[str, str]) -> None:
     assert sites["hbase"]["a<b"] == "x&y\"]]><z'"
     assert sites["hbase"]["hbase.tmp.dir"] == f"{FOLDER}/dohyo/hbase/tmp"
     assert sites["core"]["hadoop.tmp.dir"] == f"{FOLDER}/dohyo/hbase/tmp"
-    assert sites["core"]["fs.defaultFS"] == "hdfs://127.0.0.1:1"
+    assert sites["core"]["fs.defaultFS"] == "hdfs://10.0.0.1:8020"
     assert sites["hdfs"]["dfs.domain.socket.path"] == f"{FOLDER}/dohyo/hbase/datanode.socket"
 
 
-def test_a_version_stays_one_in_the_pom(written: dict[str, str]) -> None:
-    pom = ElementTree.fromstring(written["pom.xml"])  # noqa: S314 (our own)
+def test_a_version_stays_one_in_the_pom(of_service: dict[str, str]) -> None:
+    pom = ElementTree.fromstring(of_service["pom"])  # noqa: S314 (our own)
     versions = pom.iter("{http://maven.apache.org/POM/4.0.0}version")
     assert [version.text for version in versions][:2] == ["1</version><b>", "1</version><b>"]
 
 
-def test_properties_and_units_keep_folders(written: dict[str, str]) -> None:
+def test_properties_keep_folders(written: dict[str, str]) -> None:
     zookeeper = next(line for line in written["zoo.cfg"].splitlines() if line.startswith("dataDir="))
     assert zookeeper.removeprefix("dataDir=").replace("\\\\", "\\") == f"{FOLDER}/dohyo/hbase/zookeeper"
-    unit = dict(line.split("=", 1) for line in written["unit"].splitlines() if "=" in line and line[0] != "#")
+
+
+def test_units_keep_folders(of_service: dict[str, str]) -> None:
+    unit = dict(line.split("=", 1) for line in of_service["unit"].splitlines() if "=" in line and line[0] != "#")
     assert unit["WorkingDirectory"].replace("%%", "%") == FOLDER
     words = shlex.split(unit["ReadWritePaths"].replace("%%", "%"))
     assert words == [FOLDER, f"{FOLDER}/data"]
-    assert '"A=b \\"c\\" %%h"' in written["unit"]
+    assert '"A=b \\"c\\" %%h"' in of_service["unit"]

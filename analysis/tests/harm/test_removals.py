@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import shutil
 import stat
 import subprocess
@@ -15,7 +16,9 @@ import pytest
 import yaml
 
 from dohyo.places import ANSIBLE
+from dohyo.systems.catalogue import all_systems
 from module_utils import ours
+from support.described import described
 from support.marked_folders import MINE, make, module, run_with_own_mounts
 
 
@@ -63,17 +66,17 @@ def test_a_run_folder_that_was_copied_stays_in_the_evidence(tmp_path: Path) -> N
 
 
 def test_the_names_of_hbases_processes_are_on_the_list() -> None:
-    parts = yaml.safe_load((ANSIBLE / "systems/hbase/system.yml").read_text("utf-8"))["vars"]["_hbase_parts"]
-    assert {f"run/hbase-{part}/**" for part in parts} <= set(ours.MADE["home"].split())
+    every = described("hbase", hbase_authentication=True, hbase_regionservers_per_host=8).processes
+    assert len(every) == 13
+    assert {f"run/{re.sub('[0-9]', '[0-9]', name)}/**" for name in every} <= set(ours.MADE["home"].split())
 
 
 def test_every_client_that_is_installed_is_on_the_list() -> None:
     (play, *_) = yaml.safe_load((ANSIBLE / "doctor.yml").read_text("utf-8"))
     alone = play["vars"]["client_module"]
     assert {f"bundle/{alone}/=", f"bundle/{alone}.dohyo-*/**"} <= set(ours.MADE["home"].split())
-    for file in ANSIBLE.glob("systems/*/system.yml"):
-        # bundle/ROLE is on the list.
-        assert yaml.safe_load(file.read_text("utf-8"))["binding"] == file.parent.name
+    # bundle/ROLE is on the list.
+    assert all(system.binding == system.role for system in all_systems().values())
 
 
 # ---- Second attempts -------------------------------------------------------------------------------------------------

@@ -4,21 +4,17 @@ from __future__ import annotations
 
 import base64
 import contextlib
-import json
-import math
 import os
-import re
 import shutil
 import socket
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import yaml
 from ansible.errors import AnsibleFilterError
-from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "lookup"))
 # The package's only modules that need no others: Ansible may be the user's own, without what the package needs.
@@ -27,25 +23,9 @@ from controller import machine, start_of
 
 from dohyo.bad_input import BadInputError
 from dohyo.scenario import faults
-from dohyo.sizes import LETTERS, SIZES, copies_on, disk_of, size_bytes
-
-
-def escaped(text: str, special: str) -> str:
-    r"""The text without line ends and the like, which become ``\\uXXXX``, and with ``\\`` before special characters."""
-
-    def escape(match: re.Match[str]) -> str:
-        character = match[0]
-        return f"\\u{ord(character):04x}" if character < " " else f"\\{character}"
-
-    return re.sub(rf"[\x00-\x1f\\{special}]|^ ", escape, text)
-
-
-def as_properties(values: dict[str, Any]) -> str:
-    """A mapping as the text of a file that java.util.Properties reads: one line for each entry, sorted by key."""
-    return "".join(f"{escaped(key, ' =:#!')}={escaped(str(value), '')}\n" for key, value in sorted(values.items()))
-
-
-NAMED = 4
+from dohyo.systems.context import UNKNOWN, copies, cpus, named
+from dohyo.systems.option import WHOLE, Option
+from dohyo.systems.rendering import as_properties
 
 
 def by_sentence(said: dict[str, list[str]]) -> list[str]:
@@ -58,64 +38,6 @@ def by_sentence(said: dict[str, list[str]]) -> list[str]:
         for sentence in sentences:
             hosts.setdefault(sentence, []).append(host)
     return [f"{named(who)}: {sentence}" for sentence, who in hosts.items()]
-
-
-def named(hosts: list[str]) -> str:
-    """Names of hosts, as many as one reads."""
-    if len(hosts) <= NAMED:
-        return ", ".join(hosts)
-    return f"{', '.join(hosts[: NAMED - 1])} and {len(hosts) - NAMED + 1} more"
-
-
-def disk_mb(size: dict[str, Any], records: Any, record_bytes: Any, replication: Any, hosts: Any) -> int:
-    """MiB that a system's data takes on one host.
-
-    :param size: what a role says: ``record_disk`` in bytes, ``log_mb``, and ``spread`` for data divided over the hosts
-    :param records: that are loaded
-    :param record_bytes: of the values of a record
-    :param replication: copies of every record
-    :param hosts: of databases
-    """
-    copies = copies_on(int(records), int(replication), int(hosts), spread=size["spread"])
-    return int(disk_of(copies, float(size["record_disk"]), int(record_bytes), int(size["log_mb"]) * 2**20) / 2**20) + 1
-
-
-def budget_mb(budget: Any, memory_mb: Any) -> int:
-    """MiB that the servers of a host may use; 0 where nothing limits them, or for a share of an unknown memory.
-
-    :param budget: ``host_memory_budget``, such as 80% or 150g
-    :param memory_mb: memory of the host, 0 where that is not known
-    :raises AnsibleFilterError: if it is neither a share nor a size
-    """
-    text = str(budget).strip()
-    if not text:
-        return 0
-    match = re.fullmatch(r"([0-9]+(?:[.][0-9]+)?) ?%", text)
-    share = float(match[1]) if match else 0.0
-    bytes_ = size_bytes(text, SIZES | LETTERS) or 0
-    if not (0 < share <= 100 if match else bytes_ >= 2**20):
-        raise AnsibleFilterError(
-            f"host_memory_budget={text}: must be a share of the host's memory, as in 80%, or a size, as in 150g"
-        )
-    if match:
-        # Not 0, which is no limit.
-        return max(int(share * int(memory_mb) / 100), 1) if int(memory_mb) else 0
-    return bytes_ // 2**20
-
-
-def cpus(text: Any) -> set[int]:
-    """Numbers of processors in a list such as 0-3,8-11.
-
-    :raises AnsibleFilterError: if it is no such list
-    """
-    found: set[int] = set()
-    for part in filter(None, str(text).split(",")):
-        match = re.fullmatch(r"([0-9]{1,4})(?:-([0-9]{1,4}))?", part.strip())
-        first, last = (int(match[1]), int(match[2] or match[1])) if match else (1, 0)
-        if first > last:
-            raise AnsibleFilterError(f"host_cpus_server or host_cpus_client: {no_cpus(text)}")
-        found |= set(range(first, last + 1))
-    return found
 
 
 def no_cpus(text: Any) -> str:
@@ -149,8 +71,8 @@ def shortages(has: Mapping[str, Any], needs: Mapping[str, Any], given: Mapping[s
     for who in ("server", "client"):
         text = given[f"{who}_cpus"]
         try:
-            asked[who] = cpus(text)
-        except AnsibleFilterError:
+            asked[who] = cpus(str(text))
+        except BadInputError:
             # Raised here, nobody would see it among the others.
             found.append(f"host_cpus_{who}: {no_cpus(text)}")
             asked[who] = set()
@@ -182,15 +104,6 @@ def disk_shortages(needs_mb: dict[str, Any], disks: dict[str, Any], rooms_mb: li
         for name, mb in needs_mb.items()
         if sum(rooms[: int(disks[name])]) < int(mb)
     ]
-
-
-def copies(acks: str, replication: int) -> int:
-    """How many of the copies must answer."""
-    return {"one": 1, "quorum": replication // 2 + 1}.get(acks, replication)
-
-
-# What a condition of a system that is attached is where nobody can read it (Attached.UNKNOWN in Java).
-UNKNOWN = "not known"
 
 
 def consistency(write_copies: Any, read_copies: Any, replication: Any) -> str:
@@ -232,89 +145,6 @@ def judged(found: dict[str, Any], asked: dict[str, Any]) -> dict[str, Any]:
     return {**result, "differences": differences, "exceeded": exceeded}
 
 
-def in_effect(
-    profiles: dict[str, Any], profile: str, variables: dict[str, Any], settings: dict[str, Any]
-) -> dict[str, Any]:
-    """The profile that a system's servers were started with, as its conditions have it.
-
-    :param profiles: of the system: ``variables``, the values of both profiles by name, ``settings``, those of the
-        profile ``tuned``, and ``others``, the defaults of variables that have the same in both
-    :param variables: what these variables are now
-    :param settings: what was added to the server's configuration, by the profile or the user
-    :returns: ``profile``, its name, ``vanilla`` for a system that has no other; ``values``, everything by name; of
-        these ``tuned``, what the profile set otherwise than the package, and ``settings``, what the user set otherwise
-        than the profile
-    """
-    values = {**variables, **settings}
-    others = profiles["others"]
-    of_profile = {**others, **{name: both[profile] for name, both in profiles["variables"].items()}}
-    if profile == "tuned":
-        of_profile |= profiles["settings"]
-    vanilla = {**others, **{name: both["vanilla"] for name, both in profiles["variables"].items()}}
-    missing = object()
-    own = {name: value for name, value in values.items() if str(value) != str(of_profile.get(name, missing))}
-    tuned = {
-        name: value
-        for name, value in values.items()
-        if name not in own and str(value) != str(vanilla.get(name, missing))
-    }
-    name = profile if profiles["variables"] or profiles["settings"] else "vanilla"
-    return {"profile": name, "values": values, "tuned": tuned, "settings": own}
-
-
-def as_yaml(text: str, settings: dict[str, Any]) -> str:
-    """A configuration in YAML with further settings, by their keys with dots between them; they replace what is there.
-
-    Raises AnsibleFilterError for a setting in the place of a mapping or a list, or below a single value.
-    """
-    content = yaml.safe_load(text)
-    for path, value in settings.items():
-        *above, last = path.split(".")
-        place = content
-        for key in above:
-            place = place.setdefault(key, {})
-            if not isinstance(place, dict):
-                raise AnsibleFilterError(f"setting {path}: {key} is {place!r} and has no keys")
-        if isinstance(place.get(last), dict | list):
-            raise AnsibleFilterError(f"setting {path}: it has keys or elements of its own")
-        place[last] = value
-    # YAML knows no notation for the types that Ansible has for text.
-    return yaml.safe_dump(json.loads(json.dumps(content)), sort_keys=False, width=math.inf, allow_unicode=True)
-
-
-def as_sections(text: str, settings: dict[str, Any]) -> str:
-    """A configuration of Aerospike with further settings, as ``SECTION.SUBSECTION.KEY``; they replace what is there.
-
-    A section is called by its first word: ``namespace.storage-engine.flush-size``. Raises AnsibleFilterError where the
-    configuration has no such section, and for a value that would end one.
-    """
-    if unfit := [f"{name}={value}" for name, value in settings.items() if re.search(r"[{}#]", str(value))]:
-        raise AnsibleFilterError(f"setting {', '.join(unfit)}: a value has no braces and no #")
-    left = dict(settings)
-    lines: list[str] = []
-    section: list[str] = []
-
-    def line(path: str, depth: int) -> str:
-        value = left.pop(path)
-        return "\t" * depth + f"{path.rpartition('.')[2]} {str(value).lower() if isinstance(value, bool) else value}"
-
-    for each in text.splitlines():
-        words = each.split() or [""]
-        path = ".".join([*section, words[0]])
-        if words[-1] == "{":
-            section.append(words[0])
-        elif words[0] == "}":
-            inside = ".".join(section)
-            lines += [
-                line(name, len(section)) for name in settings if name in left and name.rpartition(".")[0] == inside
-            ]
-            section.pop()
-        lines.append(line(path, len(section)) if path in left else each)
-    if left:
-        raise AnsibleFilterError(f"setting {', '.join(left)}: the configuration has no such section")
-    return "\n".join(lines) + "\n"
-
-
 def limits(
     found: Mapping[str, Mapping[str, Any]], budgets: Mapping[str, Any], processors: Mapping[str, Any]
 ) -> dict[str, str]:
@@ -346,67 +176,18 @@ def _alike(hosts: dict[str, list[str]]) -> str:
     return values.pop() if len(values) == 1 else "; ".join(by_sentence(hosts))
 
 
-# As dohyo/plain_text.py has it.
-CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
-
-
-def texts(value: Any) -> Iterator[str]:
-    """Everything in a value, as text: of a dict also its keys."""
-    if isinstance(value, dict):
-        yield from texts([*value.keys(), *value.values()])
-    elif isinstance(value, list):
-        for each in value:
-            yield from texts(each)
-    else:
-        yield str(value)
-
-
-def plain(value: Any) -> Any:
-    """The same without Ansible's own kinds of list and dict: a copy of one is also one of all variables of the host."""
-    if isinstance(value, dict):
-        return {key: plain(each) for key, each in value.items()}
-    if isinstance(value, list):
-        return [plain(each) for each in value]
-    return value
-
-
-CONTAINERS: dict[str, type] = {"list": list, "dict": dict}
-
-
-def misfits(values: dict[str, Any], options: dict[str, Any]) -> list[str]:
-    """One sentence for each value of a system's variables that a statement or a configuration file would misunderstand.
-
-    The same check as RoleVariable.check of the package dohyo: only here inventories and extra variables are seen. A
-    value has the declared type and is one of the choices; nothing in it is null, a date, a list or a mapping. It has no
-    control characters, which would end a line of a configuration file. The whole value, each element of a list and each
-    key of a dict match the variable's pattern; without one a whole number has up to nine digits and no sign. A port is
-    one of 1 to 65535.
-
-    :param options: the variables, as an argument spec declares them, and their patterns; values with ``no_log`` are not
-        shown
-    """
+def misfits(values: Mapping[str, Any], options: Mapping[str, Mapping[str, Any]]) -> list[str]:
+    """One sentence for each value that the options of a role's argument specs do not allow, by the rules of Option."""
     found = []
     for name, value in values.items():
-        option = options[name]
-        shown = "(not shown)" if option.get("no_log") else repr(value)
-        spec = {key: plain(option[key]) for key in ("type", "elements", "choices", "no_log") if key in option}
-        kind = option.get("type", "str")
-        pattern = option.get("pattern", "[0-9]{1,9}" if kind == "int" else ".*")
-        container = CONTAINERS.get(kind)
-        parts = value.values() if container is dict and isinstance(value, dict) else value if container else [value]
-        if container and not isinstance(value, container):
-            found.append(f"{name}={shown}: must be a {kind}")
-        elif errors := ArgumentSpecValidator({name: spec}).validate({name: plain(value)}).error_messages:
-            found += errors
-        elif not all(isinstance(part, str | int | float) for part in parts):
-            found.append(f"{name}={shown}: {'each value' if container else 'it'} must be a text or a number")
-        elif any(CONTROL.search(text) for text in texts(value)):
-            found.append(f"{name}={shown}: must be a single line without control characters")
-        elif kind == "int" and name.endswith("_port") and not 1 <= int(value) <= 65535:
-            found.append(f"{name}={shown}: must be a port, 1 to 65535")
-        elif wrong := [text for text in texts([*value] if container else value) if not re.fullmatch(pattern, text)]:
-            which = f"{', '.join(map(repr, wrong))} " if container and not option.get("no_log") else ""
-            found.append(f"{name}={shown}: {which}must match {pattern}")
+        given = options[name]
+        kind = {"path": "str"}.get(given.get("type", "str"), given.get("type", "str"))
+        pattern = given.get("pattern", WHOLE if kind == "int" else ".*")
+        choices = tuple(given.get("choices", ()))
+        try:
+            Option(name, kind, pattern=pattern, choices=choices, secret=given.get("no_log", False)).check(value)
+        except BadInputError as error:
+            found.append(str(error))
     return found
 
 
@@ -450,24 +231,6 @@ def _use(note: dict[str, Any]) -> str:
     return "".join(each if each.isprintable() else "?" for each in text)
 
 
-# What each verb must answer, by verb; and what those answers must have that are read by their names.
-ANSWERS = {
-    "find": {"found": ("reason",)},
-    "available": {"unavailable": ()},
-    "needs": {"needs": ("memory_mb", "cache_mb", "disks", "size", "ports", "open")},
-    "passwords": {"passwords": ()},
-    "configure": {"ports": ("address", "ports", "moved"), "node": ("address",)},
-    "schema": {
-        "conditions": ("replication", "write_copies", "read_copies", "notes"),
-        "server_properties": ("server.pid",),
-    },
-    "connect": {"client_properties": ()},
-    "settle": {"settled": ("rows",)},
-    "drop": {"dropped": ()},
-    "count": {"counted": ("rows",)},
-}
-
-
 def cost(counts: Mapping[str, float], prices: Mapping[str, Any], address: float, hours: float = 1) -> str:
     """What instances cost, or "unknown".
 
@@ -491,21 +254,12 @@ def price_from(
     return f"{listed['source']}, {listed['date']}" if kind in known else "nowhere, set aws_price or aws_client_price"
 
 
-def answered(state: Any, system: str, verb: str, answers: Mapping[str, Any]) -> dict[str, Any]:
-    """The state with the answers of a verb; raises AnsibleFilterError where they are not those that it must give."""
-    wanted = ANSWERS[verb]
-    found = dict(answers)
-    problems = [f"it answers {name!r}, which nobody reads" for name in found if name not in wanted]
-    for name, parts in wanted.items():
-        if name not in found:
-            problems.append(f"it does not answer {name!r}")
-        elif parts:
-            problems += [f"{name!r} has no {part!r}" for part in parts if part not in found[name]]
-    if problems:
-        raise AnsibleFilterError(
-            f"system {system}, verb {verb}: {'; '.join(problems)}; it must answer {', '.join(wanted)}"
-        )
-    return {**state, system: {**state.get(system, {}), **found}}
+def answered(state: Mapping[str, Any], role: str, answers: Mapping[str, Any]) -> dict[str, Any]:
+    """What is known of all systems on a host, with more of one of them.
+
+    :param role: of the system
+    """
+    return {**state, role: {**state.get(role, {}), **answers}}
 
 
 def attached_properties(text: str, file: str, system: str) -> dict[str, str]:
@@ -532,15 +286,6 @@ def attached_properties(text: str, file: str, system: str) -> dict[str, str]:
         known = f"{error.filename}: {error.strerror}" if isinstance(error, OSError) else "must be YAML, docs/attach.md"
         raise AnsibleFilterError(f"attached_secrets={file}: {known}") from None
     return properties
-
-
-def answer(state: Any, system: str, name: str) -> Any:
-    """One answer; raises AnsibleFilterError where no verb has given it."""
-    found = state.get(system, {})
-    if name not in found:
-        verb = next((verb for verb, answers in ANSWERS.items() if name in answers), "none")
-        raise AnsibleFilterError(f"system {system}: the verb that answers {name!r} is {verb}, and it has not done so")
-    return found[name]
 
 
 def faults_on(text: str, hosts: Sequence[str], role: str) -> list[dict[str, Any]]:
@@ -613,20 +358,14 @@ class FilterModule:
     def filters(self) -> dict[str, Callable[..., Any]]:
         """Filters by name."""
         filters = (
-            answer,
             answered,
             as_properties,
-            as_sections,
-            as_yaml,
             attached_properties,
-            budget_mb,
             by_sentence,
             cost,
             cpus,
-            disk_mb,
             disk_shortages,
             faults_on,
-            in_effect,
             judged,
             limits,
             misfits,

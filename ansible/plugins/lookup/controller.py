@@ -92,6 +92,6 @@ class LookupModule(LookupBase):  # type: ignore[misc]
                 "machine": machine(),
                 "machine_id": machine_id(),
                 "deployment": deployment(Path(terms[0])) if terms else "",
-                "systems": sorted(file.parent.name for file in CHECKOUT.glob("ansible/systems/*/system.yml")),
+                "systems": sorted(file.parent.name for file in CHECKOUT.glob("ansible/systems/*/system.py")),
             }
         ]

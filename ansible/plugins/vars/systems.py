@@ -1,7 +1,8 @@
-"""Ansible vars plugin: the systems under test, and their variables, out of systems/NAME/system.yml."""
+"""Ansible vars plugin: the systems under test, out of systems/NAME/system.py."""
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -11,32 +12,24 @@ from ansible.parsing.dataloader import DataLoader
 from ansible.plugins.vars import BaseVarsPlugin
 from ansible.template import trust_as_template
 
+sys.path.append(str(Path(__file__).resolve().parents[3] / "analysis"))
+from dohyo.systems.catalogue import ATTACHED, all_systems
+from dohyo.systems.system import System
+
 DOCUMENTATION = r"""
 name: systems
-short_description: What systems/NAME/system.yml says of each system under test
+short_description: Systems under test by their names
 description:
-  - C(systems) has the content of each file by the name of the system, with C(role), the name of the folder, and
+  - C(systems) has of each system by its name what is the same on all hosts, with C(role), the name of its folder, and
     C(verbs), the file of the role C(system) that does each verb; C(systems/NAME/tasks/VERB.yml) takes the place of the
-    role's own, and the role's C(attached/VERB.yml) that of both for a system that is attached. A file with C(variants)
-    is one system for each of them, which differ in the keys that the variant has.
-  - The default of each of C(variables), and what C(vars) says, are variables of their own. Every inventory overrides
-    them, as they rank with group_vars/all.yml beside the playbooks.
-  - With C(dohyo_profile=tuned) the default of a variable is its value in C(tuned), if it has one there. C(profiles) of
-    a system has both values of these variables, the further C(settings) of its configuration file that C(tuned) has,
-    and C(others), the defaults of the variables that have the same in both profiles, without passwords, addresses and
-    ports. C(settings) of a system is the user's variable NAME_settings.
+    role's own, and the role's C(attached/VERB.yml) that of both for a system that is attached.
+  - What depends on the host, the lookup C(system) says.
 """
 
 # What a scenario says, in the conditions; an inventory may say it for playbooks that are called by hand.
 PROFILE = trust_as_template("{{ (trial_conditions | default({})).profile | default('vanilla') }}")
-
-# Systems whose servers run already, by their names, and where they are, as in {cassandra: "10.0.0.1,10.0.0.2"}; what
-# lets us in, a file of the control machine; what a trial may do beyond a place of its own, such as [settle]:
-# docs/attach.md.
-NOT_OURS: dict[str, Any] = {"attached": {}, "attached_secrets": "", "attached_may": []}
-
-SYSTEMS = Path(__file__).resolve().parents[2] / "systems"
-VERBS = Path(__file__).resolve().parents[2] / "roles" / "system" / "tasks"
+ANSIBLE = Path(__file__).resolve().parents[2]
+VERBS = ANSIBLE / "roles" / "system" / "tasks"
 
 
 def _either(system: str, verb: str, file: str) -> str:
@@ -46,44 +39,32 @@ def _either(system: str, verb: str, file: str) -> str:
     return chosen
 
 
-def all_variables(loader: DataLoader) -> dict[str, Any]:
-    """C(systems), and the variables of all of them."""
-    found: dict[str, Any] = {"systems": {}, "dohyo_profile": PROFILE, **NOT_OURS}
-    descriptions = []
-    for folder in SYSTEMS.iterdir():
-        if (folder / "system.yml").is_file():
-            text = loader.load_from_file(str(folder / "system.yml"), cache="all", trusted_as_template=True)
-            descriptions.append((text.get("order", 99), folder.name, text))
-    for _, role, text in sorted(descriptions, key=lambda each: each[:2]):
-        # Without .yml, as Ansible looks for the arguments of `preflight` under the very name that is included.
-        verbs = {file.stem: file.stem for file in sorted(VERBS.glob("*.yml"))}
-        # Relative to VERBS, which has a link to SYSTEMS.
-        verbs |= {file.stem: f"systems/{role}/tasks/{file.name}" for file in (SYSTEMS / role / "tasks").glob("*.yml")}
-        profiles: dict[str, dict[str, Any]] = {"variables": {}, "settings": {}, "others": {}}
-        defaults = {name: option["default"] for name, option in text["variables"].items()}
-        for name, entry in text.get("tuned", {}).items():
-            if name in defaults:
-                profiles["variables"][name] = {"vanilla": defaults[name], "tuned": entry["value"]}
-            else:
-                profiles["settings"][name] = entry["value"]
-        aside = {f"{role}_settings", *profiles["variables"]}
-        profiles["others"] = {
-            name: defaults[name]
-            for name, option in text["variables"].items()
-            if name not in aside and not option.get("no_log") and not name.endswith(("_address", "_port"))
-        }
-        settings = trust_as_template(f"{{{{ {role}_settings }}}}") if f"{role}_settings" in defaults else {}
-        more = {"role": role, "profiles": profiles, "settings": settings}
-        variants = text.get("variants", {role: {}})
-        for name, variant in variants.items():
-            of_name = {verb: _either(name, verb, file) for verb, file in verbs.items()} if "attach" in text else verbs
-            found["systems"][name] = {**text, **variant, **more, "verbs": of_name}
-        of_profile = f"systems['{next(iter(variants))}'].profiles.variables"
-        found |= defaults | {
-            name: trust_as_template(f"{{{{ {of_profile}.{name}[dohyo_profile] }}}}") for name in profiles["variables"]
-        }
-        found |= text.get("vars", {})
-    return found
+def _described(system: System) -> dict[str, Any]:
+    """What is the same on all hosts."""
+    # Without .yml, as Ansible looks for the arguments of `preflight` under the very name that is included.
+    verbs = {file.stem: file.stem for file in sorted(VERBS.glob("*.yml"))}
+    # Relative to VERBS, which has a link to the systems.
+    own = (ANSIBLE / "systems" / system.role / "tasks").glob("*.yml")
+    verbs |= {file.stem: f"systems/{system.role}/tasks/{file.name}" for file in own}
+    if system.attaches:
+        verbs = {verb: _either(system.name, verb, file) for verb, file in verbs.items()}
+    return {
+        "role": system.role,
+        "title": system.title,
+        "binding": system.binding,
+        "admin": system.admin,
+        "by_name": system.by_name,
+        "peers": system.peers,
+        "spared": list(system.spared),
+        "licence": system.licence,
+        "verbs": verbs,
+    }
+
+
+def all_variables() -> dict[str, Any]:
+    """C(systems), the profile, and the variables of attached systems."""
+    systems = {name: _described(system) for name, system in all_systems().items()}
+    return {"systems": systems, "dohyo_profile": PROFILE, **{name: each.default for name, each in ATTACHED.items()}}
 
 
 class VarsModule(BaseVarsPlugin):
@@ -97,6 +78,6 @@ class VarsModule(BaseVarsPlugin):
         if not of_all or path != loader.get_basedir():
             return {}
         if not hasattr(loader, "dohyo_systems"):
-            loader.dohyo_systems = all_variables(loader)
+            loader.dohyo_systems = all_variables()
         found: dict[str, Any] = loader.dohyo_systems
         return found

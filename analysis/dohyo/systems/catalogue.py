@@ -1,0 +1,127 @@
+"""The systems under test: the classes in ansible/systems/NAME/system.py."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import sys
+from collections.abc import Mapping, Sequence
+from functools import cache
+from pathlib import Path
+
+from dohyo.bad_input import BadInputError
+from dohyo.places import ANSIBLE, shown
+from dohyo.systems.context import Context
+from dohyo.systems.option import Option
+from dohyo.systems.system import System
+
+# Variables of systems that are attached (docs/attach.md), which concern all of them.
+ATTACHED = {
+    "attached": Option("attached", "dict", {}),
+    "attached_secrets": Option("attached_secrets", "str", ""),
+    "attached_may": Option("attached_may", "list", [], pattern="settle"),
+}
+
+
+@cache
+def all_systems() -> dict[str, System]:
+    """Returns all systems by name, in their order.
+
+    :raises BadInputError: naming a file that cannot be loaded
+    """
+    found = [system for file in sorted((ANSIBLE / "systems").glob("*/system.py")) for system in load(file)]
+    return {system.name: system for system in sorted(found, key=lambda each: each.order)}
+
+
+def load(file: Path) -> Sequence[System]:
+    """Returns the systems of a file: what its list SYSTEMS holds.
+
+    :raises BadInputError: naming the file, if Python cannot load it or a declaration in it is wrong
+    """
+    name = f"dohyo_systems_{file.parent.name}"
+    spec = importlib.util.spec_from_file_location(name, file)
+    if spec is None or spec.loader is None:
+        raise BadInputError(f"{shown(file)}: no module of Python")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module  # dataclasses look their own module up
+    try:
+        spec.loader.exec_module(module)
+        systems: Sequence[System] = module.SYSTEMS
+        for system in systems:
+            system.all_options()
+    except Exception as error:
+        raise BadInputError(f"{shown(file)}: {type(error).__name__}: {' '.join(str(error).split())}") from error
+    return systems
+
+
+@cache
+def all_options() -> dict[str, Option]:
+    """Returns the variables of all systems by name, and those of systems that are attached."""
+    of_systems = {option.name: option for each in all_systems().values() for option in each.all_options().values()}
+    return ATTACHED | of_systems
+
+
+@cache
+def of_role(role: str) -> System:
+    """Returns the first system of a role."""
+    return next(system for system in all_systems().values() if system.role == role)
+
+
+@cache
+def defaults(role: str) -> Mapping[str, object]:
+    """Returns the defaults of a role's variables; None for those that follow from others, or from the hosts."""
+    system = of_role(role)
+    return {
+        option.name: None if name in system.variant else option.default for name, option in system.all_options().items()
+    }
+
+
+def profiles() -> str:
+    """Returns tables of every value that the profiles differ in, in Markdown; docs/conditions.md has them."""
+    lines = []
+    for system in map(of_role, dict.fromkeys(each.role for each in all_systems().values())):
+        rows = system.on(Context()).tuned()
+        if not rows:
+            continue
+        title = system.title if len(system.variant) == 0 else system.title.partition(" (")[0]
+        lines += [f"**{title}**", "", "| name | `vanilla` | `tuned` | source |", "|---|---|---|---|"]
+        for each in rows:
+            option = system.all_options().get(each.name)
+            name = option.name if option else each.name
+            cells = (f"`{name}`", each.vanilla or (option.default if option else ""), each.shown or each.value)
+            texts = [json.dumps(cell) if isinstance(cell, bool) else str(cell) for cell in (*cells, each.source)]
+            lines.append(f"| {' | '.join(' '.join(text.split()) for text in texts)} |")
+        lines.append("")
+    return "\n".join(lines)
+
+
+def fetching(names: str) -> list[str]:
+    """Returns the assignments that --fetch stands for.
+
+    :param names: systems, with commas between them
+    :raises BadInputError: if one of them has no archive that could be downloaded
+    """
+    can = [name for name, system in all_systems().items() if system.licence]
+    for name in (found := [each.strip() for each in names.split(",")]):
+        if name not in can:
+            raise BadInputError(f"--fetch {names}: {name!r} is no system with a download; there are {', '.join(can)}")
+    return [f"{name}_fetch=true" for name in found]
+
+
+def check_fetching(names: str, chosen: Sequence[str]) -> None:
+    """Refuses to fetch the server of a system that will not be measured.
+
+    :param names: what --fetch says, as for :func:`fetching`
+    :param chosen: names of the experiment's systems
+    :raises BadInputError: naming those that are not among them
+    """
+    if idle := [each.strip() for each in names.split(",") if each.strip() not in chosen]:
+        raise BadInputError(
+            f"--fetch {names}: {', '.join(idle)} is not measured here, the systems are {', '.join(chosen)}; add it with"
+            " --systems, or leave it out"
+        )
+
+
+def not_attached() -> dict[str, object]:
+    """Returns the variables of attached systems where none is attached."""
+    return {name: option.default for name, option in ATTACHED.items()}

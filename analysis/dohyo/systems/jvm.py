@@ -1,0 +1,109 @@
+"""Servers of Apache that run on a JVM: their jars come from Maven Central, or from an archive."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+from dohyo.systems.option import SHA256, option
+from dohyo.systems.system import Archive, Jvm, System
+
+VERSION = "[0-9][0-9A-Za-z.-]*"
+
+
+@dataclass(frozen=True, kw_only=True)
+class OnJvm(System):
+    """A server of one of several series; each series runs on some JDKs."""
+
+    # JDKs of each series, the best first. What was tried: docs/versions.md.
+    known: ClassVar[Mapping[str, Sequence[int]]]
+    # Folders of an archive whose jars its own launcher reads, and the jar with the version, as a regular expression.
+    jar_folders: ClassVar[Sequence[str]]
+    main_jar: ClassVar[str]
+
+    version: str
+    archive: str = option(
+        "",
+        "Archive with the server instead of Maven Central's jars, as Apache offers it (…-bin.tar.gz): a URL or a file"
+        " of the control machine. The version is still named by the option version.",
+    )
+    archive_checksum: str = option("", "SHA-256 of the archive, 64 hexadecimal digits.", pattern=SHA256)
+    jdk: int = option(None, "Major version of the server's JDK; by default the best that the version supports.")
+    gc: str = option(
+        "default",
+        "Garbage collector of the server, a named set of options (docs/versions.md).",
+        choices=("default", "CMS", "G1", "ZGC", "Shenandoah", "Parallel"),
+    )
+    gc_threads: int = option(0, "Threads of the garbage collector; 0 is one per processor, at most 8.")
+    java_options: list[str] = option([], "Further options for the JVMs of the server's processes.")
+
+    def default_jdk(self) -> int:
+        """The best that the version supports."""
+        return self.jdks[0]
+
+    @property
+    def series(self) -> str:
+        """The first two numbers of the version."""
+        return ".".join(self.version.split(".")[:2])
+
+    @property
+    def jdks(self) -> Sequence[int]:
+        """JDKs that the version runs on, the best first."""
+        return self.known.get(self.series, [17])
+
+    @property
+    def impossible(self) -> str:
+        """Why this version cannot run as it is asked to; empty if it can."""
+        if self.series not in self.known:
+            return (
+                f"{self.role}_version={self.version} is none of those that are known to run here; choose"
+                f" {', '.join(map(self.name_of, self.known))}"
+            )
+        if self.jdk not in self.jdks:
+            product = self.title.removeprefix("Apache ")
+            jdks = " or ".join(map(str, self.jdks))
+            return f"{product} {self.series} does not run on JDK {self.jdk}; set {self.role}_jdk to {jdks}"
+        return ""
+
+    def name_of(self, series: str) -> str:
+        """Versions of a series, for people."""
+        return f"{series}.x"
+
+    @property
+    def unavailable(self) -> str:
+        """Why this version cannot run, or why its archive is not there."""
+        return self.impossible or self.archive_problem
+
+    @property
+    def installed_version(self) -> str:
+        """The version, and what tells an archive from others."""
+        return self.version + (f"-{self.archive_checksum.lower()[:12]}" if self.archive else "")
+
+    @property
+    def server_archive(self) -> Archive:
+        """The archive that the user names."""
+        return Archive(
+            variable=f"{self.role}_archive",
+            given=self.archive,
+            checksum=f"{self.role}_archive_checksum",
+            sha256=self.archive_checksum.lower(),
+            jars=self.jar_folders,
+            wanted=f"^{self.main_jar}-{re.escape(self.version)}[.]jar$",
+        )
+
+    @property
+    def collector(self) -> list[str]:
+        """Options of the collector that is called default."""
+        raise NotImplementedError
+
+    @property
+    def jvm(self) -> Jvm:
+        """The JVM, with the collector that was chosen."""
+        return Jvm(jdk=self.jdk, gc=self.gc, gc_threads=self.gc_threads, gc_default=self.collector)
+
+    @property
+    def programs(self) -> list[str]:
+        """Its jars."""
+        return [self.lib]

@@ -1,0 +1,186 @@
+"""Variables that an inventory or a scenario sets for a system: fields of its class, made with :func:`option`."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import MISSING, dataclass, field
+from typing import Any
+
+import yaml
+
+from dohyo import plain_text
+from dohyo.bad_input import BadInputError
+
+# Texts that stand for true and false, as Ansible's module parameters take them.
+BOOLEANS = {
+    **dict.fromkeys(("true", "yes", "on", "1", "y", "t"), True),
+    **dict.fromkeys(("false", "no", "off", "0", "n", "f"), False),
+}
+# Pattern of a whole number without one of its own: no setting of a server is negative or larger.
+WHOLE = "[0-9]{1,9}"
+HEAP = "[0-9]+[kKmMgG]?"
+ADDRESS = "[0-9A-Za-z.:_-]+"
+SIZE = r"[0-9]+(\.[0-9]+)?([kmgt]|[KMGT]B?)?"
+SHA256 = "([0-9A-Fa-f]{64})?"
+
+_TYPES: dict[str, type] = {"int": int, "bool": bool, "float": float, "str": str, "list": list, "dict": dict}
+_FIELD = "option"
+
+
+@dataclass(frozen=True)
+class _Declared:
+    about: str
+    pattern: str
+    choices: tuple[Any, ...]
+    secret: bool
+    environment: str
+
+
+def option(
+    default: Any,
+    about: str,
+    *,
+    pattern: str = "",
+    choices: Sequence[Any] = (),
+    secret: bool = False,
+    environment: str = "",
+) -> Any:
+    """Declares a variable of a system: the field ``heap`` of the class of Cassandra is the variable ``cassandra_heap``.
+
+    :param default: None where it follows from others or from the host: the method ``default_NAME`` computes it
+    :param about: one sentence for people
+    :param pattern: regular expression that the value, each element of a list or each key of a dict matches as a whole
+    :param secret: the value is never shown
+    :param environment: variable of the control machine's environment that gives the value where nobody sets it
+    """
+    declared = _Declared(about, pattern, tuple(choices), secret, environment)
+    if isinstance(default, list | dict):
+        return field(default_factory=default.copy, metadata={_FIELD: declared})
+    return field(default=default, metadata={_FIELD: declared})
+
+
+def declared_in(fields: Sequence[Any], role: str) -> dict[str, Option]:
+    """Returns the options among the fields of a class by the field's name, in the order of their declaration.
+
+    :raises BadInputError: naming one whose type no variable can have
+    """
+    found = {}
+    for each in fields:
+        if (declared := each.metadata.get(_FIELD)) is not None:
+            # A text where the module has annotations of the future, and a class otherwise.
+            kind = str(getattr(each.type, "__name__", each.type)).partition("[")[0]
+            if kind not in _TYPES:
+                raise BadInputError(f"{role}_{each.name}: its type is {kind}; it must be one of {', '.join(_TYPES)}")
+            default = each.default if each.default_factory is MISSING else each.default_factory()
+            found[each.name] = Option(
+                name=f"{role}_{each.name}",
+                type=kind,
+                default=default,
+                about=declared.about,
+                pattern=declared.pattern or (WHOLE if kind == "int" else ".*"),
+                choices=declared.choices,
+                secret=declared.secret,
+                environment=declared.environment,
+            )
+    return found
+
+
+@dataclass(frozen=True)
+class Option:
+    """One variable of a system.
+
+    :ivar name: name of the variable, with the role's in front
+    :ivar type: int, bool, float, str, list or dict
+    :ivar default: None where it follows from others or from the host
+    """
+
+    name: str
+    type: str
+    default: Any = ""
+    about: str = ""
+    pattern: str = ".*"
+    choices: tuple[Any, ...] = ()
+    secret: bool = False
+    environment: str = ""
+
+    def parse(self, text: str) -> Any:
+        """Returns the value that a text in a scenario or on a command line stands for; lists and dicts are in YAML.
+
+        :raises BadInputError: naming variable, value and what is allowed
+        """
+        value: Any = text
+        if self.type != "str":
+            try:
+                value = yaml.safe_load(text)
+                json.dumps(value)
+            except (yaml.YAMLError, ValueError, TypeError, RecursionError):
+                value = None  # JSON has no type for it: a date, or a mapping within itself
+            if not isinstance(value, (int, float) if self.type == "float" else _TYPES[self.type]) or (
+                self.type != "bool" and isinstance(value, bool)
+            ):
+                raise BadInputError(f"{self.name}={text}: must be of type {self.type}")
+        return self.check(value, text)
+
+    def check(self, value: Any, text: str | None = None) -> Any:
+        """Returns a value of an inventory with the declared type.
+
+        :param text: the value as it was typed, which a refusal shows
+        :raises BadInputError: as :meth:`parse`; a secret value is not shown
+        """
+        shown = "(not shown)" if self.secret else value if text is None else text
+        typed = self._typed(value, shown)
+        for each in _texts(typed):
+            plain_text.check(each, f"{self.name}={shown}")
+        parts = typed.values() if isinstance(typed, dict) else typed if isinstance(typed, list) else [typed]
+        if not all(isinstance(part, str | int | float) for part in parts):
+            which = "each value" if self.type == "dict" else "each element" if self.type == "list" else "it"
+            raise BadInputError(f"{self.name}={shown}: {which} must be a text or a number")
+        if self.type == "int" and self.name.endswith("_port") and not 1 <= typed <= 65535:
+            raise BadInputError(f"{self.name}={shown}: must be a port, 1 to 65535")
+        if self.choices and typed not in self.choices:
+            raise BadInputError(f"{self.name}={shown}: must be one of {', '.join(map(str, self.choices))}")
+        for each in _texts([*typed] if self.type == "dict" else typed):
+            if not re.fullmatch(self.pattern, each):
+                which = {"list": "each element", "dict": "each name"}.get(self.type, "it")
+                wrong = "" if which == "it" else f", which {each!r} does not"
+                raise BadInputError(f"{self.name}={shown}: {which} must match {self.pattern}{wrong}")
+        return typed
+
+    def _typed(self, value: Any, shown: Any) -> Any:
+        """The value as the declared type; a number or true may be a text, as Ansible's templates yield them."""
+        if self.type == "str" and isinstance(value, str | int | float):
+            return str(value)
+        if self.type == "bool" and str(value).lower() in BOOLEANS:
+            return BOOLEANS[str(value).lower()]
+        if self.type in ("int", "float") and not isinstance(value, bool):
+            try:
+                number = float(str(value))
+                if self.type == "float" or number.is_integer():
+                    return number if self.type == "float" else int(str(value))
+            except ValueError:
+                pass
+        if self.type in ("list", "dict") and isinstance(value, _TYPES[self.type]):
+            return plain(value)
+        raise BadInputError(f"{self.name}={shown}: must be of type {self.type}")
+
+
+def plain(value: Any) -> Any:
+    """Returns the same value without Ansible's own kinds of list, dict and text."""
+    if isinstance(value, dict):
+        return {str(key): plain(each) for key, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain(each) for each in value]
+    return str(value) if isinstance(value, str) else value
+
+
+def _texts(value: Any) -> Iterator[str]:
+    """Everything in a value as text, the keys of a dict included."""
+    if isinstance(value, dict):
+        yield from _texts([*value.keys(), *value.values()])
+    elif isinstance(value, list):
+        for each in value:
+            yield from _texts(each)
+    else:
+        yield str(value)

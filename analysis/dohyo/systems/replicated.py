@@ -1,0 +1,101 @@
+"""What MySQL and PostgreSQL share: a primary with replicas that have all data, and a server that may be installed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from dohyo.places import ANSIBLE
+from dohyo.systems.context import Server
+from dohyo.systems.option import ADDRESS, option
+from dohyo.systems.rendering import as_properties
+from dohyo.systems.system import ConfigFile, Owner, Script, System
+
+
+@dataclass(frozen=True, kw_only=True)
+class Replicated(System):
+    """The first database host has the primary, the next ones have its replicas, and the others have no server."""
+
+    disks = 1
+    asks_for_password = True
+    attaches = True
+    # Program of the binaries from Maven Central, below the folder of the installation.
+    program_there: ClassVar[str]
+    # Scheme of the driver's URLs.
+    driver: ClassVar[str]
+
+    server: str
+    version: str
+    address: str = option(None, "Address to listen on.", pattern=ADDRESS)
+    port: int
+    run_as: str = option("nobody", "User that the server runs as where Ansible is root.")
+    ready_timeout: int = option(120, "Seconds for the server to start.")
+    replica_timeout: int
+    stop_timeout: int = option(120, "Seconds for the server to stop before it is killed.")
+    count_limit: int = option(1000000, "Up to this many records the rows are counted after the load.")
+
+    @property
+    def installed_version(self) -> str:
+        """Version of the binaries."""
+        return self.version
+
+    @property
+    def program(self) -> str:
+        """The server's program: an installed one, or that of the binaries."""
+        return self.server or f"{self.context.home}/{self.install}/server/{self.program_there}"
+
+    @property
+    def programs(self) -> list[str]:
+        """That program."""
+        return [self.program]
+
+    @property
+    def look(self) -> Script:
+        """Says which server it is, and whether the user can run it."""
+        text = (ANSIBLE / "systems" / self.role / "files" / "look").read_text("utf-8")
+        return Script(text, arguments=[self.program, self.run_as, self.context.home])
+
+    @property
+    def owner(self) -> Owner:
+        """The user that can run it."""
+        found = self.found
+        return Owner(found.get("name", self.run_as), found["uid"], found["gid"], found["change"])
+
+    @property
+    def hosts(self) -> list[str]:
+        """As many as there are copies."""
+        return self.context.databases[: self.replication]
+
+    @property
+    def ports(self) -> dict[str, int]:
+        """One for clients and replicas."""
+        return {self.role: self.port}
+
+    def place(self, node: Server) -> str:
+        """Returns address and port of a server."""
+        return f"{node.address}:{node[self.role]}"
+
+    def url(self, place: str, database: str) -> dict[str, Any]:
+        """Returns the property with which clients connect."""
+        return {f"{self.role}.url": f"jdbc:{self.driver}://{place}/{database}"}
+
+    @property
+    def client_properties(self) -> dict[str, Any]:
+        """Database and account that the first start makes."""
+        account = {f"{self.role}.user": "dohyo", f"{self.role}.password": self.passwords["client"]}
+        return {**self.url(self.place(self.node), "ycsb"), **account}
+
+    @property
+    def secret_files(self) -> list[ConfigFile]:
+        """The same for administration, where no list of processes shows the password."""
+        return [ConfigFile(f"{self.secret}/client.properties", as_properties(self.client_properties))]
+
+    @property
+    def words(self) -> list[str]:
+        """That file."""
+        return [f"connection={self.secret}/client.properties"]
+
+    @property
+    def first_words(self) -> list[str]:
+        """Where the replicas are."""
+        return [f"replicas={','.join(map(self.place, self.nodes[1:]))}"]

@@ -1,0 +1,104 @@
+"""Systems as the playbooks describe them on hosts that exist only here."""
+
+import difflib
+import json
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from dohyo.systems.catalogue import all_systems
+from dohyo.systems.context import Context
+from dohyo.systems.system import System
+
+GOLDEN = Path(__file__).parents[1] / "systems" / "golden"
+PASSWORDS = {"client": "client-password", "replica": "replica-password"}
+
+
+def described(system: str, hosts: int = 1, host: int = 1, **variables: Any) -> System:
+    """A system on one of several database hosts, whose servers have their preferred ports.
+
+    :param host: number of the host, from 1
+    :param variables: of the hosts, the scenario and the system; ``properties`` and ``conditions`` of the trial
+    """
+    names = [f"node{number}" for number in range(1, hosts + 1)]
+    given: dict[str, Any] = {
+        "groups": {"database": names, "client": names},
+        "dohyo_home": "/opt/dohyo",
+        "dohyo_control": "/control",
+        "dohyo_data": ["/data1"],
+        "trial_id": "0123456789abcdef",
+        "trial_properties": {"recordcount": 1000, **variables.pop("properties", {})},
+        "trial_conditions": {"replication": min(hosts, 3), **variables.pop("conditions", {})},
+        "jdk_host": {"java_home": "/jdk"},
+        "service_host": {"java_home": "/jdk17", "cores": 8, "disk_kind": "nvme"},
+        "jdk_gc_options": ["-XX:+UseSomeGC", "-Xlog:gc*:file=gc.log:time,uptime"],
+        "certificates_made": {"authority": "QVVUSE9SSVRZ"},
+        "environment": {},
+        **variables,
+    }
+    role = all_systems()[system].role
+    states = dict(given.pop("states", {}))  # more of a host's state, by its name
+    own: dict[str, dict[str, Any]] = {
+        each: {"dohyo_address": f"10.0.0.{number}"} for number, each in enumerate(names, start=1)
+    }
+    secrets = {role: {"passwords": given.pop("passwords", PASSWORDS)}}
+
+    def on(name: str, state: Mapping[str, Any]) -> System:
+        values = {**given, **own[name], "inventory_hostname": name, "system_secrets": secrets, **state}
+        return all_systems()[system].on(Context(values))
+
+    for name in names:
+        bare = {"system_state": {role: states.get(name, {})}}
+        there = on(name, bare)
+        moved = {"address": there.listens_on, "ports": there.searched_ports, "moved": []}
+        node = {**there.searched_ports, "address": there.listens_on}
+        first = {"system_state": {role: {"ports": moved, "node": node, **states.get(name, {})}}}
+        node |= on(name, first).node_more
+        own[name] |= {"system_state": {role: {"ports": moved, "node": node, **states.get(name, {})}}}
+    given["hostvars"] = own
+    return on(f"node{host}", {})
+
+
+def compare(name: str, texts: Mapping[str, str], folder: Path = GOLDEN) -> None:
+    """Compares texts with the golden files NAME/KEY; with DOHYO_GOLDEN=write it writes them instead."""
+    there = folder / name
+    if os.environ.get("DOHYO_GOLDEN") == "write":
+        there.mkdir(parents=True, exist_ok=True)
+        for old in there.iterdir():
+            old.unlink()
+        for key, text in texts.items():
+            (there / key).write_text(text, encoding="utf-8")
+    golden = {file.name: file.read_text(encoding="utf-8") for file in there.iterdir()} if there.is_dir() else {}
+    lines: list[str] = []
+    for key in sorted({*golden, *texts}):
+        before, after = golden.get(key, "").splitlines(), texts.get(key, "").splitlines()
+        lines += difflib.unified_diff(before, after, f"golden/{name}/{key}", key, lineterm="")
+    assert not lines, "\n".join([*lines, "if this is right: DOHYO_GOLDEN=write pytest tests/systems"])
+
+
+def texts_of(system: System) -> dict[str, str]:
+    """Everything that a trial on servers of ours takes from a description, by the name of a golden file."""
+    about = {
+        "needs": system.planned,
+        "refusals": system.refusals,
+        "folders": system.folders,
+        "disks": system.disks_in_words,
+        "up": system.up,
+        "processes": system.processes,
+        "words": [*system.admin_words, *system.first_words],
+        "schema": [*system.tables_words, *system.schema_words],
+        "settle": system.settle_words,
+        "client": system.client_properties,
+        "server": system.server_properties,
+        "notes": system.all_notes,
+        "makes": system.makes,
+        "reusable": system.is_reusable,
+        "secret": [vars(each) for each in system.secret_files],
+        "profile": {name: value for name, value in system.in_effect.items() if name != "values"},
+    }
+    texts = {"about.json": json.dumps(about, indent=1, ensure_ascii=False, default=str) + "\n"}
+    texts["command"] = "\n".join(system.command) + "\n"
+    for file in system.files:
+        texts[file.path.removeprefix(system.run + "/").replace("/", "-")] = file.content
+    return texts

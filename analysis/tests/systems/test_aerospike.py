@@ -1,0 +1,180 @@
+"""Aerospike's configuration for versions whose servers are not at hand: a key of another version is fatal at start."""
+
+import re
+from typing import Any
+
+import pytest
+
+from support.described import described
+
+VERSIONS = ["6.4.0.10", "7.0.0.0", "7.2.0.1", "8.1.0.0"]
+STORAGES = ["memory", "file", "device"]
+ENTERPRISE = [("6.4.0.10", "memory"), ("6.4.0.10", "file"), ("8.1.0.0", "memory"), ("8.1.0.0", "file")]
+CLOSED: dict[str, Any] = {"aerospike_authentication": True, "aerospike_tls": True}
+ENTERPRISE_ONLY = {
+    *("security", "tls", "feature-key-file", "strong-consistency", "index-type", "commit-to-device", "compression")
+}
+DEVICES = ["/dev/nvme1n1", "/dev/nvme2n1"]
+
+
+def aerospike(
+    version: str = "8.1.0.0", storage: str = "file", edition: str = "Community", files: int = 100000, **variables: Any
+) -> Any:
+    """Aerospike on the first of two hosts, which have a server of some version and edition, and are asked for much."""
+    printed = f"{files}\n/usr/bin/asd\nAerospike {edition} Edition build {version}\n"
+    looked = {"looked": {"stdout": printed, "stderr": ""}}
+    other = {"address": "10.0.0.2", "service": 3000, "heartbeat": 4002}
+    states = {"node1": looked, "node2": {**looked, "node": other}}
+    given: dict[str, Any] = {
+        "properties": {"recordcount": 10000000},
+        "conditions": {"replication": 2, "durability": "disk", "compression": "lz4"},
+        "aerospike_storage": storage,
+        "aerospike_devices": DEVICES,
+        "aerospike_strong_consistency": True,
+        "aerospike_index": "flash",
+        "aerospike_feature_key": "/etc/aerospike/features.conf" if edition == "Enterprise" else "",
+    }
+    return described("aerospike", **{"hosts": 2, "states": states, **given, **variables})
+
+
+def keys(system: Any) -> dict[str, list[str]]:
+    """The values of every key, wherever it stands."""
+    (file,) = system.files
+    assert file.content.count("{") == file.content.count("}"), "a context does not end"
+    found: dict[str, list[str]] = {}
+    for line in file.content.splitlines():
+        match = re.fullmatch(r"\s*([a-z][a-z0-9-]*)\s*(.*?)\s*\{?", line)
+        if match:
+            found.setdefault(match[1], []).append(match[2])
+    return found
+
+
+@pytest.mark.parametrize("storage", STORAGES)
+@pytest.mark.parametrize("version", VERSIONS)
+def test_every_version_gets_its_own_keys(version: str, storage: str) -> None:
+    """What each version took away and put in its place."""
+    found = keys(aerospike(version, storage))
+    old, older = version < "7.0", version < "7.1"
+    in_memory = storage == "memory"
+    assert {"memory-size", "stop-writes-pct", "high-water-memory-pct"} & found.keys() == (
+        {"memory-size", "stop-writes-pct", "high-water-memory-pct"} if old else set()
+    )
+    assert ("stop-writes-used-pct" in found) == (not old)
+    assert ("data-size" in found) == (in_memory and not old)
+    assert ("filesize" in found) == (storage == "file")
+    assert ("write-block-size" in found) == (older and not in_memory)
+    assert ("flush-size" in found) == (not older and not in_memory)
+    # A write block of 1 MiB holds no record of 8 MiB.
+    assert ("max-record-size" in found) == (in_memory or not older)
+    assert ("admin" in found, "info" in found) == ((True, False) if version >= "8.1" else (False, True))
+    # Even switched off it would be refused.
+    assert not ENTERPRISE_ONLY & found.keys()
+
+
+@pytest.mark.parametrize(("version", "storage"), ENTERPRISE)
+def test_the_enterprise_edition_gets_what_was_asked_for(version: str, storage: str) -> None:
+    """With a feature key; data in memory is not committed to a device."""
+    found = keys(aerospike(version, storage, "Enterprise"))
+    on_disk = {"commit-to-device"} if storage != "memory" else set()
+    compressed = set() if storage == "memory" and version < "7.0" else {"compression"}
+    always = {"feature-key-file", "strong-consistency", "index-type"}
+    assert ENTERPRISE_ONLY & found.keys() == always | on_disk | compressed
+    assert ("mounts-size-limit" in found, "mounts-budget" in found) == (version < "7.0", version >= "7.0")
+    assert not ENTERPRISE_ONLY & keys(aerospike(version, storage, "Enterprise", aerospike_feature_key="")).keys()
+
+
+@pytest.mark.parametrize("version", ["6.4.0.10", "8.1.0.0"])
+def test_authentication_and_tls(version: str) -> None:
+    """Nothing listens in plain text beside TLS; the older info port knows no TLS. Only for the Enterprise edition."""
+    found = keys(aerospike(version, "file", "Enterprise", **CLOSED))
+    assert "security" in found
+    assert found["tls"] == ["dohyo"]
+    tls_ports = ["3000", "3001", "3002"] + (["3003"] if version >= "8.1" else [])
+    assert found["tls-port"] == tls_ports
+    assert found["tls-address"] == ["10.0.0.1"] * len(tls_ports)
+    assert found["tls-name"] == ["dohyo"] * len(tls_ports)
+    assert found["tls-mesh-seed-address-port"] == ["10.0.0.2 4002"]
+    assert found.get("port", []) == ([] if version >= "8.1" else ["3003"])
+    assert not {"mesh-seed-address-port", "access-address"} & found.keys()
+    assert not ENTERPRISE_ONLY & keys(aerospike(version, **CLOSED)).keys()
+
+
+def test_a_node_knows_the_others_and_keeps_to_the_limit_of_open_files() -> None:
+    """Mesh seeds are the other hosts; proto-fd-max above the limit would be fatal."""
+    found = keys(aerospike(storage="device"))
+    assert found["mesh-seed-address-port"] == ["10.0.0.2 4002"]
+    assert found["device"][-2:] == DEVICES
+    assert found["replication-factor"] == ["2"]
+    assert found["proto-fd-max"] == ["15000"]
+    few = aerospike(files=1024)
+    assert keys(few)["proto-fd-max"] == ["1024"]
+    assert "proto-fd-max: 1024, the host's limit of open files" in few.notes
+
+
+def array(disks: int, **variables: Any) -> Any:
+    """Aerospike with 5 TiB of data on an array of some disks."""
+    of_array: dict[str, Any] = {"dohyo_devices": ["/dev/disk/by-id/nvme-X_*"], "host_disks": {"devices": [{}] * disks}}
+    return aerospike(aerospike_data_size="5t", **(of_array if disks else {}), **variables)
+
+
+@pytest.mark.parametrize(("disks", "files", "each"), [(0, 3, "1747627M"), (8, 8, "655360M")])
+def test_no_file_is_larger_than_the_server_takes_and_an_array_has_one_for_each_disk(
+    disks: int, files: int, each: str
+) -> None:
+    """Of a file the server takes 2 TiB, and each has a thread that writes."""
+    found = keys(array(disks))
+    assert len(set(found["file"])) == files
+    assert found["filesize"] == [each]
+
+
+# 24 disks of an array in 4 GiB: 144 and 100 MiB, 64 for each file after the first, 610 of index. Whole blocks of what
+# the budget leaves, at most the server's own 256 MiB.
+ROOM = (4096 - (144 + 100 + 64 * 23 + 610)) // 24 // 8 * 8
+REST = 4096 - (144 + 100 + 64 * 23 + 610) - 24 * ROOM
+CACHE = "namespace.storage-engine.post-write-cache"
+
+
+@pytest.mark.parametrize(
+    ("variables", "caches"),
+    [
+        ({"host_memory_budget": "4096m"}, {"post-write-cache": [f"{ROOM}M"]}),
+        ({"host_memory_budget": "4096m", "version": "7.0.0.0"}, {"post-write-queue": [str(ROOM)]}),
+        ({"host_memory_budget": "16384m"}, {}),
+        ({"host_memory_budget": "4096m", "aerospike_settings": {CACHE: "512M"}}, {"post-write-cache": ["512M"]}),
+    ],
+)
+def test_the_caches_of_all_files_are_a_part_of_the_budget(
+    variables: dict[str, Any], caches: dict[str, list[str]]
+) -> None:
+    system = array(24, **variables)
+    found = keys(system)
+    if caches:
+        each = int(re.sub("[^0-9]", "", next(iter(caches.values()))[0]))
+        assert system.needs().memory_mb == 4096 - 24 * (ROOM - each) - REST
+    assert {name: found[name] for name in ("post-write-cache", "post-write-queue") if name in found} == caches
+
+
+def test_a_program_that_was_named_is_not_said_to_be_from_a_package() -> None:
+    for package in ({"aerospike_fetch": True}, {"aerospike_package": "https://x.invalid/a.tgz"}):
+        named = aerospike(**package, aerospike_asd="/bin/true")
+        assert (named.archive_source, named.server_archive.note) == ("", [])
+
+
+@pytest.mark.parametrize(
+    ("variables", "problem"),
+    [
+        ({"aerospike_fetch": True}, ""),
+        (
+            {"aerospike_package": "https://x.invalid/a.tgz"},
+            "aerospike_package_sha256 has no value; set it",
+        ),
+        ({"aerospike_package": "https://x.invalid/a.tgz", "aerospike_package_sha256": "0" * 64}, ""),
+        ({"aerospike_package": "http://x.invalid/a.tgz"}, "http://x.invalid/a.tgz: only https:// is accepted"),
+        ({"aerospike_package": "/nowhere"}, "aerospike_package=/nowhere: no such file on the control machine; name a"),
+        ({"environment": {"AEROSPIKE_ASD": "/nowhere"}}, "aerospike_package=/nowhere: no such file on the control"),
+    ],
+)
+def test_why_a_package_cannot_be_had(variables: dict[str, Any], problem: str) -> None:
+    system = aerospike(**variables)
+    assert system.archive_problem.startswith(problem)
+    assert bool(system.archive_problem) == bool(problem)

@@ -1,0 +1,136 @@
+"""HBase's processes, their memory and ports, and what it refuses."""
+
+import re
+from typing import Any
+
+import pytest
+
+from support.described import described
+
+TWO: dict[str, Any] = {"hosts": 2, "hbase_regionservers_per_host": 2}
+
+
+def hbase(**variables: Any) -> Any:
+    """HBase on some hosts; its members are those of its own class."""
+    return described("hbase", **variables)
+
+
+def site(**variables: Any) -> dict[str, str]:
+    """Properties of hbase-site.xml; of two values the later one counts."""
+    (text,) = [file.content for file in hbase(**variables).files if file.path.endswith("/hbase-site.xml")]
+    return dict(re.findall("<name>(.*)</name><value>(.*)</value>", text))
+
+
+@pytest.mark.parametrize(
+    ("name", "heap", "log", "last"),
+    [
+        ("zookeeper", "-Xmx512m", "gc-zookeeper.log", ["conf/zoo.cfg"]),
+        ("namenode", "-Xmx1g", "gc-namenode.log", ["org.apache.hadoop.hdfs.server.namenode.NameNode"]),
+        ("datanode", "-Xmx1g", "gc-datanode.log", ["org.apache.hadoop.hdfs.server.datanode.DataNode"]),
+        ("master", "-Xmx1g", "gc-master.log", ["org.apache.hadoop.hbase.master.HMaster", "start"]),
+        (
+            "regionserver",
+            "-Xmx1500m",
+            "gc.log",
+            ["-Dhbase.regionserver.port=16020", "-Dhbase.regionserver.info.port=16030", "start"],
+        ),
+        (
+            "regionserver2",
+            "-Xmx1500m",
+            "gc-regionserver2.log",
+            ["-Dhbase.regionserver.port=16021", "-Dhbase.regionserver.info.port=16031", "start"],
+        ),
+    ],
+)
+def test_a_process_has_heap_ports_and_log_of_its_own(name: str, heap: str, log: str, last: list[str]) -> None:
+    command = hbase(**TWO).part_command(name)
+    assert heap in command
+    assert command[-len(last) :] == last
+    assert [word for word in command if "-Xlog" in word] == [f"-Xlog:gc*:file={log}:time,uptime"]
+    # The others have the collector of their own.
+    assert ("-XX:+UseSomeGC" in command) == name.startswith("regionserver")
+
+
+def test_the_second_host_has_the_standby_of_the_master_and_no_namenode() -> None:
+    second = hbase(host=2, **TWO)
+    assert list(second.parts_here) == ["datanode", "master", "regionserver", "regionserver2"]
+    assert second.part_command("master")[-2:] == ["start", "--backup"]
+
+
+def test_the_kdc_s_keys_are_for_its_own_user_alone() -> None:
+    command = hbase(hbase_authentication=True).part_command("kdc")
+    assert command[:4] == ["sh", "-c", 'umask 077 && exec "$@"', "sh"]
+    assert command[-6:-4] == ["conf/kdc.properties", "/opt/dohyo/secret/hbase/made.keytab"]
+    assert command[-4:] == ["hbase", "hbase/dohyo", "HTTP/10.0.0.1", "hbase/10.0.0.1"]
+
+
+@pytest.mark.parametrize(
+    ("variables", "memory"),
+    [
+        ({}, 1500 + 600),
+        ({"hbase_regionservers_per_host": 2}, 2 * 2100 + 3 * (1024 + 150) + 512 + 150),
+        ({"hbase_bucket_cache_mb": 2048}, 1500 + 600 + 2048),
+    ],
+)
+def test_memory_is_that_of_all_processes(variables: dict[str, Any], memory: int) -> None:
+    assert hbase(**variables).needs().memory_mb == memory
+
+
+def test_several_region_servers_make_one_host_distributed() -> None:
+    system = hbase(hbase_regionservers_per_host=3)
+    assert list(system.parts_here)[-3:] == ["regionserver", "regionserver2", "regionserver3"]
+    assert site(hbase_regionservers_per_host=3)["hbase.cluster.distributed"] == "true"
+
+
+def test_what_a_user_sets_comes_after_the_profile_s_own() -> None:
+    settings = {
+        "hbase.hregion.memstore.flush.size": 1073741824,
+        "hbase.regionserver.handler.count": 160,
+        "hbase.regionserver.wal.enablecompression": True,
+    }
+    found = site(hbase_settings=settings)
+    assert {name: found[name] for name in settings} == {
+        "hbase.hregion.memstore.flush.size": "1073741824",
+        "hbase.regionserver.handler.count": "160",
+        "hbase.regionserver.wal.enablecompression": "true",
+    }
+    # The JVM takes the last of two flags.
+    own, of_collector = "-XX:CMSInitiatingOccupancyFraction=70", "-XX:CMSInitiatingOccupancyFraction=75"
+    command = hbase(hbase_java_options=[own], jdk_gc_options=[of_collector]).command
+    assert command.index(of_collector) < command.index(own)
+
+
+def test_with_tls_clients_have_certificates_too_and_servers_of_the_same_files() -> None:
+    system = hbase(hbase_tls=True)
+    assert (system.has_certificates, system.clients_have_certificates) == (True, True)
+    assert system.access.items() <= system.client_properties.items()
+    assert {f"{name}={value}" for name, value in system.access.items()} <= set(system.admin_words)
+    assert not hbase().clients_have_certificates
+
+
+@pytest.mark.parametrize(
+    ("variables", "reason"),
+    [
+        (
+            {"hbase_authentication": True, "hbase_distributed": False},
+            "hbase_authentication needs HDFS and ZooKeeper",
+        ),
+        ({"hbase_tls": True, "hbase_version": "2.5.13-hadoop3"}, "HBase 2.5 has no TLS; leave out hbase_tls, or set"),
+        ({"hbase_authentication": True, "hbase_archive": "x.tgz"}, "hbase_authentication needs a KDC, whose jars come"),
+        ({"hbase_version": "2.4.18-hadoop3"}, "hbase_version=2.4.18-hadoop3 is none of those that are known to run"),
+        ({"hbase_version": "2.6.4"}, "hbase_version=2.6.4 is a build for Hadoop 2"),
+        ({"hbase_jdk": 25}, "HBase 2.6 does not run on JDK 25; set hbase_jdk to 17 or 21 or 11 or 8"),
+        ({"conditions": {"replication": 2}}, "replication 2 needs as many database hosts, with HBase on HDFS"),
+        ({"hosts": 2, "conditions": {"replication": 1}, "hbase_distributed": False}, "HBase without HDFS runs on one"),
+        ({"hbase_regionservers_per_host": 2, "hbase_distributed": False}, "hbase_regionservers_per_host=2 with hbase_"),
+        ({"hbase_prefetch": True, "trial_settle_cache": "drop"}, "hbase_prefetch=true fills the block cache, and"),
+    ],
+)
+def test_what_it_cannot_do_is_refused(variables: dict[str, Any], reason: str) -> None:
+    (refusal,) = hbase(**variables).refusals
+    assert refusal.startswith(reason)
+
+
+def test_kerberos_is_not_enough_for_a_public_address() -> None:
+    """Some of its web pages stay open (docs/secrets.md)."""
+    assert hbase(hbase_address="8.8.8.8", hbase_authentication=True).open_address == "8.8.8.8"

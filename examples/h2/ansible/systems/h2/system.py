@@ -1,0 +1,91 @@
+"""H2, one server in a JVM: the example of docs/adding-a-system.md."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from dohyo.systems.context import mib
+from dohyo.systems.option import ADDRESS, HEAP, option
+from dohyo.systems.system import HostNeeds, DataSize, System
+
+
+@dataclass(frozen=True, kw_only=True)
+class H2(System):
+    """One server with one copy of the data."""
+
+    role = "h2"
+    binding = "h2"
+    admin = "dohyo.h2.H2Admin"
+    opens = "h2"
+    settle_timeout = 600
+    name: str = "h2"
+    title: str = "H2"
+
+    version: str = option("2.4.240", "Version of com.h2database:h2 on Maven Central.", pattern="[0-9][0-9A-Za-z.-]*")
+    heap: str = option("1g", "Heap of the server, as in 1g.", pattern=HEAP)
+    address: str = option(None, "Address to listen on.", pattern=ADDRESS)
+    port: int = option(9092, "Preferred port.")
+    ready_timeout: int = option(30, "Seconds for the server to start.")
+    stop_timeout: int = option(60, "Seconds for the server to stop before it is killed.")
+
+    @property
+    def installed_version(self) -> str:
+        """Version of the jar."""
+        return self.version
+
+    @property
+    def jars(self) -> list[str]:
+        """The whole server."""
+        return [f"com.h2database:h2:{self.version}"]
+
+    @property
+    def programs(self) -> list[str]:
+        """Folder of the jar."""
+        return [self.lib]
+
+    def problems(self) -> list[str]:
+        """It does not replicate."""
+        if len(self.context.databases) == 1 and self.replication == 1:
+            return []
+        return ["H2 has one server and one copy; set replication to 1 and name one host in the group database"]
+
+    def needs(self) -> HostNeeds:
+        """H2 writes changed pages anew and clears up later."""
+        return HostNeeds(mib(self.heap) + 300, DataSize(record_disk=self.context.record_bytes * 4, spread=False))
+
+    @property
+    def ports(self) -> dict[str, int]:
+        """One for clients."""
+        return {"h2": self.port}
+
+    @property
+    def folders(self) -> list[str]:
+        """Data on the first disk."""
+        return self.data[:1]
+
+    @property
+    def command(self) -> list[str]:
+        """Clients may create the database."""
+        java = f"{self.context.get('service_host')['java_home']}/bin/java"
+        jvm = [f"-Xms{self.heap}", f"-Xmx{self.heap}", f"-Dh2.bindAddress={self.address}", "-cp", f"{self.lib}/*"]
+        listen = ["-tcp", "-tcpPort", str(self.node["h2"]), "-ifNotExists", "-baseDir", self.data[0]]
+        return [java, *jvm, "org.h2.tools.Server", *listen]
+
+    @property
+    def server(self) -> str:
+        """Where it listens."""
+        return f"{self.address}:{self.node['h2']}"
+
+    @property
+    def words(self) -> list[str]:
+        """With the file of the process, as H2 does not say it."""
+        return [f"server={self.server}", f"pid={self.run}/pid"]
+
+    @property
+    def client_properties(self) -> dict[str, Any]:
+        """Where it listens."""
+        return {"h2.server": self.server}
+
+
+SYSTEMS = [H2()]
