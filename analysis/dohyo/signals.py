@@ -8,7 +8,7 @@ from contextlib import contextmanager, suppress
 from types import FrameType
 
 
-class Interruption(Exception):  # noqa: N818 - not an error: somebody asked for it
+class Interruption(Exception):  # noqa: N818 - a request, not an error
     """A signal asked the program to end."""
 
     def __init__(self, number: int) -> None:

@@ -62,7 +62,7 @@ def ours() -> list[int]:
             if mark in (process / "environ").read_bytes():
                 found.append(int(process.name))
         except OSError:
-            continue  # ended, or somebody else's
+            continue  # the process has ended, or belongs to another user
     return found
 
 

@@ -59,6 +59,6 @@ def end_group(process: subprocess.Popen[bytes]) -> None:
 
 
 def _runs(group: int) -> bool:
-    """Returns whether a group has processes. Zombies do not count: nobody may collect them."""
+    """Returns whether a group has processes. Zombies do not count: their parent may never collect them."""
     found = subprocess.run(["pgrep", "-g", str(group), "-r", "D,R,S,T"], stdout=subprocess.DEVNULL, check=False)
     return found.returncode == 0

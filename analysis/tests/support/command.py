@@ -69,7 +69,7 @@ def tree(folder: Path) -> dict[str, bytes | None]:
 
 
 def without_rights(*arguments: str) -> subprocess.CompletedProcess[str]:
-    """The command as somebody whom the modes of files stop; root is not, unless two capabilities are taken away."""
+    """Runs the command as a user whom the modes of files stop; root must first lose two capabilities."""
     command = [sys.executable, "-c", "import sys; from dohyo.cli import main; sys.exit(main())", *arguments]
     if os.geteuid() == 0:
         lost = "-dac_override,-dac_read_search"
