@@ -43,12 +43,8 @@ def test_what_takes_too_long_has_fewer_slices_but_one_at_least() -> None:
 
 
 def test_a_rate_is_what_was_done_by_the_time_that_it_took() -> None:
-    def work() -> int:
-        time.sleep(0.01)
-        return 5
-
-    assert 300 < canary.rate(work, 0.02) <= 500
-    assert 300 < canary.rate(work, 0) <= 500
+    assert canary.rate(lambda: 5, 2, iter((10.0, 10.5, 11.5, 12.5)).__next__) == 15 / 2.5
+    assert canary.rate(lambda: 5, 0, iter((10.0, 10.5)).__next__) == 5 / 0.5
 
 
 def test_processors_and_memory() -> None:

@@ -12,6 +12,7 @@ import yaml
 
 from dohyo.places import ANSIBLE
 from modules import host_devices
+from support.described import described
 from support.playbooks import play
 
 LABEL = "dohyo-abcdef"
@@ -145,30 +146,19 @@ def test_another_layout_is_refused_with_the_way_out(layout: str, states: list[st
     assert {each["state"] == "refused" for each in devices} == {refused}
 
 
-@pytest.mark.slow
-def test_the_table_names_the_disks_that_the_data_is_on(tmp_path: Path) -> None:
+def test_the_table_names_the_disks_that_the_data_is_on() -> None:
     """Whatever else an inventory names beside them."""
 
-    def host(data: list[str], layout: str, *mounts: str, mounted: bool = True) -> dict[str, Any]:
+    def words(data: list[str], layout: str, *mounts: str, mounted: bool = True, system: str = "mysql-innodb") -> str:
         volumes = [{"mount_point": mount, "mounted": mounted} for mount in mounts]
         disks = {"devices": [{"path": "/dev/a"}, {"path": "/dev/b"}], "volumes": volumes}
-        own = {"dohyo_devices": ["/dev/a", "/dev/b"], "host_disk_layout": layout}
-        return {**own, "dohyo_data": data, "host_disks": disks}
+        own: dict[str, Any] = {"dohyo_devices": ["/dev/a", "/dev/b"], "host_disk_layout": layout, "host_disks": disks}
+        return described(system, dohyo_data=data, cassandra_commitlog_folder="/mnt/log", **own).disks_in_words
 
-    hosts = {
-        "RAID0 of 2 disks": host(["/dohyo/data"], "raid0", "/dohyo/data"),
-        "1 folder": host(["/srv/slow"], "raid0", "/dohyo/data"),
-        "1 folder ": host(["/dohyo/data"], "raid0", "/dohyo/data", mounted=False),
-        "JBOD, data on 1 of 2 disks": host(["/dohyo/a", "/dohyo/b"], "jbod", "/dohyo/a", "/dohyo/b"),
-        "data on 1 of 2 folders": host(["/srv/a", "/srv/b"], "jbod", "/dohyo/a", "/dohyo/b"),
-        "RAID0 of 2 disks, log on a disk of its own": {
-            **host(["/dohyo/data"], "raid0", "/dohyo/data"),
-            "system_name": "cassandra",
-            "cassandra_commitlog_folder": "/mnt/log",
-        },
-    }
-    given = yaml.safe_load((ANSIBLE / "roles/system/defaults/main.yml").read_text(encoding="utf-8"))
-    given |= {"system_name": "mysql-innodb"}
-    named = {f"h{number}": {**each, "dohyo_home": str(tmp_path)} for number, each in enumerate(hosts.values())}
-    found = play(tmp_path, [{"set_fact": {"found": "{{ system_storage }}"}}], named, 0, ["found"], **given)["found"]
-    assert found == [name.strip() for name in hosts]
+    assert words(["/dohyo/data"], "raid0", "/dohyo/data") == "RAID0 of 2 disks"
+    assert words(["/srv/slow"], "raid0", "/dohyo/data") == "1 folder"
+    assert words(["/dohyo/data"], "raid0", "/dohyo/data", mounted=False) == "1 folder"
+    assert words(["/dohyo/a", "/dohyo/b"], "jbod", "/dohyo/a", "/dohyo/b") == "JBOD, data on 1 of 2 disks"
+    assert words(["/srv/a", "/srv/b"], "jbod", "/dohyo/a", "/dohyo/b") == "data on 1 of 2 folders"
+    on_two = words(["/dohyo/data"], "raid0", "/dohyo/data", system="cassandra")
+    assert on_two == "RAID0 of 2 disks, log on a disk of its own"

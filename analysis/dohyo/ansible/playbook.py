@@ -285,7 +285,7 @@ def _groups(inventory: Path) -> dict[str, Any]:
     answer = subprocess.run(
         [Path(sys.executable).with_name("ansible-inventory"), "-i", inventory, "--list"],
         cwd=ANSIBLE,
-        # Without plugins/vars, which would print the descriptions of all systems for each of perhaps hundreds of hosts.
+        # Without plugins/vars, which would print the variables of all systems for each of perhaps hundreds of hosts.
         env={**_environment(""), "ANSIBLE_VARS_PLUGINS": os.devnull},
         capture_output=True,
         text=True,

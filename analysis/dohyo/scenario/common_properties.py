@@ -1,7 +1,7 @@
 """The properties that a scenario may hold, by group.
 
-The properties of a binding are in its folder: ycsb-bindings/*/properties.py. The variables of a system
-(cassandra_heap, …) are in its description.
+A binding has its own in ycsb-bindings/*/properties.py. The variables of a system (cassandra_heap, …) are options of
+its class in ansible/systems/.
 """
 
 from functools import partial

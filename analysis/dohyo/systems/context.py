@@ -19,7 +19,7 @@ UNKNOWN = "not known"
 
 
 @dataclass(frozen=True)
-class Server:
+class Endpoint:
     """A server that was configured: the address that it listens on, its ports by name, and what else others need."""
 
     values: Mapping[str, Any]
@@ -310,9 +310,9 @@ class Context:
         """What the tasks of a system have kept on a host so far; by default on this one."""
         return dict(self.of_host(host or self.host, "system_state", {}).get(role, {}))
 
-    def node(self, role: str, host: str = "") -> Server:
+    def node(self, role: str, host: str = "") -> Endpoint:
         """The server of a host, once it is configured; by default that of this one."""
-        return Server(self.state(role, host)["node"])
+        return Endpoint(self.state(role, host)["node"])
 
     @property
     def java_home(self) -> str:

@@ -46,7 +46,7 @@ class OnJvm(System):
     @property
     def series(self) -> str:
         """The first two numbers of the version."""
-        return ".".join(self.version.split(".")[:2])
+        return ".".join(re.findall("[0-9]+", self.version)[:2])
 
     @property
     def jdks(self) -> Sequence[int]:

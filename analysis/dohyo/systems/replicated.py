@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from dohyo.places import ANSIBLE
-from dohyo.systems.context import Server
+from dohyo.systems.context import Endpoint
 from dohyo.systems.option import ADDRESS, option
 from dohyo.systems.rendering import as_properties
 from dohyo.systems.system import ConfigFile, Owner, Script, System
@@ -71,7 +71,7 @@ class Replicated(System):
         """One for clients and replicas."""
         return {self.role: self.port}
 
-    def place(self, node: Server) -> str:
+    def place(self, node: Endpoint) -> str:
         """Returns address and port of a server."""
         return f"{node.address}:{node[self.role]}"
 

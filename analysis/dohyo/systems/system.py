@@ -19,7 +19,7 @@ from dohyo.bad_input import BadInputError
 from dohyo.places import ANSIBLE, LOCAL_HOME
 from dohyo.sizes import copies_on, disk_of
 from dohyo.systems import rendering
-from dohyo.systems.context import MIB, Context, Server, copies
+from dohyo.systems.context import MIB, Context, Endpoint, copies
 from dohyo.systems.option import Option, declared_in
 
 NO_CONTEXT = Context()
@@ -28,7 +28,7 @@ _LETTERS = string.ascii_letters + string.digits
 
 
 @dataclass(frozen=True)
-class DataSize:
+class DataNeeds:
     """Room that data takes on a host.
 
     :ivar record_disk: bytes of disk for one copy of a record, with the room to reorganise it
@@ -55,7 +55,7 @@ class HostNeeds:
     """
 
     memory_mb: int
-    size: DataSize
+    size: DataNeeds
     cache_mb: int = 0
     unmet: Sequence[str] = ()
     instead: Mapping[str, Any] = field(default_factory=dict)
@@ -681,12 +681,12 @@ class System:
         return {}
 
     @property
-    def node(self) -> Server:
+    def node(self) -> Endpoint:
         """This host's server, once its ports are chosen."""
         return self.context.node(self.role)
 
     @property
-    def nodes(self) -> list[Server]:
+    def nodes(self) -> list[Endpoint]:
         """The servers of all hosts."""
         return [self.context.node(self.role, host) for host in self.hosts]
 
@@ -1030,7 +1030,7 @@ __all__ = [
     "Attached",
     "Binaries",
     "ConfigFile",
-    "DataSize",
+    "DataNeeds",
     "HostNeeds",
     "Initialise",
     "Jvm",

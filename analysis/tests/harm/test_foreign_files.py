@@ -221,7 +221,7 @@ def paths_inside() -> Iterator[tuple[str, str]]:
 
 
 FILLED = {
-    "inventory_hostname": "host1", "collect_note": "trial-under-way", "system_install": "install/mysql/1",
+    "inventory_hostname": "host1", "collect_note": "trial-under-way", "lookup": "install/mysql/1",
     "jdk_major": "17", "service_jars_version": "1",
 }  # fmt: skip
 

@@ -15,7 +15,7 @@ from dohyo.bad_input import BadInputError
 from dohyo.places import ANSIBLE, ROOT
 from dohyo.systems import catalogue
 from dohyo.systems.catalogue import all_systems
-from dohyo.systems.context import Context, Server
+from dohyo.systems.context import Context, Endpoint
 from dohyo.systems.system import System
 from support.described import described
 from vars import systems as plugin
@@ -49,7 +49,7 @@ def kind(of: type, name: str) -> Any:
     hints = typing.get_type_hints(member.fget if isinstance(member, property) else member or of)
     wanted = hints.get("return") if member is not None and not isinstance(member, type) else None
     found = [each for each in typing.get_args(wanted) or [wanted] if each not in (None, types.NoneType)]
-    return found[0] if len(found) == 1 and dataclasses.is_dataclass(found[0]) and found[0] is not Server else None
+    return found[0] if len(found) == 1 and dataclasses.is_dataclass(found[0]) and found[0] is not Endpoint else None
 
 
 def lookups(text: str) -> Iterator[tuple[str, str]]:

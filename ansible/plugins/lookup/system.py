@@ -15,7 +15,7 @@ from ansible.plugins.lookup import LookupBase
 sys.path.append(str(Path(__file__).resolve().parents[3] / "analysis"))
 from dohyo.bad_input import BadInputError
 from dohyo.systems.catalogue import all_systems
-from dohyo.systems.context import Context, Server
+from dohyo.systems.context import Context, Endpoint
 
 DOCUMENTATION = r"""
 name: system
@@ -59,7 +59,7 @@ def member(of: Any, path: str, arguments: list[Any]) -> Any:
 
 def as_plain(value: Any) -> Any:
     """The same without classes of ours; what a dataclass does not set is left out, its properties are added."""
-    if isinstance(value, Server):
+    if isinstance(value, Endpoint):
         return dict(value.values)
     if is_dataclass(value) and not isinstance(value, type):
         properties = [name for name, each in vars(type(value)).items() if isinstance(each, property)]

@@ -81,16 +81,16 @@ def sliced(take: Callable[[float], float], seconds: float) -> list[float]:
     return found[1:]
 
 
-def rate(work: Callable[[], int], seconds: float) -> float:
+def rate(work: Callable[[], int], seconds: float, clock: Callable[[], float] = time.perf_counter) -> float:
     """What is done per second, at least one piece of work.
 
     :param work: does a piece and returns how much that was
     """
-    begin = now = time.perf_counter()
+    begin = now = clock()
     done = 0
     while now < begin + seconds or not done:
         done += work()
-        now = time.perf_counter()
+        now = clock()
     return done / (now - begin)
 
 

@@ -12,7 +12,7 @@ from dohyo.sizes import LETTERS, size_bytes
 from dohyo.systems.context import MIB, is_older, mib
 from dohyo.systems.option import ADDRESS, HEAP, SHA256, SIZE, option
 from dohyo.systems.rendering import as_properties, as_sections
-from dohyo.systems.system import Archive, Attach, Attached, ConfigFile, DataSize, HostNeeds, Script, System, Tuned
+from dohyo.systems.system import Archive, Attach, Attached, ConfigFile, DataNeeds, HostNeeds, Script, System, Tuned
 
 # MiB that the server takes of a device or file (AS_STORAGE_MAX_DEVICE_SIZE in storage.h).
 LARGEST_MB = 2097152
@@ -448,7 +448,7 @@ class Aerospike(System):
         ways = ["" if self.feature_key else "aerospike_feature_key", "" if self.index == "flash" else "aerospike_index=flash"]
         return HostNeeds(
             memory_mb=self.other_mb + (0 if in_memory else int(self.stores * self.cache_mb)),
-            size=DataSize(
+            size=DataNeeds(
                 record_disk=(0 if in_memory else data) + (self.index_bytes * 2 if flash else 0),
                 record_memory=(data if in_memory else 0) + (0 if flash else self.index_bytes),
             ),

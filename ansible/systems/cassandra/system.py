@@ -10,7 +10,7 @@ from dohyo.systems.cql import Cql
 from dohyo.systems.jvm import VERSION, OnJvm
 from dohyo.systems.option import ADDRESS, HEAP, option
 from dohyo.systems.rendering import as_yaml, option_lines
-from dohyo.systems.system import ConfigFile, DataSize, HostNeeds, Tuned
+from dohyo.systems.system import ConfigFile, DataNeeds, HostNeeds, Tuned
 
 # JDKs of each series, the best first, and what it needs besides cassandra-all. What was tried: docs/versions.md.
 SERIES = {"3.11": [8], "4.0": [17, 11, 8, 14], "4.1": [17, 11, 8], "5.0": [17, 11]}
@@ -221,7 +221,7 @@ class Cassandra(OnJvm, Cql):
             memory_mb=self.heap_mb + 500 + (self.heap_mb // 4 if off_heap else 0) + self.row_cache_mb,
             cache_mb=min(self.heap_mb // 4, 512) if caches else 0,
             # The commit log takes at most 8 GiB (Cassandra's default for commitlog_total_space).
-            size=DataSize(record_disk=self.context.sstable_bytes, log_mb=8192),
+            size=DataNeeds(record_disk=self.context.sstable_bytes, log_mb=8192),
         )
 
     @property

@@ -6,11 +6,11 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
-from dohyo.systems.context import Server, copies, mib
+from dohyo.systems.context import Endpoint, copies, mib
 from dohyo.systems.jvm import VERSION, OnJvm
 from dohyo.systems.option import ADDRESS, HEAP, option
 from dohyo.systems.rendering import option_lines
-from dohyo.systems.system import Attach, Attached, ConfigFile, DataSize, HostNeeds, Tuned
+from dohyo.systems.system import Attach, Attached, ConfigFile, DataNeeds, HostNeeds, Tuned
 
 # JDKs that each series runs on, the best first. What was tried: docs/versions.md.
 SERIES = {"2.5": [17, 21, 11, 8], "2.6": [17, 21, 11, 8]}
@@ -245,7 +245,7 @@ class HBase(OnJvm):
             memory_mb=sum(others) + BEYOND_HEAP_OF_OTHERS_MB * len(others) + (self.heap_mb + BEYOND_HEAP_MB + self.bucket_cache_mb) * servers,
             # A bucket cache takes all blocks of data. 0.4 is HBase's own default of hfile.block.cache.size.
             cache_mb=self.bucket_cache_mb or int(self.heap_mb * 0.4),
-            size=DataSize(
+            size=DataNeeds(
                 # A compaction of all data writes the files anew, and the old ones stay in the archive for minutes.
                 record_disk=3 * context.fieldcount * cell,
                 # Logs are rolled until a region server has 32 of 128 MiB, or twice its memstores (0.4 of the heap),
@@ -412,7 +412,7 @@ class HBase(OnJvm):
         return self.hosts[: 3 if len(self.hosts) >= 3 else 1]
 
     @property
-    def quorum_nodes(self) -> list[Server]:
+    def quorum_nodes(self) -> list[Endpoint]:
         """These servers."""
         return self.nodes[: len(self.quorum)]
 

@@ -9,7 +9,7 @@ from dohyo.systems.context import is_older, mib
 from dohyo.systems.option import SIZE, option
 from dohyo.systems.rendering import as_properties
 from dohyo.systems.replicated import Replicated
-from dohyo.systems.system import Attach, Attached, Binaries, ConfigFile, DataSize, HostNeeds, Initialise, Script, Tuned, new_password
+from dohyo.systems.system import Attach, Attached, Binaries, ConfigFile, DataNeeds, HostNeeds, Initialise, Script, Tuned, new_password
 
 LOOKS_FOR = """\
 if [ -n "$SERVER" ]; then
@@ -178,7 +178,7 @@ class Mysql(Replicated):
             # Resident beyond the buffer: about 300 MB, and half a megabyte per connection.
             memory_mb=self.buffer_pool_mb + 300 + self.context.connections(self.binding) // 2,
             cache_mb=self.buffer_pool_mb if self.is_innodb else 0,
-            size=DataSize(
+            size=DataNeeds(
                 # With replicas each row is also in a log from which they read, and which is kept.
                 record_disk=record_disk + (row + 60 if self.replicates else 0),
                 log_mb=self.log_file_mb if self.is_innodb else 0,

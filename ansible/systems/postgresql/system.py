@@ -9,7 +9,7 @@ from typing import Any
 from dohyo.systems.context import is_older, mib
 from dohyo.systems.option import SIZE, option
 from dohyo.systems.replicated import Replicated
-from dohyo.systems.system import Attach, Attached, Binaries, ConfigFile, DataSize, HostNeeds, Initialise, Script, Tuned
+from dohyo.systems.system import Attach, Attached, Binaries, ConfigFile, DataNeeds, HostNeeds, Initialise, Script, Tuned
 
 LOOKS_FOR = """\
 if [ -n "$SERVER" ]; then
@@ -112,7 +112,7 @@ class Postgresql(Replicated):
             # Resident beyond the buffers: about 200 MB, and 8 MB per connection, which has a process of its own.
             memory_mb=self.buffers_mb + 200 + context.connections(self.binding) * 8,
             cache_mb=self.buffers_mb,
-            size=DataSize(
+            size=DataNeeds(
                 # Twice the rows, as updates leave dead ones until they are vacuumed; the index has key + 16 in
                 # pages that are two thirds full.
                 record_disk=2 * row + (context.key_bytes + 16) * 1.5,

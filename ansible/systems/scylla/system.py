@@ -10,7 +10,7 @@ from dohyo.systems.context import mib, parent
 from dohyo.systems.cql import Cql
 from dohyo.systems.option import ADDRESS, SHA256, SIZE, option
 from dohyo.systems.rendering import as_yaml
-from dohyo.systems.system import Archive, ConfigFile, DataSize, HostNeeds, Script, Tuned
+from dohyo.systems.system import Archive, ConfigFile, DataNeeds, HostNeeds, Script, Tuned
 
 LOOK = """\
 for place; do
@@ -213,7 +213,7 @@ class Scylla(Cql):
 
     @property
     def programs(self) -> list[str]:
-        """The note of which package is installed."""
+        """The file that an installed package leaves, named by its checksum."""
         return [f"{self.install_root}/{self.server_archive.sha256}"] if self.archive_source else []
 
     @property
@@ -276,7 +276,7 @@ class Scylla(Cql):
             memory_mb=self.memory_mb + 200,
             cache_mb=self.memory_mb,
             # The commit log takes as much disk as the server has memory (default for commitlog_total_space_in_mb).
-            size=DataSize(record_disk=self.context.sstable_bytes, log_mb=self.memory_mb),
+            size=DataNeeds(record_disk=self.context.sstable_bytes, log_mb=self.memory_mb),
         )
 
     @property

@@ -7,7 +7,7 @@ from typing import Any
 
 from dohyo.systems.context import mib
 from dohyo.systems.option import ADDRESS, HEAP, option
-from dohyo.systems.system import HostNeeds, DataSize, System
+from dohyo.systems.system import HostNeeds, DataNeeds, System
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -52,7 +52,7 @@ class H2(System):
 
     def needs(self) -> HostNeeds:
         """H2 writes changed pages anew and clears up later."""
-        return HostNeeds(mib(self.heap) + 300, DataSize(record_disk=self.context.record_bytes * 4, spread=False))
+        return HostNeeds(mib(self.heap) + 300, DataNeeds(record_disk=self.context.record_bytes * 4, spread=False))
 
     @property
     def ports(self) -> dict[str, int]:
