@@ -9,7 +9,10 @@ from dohyo.places import ANSIBLE, ROOT
 from suite.commands import BIN, MAVEN, Commands
 
 ANALYSIS = ROOT / "analysis"
-PYTHON_FOLDERS = (".", "../ansible/plugins", "../benchmarks", "../ycsb-bindings")
+PYTHON_FOLDERS = {
+    "pyproject.toml": (".", "../ansible/plugins", "../benchmarks", "../ycsb-bindings"),
+    "../ansible/systems/ruff.toml": ("../ansible/systems", "../examples"),
+}
 
 
 def shell_scripts() -> list[Path]:
@@ -29,11 +32,13 @@ def test_shellcheck(run: Commands) -> None:
 def test_ruff_check(run: Commands) -> None:
     # A host may run Ansible's modules with an old Python, where os.path is as good as pathlib.
     less = ("--extend-per-file-ignores", "../ansible/plugins/**:PTH")
-    run(BIN / "ruff", "check", "--config", "pyproject.toml", *less, *PYTHON_FOLDERS, cwd=ANALYSIS)
+    for config, folders in PYTHON_FOLDERS.items():
+        run(BIN / "ruff", "check", "--config", config, *less, *folders, cwd=ANALYSIS)
 
 
 def test_ruff_format(run: Commands) -> None:
-    run(BIN / "ruff", "format", "--check", "--config", "pyproject.toml", *PYTHON_FOLDERS, cwd=ANALYSIS)
+    for config, folders in PYTHON_FOLDERS.items():
+        run(BIN / "ruff", "format", "--check", "--config", config, *folders, cwd=ANALYSIS)
 
 
 def test_mypy(run: Commands) -> None:

@@ -42,7 +42,6 @@ class Cql(System):
 
     @property
     def secret_files(self) -> list[ConfigFile]:
-        """That file."""
         return [ConfigFile(self.connection, as_properties(self.access))] if self.connection else []
 
     @property
@@ -52,7 +51,6 @@ class Cql(System):
 
     @property
     def schema_words(self) -> list[str]:
-        """How the tables are made."""
         return [
             f"strategy={self.replication_strategy}",
             f"keytype={'text' if self.context.keysalt == 'none' else 'blob'}",
@@ -62,7 +60,6 @@ class Cql(System):
 
     @property
     def client_properties(self) -> dict[str, Any]:
-        """Every node and how many of them must answer."""
         hosts = ",".join(node.address for node in self.nodes)
         return {**self._connect(hosts, self.node["cql"], self.keyspace), **self.access}
 

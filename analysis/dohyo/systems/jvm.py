@@ -73,7 +73,6 @@ class OnJvm(System):
 
     @property
     def unavailable(self) -> str:
-        """Why this version cannot run, or why its archive is not there."""
         return self.impossible or self.archive_problem
 
     @property
@@ -83,7 +82,6 @@ class OnJvm(System):
 
     @property
     def server_archive(self) -> Archive:
-        """The archive that the user names."""
         return Archive(
             variable=f"{self.role}_archive",
             given=self.archive,
@@ -100,10 +98,8 @@ class OnJvm(System):
 
     @property
     def jvm(self) -> Jvm:
-        """The JVM, with the collector that was chosen."""
         return Jvm(jdk=self.jdk, gc=self.gc, gc_threads=self.gc_threads, gc_default=self.collector)
 
     @property
     def programs(self) -> list[str]:
-        """Its jars."""
         return [self.lib]

@@ -36,7 +36,6 @@ class Replicated(System):
 
     @property
     def installed_version(self) -> str:
-        """Version of the binaries."""
         return self.version
 
     @property
@@ -46,18 +45,15 @@ class Replicated(System):
 
     @property
     def programs(self) -> list[str]:
-        """That program."""
         return [self.program]
 
     @property
     def look(self) -> Script:
-        """Says which server it is, and whether the user can run it."""
         text = (ANSIBLE / "systems" / self.role / "files" / "look").read_text("utf-8")
         return Script(text, arguments=[self.program, self.run_as, self.context.home])
 
     @property
     def owner(self) -> Owner:
-        """The user that can run it."""
         found = self.found
         return Owner(found.get("name", self.run_as), found["uid"], found["gid"], found["change"])
 
@@ -68,7 +64,6 @@ class Replicated(System):
 
     @property
     def ports(self) -> dict[str, int]:
-        """One for clients and replicas."""
         return {self.role: self.port}
 
     def place(self, node: Endpoint) -> str:
@@ -81,7 +76,6 @@ class Replicated(System):
 
     @property
     def client_properties(self) -> dict[str, Any]:
-        """Database and account that the first start makes."""
         account = {f"{self.role}.user": "dohyo", f"{self.role}.password": self.passwords["client"]}
         return {**self.url(self.place(self.node), "ycsb"), **account}
 
@@ -92,10 +86,8 @@ class Replicated(System):
 
     @property
     def words(self) -> list[str]:
-        """That file."""
         return [f"connection={self.secret}/client.properties"]
 
     @property
     def first_words(self) -> list[str]:
-        """Where the replicas are."""
         return [f"replicas={','.join(map(self.place, self.nodes[1:]))}"]

@@ -70,11 +70,17 @@ def compare(name: str, texts: Mapping[str, str], folder: Path = GOLDEN) -> None:
         for key, text in texts.items():
             (there / key).write_text(text, encoding="utf-8")
     golden = {file.name: file.read_text(encoding="utf-8") for file in there.iterdir()} if there.is_dir() else {}
+    changes = difference(golden, texts)
+    assert not changes, f"golden/{name}:\n{changes}\nif this is right: DOHYO_GOLDEN=write pytest tests/systems"
+
+
+def difference(before: Mapping[str, str], after: Mapping[str, str]) -> str:
+    """Returns what differs between texts of the same names, as a unified diff without context and numbers of lines."""
     lines: list[str] = []
-    for key in sorted({*golden, *texts}):
-        before, after = golden.get(key, "").splitlines(), texts.get(key, "").splitlines()
-        lines += difflib.unified_diff(before, after, f"golden/{name}/{key}", key, lineterm="")
-    assert not lines, "\n".join([*lines, "if this is right: DOHYO_GOLDEN=write pytest tests/systems"])
+    for key in sorted({*before, *after}):
+        old, new = before.get(key, "").splitlines(), after.get(key, "").splitlines()
+        lines += difflib.unified_diff(old, new, key, key, lineterm="", n=0)
+    return "".join(f"{'@@' if line.startswith('@@') else line}\n" for line in lines)
 
 
 def texts_of(system: System) -> dict[str, str]:

@@ -169,6 +169,14 @@ def test_a_class_says_nothing_that_nobody_reads(system: System) -> None:
     assert sorted(own - read_names - defaults - put_together) == []
 
 
+@pytest.mark.parametrize("system", SYSTEMS, ids=lambda each: each.name)
+def test_a_member_that_the_base_class_lacks_has_a_docstring(system: System) -> None:
+    for each in classes(system):
+        members = {name: vars(each).get(name) for name in own_members(each) if not name.startswith("default_")}
+        code = {name: member for name, member in members.items() if isinstance(member, property) or callable(member)}
+        assert [f"{each.__name__}.{name}" for name, member in code.items() if not member.__doc__] == []
+
+
 @pytest.mark.parametrize("system", all_systems().values(), ids=lambda each: each.name)
 def test_options_that_a_class_names_are_options(system: System) -> None:
     names = {f"{system.role}_{name}" for name in system.all_options()}

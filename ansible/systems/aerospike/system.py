@@ -153,7 +153,6 @@ class Aerospike(System):
 
     @property
     def installed_version(self) -> str:
-        """The package's file name."""
         return self.archive_source.rpartition("/")[2]
 
     @property
@@ -218,7 +217,6 @@ class Aerospike(System):
 
     @property
     def unavailable(self) -> str:
-        """The same, and how to get a server."""
         return self.absent and (
             f"{self.absent}; download it with --fetch aerospike, install the server package of aerospike.com there, or"
             " name it: the control machine's program with AEROSPIKE_ASD=FILE, the hosts' with aerospike_asd, or the"
@@ -226,7 +224,6 @@ class Aerospike(System):
         )
 
     def problems(self) -> list[str]:
-        """What the server that was found, its edition or the devices cannot do."""
         context, hosts, version, edition = self.context, len(self.context.databases), self.version, self.edition
         found = []
         if not version:
@@ -471,7 +468,6 @@ class Aerospike(System):
 
     @property
     def ports(self) -> dict[str, int]:
-        """For clients, between nodes, and for administration."""
         return {"service": self.service_port, "fabric": self.fabric_port, "heartbeat": self.heartbeat_port, "info": self.info_port}
 
     @property
@@ -531,7 +527,6 @@ class Aerospike(System):
 
     @property
     def secret_files(self) -> list[ConfigFile]:
-        """That file."""
         return [ConfigFile(self.access_file, as_properties(self.access))]
 
     @property
@@ -541,7 +536,6 @@ class Aerospike(System):
 
     @property
     def command(self) -> list[str]:
-        """The server in the foreground."""
         return [self.program, "--foreground", "--config-file", f"{self.conf}/aerospike.conf"]
 
     @property
@@ -551,7 +545,6 @@ class Aerospike(System):
 
     @property
     def words(self) -> list[str]:
-        """Where the node is, and how to get in."""
         return [
             f"hosts={self.node.address}:{self.node['service']}",
             f"namespace={self.namespace}",
@@ -562,7 +555,6 @@ class Aerospike(System):
 
     @property
     def notes(self) -> list[str]:
-        """What is unequal, and what was lowered or divided."""
         found = self.unequal
         if self.effective_fd_max < self.fd_max:
             found.append(f"proto-fd-max: {self.effective_fd_max}, the host's limit of open files")
@@ -580,7 +572,6 @@ class Aerospike(System):
 
     @property
     def client_properties(self) -> dict[str, Any]:
-        """All nodes and the namespace."""
         # In the cache of the operating system a record is there at once; on a device others can be served meanwhile.
         inline = self.context.properties.get("aerospike.inline", self.storage != "device")
         return {
@@ -608,7 +599,6 @@ class Aerospike(System):
         )
 
     def tuned(self) -> list[Tuned]:
-        """What the vendor's guides say."""
         caches = self.storage != "memory"
         return [
             Tuned(

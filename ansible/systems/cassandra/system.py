@@ -180,7 +180,6 @@ class Cassandra(OnJvm, Cql):
 
     @property
     def impossible(self) -> str:
-        """Why this version cannot run as it is asked to; empty if it can."""
         if why := super().impossible:
             return why
         if self.series != "5.0" and (self.memtable, self.sstable_format) != ("skiplist", "big"):
@@ -190,7 +189,6 @@ class Cassandra(OnJvm, Cql):
         return ""
 
     def problems(self) -> list[str]:
-        """What this version cannot do, and options that contradict each other."""
         found = [self.impossible] if self.impossible else []
         if self.column_type == "float" and not self.context.has_fields_of_4_bytes:
             found.append(
@@ -211,7 +209,6 @@ class Cassandra(OnJvm, Cql):
         return found
 
     def needs(self) -> HostNeeds:
-        """Heap, what is beside it, and caches (docs/sizing.md)."""
         off_heap = str(self.all_settings.get("memtable_allocation_type", "")).startswith("offheap")
         # Its cache of files is on by itself in 3.11 alone, and before 5.0 for compressed files alone.
         caches_files = self.series == "3.11" or "-Dcassandra.file_cache_enabled=true" in self.java_options
@@ -252,12 +249,10 @@ class Cassandra(OnJvm, Cql):
 
     @property
     def makes(self) -> dict[str, list[str]]:
-        """The keyspaces of the server, and ours with its tables."""
         return {"data": ["system", "system_*", self.keyspace], f"data/{self.keyspace}": ["usertable*"]}
 
     @property
     def ports(self) -> dict[str, int]:
-        """For clients, between nodes, and for administration."""
         return {"cql": self.cql_port, "storage": self.storage_port, "jmx": self.jmx_port}
 
     @property
@@ -338,7 +333,6 @@ class Cassandra(OnJvm, Cql):
 
     @property
     def words(self) -> list[str]:
-        """Where the node is, and its log."""
         return [
             f"host={self.node.address}",
             f"port={self.node['cql']}",
@@ -350,12 +344,10 @@ class Cassandra(OnJvm, Cql):
 
     @property
     def attached_schema_words(self) -> list[str]:
-        """With the row cache."""
         return [*super().schema_words, f"rows={self.rows_per_partition}"]
 
     @property
     def schema_words(self) -> list[str]:
-        """With the names of settings whose values are read back."""
         # 3.11 has no zstd: it gets what is nearest in speed, and its conditions say so.
         wanted = self.effective_compression
         compression = "lz4" if wanted == "zstd" and self.series == "3.11" else wanted
@@ -368,7 +360,6 @@ class Cassandra(OnJvm, Cql):
 
     @property
     def server_properties(self) -> dict[str, Any]:
-        """Where JMX is."""
         return {"server.jmx": self.node["jmx"]}
 
     def tuned(self) -> list[Tuned]:

@@ -182,7 +182,6 @@ class HBase(OnJvm):
 
     @property
     def impossible(self) -> str:
-        """Why this version cannot run as it is asked to; empty if it can."""
         if why := super().impossible:
             return why
         if not self.version.endswith("-hadoop3"):
@@ -195,7 +194,6 @@ class HBase(OnJvm):
         return ""
 
     def problems(self) -> list[str]:
-        """What this version cannot do, and options that contradict each other or the inventory."""
         context, hosts, alone = self.context, len(self.hosts), not self.distributed
         every = [*context.databases, *context.clients] if self.tls or self.authentication else []
         homes = list(dict.fromkeys(str(context.of_host(host, "dohyo_home", context.home)) for host in every))
@@ -234,7 +232,6 @@ class HBase(OnJvm):
         return [problem for applies, problem in found if applies]
 
     def needs(self) -> HostNeeds:
-        """Memory of the processes of this host, and what the data takes (docs/sizing.md)."""
         context = self.context
         others = [mib(part.heap) for part in self.parts_here.values() if part.name not in self.regionservers]
         servers = len(self.regionservers) if self.distributed else 1
@@ -291,7 +288,6 @@ class HBase(OnJvm):
 
     @property
     def programs(self) -> list[str]:
-        """Its jars, and Hadoop's native library."""
         return [*super().programs, *([f"{self.context.home}/{self.native_name}"] if self.native_name else [])]
 
     @property
@@ -301,7 +297,6 @@ class HBase(OnJvm):
 
     @property
     def makes(self) -> dict[str, list[str]]:
-        """The tables."""
         return {"hbase/data": ["default", "hbase"], "hbase/data/default": ["usertable*"]}
 
     @property
@@ -355,7 +350,6 @@ class HBase(OnJvm):
 
     @property
     def clients_have_certificates(self) -> bool:
-        """A client, too, must have a certificate."""
         return self.tls
 
     @property
@@ -529,7 +523,6 @@ class HBase(OnJvm):
 
     @property
     def files(self) -> list[ConfigFile]:
-        """Configuration of HBase, and of HDFS, ZooKeeper and the KDC where they are."""
         names = ["hbase-site.xml", "log4j.properties", "jvm.options"]
         names += ["core-site.xml", "hdfs-site.xml", "zoo.cfg"] if self.distributed else []
         names += ["kdc.properties", "jaas.conf"] if self.authentication else []
@@ -579,7 +572,6 @@ class HBase(OnJvm):
 
     @property
     def schema_words(self) -> list[str]:
-        """How the tables are made."""
         return self._schema_words(self.regions * self.regionserver_count, self.prefetch)
 
     def _schema_words(self, regions: int, prefetch: bool) -> list[str]:
@@ -597,12 +589,10 @@ class HBase(OnJvm):
 
     @property
     def settle_words(self) -> list[str]:
-        """Whether the block cache fills by itself."""
         return [f"prefetch={str(self.prefetch).lower()}"]
 
     @property
     def client_properties(self) -> dict[str, Any]:
-        """ZooKeepers, the tables, and what lets a client in."""
         port = self.nodes[0]["zookeeper"]
         return {**self._connect(self.zookeepers, port), **self.access, **self.login}
 
@@ -611,7 +601,6 @@ class HBase(OnJvm):
 
     @property
     def server_properties(self) -> dict[str, Any]:
-        """Page with the metrics."""
         return {"server.info": self._page("regionserver")}
 
     def attach(self, servers: Attached) -> Attach:
@@ -631,7 +620,6 @@ class HBase(OnJvm):
         )
 
     def tuned(self) -> list[Tuned]:
-        """What HBase's book and Cloudera's guides advise."""
         drives, same = self.context.drives, "the same"
         logs = drives if self.distributed and drives > 1 else None
         compactions, half = drives // 2 if drives >= 4 else None, "half of the disks, from {} disks on"

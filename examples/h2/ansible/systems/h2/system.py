@@ -7,7 +7,7 @@ from typing import Any
 
 from dohyo.systems.context import mib
 from dohyo.systems.option import ADDRESS, HEAP, option
-from dohyo.systems.system import HostNeeds, DataNeeds, System
+from dohyo.systems.system import DataNeeds, HostNeeds, System
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -31,17 +31,14 @@ class H2(System):
 
     @property
     def installed_version(self) -> str:
-        """Version of the jar."""
         return self.version
 
     @property
     def jars(self) -> list[str]:
-        """The whole server."""
         return [f"com.h2database:h2:{self.version}"]
 
     @property
     def programs(self) -> list[str]:
-        """Folder of the jar."""
         return [self.lib]
 
     def problems(self) -> list[str]:
@@ -56,12 +53,10 @@ class H2(System):
 
     @property
     def ports(self) -> dict[str, int]:
-        """One for clients."""
         return {"h2": self.port}
 
     @property
     def folders(self) -> list[str]:
-        """Data on the first disk."""
         return self.data[:1]
 
     @property
@@ -84,7 +79,6 @@ class H2(System):
 
     @property
     def client_properties(self) -> dict[str, Any]:
-        """Where it listens."""
         return {"h2.server": self.server}
 
 
