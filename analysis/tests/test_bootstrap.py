@@ -3,10 +3,8 @@
 Only Debian 12 is started for real (ansible/tests/cluster/bootstrap_test.sh).
 """
 
-import json
 import re
 import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +12,7 @@ import pytest
 import yaml
 
 from dohyo.places import ANSIBLE, ROOT
+from support.playbooks import play
 
 ROLE = ANSIBLE / "roles/bootstrap"
 # /etc/os-release as these systems have it, and what a host without anything gets.
@@ -48,92 +47,85 @@ def look(folder: Path, release: str) -> str:
     return run.stdout
 
 
-def plans(folder: Path, hosts: dict[str, str], **variables: Any) -> dict[str, dict[str, Any]]:
-    """The packages that the role would install and the problems that it sees, by host.
+WRONG_ACCOUNTS = ["ALL", "root", "%sudo", "#1000", "a b", "a,b", "a\nALL", "-x", "", "a" * 33]
+ARCHIVES = {"dohyo_jdk_archives": {"17": {"url": "/jdk.tar.gz", "sha256": "0" * 64}}}
+OTHER_RELEASE = {"bootstrap_release": "bookworm x86_64", "bootstrap_packages": "download"}
+DEVICES = {"dohyo_devices": ["/dev/disk/by-id/nvme-*"]}
+# Hosts by name: the system, and variables.
+HOSTS: dict[str, tuple[str, dict[str, Any]]] = {
+    **{name: (name, {}) for name in SYSTEMS},
+    "archive": ("debian13", ARCHIVES),
+    "archive-downloads": ("debian13", {**ARCHIVES, **OTHER_RELEASE}),
+    "raid0": ("debian12", {**DEVICES, "host_disk_layout": "raid0"}),
+    "jbod": ("debian12", {**DEVICES, "host_disk_layout": "jbod"}),
+    "account": ("debian12", {"bootstrap_account": "dohyo_2-x"}),
+    "has": ("ubuntu24", {}),
+    **{f"account{n}": ("debian12", {"bootstrap_account": name}) for n, name in enumerate(WRONG_ACCOUNTS)},
+}
 
-    :param hosts: by name, what the script look says of it
-    """
-    files = [str(ROLE / "defaults/main.yml"), str(ROLE / "vars/main.yml")]
-    answer = {"missing": "{{ _bootstrap_missing }}", "problems": "{{ _bootstrap_problems }}"}
-    playbook = [
-        {
-            "hosts": "all",
-            "vars_files": files,
-            "tasks": [{"copy": {"content": answer, "dest": f"{folder}/{{{{ inventory_hostname }}}}.json"}}],
-        }
-    ]
-    (folder / "play.yml").write_text(yaml.safe_dump(playbook))
-    (folder / "inventory").mkdir(exist_ok=True)
-    inventory = {
-        "all": {
-            "vars": {"ansible_connection": "local", "ansible_python_interpreter": sys.executable},
-            "hosts": {host: {"bootstrap_looked": {"stdout": said}} for host, said in hosts.items()},
-        }
+
+@pytest.fixture(scope="module")
+def plans(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, Any]]:
+    """The packages that the role would install and the problems that it sees, by host."""
+    folder = tmp_path_factory.mktemp("bootstrap")
+    has_some_packages(folder / "has")
+    hosts = {
+        name: {"bootstrap_looked": {"stdout": look(folder / name, SYSTEMS[system][0])}, **variables}
+        for name, (system, variables) in HOSTS.items()
     }
-    (folder / "inventory/hosts.yml").write_text(yaml.safe_dump(inventory))
-    program = Path(sys.executable).with_name("ansible-playbook")
-    command: list[str | Path] = [program, "-i", folder / "inventory/hosts.yml", "-e", json.dumps(variables)]
-    command.append(folder / "play.yml")
-    run = subprocess.run(command, cwd=ANSIBLE, capture_output=True, text=True, check=False)
-    assert run.returncode == 0, run.stdout + run.stderr
-    return {host: json.loads((folder / f"{host}.json").read_text()) for host in hosts}
+    files = [ROLE / "defaults/main.yml", ROLE / "vars/main.yml"]
+    defaults = {name: value for file in files for name, value in yaml.safe_load(file.read_text("utf-8")).items()}
+    answer = {"missing": "{{ _bootstrap_missing }}", "problems": "{{ _bootstrap_problems }}"}
+    facts = play(folder, [{"set_fact": {"plan": answer}}], hosts, 0, ["plan"], **defaults)
+    return dict(zip(sorted(hosts), facts["plan"], strict=True))
 
 
-def test_each_system_gets_its_packages_or_a_reason(tmp_path: Path) -> None:
-    """Package names are those of the family; where there is no JDK 17, an archive is asked for."""
-    found = plans(tmp_path, {name: look(tmp_path / name, release) for name, (release, _) in SYSTEMS.items()})
-    for name, (_, wanted) in SYSTEMS.items():
-        if isinstance(wanted, str):
-            assert wanted in " ".join(found[name]["problems"]), (name, found[name])
-        else:
-            assert (found[name]["missing"], found[name]["problems"]) == (wanted, []), name
-
-
-def test_an_archive_replaces_the_package(tmp_path: Path) -> None:
-    """Debian 13 is fine with an archive, and a control machine of another release cannot download for it."""
-    release = SYSTEMS["debian13"][0]
-    archives = {"17": {"url": "/jdk.tar.gz", "sha256": "0" * 64}}
-    said = {"debian13": look(tmp_path / "debian13", release)}
-    assert plans(tmp_path, said, dohyo_jdk_archives=archives)["debian13"] == {"missing": DEBIAN, "problems": []}
-    [problem] = plans(tmp_path, said, dohyo_jdk_archives=archives, bootstrap_release="bookworm x86_64",
-                      bootstrap_packages="download")["debian13"]["problems"]  # fmt: skip
-    assert "needs a control machine with the same release" in problem
-
-
-def test_an_account_that_sudoers_would_misread_is_refused(tmp_path: Path) -> None:
-    """ALL would make everybody root."""
-    wrong = ["ALL", "root", "%sudo", "#1000", "a b", "a,b", "a\nALL", "-x", "", "a" * 33]
-    accounts = {f"host{number}": name for number, name in enumerate([*wrong, "dohyo_2-x"])}
-    said = dict.fromkeys(accounts, look(tmp_path / "debian12", SYSTEMS["debian12"][0]))
-    found = plans(tmp_path, said, accounts=accounts, bootstrap_account="{{ accounts[inventory_hostname] }}")
-    refused = [name for host, name in accounts.items() if found[host]["problems"]]
-    assert refused == wrong
-    assert found["host0"]["problems"][0].startswith("bootstrap_account=ALL: must be a name of small letters")
-
-
-def test_an_array_takes_its_tool(tmp_path: Path) -> None:
-    hosts = {"debian12": SYSTEMS["debian12"][0]}
-    devices = ["/dev/disk/by-id/nvme-*"]
-    for layout, tools in (("raid0", ["mdadm"]), ("jbod", [])):
-        found = plans(tmp_path, {name: look(tmp_path / name, text) for name, text in hosts.items()},
-                      dohyo_devices=devices, host_disk_layout=layout)  # fmt: skip
-        assert found["debian12"]["missing"] == [*SYSTEMS["debian12"][1], *tools]
-
-
-def test_what_a_host_has_is_left_alone(tmp_path: Path) -> None:
-    """A second time service would replace the first, and a second JDK would be another build."""
-    root = tmp_path / "ubuntu24"
-    (root / "lib/systemd/system").mkdir(parents=True)
-    (root / "lib/systemd/system/systemd-timesyncd.service").touch()
-    (root / "usr/lib/jvm/java-17-openjdk-amd64/bin").mkdir(parents=True)
-    (root / "usr/lib/jvm/java-17-openjdk-amd64/bin/java").touch(mode=0o755)
+def has_some_packages(root: Path) -> None:
+    """Makes the folders of a host with a time service, a JDK and sudo, and where xfsprogs was removed."""
+    for file in ("lib/systemd/system/systemd-timesyncd.service", "usr/lib/jvm/java-17-openjdk-amd64/bin/java"):
+        (root / file).parent.mkdir(parents=True)
+        (root / file).touch(mode=0o755)
     (root / "var/lib/dpkg").mkdir(parents=True)
     (root / "var/lib/dpkg/status").write_text(
         "Package: sudo\nStatus: install ok installed\nVersion: 1\nArchitecture: amd64\n\n"
         "Package: xfsprogs\nStatus: deinstall ok config-files\nVersion: 1\nArchitecture: amd64\n"
     )
-    found = plans(tmp_path, {"ubuntu24": look(root, SYSTEMS["ubuntu24"][0])})["ubuntu24"]
-    assert found == {"missing": ["python3", "python3-apt", "xfsprogs"], "problems": []}
+
+
+Plans = dict[str, dict[str, Any]]
+
+
+def test_each_system_gets_its_packages_or_a_reason(plans: Plans) -> None:
+    """Package names are those of the family; where there is no JDK 17, an archive is asked for."""
+    for name, (_, wanted) in SYSTEMS.items():
+        if isinstance(wanted, str):
+            assert wanted in " ".join(plans[name]["problems"]), (name, plans[name])
+        else:
+            assert (plans[name]["missing"], plans[name]["problems"]) == (wanted, []), name
+
+
+def test_an_archive_replaces_the_package(plans: Plans) -> None:
+    """Debian 13 is fine with an archive, and a control machine of another release cannot download for it."""
+    assert plans["archive"] == {"missing": DEBIAN, "problems": []}
+    [problem] = plans["archive-downloads"]["problems"]
+    assert "needs a control machine with the same release" in problem
+
+
+def test_an_account_that_sudoers_would_misread_is_refused(plans: Plans) -> None:
+    """ALL would make everybody root."""
+    assert plans["account"]["problems"] == []
+    assert [len(plans[f"account{n}"]["problems"]) for n, _ in enumerate(WRONG_ACCOUNTS)] == [1] * len(WRONG_ACCOUNTS)
+    assert plans["account0"]["problems"][0].startswith("bootstrap_account=ALL: must be a name of small letters")
+
+
+def test_an_array_takes_its_tool(plans: Plans) -> None:
+    for layout, tools in (("raid0", ["mdadm"]), ("jbod", [])):
+        assert plans[layout]["missing"] == [*SYSTEMS["debian12"][1], *tools]
+
+
+def test_what_a_host_has_is_left_alone(plans: Plans) -> None:
+    """A second time service would replace the first, and a second JDK would be another build."""
+    assert plans["has"] == {"missing": ["python3", "python3-apt", "xfsprogs"], "problems": []}
 
 
 def test_the_folder_for_hosts_of_the_red_hat_family_has_all_packages() -> None:

@@ -9,8 +9,10 @@ from typing import Any
 
 import pytest
 import yaml
+from ansible.inventory.manager import InventoryManager  # type: ignore[import-untyped]
 from ansible.parsing.dataloader import DataLoader  # type: ignore[import-untyped]
 from ansible.template import Templar, trust_as_template  # type: ignore[import-untyped]
+from ansible.vars.manager import VariableManager  # type: ignore[import-untyped]
 
 from dohyo import cli
 from dohyo.ansible import playbook
@@ -37,15 +39,19 @@ def scenarios(inventory: Path) -> list[str]:
     return [word for word in re.findall(r"[\w-]+", first[1]) if word in loading.scenario_files()] if first else []
 
 
-GROUPS = playbook._groups
-KNOWN: dict[str, dict[str, Any]] = {}
-
-
-def groups_of(inventory: Path) -> dict[str, Any]:
-    """What ansible-inventory says of an inventory or its copy, asked once."""
-    if inventory.name not in KNOWN:
-        KNOWN[inventory.name] = GROUPS(inventory)
-    return KNOWN[inventory.name]
+def variables(inventory: Path) -> dict[str, tuple[list[str], dict[str, Any]]]:
+    """Groups and variables of each host, as Ansible reads them out of an inventory; without its path."""
+    loader = DataLoader()
+    manager = InventoryManager(loader, [str(inventory)])
+    found = VariableManager(loader, manager)
+    paths = ("inventory_dir", "inventory_file", "playbook_dir")
+    return {
+        host.name: (
+            sorted(group.name for group in host.groups),
+            {name: value for name, value in found.get_vars(host=host).items() if name not in paths},
+        )
+        for host in manager.get_hosts()
+    }
 
 
 FOR = [(inventory, name) for inventory in FOLDERS for name in scenarios(inventory)]
@@ -56,7 +62,7 @@ def test_an_inventory_names_its_scenario_and_is_whole_in_a_copy(inventory: Path,
     assert scenarios(inventory)
     mine = Path(shutil.copytree(inventory, tmp_path / "mine"))  # as cp -rL
     assert not [path for path in mine.rglob("*") if path.is_symlink()]
-    assert GROUPS(mine) == groups_of(inventory)
+    assert variables(mine) == variables(inventory) != {}
 
 
 def test_every_published_comparison_has_an_inventory_and_a_row_in_the_table() -> None:
@@ -81,7 +87,7 @@ def planned(
     names: Sequence[str], inventory: Path, variables: Mapping[str, Any], *_: object
 ) -> dict[str, list[dict[str, Any]]]:
     """What the systems need of the first hosts of an inventory, as plan.yml says it, without a start of Ansible."""
-    groups, found = groups_of(inventory), dict[str, list[dict[str, Any]]]()
+    groups, found = playbook._groups(ANSIBLE / "inventories" / inventory.name), dict[str, list[dict[str, Any]]]()
     defaults = yaml.safe_load((ANSIBLE / "group_vars/all.yml").read_text("utf-8"))
 
     def hosts(group: str) -> list[str]:
@@ -114,7 +120,8 @@ def test_the_plan_of_its_scenario_is_accepted_and_its_hosts_are_the_published_on
     inventory: Path, name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sizing, "_of_inventory", planned)
-    monkeypatch.setattr(playbook, "_groups", groups_of)
+    of_original = playbook._groups(inventory)
+    monkeypatch.setattr(playbook, "_groups", lambda _: of_original)
     mine = str(shutil.copytree(inventory, tmp_path / inventory.name))
     full = ["--full"] if re.search(r"^full\.", (WORKLOADS / name).read_text("utf-8"), re.MULTILINE) else []
     words = ["run", name, *full, "--inventory", mine, "--plan"]

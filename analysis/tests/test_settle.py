@@ -14,6 +14,7 @@ from dohyo.places import ANSIBLE, WORKLOADS
 from dohyo.planning import plan
 from dohyo.scenario import loading
 from dohyo.summary.summary import summarise
+from filter.dohyo_filters import with_notes
 from support.evidence import trial, write_json
 from support.playbooks import play
 from support.scenarios import load
@@ -83,92 +84,33 @@ def test_the_read_variants_of_hbase(full: bool) -> None:
 PAGES = {"page_cache_mb_before": 900, "page_cache_mb_after": 90}
 
 
-def settle(folder: Path, answers: list[dict[str, Any]], dropped: dict[str, Any] | None = None, **asked: Any) -> Any:
-    """Has Ansible settle servers of a system that answers so on each host; gives settled.json."""
-    tasks = folder / "roles/system/tasks"
-    tasks.mkdir(parents=True)
-    names = [f"host{number}" for number, _ in enumerate(answers, start=1)]
-    note = f'echo "$1" >> {folder}/calls; echo "$0"'
-    words = ["sh", "-c", note, "{{ said | to_json }}", "{{ trial_settle_words | join(' ') }}"]
-    said = [
-        {"name": "Settle", "command": {"argv": words}, "register": "settled"},
-        {"name": "Keep", "set_fact": {"system_state": {"still": "{{ {'settled': said} if said else {} }}"}}},
-    ]
-    (tasks / "stats.yml").write_text(
-        yaml.safe_dump([{"name": "Statistics", "command": {"argv": ["sh", "-c", note, "", "stats"]}}])
-    )
-    if dropped is not None:
-        kept = "{{ system_state | combine({'still': {'dropped': dropped}}, recursive=true) }}"
-        said.append({"name": "Drop", "set_fact": {"system_state": kept}, "vars": {"dropped": dropped}})
-    (tasks / "settle.yml").write_text(yaml.safe_dump(said))
-    # The vars of the playbook, as it has them.
-    own = yaml.safe_load((ANSIBLE / "trial.yml").read_text())[0]["vars"]
-    variables = {key: own[key] for key in ("trial_settled", "trial_dropped", "trial_answers", "trial_is_database",
-                                           "trial_settle_flush", "trial_settle_cache", "trial_settle_words",
-                                           "trial_settle_with_stats")}  # fmt: skip
-    # Beside it tasks that only say that they have emptied the page cache: other programs of this machine need it.
-    (folder / "tasks").mkdir()
-    for name in ("settle.yml", "stats.yml"):
-        shutil.copy(ANSIBLE / "tasks" / name, folder / "tasks")
-    emptied = {"name": "Empty", "command": {"argv": ["echo", json.dumps(PAGES)]}, "register": "page_cache"}
-    (folder / "tasks/page_cache.yml").write_text(yaml.safe_dump([emptied]))
-    play(
-        folder,
-        [{"include_tasks": str(folder / "tasks/settle.yml")}],
-        {name: {"said": said} for name, said in zip(names, answers, strict=True)},
-        0,
-        ["system_state"],
-        **{**variables, "trial_role": "still", "trial_system": "still", "systems": {"still": {"title": "Still DB"}},
-           "trial_verbs": {"settle": "settle", "stats": "stats"},
-           "dohyo_home": "/home", "trial_stats": "stats/load",
-           "trial_settled_file": str(folder / "kept/settled.json"), **asked},
-    )  # fmt: skip
-    return json.loads((folder / "kept/settled.json").read_text())
+def kept(answers: list[dict[str, Any]], flush: bool = True, dropped: dict[str, Any] | None = None) -> dict[str, Any]:
+    """What is kept of what the servers of some hosts have answered."""
+    pages = {f"host{number}": PAGES for number, _ in enumerate(answers, start=1)}
+    return with_notes(answers[0], answers, "Still DB", flush, dropped, pages)
 
 
-def test_what_the_first_host_says_is_kept_with_the_notes_of_all(tmp_path: Path) -> None:
-    answers = [
-        {"seconds": 3, "rows": {"usertable": 5}, "notes": ["a"]},
-        {"seconds": 4, "rows": {}, "notes": ["a", "b"]},
-    ]
-    assert settle(tmp_path, answers) == {"seconds": 3, "rows": {"usertable": 5}, "notes": ["a", "b"]}
-
-
-def test_hosts_that_were_not_asked_say_nothing(tmp_path: Path) -> None:
+def test_what_the_first_host_says_is_kept_with_the_notes_of_all() -> None:
     first = {"seconds": 3, "rows": {"usertable": 5}, "notes": ["a"]}
-    assert settle(tmp_path, [first, {}]) == first
+    assert kept([first, {"seconds": 4, "rows": {}, "notes": ["a", "b"]}]) == {**first, "notes": ["a", "b"]}
+    assert kept([first, {}]) == first
 
 
-def test_a_system_that_can_leave_out_the_flush_says_so_itself(tmp_path: Path) -> None:
+def test_a_system_that_can_leave_out_the_flush_says_so_itself() -> None:
     answer = {"seconds": 3, "rows": {}, "flushed": False, "notes": ["in memory"]}
-    assert settle(tmp_path, [answer], trial_settle_flush=False) == answer
+    assert kept([answer], flush=False) == answer
 
 
-def test_for_one_that_has_nothing_to_flush_it_is_said(tmp_path: Path) -> None:
-    assert settle(tmp_path, [{"seconds": 3, "rows": {}}], trial_settle_flush=False)["notes"] == [
+def test_for_one_that_has_nothing_to_flush_it_is_said() -> None:
+    assert kept([{"seconds": 3, "rows": {}}], flush=False)["notes"] == [
         "settle.flush=false changes nothing: Still DB has no memory that only a flush empties"
     ]
 
 
-@pytest.mark.parametrize(
-    ("hosts", "cache", "calls"),
-    [
-        (1, "keep", ["settle+stats folder=/home/run/still/stats/load"]),
-        (1, "drop", ["settle", "stats"]),
-        (2, "keep", ["settle", "settle", "stats", "stats"]),
-    ],
-)
-def test_one_call_settles_and_keeps_the_statistics_where_nothing_is_to_be_done_between(
-    tmp_path: Path, hosts: int, cache: str, calls: list[str]
-) -> None:
-    settle(tmp_path, [{"seconds": 3, "rows": {}}] * hosts, trial_settle_cache=cache)
-    assert (tmp_path / "calls").read_text().splitlines() == calls
-
-
-def test_what_was_emptied_is_kept_and_said(tmp_path: Path) -> None:
+def test_what_was_emptied_is_kept_and_said() -> None:
     answer: dict[str, Any] = {"seconds": 3, "rows": {}, "flushed": True, "notes": []}
     dropped = {"evicted_blocks": 7, "notes": ["the block caches were emptied"]}
-    found = settle(tmp_path, [answer, answer], dropped, trial_settle_cache="drop")
+    found = kept([answer, answer], dropped=dropped)
     assert found["dropped"] == {**dropped, "hosts": {"host1": PAGES, "host2": PAGES}}
     assert found["notes"] == [
         "the block caches were emptied",
@@ -176,10 +118,49 @@ def test_what_was_emptied_is_kept_and_said(tmp_path: Path) -> None:
     ]
 
 
-def test_a_system_that_cannot_empty_its_caches_keeps_them_and_it_is_said(tmp_path: Path) -> None:
-    found = settle(tmp_path, [{"seconds": 3, "rows": {}}], trial_settle_cache="drop")
+def test_a_system_that_cannot_empty_its_caches_keeps_them_and_it_is_said() -> None:
+    found = kept([{"seconds": 3, "rows": {}}], dropped={})
     assert found["notes"][-1] == "settle.cache=drop: Still DB keeps its own caches, which only a restart would empty"
     assert found["dropped"] == {"hosts": {"host1": PAGES}}
+
+
+@pytest.mark.parametrize(
+    ("hosts", "cache", "calls"),
+    [
+        (1, "keep", ["settle+stats folder=/home/run/still/stats/load"]),
+        (2, "drop", ["settle", "settle", "stats", "stats"]),
+    ],
+)
+def test_one_call_settles_and_keeps_the_statistics_where_nothing_is_to_be_done_between(
+    tmp_path: Path, hosts: int, cache: str, calls: list[str]
+) -> None:
+    """Ansible, with a system and a page cache that only note that they were called."""
+    answer = {"seconds": 3, "rows": {}, "notes": ["a"]}
+    note = f'echo "$1" >> {tmp_path}/calls'
+    words = {"settle": "{{ trial_settle_words | join(' ') }}", "stats": "stats"}
+    verbs = {name: [{"command": {"argv": ["sh", "-c", note, "", word]}}] for name, word in words.items()}
+    verbs["settle"].append({"set_fact": {"system_state": {"still": {"settled": answer, "dropped": {"blocks": 7}}}}})
+    emptied = [{"command": {"argv": ["echo", json.dumps(PAGES)]}, "register": "page_cache"}]
+    for folder in ("roles/system/tasks", "tasks"):
+        (tmp_path / folder).mkdir(parents=True)
+    for file, tasks in {**{f"roles/system/tasks/{name}": each for name, each in verbs.items()},
+                        "tasks/page_cache": emptied}.items():  # fmt: skip
+        (tmp_path / f"{file}.yml").write_text(yaml.safe_dump(tasks))
+    for name in ("settle.yml", "stats.yml"):
+        shutil.copy(ANSIBLE / "tasks" / name, tmp_path / "tasks")
+    own = yaml.safe_load((ANSIBLE / "trial.yml").read_text())[0]["vars"]
+    used = ("settled", "dropped", "answers", "is_database", "settle_flush", "settle_words", "settle_with_stats")
+    play(
+        tmp_path, [{"include_tasks": str(tmp_path / "tasks/settle.yml")}],
+        {f"host{number}": {} for number in range(1, hosts + 1)}, 0, [],
+        **{f"trial_{name}": own[f"trial_{name}"] for name in used}, trial_settle_cache=cache, trial_role="still",
+        trial_system="still", systems={"still": {"title": "Still DB"}}, dohyo_home="/home", trial_stats="stats/load",
+        trial_verbs={name: name for name in verbs}, trial_settled_file=str(tmp_path / "kept/settled.json"),
+    )  # fmt: skip
+    assert (tmp_path / "calls").read_text().splitlines() == calls
+    found = json.loads((tmp_path / "kept/settled.json").read_text())
+    assert {name: found[name] for name in answer if name != "notes"} == {"seconds": 3, "rows": {}}
+    assert found.get("dropped", {}).get("hosts") == ({"host1": PAGES, "host2": PAGES} if cache == "drop" else None)
 
 
 def test_the_last_count_empties_no_caches(tmp_path: Path) -> None:

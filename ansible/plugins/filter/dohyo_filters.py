@@ -288,6 +288,35 @@ def attached_properties(text: str, file: str, system: str) -> dict[str, str]:
     return properties
 
 
+def with_notes(
+    settled: Mapping[str, Any],
+    answers: Sequence[Mapping[str, Any]],
+    title: str,
+    flush: bool,
+    dropped: Mapping[str, Any] | None,
+    pages: Mapping[str, Any],
+) -> dict[str, Any]:
+    """What is kept of settling: what the first host's server has answered, with the notes of all hosts.
+
+    A server that does not say ``flushed`` always flushes; one that does not say ``dropped`` keeps its caches.
+
+    :param answers: what the server of each host has answered; empty where it was not asked
+    :param title: of the system
+    :param flush: false where the scenario asks for no flush
+    :param dropped: what the server said when it emptied its caches; None where the scenario asks for full ones
+    :param pages: MiB of the page cache of each host before and after it was emptied
+    """
+    notes = [note for each in answers for note in each.get("notes", [])] + list((dropped or {}).get("notes", []))
+    if not flush and settled.get("flushed", True):
+        notes.append(f"settle.flush=false changes nothing: {title} has no memory that only a flush empties")
+    if dropped is not None:
+        notes.append("settle.cache=drop: the page caches of the hosts were emptied before the runs")
+        if not dropped:
+            notes.append(f"settle.cache=drop: {title} keeps its own caches, which only a restart would empty")
+    emptied = {} if dropped is None else {"dropped": {**dropped, "hosts": dict(pages)}}
+    return {**settled, "notes": list(dict.fromkeys(notes)), **emptied}
+
+
 def faults_on(text: str, hosts: Sequence[str], role: str) -> list[dict[str, Any]]:
     """The faults of a phase, in the order of their times, with the hosts that they are for.
 
@@ -376,5 +405,6 @@ class FilterModule:
             power_problem,
             price_from,
             shortages,
+            with_notes,
         )
         return {each.__name__: each for each in filters}

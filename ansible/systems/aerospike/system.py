@@ -18,7 +18,7 @@ from dohyo.systems.system import Archive, Attach, Attached, ConfigFile, DataNeed
 LARGEST_MB = 2097152
 # A word of aerospike.conf, which knows no quotes.
 WORD = r"[^\s#{}]+"
-# The cache of what was written last: its size from 7.1 on, and its number of blocks before.
+# Prints the limit of open files, the program's path, and what the program says of itself.
 LOOK = """\
 asd=$ASD
 [ -n "$asd" ] || [ ! -x "$INSTALLED" ] || asd=$INSTALLED
@@ -28,6 +28,7 @@ files=$(ulimit "$LIMIT" -n)
 printf '%s\\n' "$files" "$asd"
 [ -z "$asd" ] || "$asd" --version || true
 """
+# Settings for the cache of what was written last: its size from 7.1 on, and its number of blocks before.
 CACHE = "namespace.storage-engine.post-write-cache"
 QUEUE = "namespace.storage-engine.post-write-queue"
 
@@ -564,7 +565,7 @@ class Aerospike(System):
 
     @property
     def acknowledgements(self) -> dict[str, str]:
-        """Quorums there are none: all copies acknowledge a write unless one is enough."""
+        """Aerospike has no quorums: all copies acknowledge a write unless one is enough."""
         return {
             "aerospike.commitlevel": "MASTER" if self.context.write_acks == "one" else "ALL",
             "aerospike.readmode": "ONE" if self.context.read_acks == "one" else "ALL",
