@@ -90,8 +90,8 @@ def test_the_examples_of_the_documentation_are_accepted(tmp_path: Path, monkeypa
     _secrets(tmp_path, access)
     monkeypatch.setenv("HOME", str(tmp_path))
     systems = []
-    for example in (each for each in examples if "all:" in each):
-        file = tmp_path / "inventory.yml"
+    for number, example in enumerate(each for each in examples if "all:" in each):
+        file = tmp_path / f"inventory{number}.yml"
         file.write_text(example, "utf-8")
         systems.append(attach.overrides([], None, [], file)["systems"])
     assert systems == ["cassandra", "mysql-innodb", "hbase"]

@@ -87,7 +87,8 @@ PAGES = {"page_cache_mb_before": 900, "page_cache_mb_after": 90}
 def kept(answers: list[dict[str, Any]], flush: bool = True, dropped: dict[str, Any] | None = None) -> dict[str, Any]:
     """What is kept of what the servers of some hosts have answered."""
     pages = {f"host{number}": PAGES for number, _ in enumerate(answers, start=1)}
-    return with_notes(answers[0], answers, "Still DB", flush, dropped, pages)
+    found: dict[str, Any] = with_notes(answers[0], answers, "Still DB", flush, dropped, pages)
+    return found
 
 
 def test_what_the_first_host_says_is_kept_with_the_notes_of_all() -> None:
@@ -138,7 +139,9 @@ def test_one_call_settles_and_keeps_the_statistics_where_nothing_is_to_be_done_b
     answer = {"seconds": 3, "rows": {}, "notes": ["a"]}
     note = f'echo "$1" >> {tmp_path}/calls'
     words = {"settle": "{{ trial_settle_words | join(' ') }}", "stats": "stats"}
-    verbs = {name: [{"command": {"argv": ["sh", "-c", note, "", word]}}] for name, word in words.items()}
+    verbs: dict[str, list[Any]] = {
+        name: [{"command": {"argv": ["sh", "-c", note, "", word]}}] for name, word in words.items()
+    }
     verbs["settle"].append({"set_fact": {"system_state": {"still": {"settled": answer, "dropped": {"blocks": 7}}}}})
     emptied = [{"command": {"argv": ["echo", json.dumps(PAGES)]}, "register": "page_cache"}]
     for folder in ("roles/system/tasks", "tasks"):

@@ -7,10 +7,10 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from dohyo.ansible.playbook import Event, play
+from dohyo.ansible.playbook import Event, local_inventory, play
 from dohyo.bad_input import BadInputError
 from dohyo.places import LOCAL_HOME
-from dohyo.systems.catalogue import all_systems
+from dohyo.systems import catalogue
 from dohyo.systems.context import Context
 from dohyo.systems.system import System
 
@@ -33,8 +33,9 @@ def ask(inventory: Path | None, variables: Mapping[str, Any] | None = None) -> d
     :returns: by system "", or why it is not available and how to get it
     :raises BadInputError: if the hosts cannot be asked
     """
+    inventory = inventory or local_inventory()
     if inventory is None:
-        return {name: _here(system, variables or {}) for name, system in all_systems().items()}
+        return {name: _here(system, variables or {}) for name, system in catalogue.all_systems().items()}
     reasons: dict[str, str] = {}
     with tempfile.TemporaryDirectory() as folder:
         failure = play(
@@ -57,16 +58,22 @@ def _here(system: System, variables: Mapping[str, Any]) -> str:
         "environment": os.environ,
         **variables,
     }
-    described = system.on(Context(known))
-    if described.downloads:
+    if catalogue.ask(system.name, Context(known), lambda each: each.downloads):
         known["system_platform"] = _said_by(["sh", "-c", '. /etc/os-release; echo "$ID $VERSION_ID $(uname -m)"'], {})
-        described = system.on(Context(known))
-    if (script := described.looks_for) is not None:
+    if (script := catalogue.ask(system.name, Context(known), lambda each: each.looks_for)) is not None:
         looked = _said_by(["sh", "-c", script.text, "sh", *script.arguments], script.environment)
-        described = system.on(Context({**known, "system_state": {system.role: {"looked": looked}}}))
-    return described.unavailable
+        known["system_state"] = {system.role: {"looked": looked}}
+    return catalogue.ask(system.name, Context(known), lambda each: each.unavailable)
 
 
 def _said_by(command: Sequence[str], environment: Mapping[str, str]) -> dict[str, str]:
-    done = subprocess.run(command, env={**os.environ, **environment}, capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        command,
+        env={**os.environ, **environment},
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        encoding="utf-8",
+        errors="replace",
+        check=False,
+    )
     return {"stdout": done.stdout.strip(), "stderr": done.stderr.strip()}

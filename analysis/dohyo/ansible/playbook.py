@@ -22,6 +22,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Self
 
+import yaml
+
 from dohyo.ansible.data import as_data, check_path
 from dohyo.bad_input import BadInputError
 from dohyo.places import ANSIBLE, JDK
@@ -276,6 +278,25 @@ def check_inventory(inventory: Path) -> Hosts:
         if not hosts(group):
             raise BadInputError(f"the inventory {inventory} has no host in the group '{group}'")
     return of_inventory(inventory, groups, hosts("database"), hosts("client"))
+
+
+LOCAL = ANSIBLE / "inventories" / "local"
+_SHIPPED = {
+    *("all", "vars", "children", "database", "client", "hosts", "localhost"),
+    *("ansible_connection", "ansible_python_interpreter", "dohyo_home", "dohyo_exclusive"),
+}
+
+
+def local_inventory(folder: Path = LOCAL) -> Path | None:
+    """The inventory of this machine where a user has set variables in it, which Ansible resolves; None as shipped."""
+
+    def keys(value: object) -> set[str]:
+        if not isinstance(value, dict):
+            return set()
+        return {str(key) for key in value}.union(*map(keys, value.values()))
+
+    texts = [file.read_text("utf-8") for file in folder.rglob("*") if file.is_file()]
+    return None if set().union(*(keys(yaml.safe_load(text)) for text in texts)) <= _SHIPPED else folder
 
 
 @cache

@@ -218,7 +218,7 @@ def variables(
         "trial_round": trial.round,
         "trial_rounds": scenario.most_rounds,
         "trial_dir": str(folder),
-        # What the systems' descriptions read of it is the same in all phases.
+        # What the systems' classes read of it is the same in all phases.
         "trial_properties": scenario.client_properties,
         **phases_of(scenario, target),
         **({"trial_precondition": _phase(scenario, phases.PRECONDITION)} if scenario.preconditions else {}),

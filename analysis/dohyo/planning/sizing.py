@@ -18,7 +18,7 @@ from typing import Any
 from rich.console import Console
 from rich.text import Text
 
-from dohyo.ansible.playbook import Event, play
+from dohyo.ansible.playbook import Event, local_inventory, play
 from dohyo.bad_input import BadInputError
 from dohyo.figures import about, counted, percent, point_name, size
 from dohyo.places import LOCAL_HOME, SETUP, command
@@ -28,7 +28,7 @@ from dohyo.scenario.hosts import Hosts
 from dohyo.scenario.phases import INSERT, PROPORTIONS
 from dohyo.scenario.scenario import Caches, Scenario
 from dohyo.sizes import copies_on, disk_of
-from dohyo.systems.catalogue import all_systems
+from dohyo.systems.catalogue import ask as ask_system
 from dohyo.systems.context import Context
 from dohyo.terminal import aligned
 
@@ -234,6 +234,8 @@ def ask(scenario: Scenario, hosts: Hosts, inventory: Path | None, check: Callabl
         **plan.phases_of(scenario),
         **scenario.role_variables,
     }
+    if inventory is None and hosts.count == 1:
+        inventory = local_inventory()
     if inventory is None:
         found = _on_paper(scenario.systems, hosts, variables)
     else:
@@ -255,10 +257,10 @@ def _on_paper(names: Sequence[str], hosts: Hosts, variables: Mapping[str, Any]) 
     found: dict[str, list[dict[str, Any]]] = {}
     for name in names:
         for host in database[:3]:
-            system = all_systems()[name].on(Context({**given, "inventory_hostname": host}))
-            if system.misfits:
-                raise BadInputError(f"cannot find out what {name} needs: {'; '.join(system.misfits)}")
-            found.setdefault(name, []).append(system.planned)
+            context = Context({**given, "inventory_hostname": host})
+            if misfits := ask_system(name, context, lambda each: each.misfits):
+                raise BadInputError(f"cannot find out what {name} needs: {'; '.join(misfits)}")
+            found.setdefault(name, []).append(ask_system(name, context, lambda each: each.planned))
     return found
 
 
@@ -369,11 +371,11 @@ def _needs(system: str, of_hosts: Sequence[Mapping[str, Any]]) -> Needs:
         int(size["log_mb"]) * MIB,
         bool(size["spread"]),
         int(most["cache_mb"]) * MIB,
-        int(most.get("budget_mb", 0)) * MIB,
-        bool(most.get("unknown", False)),
-        dict(most.get("values", {})),
-        tuple(most.get("unmet", ())),
-        str(most.get("way_out", "")),
+        int(most["budget_mb"]) * MIB,
+        bool(most["unknown"]),
+        dict(most["values"]),
+        tuple(most["unmet"]),
+        str(most["way_out"]),
     )
 
 

@@ -54,7 +54,7 @@ GROUPS = {
     "Experiment": [
         _trial("systems", Names(), DOHYO, default="all", matrix=False,
                about="systems to compare, measured in this order; all: every system except those that must be named"
-               " (postgresql)"),
+               " (mysql-myisam, postgresql)"),
         _trial("repeats", Whole(1, 1000), DOHYO, default="1", matrix=False,
                about="number of times that a trial repeats its phases after one load"),
         _trial("phases", Names(), DOHYO, default="run", matrix=False,

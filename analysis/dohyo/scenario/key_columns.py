@@ -84,7 +84,7 @@ def _column(part: str, *, last: bool) -> KeyColumn:
 
 
 def plain(text: str) -> str:
-    """Columns that can be parsed, in the form that the systems' descriptions parse: host int 10, when timestamp."""
+    """Columns that can be parsed, in the form that the systems' classes parse: host int 10, when timestamp."""
     *first, last = parse(text)
     _, grouped = _parts(text)
     parts = [*(f"{each.name} {each.type} {each.values}" for each in first), f"{last.name} {last.type}"]

@@ -211,6 +211,11 @@ def _sources(path: Path, changes: dict[str, str], *, full: bool) -> tuple[dict[s
     read = properties.read(path)
     for source, assignments in {shown(path): read, _COMMAND_LINE: changes}.items():
         for key, value in assignments.items():
+            option = catalogue.all_options().get(key.rpartition(".")[2])
+            if option is not None and option.secret:
+                raise BadInputError(
+                    f"{source}: others could read {option.name} there; set {option.environment} instead"
+                )
             plain_text.check(key + value, f"{source}: {key}={value}")
     read, changes = _one_by_one(read, shown(path)), _one_by_one(changes, _COMMAND_LINE)
     # A count given by hand is meant to end the run, also where the file bounds runs by time.

@@ -15,6 +15,8 @@ from dohyo.places import BINDINGS
 from dohyo.scenario import common_properties
 from dohyo.scenario.property_types import BOTH, CLIENT, DOHYO, STOCK, Property, Refused
 from dohyo.sizes import LETTERS, size_bytes
+from dohyo.systems import catalogue
+from dohyo.systems.option import WHOLE
 
 # The readers of a property in words.
 READERS = {DOHYO: "Dohyo", BOTH: "our client, stock YCSB", CLIENT: "our client", STOCK: "stock YCSB"}
@@ -151,12 +153,10 @@ def reference() -> str:
     lines = [
         "# Properties of a scenario",
         "",
-        "Everything that a file in `workloads/` or `--set key=value` may contain. Other keys are refused, except for"
-        " variables of the systems, such as `cassandra_heap`, which `ansible/systems/*/system.py`"
-        " explain.",
+        "Everything that a file in `workloads/` or `--set key=value` may contain; other keys are refused.",
         "",
-        "This page is written by `./dohyo properties`, from `analysis/dohyo/scenario/common_properties.py` and the"
-        " bindings' `ycsb-bindings/*/properties.py`.",
+        "This page is written by `./dohyo properties`, from `analysis/dohyo/scenario/common_properties.py`, the"
+        " bindings' `ycsb-bindings/*/properties.py` and the classes in `ansible/systems/*/system.py`.",
     ]
     for group, entries in _groups().items():
         last = "Default, or why a scenario cannot set it"
@@ -168,4 +168,17 @@ def reference() -> str:
                 f" | {entry.type.why if isinstance(entry.type, Refused) else default}"
                 f" | {READERS.get(entry.by, f'{entry.by} binding')} |"
             )
+    lines += ["", "## Variables of the systems", "", "An inventory may set them, too."]
+    lines += ["", "| Variable | Meaning | Allowed | Default |", "|---|---|---|---|"]
+    for option in catalogue.all_options().values():
+        allowed = ", ".join(map(str, option.choices)) or {"str": "text"}.get(option.type, option.type)
+        allowed += f" that matches `{option.pattern}`" if option.pattern not in (".*", WHOLE) else ""
+        default = "" if option.default in (None, "", [], {}) else f"`{plain(option.default)}`"
+        if option.about:
+            lines.append(f"| `{option.name}` | {option.about} | {_cell(allowed)} | {_cell(default)} |")
     return "\n".join(lines) + "\n"
+
+
+def _cell(text: str) -> str:
+    """Text of a Markdown table, in which a bar would end the cell."""
+    return text.replace("|", "\\|")

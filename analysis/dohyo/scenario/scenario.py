@@ -179,7 +179,7 @@ class Scenario:
 
     @property
     def client_properties(self) -> dict[str, str]:
-        """The client's properties in all phases, without those that only Dohyo, a system's description or the stock
+        """The client's properties in all phases, without those that only Dohyo, a system's class or the stock
         client reads.
 
         Ansible adds what differs between load and runs: warm-up, duration, folders.

@@ -5,9 +5,11 @@ from __future__ import annotations
 import importlib.util
 import json
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import Field
 from functools import cache
 from pathlib import Path
+from typing import TypeVar
 
 from dohyo.bad_input import BadInputError
 from dohyo.places import ANSIBLE, shown
@@ -15,6 +17,7 @@ from dohyo.systems.context import Context
 from dohyo.systems.option import Option
 from dohyo.systems.system import System
 
+T = TypeVar("T")
 # Variables of systems that are attached (docs/attach.md), which concern all of them.
 ATTACHED = {
     "attached": Option("attached", "dict", {}),
@@ -29,8 +32,12 @@ def all_systems() -> dict[str, System]:
 
     :raises BadInputError: naming a file that cannot be loaded
     """
-    found = [system for file in sorted((ANSIBLE / "systems").glob("*/system.py")) for system in load(file)]
-    return {system.name: system for system in sorted(found, key=lambda each: each.order)}
+    found: dict[str, System] = {}
+    for file in sorted((ANSIBLE / "systems").glob("*/system.py")):
+        for system in load(file):
+            if found.setdefault(system.name, system) is not system:
+                raise BadInputError(f"{shown(file)}: there is a system {system.name} already; choose another name")
+    return {system.name: system for system in sorted(found.values(), key=lambda each: each.order)}
 
 
 def load(file: Path) -> Sequence[System]:
@@ -38,6 +45,27 @@ def load(file: Path) -> Sequence[System]:
 
     :raises BadInputError: naming the file, if Python cannot load it or a declaration in it is wrong
     """
+
+    def check(system: object) -> System:
+        if not isinstance(system, System):
+            raise TypeError(f"SYSTEMS has {system!r}, which is no system")
+        if system.role != file.parent.name:
+            raise ValueError(f"role={system.role} must be {file.parent.name}, the name of the folder")
+        if not all(isinstance(each, str) for each in (system.binding, system.admin, system.name, system.title)):
+            raise TypeError(f"{system.name}: binding, admin, name and title must be texts")
+        if not isinstance(system.order, int):
+            raise TypeError(f"order={system.order} must be a number")
+        if fields := [name for name, each in vars(type(system)).items() if isinstance(each, Field)]:
+            raise TypeError(f"the class of {', '.join(fields)} must be a dataclass")
+        for name, option in system.all_options().items():
+            if hasattr(System, name):
+                raise TypeError(f"{option.name}: every system has a member {name}; choose another name")
+            if option.default is not None:
+                option.check(option.default)
+            elif name not in system.variant:
+                getattr(system, f"default_{name}")
+        return system
+
     name = f"dohyo_systems_{file.parent.name}"
     spec = importlib.util.spec_from_file_location(name, file)
     if spec is None or spec.loader is None:
@@ -46,12 +74,25 @@ def load(file: Path) -> Sequence[System]:
     sys.modules[name] = module  # dataclasses look their own module up
     try:
         spec.loader.exec_module(module)
-        systems: Sequence[System] = module.SYSTEMS
-        for system in systems:
-            system.all_options()
-    except Exception as error:
+        return tuple(map(check, module.SYSTEMS))
+    except (Exception, SystemExit) as error:
         raise BadInputError(f"{shown(file)}: {type(error).__name__}: {' '.join(str(error).split())}") from error
-    return systems
+
+
+def ask(name: str, context: Context, question: Callable[[System], T]) -> T:
+    """Returns what a system says in a context.
+
+    :raises BadInputError: naming the system and what is wrong with its variables, where it cannot be said
+    """
+    system = all_systems()[name]
+    try:
+        system = system.on(context)
+        return question(system)
+    except BadInputError:
+        raise
+    except Exception as error:
+        why = "; ".join(system.misfits) or f"{type(error).__name__}: {' '.join(str(error).split())}"
+        raise BadInputError(f"{name}: {why}") from error
 
 
 @cache

@@ -6,7 +6,6 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from pathlib import PurePosixPath
 from typing import Any
 
 from dohyo.bad_input import BadInputError
@@ -99,12 +98,18 @@ class Context:
     @cached_property
     def data(self) -> list[str]:
         """Folders for data, one per disk."""
-        return list(self.get("dohyo_data", [f"{self.home}/data"]))
+        return self._paths("dohyo_data", [f"{self.home}/data"])
 
     @cached_property
     def devices(self) -> list[str]:
         """Block devices that belong to the databases, by names or patterns."""
-        return list(self.get("dohyo_devices", []))
+        return self._paths("dohyo_devices", [])
+
+    def _paths(self, name: str, default: list[str]) -> list[str]:
+        value = self.get(name, default)
+        if not isinstance(value, list) or len(value) < len(default):
+            raise BadInputError(f"{name}={value}: must be a list of paths")
+        return value
 
     @cached_property
     def disks(self) -> dict[str, Any]:
@@ -271,7 +276,10 @@ class Context:
     @property
     def tuned(self) -> bool:
         """Servers have the profile of their vendor's guide instead of the package's."""
-        return str(self.get("dohyo_profile", self.conditions.get("profile", "vanilla"))) == "tuned"
+        profile = self.get("dohyo_profile", self.conditions.get("profile", "vanilla"))
+        if profile not in ("vanilla", "tuned"):
+            raise BadInputError(f"dohyo_profile={profile}: must be one of vanilla, tuned")
+        return bool(profile == "tuned")
 
     @property
     def drops_caches(self) -> bool:
@@ -353,7 +361,7 @@ def cpus(text: str) -> set[int]:
     :raises BadInputError: if it is no such list
     """
     found: set[int] = set()
-    for part in filter(None, text.split(",")):
+    for part in filter(None, str(text).split(",")):
         match = re.fullmatch(r"([0-9]{1,4})(?:-([0-9]{1,4}))?", part.strip())
         first, last = (int(match[1]), int(match[2] or match[1])) if match else (1, 0)
         if first > last:
@@ -369,15 +377,26 @@ def copies(acks: str, replication: int) -> int:
     return {"one": 1, "quorum": replication // 2 + 1}.get(acks, replication)
 
 
-def mib(size: str) -> int:
+def mib(size: str, name: str = "") -> int:
     """Returns a size of a server's option, such as 1500m or 1g, in MiB, rounded down; a bare number is bytes.
 
+    :param name: of a setting whose value nobody has checked
     :raises BadInputError: if it is no size
     """
     found = size_bytes(str(size), SIZES_OF_OPTIONS)
     if found is None:
-        raise BadInputError(f"{size!r} is no size; write it as in 1500m or 1g")
+        raise BadInputError(f"{name}={size}: must be a size, as in 1500m or 1g")
     return found // MIB
+
+
+def whole(value: Any, name: str) -> int:
+    """Returns the number that a setting has, which nobody has checked.
+
+    :raises BadInputError: if it is none
+    """
+    if not re.fullmatch("[0-9]{1,9}", str(value)):
+        raise BadInputError(f"{name}={value}: must be a whole number from 0")
+    return int(value)
 
 
 # Units of options such as heaps and buffers are powers of 1024, with and without B.
@@ -392,11 +411,6 @@ def is_older(version: str, than: str) -> bool:
 def _numbers(version: str) -> list[int]:
     found: list[int] = [int(part) for part in re.findall("[0-9]+", version)]
     return found + [0] * (6 - len(found))
-
-
-def parent(path: str) -> str:
-    """Returns the folder that a path of a host is in."""
-    return str(PurePosixPath(path).parent)
 
 
 def named(hosts: Sequence[str], most: int = 4) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
@@ -92,9 +93,9 @@ class OnJvm(System):
         )
 
     @property
+    @abstractmethod
     def collector(self) -> list[str]:
         """Options of the collector that is called default."""
-        raise NotImplementedError
 
     @property
     def jvm(self) -> Jvm:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import MISSING, dataclass, field
+from dataclasses import MISSING, dataclass, field, replace
 from typing import Any
 
 import yaml
@@ -20,22 +20,13 @@ BOOLEANS = {
 }
 # Pattern of a whole number without one of its own: no setting of a server is negative or larger.
 WHOLE = "[0-9]{1,9}"
-HEAP = "[0-9]+[kKmMgG]?"
+HEAP = "[0-9]{1,15}[kKmMgG]?"
 ADDRESS = "[0-9A-Za-z.:_-]+"
-SIZE = r"[0-9]+(\.[0-9]+)?([kmgt]|[KMGT]B?)?"
+SIZE = r"[0-9]{1,15}(\.[0-9]{1,9})?([kmgt]|[KMGT]B?)?"
 SHA256 = "([0-9A-Fa-f]{64})?"
 
 _TYPES: dict[str, type] = {"int": int, "bool": bool, "float": float, "str": str, "list": list, "dict": dict}
 _FIELD = "option"
-
-
-@dataclass(frozen=True)
-class _Declared:
-    about: str
-    pattern: str
-    choices: tuple[Any, ...]
-    secret: bool
-    environment: str
 
 
 def option(
@@ -55,10 +46,10 @@ def option(
     :param secret: the value is never shown
     :param environment: variable of the control machine's environment that gives the value where nobody sets it
     """
-    declared = _Declared(about, pattern, tuple(choices), secret, environment)
+    declared = Option("", "", None, about, pattern, tuple(choices), secret, environment)
     if isinstance(default, list | dict):
-        return field(default_factory=default.copy, metadata={_FIELD: declared})
-    return field(default=default, metadata={_FIELD: declared})
+        return field(default_factory=default.copy, repr=not secret, metadata={_FIELD: declared})
+    return field(default=default, repr=not secret, metadata={_FIELD: declared})
 
 
 def declared_in(fields: Sequence[Any], role: str) -> dict[str, Option]:
@@ -74,15 +65,13 @@ def declared_in(fields: Sequence[Any], role: str) -> dict[str, Option]:
             if kind not in _TYPES:
                 raise BadInputError(f"{role}_{each.name}: its type is {kind}; it must be one of {', '.join(_TYPES)}")
             default = each.default if each.default_factory is MISSING else each.default_factory()
-            found[each.name] = Option(
-                name=f"{role}_{each.name}",
-                type=kind,
-                default=default,
-                about=declared.about,
-                pattern=declared.pattern or (WHOLE if kind == "int" else ".*"),
-                choices=declared.choices,
-                secret=declared.secret,
-                environment=declared.environment,
+            pattern = declared.pattern or (WHOLE if kind == "int" else ".*")
+            try:
+                re.compile(pattern)
+            except re.error as error:
+                raise BadInputError(f"{role}_{each.name}: {pattern} is no pattern: {error}") from error
+            found[each.name] = replace(
+                declared, name=f"{role}_{each.name}", type=kind, default=default, pattern=pattern
             )
     return found
 
@@ -146,7 +135,7 @@ class Option:
                 which = {"list": "each element", "dict": "each name"}.get(self.type, "it")
                 wrong = "" if which == "it" else f", which {each!r} does not"
                 raise BadInputError(f"{self.name}={shown}: {which} must match {self.pattern}{wrong}")
-        return typed
+        return list(map(str, typed)) if self.type == "list" else typed
 
     def _typed(self, value: Any, shown: Any) -> Any:
         """The value as the declared type; a number or true may be a text, as Ansible's templates yield them."""
@@ -167,12 +156,15 @@ class Option:
 
 
 def plain(value: Any) -> Any:
-    """Returns the same value without Ansible's own kinds of list, dict and text."""
+    """Returns the same value without Ansible's own kinds of list, dict, text and number, as YAML's writer wants it."""
     if isinstance(value, dict):
         return {str(key): plain(each) for key, each in value.items()}
     if isinstance(value, list | tuple):
         return [plain(each) for each in value]
-    return str(value) if isinstance(value, str) else value
+    for kind in (str, float, int):
+        if isinstance(value, kind) and not isinstance(value, bool):
+            return kind(value)
+    return value
 
 
 def _texts(value: Any) -> Iterator[str]:

@@ -23,12 +23,18 @@ def render(file: Path, **variables: Any) -> str:
 def _environment(folder: Path) -> Any:
     import jinja2  # noqa: PLC0415 - a plan renders nothing
 
-    environment = jinja2.Environment(
+    class Environment(jinja2.Environment):
+        def getattr(self, obj: Any, attribute: str) -> Any:
+            # Jinja would call a member undefined that fails with an AttributeError.
+            is_member = isinstance(getattr(type(obj), attribute, None), property)
+            return getattr(obj, attribute) if is_member else super().getattr(obj, attribute)
+
+    environment = Environment(
         loader=jinja2.FileSystemLoader(folder),
         undefined=jinja2.StrictUndefined,
         trim_blocks=True,
         keep_trailing_newline=True,
-        autoescape=False,  # noqa: S701 - configuration files, not HTML
+        autoescape=False,
     )
     environment.filters["json"] = json.dumps
     return environment

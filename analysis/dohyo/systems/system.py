@@ -6,9 +6,10 @@ docs/adding-a-system.md shows how to write one.
 
 from __future__ import annotations
 
+import os
 import re
 import secrets
-import string
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
 from functools import cache
@@ -19,12 +20,11 @@ from dohyo.bad_input import BadInputError
 from dohyo.places import ANSIBLE, LOCAL_HOME
 from dohyo.sizes import copies_on, disk_of
 from dohyo.systems import rendering
-from dohyo.systems.context import MIB, Context, Endpoint, copies
+from dohyo.systems.context import MIB, Context, Endpoint
 from dohyo.systems.option import Option, declared_in
 
 NO_CONTEXT = Context()
 _UNSET = object()
-_LETTERS = string.ascii_letters + string.digits
 
 
 @dataclass(frozen=True)
@@ -235,7 +235,7 @@ class Attached:
 
 
 @dataclass(frozen=True, kw_only=True)
-class System:
+class System(ABC):
     """One database under test. Fields made with :func:`option` are the variables that users may set.
 
     The members below are evaluated for one host at one moment of a trial: ``context`` has what is known then.
@@ -296,15 +296,15 @@ class System:
         """Returns the system with the variables that a context sets, and with the defaults that follow from them."""
         given, misfits = {}, []
         for name, option in self.all_options().items():
-            value = context.get(option.name, _UNSET)
-            if value is _UNSET and option.environment:
-                value = dict(context.get("environment", {})).get(option.environment, _UNSET)
-            if value is _UNSET:
-                continue
             try:
-                given[name] = option.check(value)
+                if (value := context.get(option.name, _UNSET)) is not _UNSET:
+                    given[name] = option.check(value)
+                elif (value := context.get("environment", {}).get(option.environment, _UNSET)) is not _UNSET:
+                    given[name] = replace(option, name=option.environment).check(value)
             except BadInputError as error:
                 misfits.append(str(error))
+            except Exception as error:  # Ansible's, which cannot resolve a template
+                misfits.append(f"{option.name} has no value: {' '.join(str(error).split())}")
         found = replace(self, **given, context=context, given=given, declared=self, misfits=misfits)
         found = found._with_defaults(given)
         if context.tuned:
@@ -321,8 +321,10 @@ class System:
         found = self
         for name, option in self.all_options().items():
             if option.default is None and name not in (*known, *self.variant):
-                value, misfits = getattr(found, f"default_{name}")(), list(found.misfits)
+                value: Any = None
+                misfits = list(found.misfits)
                 try:
+                    value = getattr(found, f"default_{name}")()
                     value = option.check(value)
                 except BadInputError as error:
                     misfits.append(str(error))
@@ -340,9 +342,9 @@ class System:
         return (self.binding, self.inherits) if self.inherits else (self.binding,)
 
     @property
+    @abstractmethod
     def installed_version(self) -> str:
         """Name of the folder for what is installed."""
-        raise NotImplementedError
 
     @property
     def server_archive(self) -> Archive | None:
@@ -368,8 +370,11 @@ class System:
         source = archive.source
         if archive.is_remote and not source.startswith("https://"):
             return f"{source}: only https:// is accepted"
-        if not archive.is_remote and not Path(source).expanduser().exists():
-            return f"{archive.variable}={source}: no such file on the control machine; name a file or a URL"
+        if not archive.is_remote and not os.path.exists(_expanded(source)):  # noqa: PTH110 - pathlib fails for a long name
+            return (
+                f"{archive.variable}={source}: no such file on the control machine; name a file by its whole path, or a"
+                " URL"
+            )
         platforms = self._platforms()
         if self.downloads and len(platforms) > 1:
             return (
@@ -390,7 +395,9 @@ class System:
     @property
     def platform(self) -> list[str]:
         """Distribution, its version, and the processor of the host."""
-        return str(self.context.get("system_platform", {}).get("stdout", "unknown 0 unknown")).split()
+        words = str(self.context.get("system_platform", {}).get("stdout", "")).split()
+        # A rolling distribution has no version.
+        return words if len(words) == 3 else ["unknown", "0", words[-1] if words else "unknown"]
 
     @property
     def archive_path(self) -> str:
@@ -399,7 +406,7 @@ class System:
         if archive is None or not archive.source:
             return ""
         if not archive.is_remote:
-            return str(Path(archive.source).expanduser())
+            return _expanded(archive.source)
         folder = archive.sha256[:16] or "vendor"
         return f"{self.context.control}/packages/{self.role}/{folder}/{archive.source.rpartition('/')[2]}"
 
@@ -455,9 +462,9 @@ class System:
 
     # ---- what it needs, and what it refuses -------------------------------------------------------------------------
 
+    @abstractmethod
     def needs(self) -> HostNeeds:
         """What it needs of a host, without a look at the host."""
-        raise NotImplementedError
 
     def problems(self) -> list[str]:
         """What is impossible of what is asked for, one sentence each."""
@@ -505,8 +512,12 @@ class System:
 
     @property
     def planned(self) -> dict[str, Any]:
-        """What a plan and a deployment need to know, before any host was looked at."""
-        needs = asdict(self.needs())
+        """What a plan and a deployment need to know before they look at a host: nothing of servers that run already."""
+        is_attached = self.name in self.context.get("attached", {})
+        needs = asdict(HostNeeds(0, DataNeeds(0)) if is_attached else self.needs())
+        if is_attached:
+            return {**needs, "values": {}, "budget_mb": 0, "unknown": False, "data_mb": 0, "disks": 1, "log_disks": [],
+                    "open": "", "ports": {}}  # fmt: skip
         return {
             **needs,
             "values": {**self.values, **needs["instead"]},
@@ -705,7 +716,7 @@ class System:
     @property
     def new_passwords(self) -> dict[str, str]:
         """Passwords of a trial by whom they are for: those that the user has set, and new ones."""
-        return {"client": getattr(self, "password", "") or new_password()} if self.asks_for_password else {}
+        return {"client": getattr(self, "password", "") or secrets.token_hex(12)} if self.asks_for_password else {}
 
     @property
     def has_own_password(self) -> bool:
@@ -780,9 +791,9 @@ class System:
         return ConfigFile(f"{self.conf}/{name}", self.render(name) if content is None else content)
 
     @property
+    @abstractmethod
     def command(self) -> list[str]:
         """Command that runs the server in the foreground, in the folder of the running server."""
-        raise NotImplementedError
 
     @property
     def processes(self) -> list[str]:
@@ -814,9 +825,9 @@ class System:
     # ---- administration and clients ---------------------------------------------------------------------------------
 
     @property
+    @abstractmethod
     def words(self) -> list[str]:
         """The system's own arguments NAME=VALUE of every call of the administration."""
-        raise NotImplementedError
 
     @property
     def admin_words(self) -> list[str]:
@@ -875,9 +886,9 @@ class System:
         return []
 
     @property
+    @abstractmethod
     def client_properties(self) -> dict[str, Any]:
         """Properties with which clients connect."""
-        raise NotImplementedError
 
     @property
     def server_properties(self) -> dict[str, Any]:
@@ -1019,25 +1030,6 @@ class System:
         return (LOCAL_HOME / "install" / self.role).is_dir()
 
 
-def new_password() -> str:
-    """Returns a new password of 24 letters and digits."""
-    return "".join(secrets.choice(_LETTERS) for _ in range(24))
-
-
-__all__ = [
-    "Archive",
-    "Attach",
-    "Attached",
-    "Binaries",
-    "ConfigFile",
-    "DataNeeds",
-    "HostNeeds",
-    "Initialise",
-    "Jvm",
-    "Owner",
-    "Script",
-    "System",
-    "Tuned",
-    "copies",
-    "new_password",
-]
+def _expanded(path: str) -> str:
+    """The path on the control machine, as playbooks resolve it; pathlib fails for a user that does not exist."""
+    return os.path.join(ANSIBLE, os.path.expanduser(path))  # noqa: PTH111, PTH118

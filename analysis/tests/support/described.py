@@ -84,7 +84,7 @@ def difference(before: Mapping[str, str], after: Mapping[str, str]) -> str:
 
 
 def texts_of(system: System) -> dict[str, str]:
-    """Everything that a trial on servers of ours takes from a description, by the name of a golden file."""
+    """Everything that a trial on servers of ours takes from a class, by the name of a golden file."""
     about = {
         "needs": system.planned,
         "refusals": system.refusals,

@@ -3,7 +3,6 @@
 import json
 import subprocess
 import sys
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -53,20 +52,3 @@ DEFAULTS = {
     for name, value in yaml.safe_load((ANSIBLE / "group_vars/all.yml").read_text()).items()
     if name not in ("dohyo_control", "dohyo_data")
 }
-
-
-def refused(folder: Path, system: str, hosts: Sequence[str] = ("one",), **variables: Any) -> str:
-    """What the role `system` says to hosts that cannot carry a system."""
-    tasks = [
-        {
-            "block": [
-                {"include_role": {"name": "system", "tasks_from": f"{{{{ systems['{system}'].verbs.preflight }}}}"}}
-            ],
-            "rescue": [{"set_fact": {"said": "{{ ansible_failed_result.msg }}"}}],
-        }
-    ]
-    given = {**DEFAULTS, "system_name": system, "trial_conditions": {}, "trial_properties": {}, "dohyo_systemd": True}
-    given |= variables
-    inventory = {host: {"dohyo_home": str(folder)} for host in hosts}
-    (said,) = play(folder, tasks, inventory, 1, ["said"], **given)["said"]
-    return str(said)

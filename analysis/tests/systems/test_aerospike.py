@@ -171,7 +171,7 @@ def test_a_program_that_was_named_is_not_said_to_be_from_a_package() -> None:
         ({"aerospike_package": "https://x.invalid/a.tgz", "aerospike_package_sha256": "0" * 64}, ""),
         ({"aerospike_package": "http://x.invalid/a.tgz"}, "http://x.invalid/a.tgz: only https:// is accepted"),
         ({"aerospike_package": "/nowhere"}, "aerospike_package=/nowhere: no such file on the control machine; name a"),
-        ({"environment": {"AEROSPIKE_ASD": "/nowhere"}}, "aerospike_package=/nowhere: no such file on the control"),
+        ({"environment": {"AEROSPIKE_ASD": "/nowhere"}}, "AEROSPIKE_ASD=/nowhere: no such file on the control"),
     ],
 )
 def test_why_a_package_cannot_be_had(variables: dict[str, Any], problem: str) -> None:

@@ -5,11 +5,16 @@ import re
 from typing import Any
 
 import pytest
+from ansible.parsing.dataloader import DataLoader  # type: ignore[import-untyped]
 
-from dohyo.systems.catalogue import all_options, all_systems, of_role
-from dohyo.systems.context import Context
+from dohyo.bad_input import BadInputError
+from dohyo.systems.catalogue import all_options, all_systems, ask, of_role
+from dohyo.systems.context import Context, cpus
 from dohyo.systems.option import _TYPES, Option
-from support.described import described
+from support.described import PASSWORDS, described
+
+SERVER = {"version": "17.6", "product": "MariaDB", "basedir": "/usr", "tables": ["a.sql"]}
+FOUND: dict[str, Any] = {"node1": {"found": {"name": "nobody", "uid": 1, "gid": 1, "change": False, **SERVER}}}
 
 ROLES = sorted({system.role for system in all_systems().values()})
 OPTIONS = [each for role in ROLES for each in of_role(role).all_options().values()]
@@ -121,7 +126,7 @@ def test_sizes_are_taken(name: str, value: str) -> None:
         *(("cassandra_concurrent_reads", *pair) for pair in [("64", 64), (64, 64)]),
         *(("cassandra_tls", *pair) for pair in [("yes", True), ("False", False), (True, True)]),
         ("cassandra_settings", {"a.b": 1}, {"a.b": 1}),
-        ("cassandra_java_options", ("-Xint", 1), ["-Xint", 1]),
+        ("cassandra_java_options", ("-Xint", 1), ["-Xint", "1"]),
     ],
 )
 def test_a_value_of_an_inventory_gets_its_type(name: str, value: Any, typed: Any) -> None:
@@ -145,3 +150,69 @@ def test_a_secret_is_the_inventory_s_or_the_environment_s(
     found = described("cassandra", cassandra_authentication=True, environment=environment, **given)
     client = found.new_passwords["client"]
     assert client == password if password else re.fullmatch("[0-9A-Za-z]{24}", client)
+
+
+@pytest.mark.parametrize("system", ["cassandra", "hbase", "mysql-innodb", "postgresql"])
+def test_numbers_of_an_inventory_reach_a_configuration(system: str) -> None:
+    """Ansible has classes of its own for numbers, too, which the writers of YAML and JSON do not know."""
+    role = all_systems()[system].role
+    settings = DataLoader().load("{some_number: 7, a_ratio: 0.5}")
+    found = described(system, **{f"{role}_settings": settings, "passwords": PASSWORDS, "states": FOUND})
+    (text,) = [file.content for file in found.files if "some_number" in file.content]
+    assert re.search("some_number.*7", text)
+
+
+def test_a_template_without_a_value_is_a_misfit_and_nothing_else_fails() -> None:
+    class Unresolved(dict[str, Any]):
+        def __getitem__(self, name: str) -> Any:
+            if name == "aerospike_data_size":
+                raise RuntimeError("'nosuch' is undefined")
+            return super().__getitem__(name)
+
+    found: Any = of_role("aerospike").on(Context(Unresolved(host_memory_budget="0.8", dohyo_deployment="0123456789")))
+    assert list(found.misfits) == ["aerospike_data_size has no value: 'nosuch' is undefined"]
+    # What destroy.yml asks for.
+    assert (found.log_disks, found.raw_environment["LABEL"]) == ([], "dohyo-012345")
+
+
+@pytest.mark.parametrize(
+    ("system", "variables", "problem"),
+    [
+        ("cassandra", {"dohyo_profile": "Tuned"}, "dohyo_profile=Tuned: must be one of vanilla, tuned"),
+        ("cassandra", {"dohyo_data": None}, "dohyo_data=None: must be a list of paths"),
+        ("cassandra", {"dohyo_data": "/data"}, "dohyo_data=/data: must be a list of paths"),
+        ("aerospike", {"dohyo_data": []}, r"dohyo_data=\[\]: must be a list of paths"),
+        (
+            "hbase",
+            {"dohyo_devices": "/dev/x", "dohyo_profile": "tuned"},
+            "dohyo_devices=/dev/x: must be a list of paths",
+        ),
+        ("cassandra", {"cassandra_settings": {"row_cache_size": "x"}}, "row_cache_size=x: must be a size, as in 1500m"),
+        (
+            "hbase",
+            {"hbase_settings": {"hbase.wal.provider": "multiwal", "hbase.wal.regiongrouping.numgroups": "x"}},
+            "hbase.wal.regiongrouping.numgroups=x: must be a whole number",
+        ),
+        (
+            "aerospike",
+            {"aerospike_settings": {"namespace.storage-engine.post-write-queue": "x"}},
+            "namespace.storage-engine.post-write-queue=x: must be a whole number",
+        ),
+        ("cassandra", {"trial_properties": {"recordcount": "x"}}, "cassandra: ValueError: invalid literal for int"),
+    ],
+)
+def test_what_is_wrong_is_said_with_its_name(system: str, variables: dict[str, Any], problem: str) -> None:
+    with pytest.raises(BadInputError, match=f"^{problem}"):
+        ask(system, Context(variables), lambda each: (each.planned, each.settings_of_profile))
+
+
+def test_a_budget_without_devices_and_a_tiny_block_are_no_division_by_zero() -> None:
+    budget = {"host_memory_budget": "8g", "aerospike_storage": "device"}
+    assert ask("aerospike", Context(budget), lambda each: each.needs()).memory_mb > 0
+    old = {"stdout": "9999\n/asd\nAerospike Community Edition build 7.0.0.0"}
+    small = described("aerospike", aerospike_flush_size="0", states={"node1": {"looked": old}})
+    assert small.needs().memory_mb > 0
+
+
+def test_processors_may_be_one_number() -> None:
+    assert (cpus(3), cpus("0-1,3")) == ({3}, {0, 1, 3})  # type: ignore[arg-type]

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 import yaml
@@ -13,7 +13,7 @@ from dohyo.systems.catalogue import all_options, all_systems, of_role, profiles
 from dohyo.systems.context import Context
 from dohyo.systems.option import option
 from dohyo.systems.rendering import as_sections, as_yaml
-from dohyo.systems.system import System, Tuned
+from dohyo.systems.system import DataNeeds, HostNeeds, System, Tuned
 from support.described import described
 
 ROLES = sorted({system.role for system in all_systems().values()})
@@ -46,6 +46,14 @@ class Small(System):
     some_port: int = option(1, "A port.")
     address: str = option("here", "An address.")
     settings: dict[str, Any] = option({}, "Further settings.")
+
+    installed_version = ""
+    command: ClassVar[list[str]] = []
+    words: ClassVar[list[str]] = []
+    client_properties: ClassVar[dict[str, Any]] = {}
+
+    def needs(self) -> HostNeeds:
+        return HostNeeds(0, DataNeeds(0))
 
     def default_d(self) -> bool:
         """One processor."""

@@ -227,7 +227,24 @@ H2 = EXAMPLES[0].read_text("utf-8")
         ('    role = "h2"', "", "AttributeError: .* has no attribute 'role'"),
         ("pattern=HEAP", "patern=HEAP", "TypeError: .* unexpected keyword argument 'patern'"),
         ("heap: str", "heap: bytes", "BadInputError: h2_heap: its type is bytes; it must be one of int, bool, "),
-        (r"H2\(\)", "1", "AttributeError: 'int' object has no attribute 'all_options'"),
+        (r"H2\(\)", "1", "TypeError: SYSTEMS has 1, which is no system"),
+        ('    role = "h2"', '    role = "h3"', "ValueError: role=h3 must be h2, the name of the folder"),
+        ("def needs", "def need", "TypeError: Can't instantiate abstract class H2 with abstract method needs"),
+        ("def command", "def comand", "TypeError: Can't instantiate abstract class H2 with abstract method command"),
+        ("    title: str", "    order = 'x'\n    title: str", "TypeError: order=x must be a number"),
+        ('"2.4.240", "Version', '"latest", "Version', "BadInputError: h2_version=latest: it must match "),
+        ("pattern=HEAP", "pattern='('", r"BadInputError: h2_heap: \( is no pattern: "),
+        (
+            "    heap: str",
+            "    hosts: str",
+            "TypeError: h2_hosts: every system has a member hosts; choose another name",
+        ),
+        (
+            "    address: str",
+            '    other: str = option(None, "Other.")\n    address: str',
+            "AttributeError: 'H2' object has no attribute 'default_other'",
+        ),
+        ("SYSTEMS = .*", "exit(0)", "SystemExit: 0"),
         ("^", "raise OSError('a\\nb')\n", "SyntaxError|OSError: a b$"),
     ],
 )
@@ -241,6 +258,15 @@ def test_a_file_that_cannot_be_loaded_is_refused_by_name(
     with pytest.raises(BadInputError) as refused:
         catalogue.load(file)
     assert re.search(rf"^\S*systems/h2/system.py: ({problem})", str(refused.value))
+
+
+def test_two_systems_of_one_name_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(catalogue, "ANSIBLE", tmp_path)
+    for name in ("a", "b"):
+        (file := tmp_path / f"systems/{name}/system.py").parent.mkdir(parents=True)
+        file.write_text(H2.replace('role = "h2"', f'role = "{name}"'))
+    with pytest.raises(BadInputError, match=r"systems/b/system.py: there is a system h2 already; choose another name"):
+        all_systems.__wrapped__()
 
 
 @pytest.mark.parametrize("content", [b"\xff", b"x = " + b"[" * 5000, b"\0", b""])

@@ -14,7 +14,7 @@ from ansible.plugins.lookup import LookupBase
 
 sys.path.append(str(Path(__file__).resolve().parents[3] / "analysis"))
 from dohyo.bad_input import BadInputError
-from dohyo.systems.catalogue import all_systems
+from dohyo.systems.catalogue import all_systems, ask
 from dohyo.systems.context import Context, Endpoint
 
 DOCUMENTATION = r"""
@@ -86,6 +86,6 @@ class LookupModule(LookupBase):  # type: ignore[misc]
             if path.startswith("context."):
                 return [member(context, path.removeprefix("context."), arguments)]
             names = all_systems() if every else [system or str(values["system_name"])]
-            return [member(all_systems()[name].on(context), path, arguments) for name in names]
+            return [ask(name, context, lambda each: member(each, path, arguments)) for name in names]
         except BadInputError as error:
             raise AnsibleError(str(error)) from error

@@ -6,9 +6,11 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from ansible.errors import AnsibleError
 from ansible.plugins.lookup import LookupBase
 
 sys.path.append(str(Path(__file__).resolve().parents[3] / "analysis"))
+from dohyo.bad_input import BadInputError
 from dohyo.systems.catalogue import all_systems
 
 DOCUMENTATION = r"""
@@ -35,4 +37,7 @@ class LookupModule(LookupBase):  # type: ignore[misc]
 
     def run(self, *_: Any, **__: Any) -> list[str]:
         """The names."""
-        return sorted(all_systems())
+        try:
+            return sorted(all_systems())
+        except BadInputError as error:
+            raise AnsibleError(str(error)) from error

@@ -7,12 +7,14 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+from ansible.errors import AnsibleError
 from ansible.inventory.group import Group
 from ansible.parsing.dataloader import DataLoader
 from ansible.plugins.vars import BaseVarsPlugin
 from ansible.template import trust_as_template
 
 sys.path.append(str(Path(__file__).resolve().parents[3] / "analysis"))
+from dohyo.bad_input import BadInputError
 from dohyo.systems.catalogue import ATTACHED, all_systems
 from dohyo.systems.system import System
 
@@ -47,7 +49,7 @@ def _described(system: System) -> dict[str, Any]:
     own = (ANSIBLE / "systems" / system.role / "tasks").glob("*.yml")
     verbs |= {file.stem: f"systems/{system.role}/tasks/{file.name}" for file in own}
     if system.attaches:
-        verbs = {verb: _either(system.name, verb, file) for verb, file in verbs.items()}
+        verbs |= {verb: _either(system.name, verb, file) for verb, file in verbs.items() if verb != "needs"}
     return {
         "role": system.role,
         "title": system.title,
@@ -78,6 +80,9 @@ class VarsModule(BaseVarsPlugin):
         if not of_all or path != loader.get_basedir():
             return {}
         if not hasattr(loader, "dohyo_systems"):
-            loader.dohyo_systems = all_variables()
+            try:
+                loader.dohyo_systems = all_variables()
+            except BadInputError as error:
+                raise AnsibleError(str(error)) from error
         found: dict[str, Any] = loader.dohyo_systems
         return found

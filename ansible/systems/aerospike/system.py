@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from dohyo.sizes import LETTERS, size_bytes
-from dohyo.systems.context import MIB, is_older, mib
+from dohyo.systems.context import MIB, is_older, mib, whole
 from dohyo.systems.option import ADDRESS, HEAP, SHA256, SIZE, option
 from dohyo.systems.rendering import as_properties, as_sections
 from dohyo.systems.system import Archive, Attach, Attached, ConfigFile, DataNeeds, HostNeeds, Script, System, Tuned
@@ -143,7 +143,7 @@ class Aerospike(System):
         folder = f"{self.fetch_base}/aerospike-server-community/{self.fetch_version}"
         url = f"{folder}/{file}" if self.fetch and not self.asd and not given else ""
         return Archive(
-            variable="aerospike_package",
+            variable="AEROSPIKE_ASD" if given and "package" not in self.given else "aerospike_package",
             given=given,
             checksum="aerospike_package_sha256",
             sha256=self.package_sha256.lower(),
@@ -376,7 +376,8 @@ class Aerospike(System):
         """
         if self.storage == "memory":
             return 1
-        return len(self.parts) if self.storage == "device" else len(self.data) * self.files_per_folder
+        # Without devices a trial is refused.
+        return max(len(self.parts), 1) if self.storage == "device" else len(self.data) * self.files_per_folder
 
     @property
     def other_mb(self) -> int:
@@ -392,7 +393,7 @@ class Aerospike(System):
     @property
     def block_mb(self) -> float:
         """MiB of a block of the cache."""
-        return 8 if self.has_sized_cache else (size_bytes(self.flush_size, LETTERS) or 0) / MIB
+        return 8 if self.has_sized_cache else max((size_bytes(self.flush_size, LETTERS) or 0) / MIB, 1 / 16)
 
     @property
     def cache_mb(self) -> float:
@@ -402,9 +403,9 @@ class Aerospike(System):
         divided by WBLOCK_SZ, 8 MiB).
         """
         if CACHE in self.settings:
-            return mib(self.settings[CACHE])
+            return mib(self.settings[CACHE], CACHE)
         if QUEUE in self.settings:
-            return int(self.settings[QUEUE]) * self.block_mb
+            return whole(self.settings[QUEUE], QUEUE) * self.block_mb
         budget = self.context.budget_mb
         room = max((budget - self.other_mb) // self.stores // 8 * 8, 0) if budget else 256
         return min(256 if self.has_sized_cache else 256 * self.block_mb, room)

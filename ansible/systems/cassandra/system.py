@@ -176,7 +176,7 @@ class Cassandra(OnJvm, Cql):
     def row_cache_mb(self) -> int:
         """Row cache in MiB; the setting's name before 4.1, which later versions know, too, has the unit in it."""
         size = self.all_settings.get("row_cache_size", f"{self.all_settings.get('row_cache_size_in_mb', 0)}m")
-        return mib(str(size).replace("iB", ""))
+        return mib(str(size).replace("iB", ""), "row_cache_size")
 
     @property
     def impossible(self) -> str:

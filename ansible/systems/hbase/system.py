@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
-from dohyo.systems.context import Endpoint, copies, mib
+from dohyo.systems.context import Endpoint, copies, mib, whole
 from dohyo.systems.jvm import VERSION, OnJvm
 from dohyo.systems.option import ADDRESS, HEAP, option
 from dohyo.systems.rendering import option_lines
@@ -258,7 +258,8 @@ class HBase(OnJvm):
         AbstractFSWAL has maxLogs, and RegionGroupingProvider makes one AbstractFSWAL for each group.
         """
         several = self.all_settings.get("hbase.wal.provider") == "multiwal"
-        return int(self.all_settings.get("hbase.wal.regiongrouping.numgroups", 2)) if several else 1
+        groups = "hbase.wal.regiongrouping.numgroups"
+        return whole(self.all_settings.get(groups, 2), groups) if several else 1
 
     @property
     def installed_version(self) -> str:

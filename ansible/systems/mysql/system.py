@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,7 +10,7 @@ from dohyo.systems.context import is_older, mib
 from dohyo.systems.option import SIZE, option
 from dohyo.systems.rendering import as_properties
 from dohyo.systems.replicated import Replicated
-from dohyo.systems.system import Attach, Attached, Binaries, ConfigFile, DataNeeds, HostNeeds, Initialise, Script, Tuned, new_password
+from dohyo.systems.system import Attach, Attached, Binaries, ConfigFile, DataNeeds, HostNeeds, Initialise, Script, Tuned
 
 LOOKS_FOR = """\
 if [ -n "$SERVER" ]; then
@@ -200,7 +201,7 @@ class Mysql(Replicated):
 
     @property
     def new_passwords(self) -> dict[str, str]:
-        return {"client": new_password(), "replica": new_password()}
+        return {"client": secrets.token_hex(12), "replica": secrets.token_hex(12)}
 
     @property
     def client_properties(self) -> dict[str, Any]:

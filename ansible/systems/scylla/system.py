@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import posixpath
 import json
 from dataclasses import dataclass
 from typing import Any
 
-from dohyo.systems.context import mib, parent
+from dohyo.systems.context import mib
 from dohyo.systems.cql import Cql
 from dohyo.systems.option import ADDRESS, SHA256, SIZE, option
 from dohyo.systems.rendering import as_yaml
@@ -236,7 +237,7 @@ class Scylla(Cql):
     @property
     def server_folder(self) -> str:
         """Folder of the server that was found."""
-        return parent(parent(self.binary))
+        return posixpath.dirname(posixpath.dirname(self.binary))
 
     @property
     def unavailable(self) -> str:

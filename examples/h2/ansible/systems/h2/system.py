@@ -18,6 +18,7 @@ class H2(System):
     binding = "h2"
     admin = "dohyo.h2.H2Admin"
     opens = "h2"
+    disks = 1
     settle_timeout = 600
     name: str = "h2"
     title: str = "H2"
