@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -12,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from dohyo.ansible import playbook
 from dohyo.ansible.playbook import VERDICT, Events, Failure, Sink, check_inventory, execute, play
 from dohyo.bad_input import BadInputError
 from dohyo.places import ANSIBLE
@@ -271,3 +273,14 @@ def test_an_ansible_that_is_too_old_is_refused_in_one_sentence(version: str, cod
 def test_failures_read_well(tmp_path: Path) -> None:
     assert str(Failure("no space", tmp_path, "Copy jars", "db1")) == "task 'Copy jars' on db1: no space"
     assert str(Failure("no inventory", tmp_path)) == "no inventory"
+
+
+@pytest.mark.parametrize(
+    ("file", "text"), [("hosts.yml", "all: {vars: {cassandra_heap: 2g}}"), ("group_vars/database/x", "a: 1")]
+)
+def test_variables_of_the_local_inventory_count_where_somebody_sets_some(file: str, text: str, tmp_path: Path) -> None:
+    mine = Path(shutil.copytree(playbook.LOCAL, tmp_path / "local"))
+    assert playbook.local_inventory() is playbook.local_inventory(mine) is None
+    (mine / file).parent.mkdir(exist_ok=True)
+    (mine / file).write_text(text)
+    assert playbook.local_inventory(mine) == mine
