@@ -144,7 +144,6 @@ def test_a_variable_of_a_role_that_would_be_taken_for_something_else_is_refused(
         *(
             "cassandra_keyspace=ycsb_2",
             'cassandra_user=O\'Neil "x" \\',
-            "cassandra_password=a'b\"c\\d #e;é",
             "hbase_family=f",
         ),
         *("aerospike_devices=[/dev/nvme0n1]", "aerospike_feature_key=", "cassandra_java_options=['-Da=b c']"),
