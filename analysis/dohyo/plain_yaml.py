@@ -1,5 +1,6 @@
 """YAML files that somebody else may have written, such as those in an experiment's folder."""
 
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -18,11 +19,17 @@ class _Plain(yaml.SafeLoader):
 
 
 def load(path: Path) -> Any:
-    """The contents of a file.
+    """The contents of a file, which nobody may change: another one with the same text has the same.
 
     :raises BadInputError: if it cannot be read, or is no YAML without aliases; the message does not name the file
     """
     try:
-        return yaml.load(path.read_text(encoding="utf-8"), _Plain)  # noqa: S506 - a safe loader
+        return _parsed(path.read_text(encoding="utf-8"))
     except (OSError, ValueError, yaml.YAMLError, RecursionError) as error:
         raise BadInputError(f"cannot be read: {error}") from error
+
+
+@lru_cache(maxsize=64)
+def _parsed(text: str) -> Any:
+    """Each trial of an experiment has the same files of its system; the parser takes a millisecond for each line."""
+    return yaml.load(text, _Plain)  # noqa: S506 - a safe loader

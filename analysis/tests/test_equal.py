@@ -24,6 +24,7 @@ from dohyo.summary import regression
 from dohyo.summary.results import Summary
 from dohyo.summary.summary import own_target, summarise
 from dohyo.summary.trust import judged
+from dohyo.systems.system import DataNeeds
 from dohyo.tables import table
 from dohyo.tables.verdict import verdict
 from support.evidence import edit_json, on_screen, reads, rendered, write_json
@@ -268,7 +269,7 @@ def test_the_plan_says_which_rounds_have_it(tmp_path: Path) -> None:
     given = loaded(tmp_path, "phases=max,equal\nequal.target=5000\n")
     assert plan.course(given).endswith("equal at 5,000 op/s")
     sizes = Sizes(chosen, Hosts(1, 10**11, 10**12, clients=False, where="x"), [])
-    needs = Needs("cassandra", 10**9, 1.0, 0.0, 0, False)
+    needs = Needs("cassandra", 10**9, DataNeeds(1.0, spread=False))
     assert sizes.trial_seconds(needs, 2) == sizes.trial_seconds(needs, 1) + 4
     assert [plan.phases_in(each, 1) for each in (chosen, given)] == [["max"], ["max", "equal"]]
 
@@ -413,7 +414,7 @@ def test_a_broken_rate_counts_as_none(tmp_path: Path) -> None:
 
 def test_sizing_shows_it(tmp_path: Path) -> None:
     chosen = loaded(tmp_path, ASKED.replace("rounds=3", "rounds=2"))
-    needs = [Needs(name, 10**9, 1.0, 0.0, 0, False) for name in ("cassandra", "hbase")]
+    needs = [Needs(name, 10**9, DataNeeds(1.0, spread=False)) for name in ("cassandra", "hbase")]
     console = Console(file=io.StringIO(), width=500)
     sizing.show(chosen, [Sizes(chosen, Hosts(1, 10**11, 10**12, clients=False, where="x"), needs)], console)
     assert isinstance(console.file, io.StringIO)

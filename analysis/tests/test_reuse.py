@@ -19,6 +19,7 @@ from dohyo.running.progress import Forecast
 from dohyo.scenario import loading
 from dohyo.scenario.hosts import Hosts
 from dohyo.summary.summary import summarise
+from dohyo.systems.system import DataNeeds
 from dohyo.tables import table
 from in_process import answer_of
 from support.evidence import DATA, rendered, trial, write_json
@@ -317,6 +318,6 @@ def test_the_forecast_and_the_plan_have_a_shared_load_once(tmp_path: Path) -> No
     load = chosen.number("recordcount") / LOAD_RATE
     assert each == pytest.approx([each[2] + load, each[2] + load, each[2], each[2]])
     said = io.StringIO()
-    needs = [Needs(system, 1, 2000.0, 0.0, 0, spread=False) for system in ("cassandra", "mysql-innodb")]
+    needs = [Needs(system, 1, DataNeeds(2000.0, spread=False)) for system in ("cassandra", "mysql-innodb")]
     show(chosen, [Sizes(chosen, Hosts(1, 10**9, 5 * 10**6), needs)], Console(file=said, width=200))
     assert "reuse=data: 2 loads kept on each host, at most 4 MB of disk: more than available" in said.getvalue()

@@ -31,6 +31,7 @@ from dohyo.summary.precision import open_words, words
 from dohyo.summary.results import Neighbours, Pair, Precision, Shortfall, Summary
 from dohyo.summary.summary import summarise
 from dohyo.summary.trust import judged
+from dohyo.systems.system import DataNeeds
 from support.checkout import benchmark
 from support.rounds import SMALL, STEADY, UNSTEADY, Played, Rates, Signals, facts, loaded, measured, played
 
@@ -342,7 +343,7 @@ def test_rounds_that_are_given_by_hand_are_as_many(tmp_path: Path) -> None:
 
 
 def test_the_plan_says_the_least_and_the_most_time(tmp_path: Path) -> None:
-    needs = [Needs("cassandra", 10**9, 1.0, 0.0, 0, False)]
+    needs = [Needs("cassandra", 10**9, DataNeeds(1.0, spread=False))]
 
     small = SMALL.replace("cassandra,hbase", "cassandra").replace("duration=3\n", "duration=300\n")
 

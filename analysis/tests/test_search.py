@@ -28,6 +28,7 @@ from dohyo.summary import precision, probes, trust
 from dohyo.summary.probes import Search
 from dohyo.summary.results import Summary
 from dohyo.summary.summary import read_trial, summarise
+from dohyo.systems.system import DataNeeds
 from dohyo.tables import table
 from support.evidence import SETTINGS, edit_json, lasted, on_screen, rendered, searched, trial, write_json
 
@@ -115,7 +116,7 @@ def test_a_read_modify_write_has_two_halves_that_can_be_bounded(tmp_path: Path) 
 
 def test_plan_and_progress_count_as_many_probes_as_there_may_be(tmp_path: Path) -> None:
     plain, asked = load(tmp_path, systems="cassandra"), load(tmp_path, **ASKED, systems="cassandra")
-    needs = Needs("a", 2**30, 2000, 0, 0, spread=True)
+    needs = Needs("a", 2**30, DataNeeds(2000))
     times = [Sizes(each, Hosts(), [needs]).trial_seconds(needs) for each in (plain, asked)]
     assert times[1] - times[0] == 10 * (10 + 30)
     assert plan.course(asked) == (

@@ -20,7 +20,7 @@ from dohyo.running import experiment
 from dohyo.scenario import loading, scenario
 from dohyo.scenario.hosts import Hosts
 from dohyo.systems import catalogue
-from support.described import described
+from dohyo.systems.system import DataNeeds
 
 GIB = 2**30
 BASE = "readproportion=1\nupdateproportion=0\nduration=30\n"
@@ -45,21 +45,27 @@ def test_every_system_says_what_it_needs(asked: dict[str, Needs]) -> None:
     for needs in asked.values():
         assert needs.memory > 100 * sizing.MIB
         # No system keeps a record of 1,000 bytes in less, or needs ten times as much.
-        assert 1000 < needs.record_disk < 10_000
-        assert 0 <= needs.log <= 16 * GIB
+        assert 1000 < needs.data.record_disk < 10_000
+        assert 0 <= needs.data.log_mb * sizing.MIB <= 16 * GIB
 
 
 def test_sizes_follow_their_sources(asked: dict[str, Needs]) -> None:
     """10 fields of 100 bytes named field0 to field9, keys of 26 bytes; docs/sizing.md has the formulas."""
-    assert asked["cassandra"].record_disk == 2 * (10 * (100 + 6 + 15) + 23 + 32 + 2 * 26)
-    assert asked["scylla"].record_disk == asked["cassandra"].record_disk
-    assert asked["hbase"].record_disk == 3 * 10 * (100 + 26 + 6 + 6 + 23)
-    assert asked["mysql-innodb"].record_disk == 2 * (10 * (100 + 2) + 26 + 2 + 18)
-    assert asked["mysql-myisam"].record_disk == pytest.approx(10 * (100 + 2) + 26 + 2 + 20 + 30 / 0.67)
-    assert asked["postgresql"].record_disk == 2 * (10 * (100 + 4) + 26 + 40) + 1.5 * (26 + 16)
-    assert asked["aerospike"].record_disk == 2.5 * (10 * (100 + 20) + 64)
-    assert {name: needs.record_memory for name, needs in asked.items() if needs.record_memory} == {"aerospike": 64}
-    assert [name for name, needs in asked.items() if not needs.spread] == ["mysql-innodb", "mysql-myisam", "postgresql"]
+    assert asked["cassandra"].data.record_disk == 2 * (10 * (100 + 6 + 15) + 23 + 32 + 2 * 26)
+    assert asked["scylla"].data.record_disk == asked["cassandra"].data.record_disk
+    assert asked["hbase"].data.record_disk == 3 * 10 * (100 + 26 + 6 + 6 + 23)
+    assert asked["mysql-innodb"].data.record_disk == 2 * (10 * (100 + 2) + 26 + 2 + 18)
+    assert asked["mysql-myisam"].data.record_disk == pytest.approx(10 * (100 + 2) + 26 + 2 + 20 + 30 / 0.67)
+    assert asked["postgresql"].data.record_disk == 2 * (10 * (100 + 4) + 26 + 40) + 1.5 * (26 + 16)
+    assert asked["aerospike"].data.record_disk == 2.5 * (10 * (100 + 20) + 64)
+    assert {name: needs.data.record_memory for name, needs in asked.items() if needs.data.record_memory} == {
+        "aerospike": 64
+    }
+    assert [name for name, needs in asked.items() if not needs.data.spread] == [
+        "mysql-innodb",
+        "mysql-myisam",
+        "postgresql",
+    ]
 
 
 def test_heaps_and_buffers_come_from_role_variables(tmp_path: Path, asked: dict[str, Needs]) -> None:
@@ -139,13 +145,13 @@ def test_aerospike_in_memory_on_flash_and_packed(tmp_path: Path) -> None:
         return needs
 
     packed = ask(**{"aerospike.layout": "packed=10"})
-    assert packed.record_memory == 7
+    assert packed.data.record_memory == 7
     in_memory = ask(aerospike_storage="memory")
-    assert (in_memory.record_disk, in_memory.record_memory) == (0, 2.5 * 1264 + 64)
+    assert (in_memory.data.record_disk, in_memory.data.record_memory) == (0, 2.5 * 1264 + 64)
     flash = ask(aerospike_index="flash", aerospike_feature_key="/etc/features.conf")
-    assert (flash.record_disk, flash.record_memory) == (2.5 * 1264 + 128, 0)
+    assert (flash.data.record_disk, flash.data.record_memory) == (2.5 * 1264 + 128, 0)
     # Without a key this is the Community edition, which keeps its index in memory.
-    assert ask(aerospike_index="flash").record_memory == 64
+    assert ask(aerospike_index="flash").data.record_memory == 64
 
 
 def test_what_needs_a_feature_key_is_said_before_a_run_and_the_key_is_the_way_out() -> None:
@@ -183,41 +189,27 @@ def test_a_petabyte_of_small_records_needs_384_tb_for_aerospikes_index(asked: di
     """The published figure: 1 PB of records of 500 bytes × 3 copies needs about 400 TB of RAM."""
     records, hosts = 10**15 // 500, 1000
     needs = asked["aerospike"]
-    index = hosts * (needs.memory_on(records, 3, hosts) - needs.memory)
+    index = hosts * needs.data.memory(records, 3, hosts)
     assert index == pytest.approx(384 * 10**12)
     assert index == pytest.approx(400 * 10**12, rel=0.05)
 
 
 def test_copies_are_spread_or_whole() -> None:
-    spread = Needs("a", GIB, 2000, 64, 0, spread=True)
-    whole = Needs("b", GIB, 2000, 64, 0, spread=False)
+    spread, whole = (DataNeeds(2000, 64, 0, spread) for spread in (True, False))
     assert (spread.copies(1000, 3, 4), whole.copies(1000, 3, 4)) == (750, 1000)
-    assert (spread.disk_on(1000, 1000, 3, 4), whole.disk_on(1000, 1000, 3, 4)) == (1_500_000, 2_000_000)
-    assert spread.memory_on(1000, 3, 4) == GIB + 750 * 64
+    assert (spread.disk(1000, 1000, 3, 4), whole.disk(1000, 1000, 3, 4)) == (1_500_000, 2_000_000)
+    assert spread.memory(1000, 3, 4) == 750 * 64
 
 
 def test_a_log_is_never_larger_than_what_was_written() -> None:
-    needs = Needs("a", GIB, 2000, 0, 10**6, spread=True)
-    assert needs.disk_on(100, 1000, 1, 1) == 200_000 + 100_000
-    assert needs.disk_on(100_000, 1000, 1, 1) == 200_000_000 + 10**6
-
-
-@pytest.mark.parametrize(("records", "replication", "hosts"), [(1, 1, 1), (10**6, 3, 4), (5 * 10**9, 3, 5)])
-@pytest.mark.parametrize("name", catalogue.all_systems())
-def test_a_trial_has_the_same_formula(
-    asked: dict[str, Needs], name: str, records: int, replication: int, hosts: int
-) -> None:
-    properties = {"recordcount": records}
-    found = described(name, hosts, conditions={"replication": replication}, properties=properties)
-    needs, size = asked[name], found.needs().size
-    log = size.log_mb * sizing.MIB
-    planned = replace(needs, record_disk=size.record_disk, log=log).disk_on(records, 1000, replication, hosts)
-    assert 0 <= found.data_mb - planned / sizing.MIB <= 1
+    needs = DataNeeds(2000, log_mb=1)
+    assert needs.disk(100, 1000, 1, 1) == 200_000 + 100_000
+    assert needs.disk(100_000, 1000, 1, 1) == 200_000_000 + 2**20
 
 
 def test_what_does_not_fit_is_refused_with_what_would(tmp_path: Path) -> None:
     hosts = Hosts(4, 10 * GIB, 10**12, clients=False, where="the stated hosts")
-    needs = [Needs("large", GIB, 2000, 0, 0, True), Needs("indexed", GIB, 2000, 64, 0, True)]
+    needs = [Needs("large", GIB, DataNeeds(2000)), Needs("indexed", GIB, DataNeeds(2000, 64))]
     fitting = Sizes(load(tmp_path, recordcount=10**8), hosts, needs)
     fitting.check()
     assert [fitting.largest(each) for each in needs] == [2 * 10**9, 9 * GIB // 64 * 4]
@@ -239,20 +231,20 @@ def test_what_does_not_fit_is_refused_with_what_would(tmp_path: Path) -> None:
 
 
 def test_too_large_a_heap_is_said(tmp_path: Path) -> None:
-    sizes = Sizes(load(tmp_path), Hosts(1, GIB, None), [Needs("a", GIB, 2000, 0, 0, True)])
+    sizes = Sizes(load(tmp_path), Hosts(1, GIB, None), [Needs("a", GIB, DataNeeds(2000))])
     with pytest.raises(BadInputError, match="not even one record fits; make its heap or buffers smaller"):
         sizes.check()
 
 
 def test_a_client_on_the_same_host_counts(tmp_path: Path) -> None:
-    needs = Needs("a", GIB, 2000, 0, 0, True)
+    needs = Needs("a", GIB, DataNeeds(2000))
     alone = Sizes(load(tmp_path, client_heap="1g"), Hosts(1, clients=False), [needs]).memory(needs)
     shared = Sizes(load(tmp_path, client_heap="1g"), Hosts(1, clients=True), [needs]).memory(needs)
     assert (alone, shared - alone) == (GIB, GIB + 200 * sizing.MIB)
 
 
 def test_nothing_is_refused_on_hosts_that_are_not_known(tmp_path: Path) -> None:
-    Sizes(load(tmp_path, recordcount=10**15), Hosts(4), [Needs("a", GIB, 2000, 0, 0, True)]).check()
+    Sizes(load(tmp_path, recordcount=10**15), Hosts(4), [Needs("a", GIB, DataNeeds(2000))]).check()
 
 
 @pytest.fixture(scope="module")
@@ -322,7 +314,7 @@ def test_a_wrong_size_in_an_inventory_is_named(tmp_path: Path) -> None:
 
 
 def test_time_is_load_and_runs_and_what_is_around_them(tmp_path: Path) -> None:
-    needs = Needs("a", GIB, 2000, 0, 0, True)
+    needs = Needs("a", GIB, DataNeeds(2000))
     timed = load(tmp_path, recordcount=6_000_000, repeats=3, warmuptime=60, duration=600, replication=2)
     assert Sizes(timed, Hosts(4), [needs]).trial_seconds(needs) == plan.CANARY_SECONDS + 30 + 500 + 3 * 660
     counted = load(tmp_path, operationcount=60_000, duration=0)
@@ -331,7 +323,7 @@ def test_time_is_load_and_runs_and_what_is_around_them(tmp_path: Path) -> None:
 
 
 def test_phases_and_a_target_for_the_load_take_their_time(tmp_path: Path) -> None:
-    needs = Needs("a", GIB, 2000, 0, 0, True)
+    needs = Needs("a", GIB, DataNeeds(2000))
     values = {"phases": "update,read", "read.duration": 100, "insert.target": 10, "insert.batchsize": 10, "repeats": 2}
     sizes = Sizes(load(tmp_path, **values), Hosts(1), [needs])
     assert sizes.load_seconds(needs) == 10
@@ -345,7 +337,7 @@ def test_the_row_cache_of_cassandra_needs_memory(tmp_path: Path, asked: dict[str
 
 
 def test_a_load_alone_takes_its_time(tmp_path: Path) -> None:
-    needs = Needs("a", GIB, 2000, 0, 0, True)
+    needs = Needs("a", GIB, DataNeeds(2000))
     # What a run would take is not waited for.
     loaded = load(tmp_path, phases="insert", recordcount=600_000, warmuptime=60)
     sizes = Sizes(loaded, Hosts(1), [needs])
@@ -359,7 +351,7 @@ def test_a_load_alone_takes_its_time(tmp_path: Path) -> None:
 def test_a_load_that_phases_name_is_the_only_one(tmp_path: Path) -> None:
     both = load(tmp_path, systems="hbase", phases="insert,read", recordcount=600_000, warmuptime=0, duration=30)
     console = Console(file=io.StringIO(), width=300)
-    sizing.show(both, [Sizes(both, Hosts(1), [Needs("hbase", GIB, 2000, 0, 0, True)])], console)
+    sizing.show(both, [Sizes(both, Hosts(1), [Needs("hbase", GIB, DataNeeds(2000))])], console)
     assert isinstance(console.file, io.StringIO)
     steps = "start, the load of 600,000 records, settle, 1 × (read: 0 s warm-up + 30 s), stop"
     assert steps in console.file.getvalue()
@@ -373,7 +365,7 @@ def test_each_point_has_its_size_and_roles_are_asked_once_for_points_alike_to_th
     def ask(at: scenario.Scenario, hosts: Hosts, inventory: Path | None, check: object) -> Sizes:
         asked.append((at.systems, dict(at.role_variables)))
         heap = 2 if at.role_variables else 1
-        return Sizes(at, hosts, [Needs(system, heap * GIB, 2000, 0, 0, True) for system in at.systems])
+        return Sizes(at, hosts, [Needs(system, heap * GIB, DataNeeds(2000)) for system in at.systems])
 
     monkeypatch.setattr(sizing, "ask", ask)
     values = {

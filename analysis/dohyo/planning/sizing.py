@@ -27,9 +27,9 @@ from dohyo.scenario import properties, search
 from dohyo.scenario.hosts import Hosts
 from dohyo.scenario.phases import INSERT, PROPORTIONS
 from dohyo.scenario.scenario import Caches, Scenario
-from dohyo.sizes import copies_on, disk_of
 from dohyo.systems.catalogue import ask as ask_system
 from dohyo.systems.context import Context
+from dohyo.systems.system import DataNeeds
 from dohyo.terminal import aligned
 
 MIB = 2**20
@@ -51,10 +51,7 @@ class Needs:
 
     :ivar system: its name
     :ivar memory: bytes of memory without any data: heap or buffers, and the process around them
-    :ivar record_disk: bytes of disk for one copy of a record, with the room to reorganise it
-    :ivar record_memory: bytes of memory for one copy of a record that are needed whatever is asked for (an index)
-    :ivar log: largest size of the log beside the data, bytes
-    :ivar spread: the copies are divided over all hosts; else a host that has any has a copy of everything
+    :ivar data: what data takes besides
     :ivar cache: bytes of its own read cache; 0 if it has none
     :ivar budget: bytes that all of it may take of a host; 0 where nothing limits it
     :ivar unknown: the budget is a share of a memory that is not known: sizes are those of a small machine
@@ -66,10 +63,7 @@ class Needs:
 
     system: str
     memory: int
-    record_disk: float
-    record_memory: float
-    log: int
-    spread: bool
+    data: DataNeeds
     cache: int = 0
     budget: int = 0
     unknown: bool = False
@@ -77,21 +71,9 @@ class Needs:
     unmet: Sequence[str] = ()
     way_out: str = ""
 
-    def copies(self, records: int, replication: int, hosts: int) -> float:
-        """Copies of records on a host."""
-        return copies_on(records, replication, hosts, spread=self.spread)
-
-    def disk_on(self, records: int, record_bytes: int, replication: int, hosts: int) -> float:
-        """Bytes of disk on a host: copies × record_disk, and the log, which is never larger than what was written."""
-        return disk_of(self.copies(records, replication, hosts), self.record_disk, record_bytes, self.log)
-
     def cached(self, replication: int, hosts: int) -> int:
         """Bytes of records, one copy of each, whose copies just fill the caches of all hosts."""
-        return self.cache * hosts // replication if self.spread else self.cache
-
-    def memory_on(self, records: int, replication: int, hosts: int) -> float:
-        """Bytes of memory on a host, in which it serves: memory + copies × record_memory."""
-        return self.memory + self.copies(records, replication, hosts) * self.record_memory
+        return self.cache * hosts // replication if self.data.spread else self.cache
 
 
 @dataclass(frozen=True)
@@ -106,12 +88,13 @@ class Sizes:
         """Bytes of disk per host; for the scenario's records or for another number of them."""
         count = self.scenario.records if records is None else records
         replication = self.scenario.number("replication")
-        return needs.disk_on(count, self.scenario.record_bytes, replication, self.hosts.count)
+        return needs.data.disk(count, self.scenario.record_bytes, replication, self.hosts.count)
 
     def memory(self, needs: Needs, records: int | None = None) -> float:
         """Bytes of memory per host, with the client's where that runs there; for the scenario's records or others."""
         count = self.scenario.records if records is None else records
-        return needs.memory_on(count, self.scenario.number("replication"), self.hosts.count) + self._client
+        records_take = needs.data.memory(count, self.scenario.number("replication"), self.hosts.count)
+        return needs.memory + records_take + self._client
 
     @property
     def _client(self) -> int:
@@ -188,11 +171,11 @@ class Sizes:
         load = self.scenario.of(INSERT)
         target = float(load["target"]) * load.number("batchsize")
         throttled = records / target if target else 0.0
-        return max(needs.copies(records, replication, self.hosts.count) / LOAD_RATE, throttled)
+        return max(needs.data.copies(records, replication, self.hosts.count) / LOAD_RATE, throttled)
 
     def preconditioning_seconds(self, needs: Needs) -> float:
         """Estimated time of the updates before the runs; with settle=phases before each of them."""
-        copies = needs.copies(self.scenario.preconditions, self.scenario.number("replication"), self.hosts.count)
+        copies = needs.data.copies(self.scenario.preconditions, self.scenario.number("replication"), self.hosts.count)
         runs = self.scenario.repeats * len(self.scenario.phases) + len(search.lengths(self.scenario))
         return copies / UPDATE_RATE * (runs if self.scenario["settle"] == "phases" else min(runs, 1))
 
@@ -362,14 +345,10 @@ def _what_matters(scenario: Scenario) -> list[Any]:
 def _needs(system: str, of_hosts: Sequence[Mapping[str, Any]]) -> Needs:
     # Hosts differ in what runs on them besides (HBase's master): the one with the most decides.
     most = max(of_hosts, key=lambda needs: int(needs["memory_mb"]))
-    size = most["size"]
     return Needs(
         system,
         int(most["memory_mb"]) * MIB,
-        float(size["record_disk"]),
-        float(size["record_memory"]),
-        int(size["log_mb"]) * MIB,
-        bool(size["spread"]),
+        DataNeeds(**most["size"]),
         int(most["cache_mb"]) * MIB,
         int(most["budget_mb"]) * MIB,
         bool(most["unknown"]),

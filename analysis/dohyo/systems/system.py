@@ -18,7 +18,6 @@ from typing import Any, ClassVar, Self
 
 from dohyo.bad_input import BadInputError
 from dohyo.places import ANSIBLE, LOCAL_HOME
-from dohyo.sizes import copies_on, disk_of
 from dohyo.systems import rendering
 from dohyo.systems.context import MIB, Context, Endpoint
 from dohyo.systems.option import Option, declared_in
@@ -29,7 +28,7 @@ _UNSET = object()
 
 @dataclass(frozen=True)
 class DataNeeds:
-    """Room that data takes on a host.
+    """Room that data takes on a host (docs/sizing.md).
 
     :ivar record_disk: bytes of disk for one copy of a record, with the room to reorganise it
     :ivar record_memory: bytes of memory for one copy of a record that are needed whatever is asked for (an index)
@@ -41,6 +40,19 @@ class DataNeeds:
     record_memory: float = 0
     log_mb: int = 0
     spread: bool = True
+
+    def copies(self, records: int, replication: int, hosts: int) -> float:
+        """Copies of records on a host."""
+        return records * replication / hosts if self.spread else float(records)
+
+    def disk(self, records: int, record_bytes: int, replication: int, hosts: int) -> float:
+        """Bytes of disk on a host: its copies, and the log, which is never larger than what was written."""
+        copies = self.copies(records, replication, hosts)
+        return copies * self.record_disk + min(copies * record_bytes, self.log_mb * MIB)
+
+    def memory(self, records: int, replication: int, hosts: int) -> float:
+        """Bytes of memory on a host for its copies."""
+        return self.copies(records, replication, hosts) * self.record_memory
 
 
 @dataclass(frozen=True)
@@ -501,9 +513,8 @@ class System(ABC):
     @property
     def data_mb(self) -> int:
         """MiB of disk that the scenario's data takes on one host."""
-        size, context = self.needs().size, self.context
-        copies = copies_on(context.records, self.replication, len(context.databases), spread=size.spread)
-        return int(disk_of(copies, size.record_disk, context.record_bytes, size.log_mb * MIB) / MIB) + 1
+        context, hosts = self.context, len(self.context.databases)
+        return int(self.needs().size.disk(context.records, context.record_bytes, self.replication, hosts) / MIB) + 1
 
     @property
     def disk_mb(self) -> int:
