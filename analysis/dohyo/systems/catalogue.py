@@ -6,7 +6,7 @@ import importlib.util
 import json
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import Field
+from dataclasses import Field, fields
 from functools import cache
 from pathlib import Path
 from typing import TypeVar
@@ -55,10 +55,10 @@ def load(file: Path) -> Sequence[System]:
             raise TypeError(f"{system.name}: binding, admin, name and title must be texts")
         if not isinstance(system.order, int):
             raise TypeError(f"order={system.order} must be a number")
-        if fields := [name for name, each in vars(type(system)).items() if isinstance(each, Field)]:
-            raise TypeError(f"the class of {', '.join(fields)} must be a dataclass")
+        if left := [name for name, each in vars(type(system)).items() if isinstance(each, Field)]:
+            raise TypeError(f"the class of {', '.join(left)} must be a dataclass")
         for name, option in system.all_options().items():
-            if hasattr(System, name):
+            if hasattr(System, name) and name not in {each.name for each in fields(System)}:
                 raise TypeError(f"{option.name}: every system has a member {name}; choose another name")
             if option.default is not None:
                 option.check(option.default)

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 from dohyo.places import ANSIBLE
 from dohyo.systems.context import Endpoint
-from dohyo.systems.option import ADDRESS, option
+from dohyo.systems.option import option
 from dohyo.systems.rendering import as_properties
 from dohyo.systems.system import ConfigFile, Owner, Script, System
 
@@ -26,7 +26,6 @@ class Replicated(System):
 
     server: str
     version: str
-    address: str = option(None, "Address to listen on.", pattern=ADDRESS)
     port: int
     run_as: str = option("nobody", "User that the server runs as where Ansible is root.")
     ready_timeout: int = option(120, "Seconds for the server to start.")

@@ -20,7 +20,7 @@ from dohyo.bad_input import BadInputError
 from dohyo.places import ANSIBLE, LOCAL_HOME
 from dohyo.systems import rendering
 from dohyo.systems.context import MIB, Context, Endpoint
-from dohyo.systems.option import Option, declared_in
+from dohyo.systems.option import ADDRESS, Option, declared_in, option
 
 NO_CONTEXT = Context()
 _UNSET = object()
@@ -298,6 +298,8 @@ class System(ABC):
     declared: System | None = field(default=None, repr=False, compare=False)
     misfits: Sequence[str] = field(default=(), repr=False, compare=False)
 
+    address: str = option(None, "Address to listen on.", pattern=ADDRESS)
+
     @classmethod
     @cache
     def all_options(cls) -> dict[str, Option]:
@@ -307,16 +309,16 @@ class System(ABC):
     def on(self, context: Context) -> Self:
         """Returns the system with the variables that a context sets, and with the defaults that follow from them."""
         given, misfits = {}, []
-        for name, option in self.all_options().items():
+        for name, each in self.all_options().items():
             try:
-                if (value := context.get(option.name, _UNSET)) is not _UNSET:
-                    given[name] = option.check(value)
-                elif (value := context.get("environment", {}).get(option.environment, _UNSET)) is not _UNSET:
-                    given[name] = replace(option, name=option.environment).check(value)
+                if (value := context.get(each.name, _UNSET)) is not _UNSET:
+                    given[name] = each.check(value)
+                elif (value := context.get("environment", {}).get(each.environment, _UNSET)) is not _UNSET:
+                    given[name] = replace(each, name=each.environment).check(value)
             except BadInputError as error:
                 misfits.append(str(error))
             except Exception as error:  # Ansible's, which cannot resolve a template
-                misfits.append(f"{option.name} has no value: {' '.join(str(error).split())}")
+                misfits.append(f"{each.name} has no value: {' '.join(str(error).split())}")
         found = replace(self, **given, context=context, given=given, declared=self, misfits=misfits)
         found = found._with_defaults(given)
         if context.tuned:
@@ -331,13 +333,13 @@ class System(ABC):
         They are checked, too: a variable of the host's, such as its address, may be wrong.
         """
         found = self
-        for name, option in self.all_options().items():
-            if option.default is None and name not in (*known, *self.variant):
+        for name, each in self.all_options().items():
+            if each.default is None and name not in (*known, *self.variant):
                 value: Any = None
                 misfits = list(found.misfits)
                 try:
                     value = getattr(found, f"default_{name}")()
-                    value = option.check(value)
+                    value = each.check(value)
                 except BadInputError as error:
                     misfits.append(str(error))
                 found = replace(found, **{name: value}, misfits=list(dict.fromkeys(misfits)))
@@ -584,11 +586,6 @@ class System(ABC):
         return self.context.address
 
     @property
-    def listens_on(self) -> str:
-        """Address that the server listens on."""
-        return str(getattr(self, "address", self.context.address))
-
-    @property
     def starts_here(self) -> bool:
         """This host's server is started at once."""
         return self.context.host in self.starts
@@ -715,7 +712,7 @@ class System(ABC):
     @property
     def open_address(self) -> str:
         """Address on which anybody may use the server without a password; empty where nobody can, or that is meant."""
-        return "" if self.context.public or self.asks_for_password else self.listens_on
+        return "" if self.context.public or self.asks_for_password else self.address
 
     # ---- who gets in ------------------------------------------------------------------------------------------------
 

@@ -51,8 +51,8 @@ def described(system: str, hosts: int = 1, host: int = 1, **variables: Any) -> S
     for name in names:
         bare = {"system_state": {role: states.get(name, {})}}
         there = on(name, bare)
-        moved = {"address": there.listens_on, "ports": there.searched_ports, "moved": []}
-        node = {**there.searched_ports, "address": there.listens_on}
+        moved = {"address": there.address, "ports": there.searched_ports, "moved": []}
+        node = {**there.searched_ports, "address": there.address}
         first = {"system_state": {role: {"ports": moved, "node": node, **states.get(name, {})}}}
         node |= on(name, first).node_more
         own[name] |= {"system_state": {role: {"ports": moved, "node": node, **states.get(name, {})}}}

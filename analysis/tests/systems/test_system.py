@@ -240,8 +240,8 @@ H2 = EXAMPLES[0].read_text("utf-8")
             "TypeError: h2_hosts: every system has a member hosts; choose another name",
         ),
         (
-            "    address: str",
-            '    other: str = option(None, "Other.")\n    address: str',
+            "    port: int",
+            '    other: str = option(None, "Other.")\n    port: int',
             "AttributeError: 'H2' object has no attribute 'default_other'",
         ),
         ("SYSTEMS = .*", "exit(0)", "SystemExit: 0"),

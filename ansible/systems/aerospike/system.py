@@ -10,7 +10,7 @@ from typing import Any
 
 from dohyo.sizes import LETTERS, size_bytes
 from dohyo.systems.context import MIB, is_older, mib, whole
-from dohyo.systems.option import ADDRESS, HEAP, SHA256, SIZE, option
+from dohyo.systems.option import HEAP, SHA256, SIZE, option
 from dohyo.systems.rendering import as_properties, as_sections
 from dohyo.systems.system import Archive, Attach, Attached, ConfigFile, DataNeeds, HostNeeds, Script, System, Tuned
 
@@ -70,7 +70,6 @@ class Aerospike(System):
     )
     fetch_version: str = option("8.1.2.5", "Version of the server that aerospike_fetch downloads.", pattern="[0-9]+([.][0-9]+){3}")
     fetch_tools: str = option("13.0.3", "Version of the tools in the same archive, a part of its name.", pattern="[0-9.]+")
-    address: str = option(None, "Address to listen on.", pattern=ADDRESS)
     # Where one is taken, this machine uses the next free one and the trial notes it; hosts of an inventory refuse it.
     service_port: int = option(3000, "Preferred port for clients.")
     fabric_port: int = option(3001, "Preferred port for the data between nodes.")

@@ -8,7 +8,7 @@ from typing import Any
 from dohyo.systems.context import is_older, mib
 from dohyo.systems.cql import Cql
 from dohyo.systems.jvm import VERSION, OnJvm
-from dohyo.systems.option import ADDRESS, HEAP, option
+from dohyo.systems.option import HEAP, option
 from dohyo.systems.rendering import as_yaml, option_lines
 from dohyo.systems.system import ConfigFile, DataNeeds, HostNeeds, Tuned
 
@@ -94,7 +94,6 @@ class Cassandra(OnJvm, Cql):
         " Without it they are on the first disk of the data.",
         pattern=FOLDER,
     )
-    address: str = option(None, "Address to listen on.", pattern=ADDRESS)
     cql_port: int = option(9042, "Preferred port for clients.")
     storage_port: int = option(7000, "Preferred port between nodes.")
     jmx_port: int = option(7199, "Preferred port for JMX, on 127.0.0.1 always.")

@@ -8,7 +8,7 @@ from typing import Any
 
 from dohyo.systems.context import Endpoint, copies, mib, whole
 from dohyo.systems.jvm import VERSION, OnJvm
-from dohyo.systems.option import ADDRESS, HEAP, option
+from dohyo.systems.option import HEAP, option
 from dohyo.systems.rendering import option_lines
 from dohyo.systems.system import Attach, Attached, ConfigFile, DataNeeds, HostNeeds, Tuned
 
@@ -82,7 +82,6 @@ class HBase(OnJvm):
     namenode_heap: str = option("1g", "Largest heap of HDFS's NameNode.", pattern=HEAP)
     datanode_heap: str = option("1g", "Largest heap of each of HDFS's DataNodes.", pattern=HEAP)
     zookeeper_heap: str = option("512m", "Largest heap of each ZooKeeper.", pattern=HEAP)
-    address: str = option(None, "Address to listen on.", pattern=ADDRESS)
     # Where a port is taken, this machine uses the next free one and the trial says so; hosts of an inventory refuse it.
     zookeeper_port: int = option(2181, "Preferred port for ZooKeeper, where clients ask first.")
     master_port: int = option(16000, "Preferred port of the master.")

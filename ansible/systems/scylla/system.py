@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import posixpath
 import json
+import posixpath
 from dataclasses import dataclass
 from typing import Any
 
 from dohyo.systems.context import mib
 from dohyo.systems.cql import Cql
-from dohyo.systems.option import ADDRESS, SHA256, SIZE, option
+from dohyo.systems.option import SHA256, SIZE, option
 from dohyo.systems.rendering import as_yaml
 from dohyo.systems.system import Archive, ConfigFile, DataNeeds, HostNeeds, Script, Tuned
 
@@ -92,7 +92,6 @@ class Scylla(Cql):
     developer_mode: bool = option(None, "Start on a host that was not prepared; slower.")
     io_properties: str = option(None, "File on the host with the speed of the disk, as iotune writes it; empty for none.")
     nic: str = option("", "Network card whose interrupts scylla_tune spreads; empty for none.")
-    address: str = option(None, "Address to listen on.", pattern=ADDRESS)
     # Where one is taken, this machine uses the next free one and the trial notes it; hosts of an inventory refuse it.
     cql_port: int = option(9042, "Preferred port for clients.")
     shard_port: int = option(19042, "Preferred port for clients that choose the shard by their own port.")

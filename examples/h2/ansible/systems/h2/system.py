@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from dohyo.systems.context import mib
-from dohyo.systems.option import ADDRESS, HEAP, option
+from dohyo.systems.option import HEAP, option
 from dohyo.systems.system import DataNeeds, HostNeeds, System
 
 
@@ -25,7 +25,6 @@ class H2(System):
 
     version: str = option("2.4.240", "Version of com.h2database:h2 on Maven Central.", pattern="[0-9][0-9A-Za-z.-]*")
     heap: str = option("1g", "Heap of the server, as in 1g.", pattern=HEAP)
-    address: str = option(None, "Address to listen on.", pattern=ADDRESS)
     port: int = option(9092, "Preferred port.")
     ready_timeout: int = option(30, "Seconds for the server to start.")
     stop_timeout: int = option(60, "Seconds for the server to stop before it is killed.")
