@@ -51,7 +51,7 @@ def test_a_server_that_was_gone_before_the_clients_began_is_reported(tool: Path)
 def test_with_faults_a_sampler_that_has_ended_with_the_host_is_started_again(tool: Path) -> None:
     home = tool.parent.parent
     subprocess.run(
-        [tool, "start", "host-metrics", home, "samples", "log", "sh", "-c", "echo sample; sleep 60"], check=True
+        [tool, "start", "host-metrics", home, "samples", "log", "sh", "-c", "echo sample; exec sleep 60"], check=True
     )
     subprocess.run([tool, "stop", "host-metrics", "0"], check=True)
     (home / "run/fault-here").mkdir()
@@ -70,7 +70,9 @@ def test_with_faults_a_sampler_that_has_ended_with_the_host_is_started_again(too
 
 def test_what_a_servers_children_use_is_the_servers(tool: Path) -> None:
     """PostgreSQL's connections are processes that live as long as the server does."""
-    busy = "import time\nwhile time.process_time() < 1: pass\ntime.sleep(60)"
+    # It ends with its parent, as the tool would wait for it otherwise.
+    busy = "import os, time\nparent = os.getppid()\nwhile time.process_time() < 1: pass\n"
+    busy += "while os.getppid() == parent: time.sleep(0.05)"
     command = f"import subprocess, sys; subprocess.run([sys.executable, '-c', {busy!r}], check=True)"
     subprocess.run([tool, "start", "db", tool.parent, "out", "err", sys.executable, "-c", command], check=True)
     begin = {"do": "begin", "tool": str(tool), "client": None, "servers": "db"}
