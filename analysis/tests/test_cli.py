@@ -163,6 +163,12 @@ def test_a_folder_that_may_not_be_looked_into_is_bad_input() -> None:
     assert f"cannot write to {closed}/below: Permission denied; --out DIR chooses another place" in done.stderr
 
 
+def test_a_program_that_prints_no_text_is_asked_all_the_same(tmp_path: Path) -> None:
+    (program := tmp_path / "asd").write_text("#!/bin/sh\nprintf 'Aerospike \\377 Edition build 8.1'\n")
+    program.chmod(0o755)
+    assert available.ask(None, {"aerospike_asd": str(program)})["aerospike"] == ""
+
+
 def test_a_plan_counts_what_a_run_here_would_measure(capsys: pytest.CaptureFixture[str]) -> None:
     reasons = available.ask(None)
     named = [name for name, system in catalogue.all_systems().items() if not system.by_name]

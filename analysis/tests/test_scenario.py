@@ -579,3 +579,10 @@ def test_entries_of_a_variant_s_dict_are_added_to_the_scenario_s(tmp_path: Path)
     assert found["many"]["cassandra"].role_variables["cassandra_settings"] == {"a": 1, "b": 3, "c": 4}
     other = points_of(tmp_path, text, "cassandra_settings={d: 5}")
     assert other["many"]["cassandra"].role_variables["cassandra_settings"] == {"d": 5}
+
+
+@pytest.mark.parametrize("key", ["", "matrix.", "variant.a,b.", "run."])
+def test_a_secret_is_no_value_of_a_scenario(key: str, tmp_path: Path) -> None:
+    (file := tmp_path / "s").write_text("recordcount=1000\n")
+    with pytest.raises(BadInputError, match="others could read cassandra_password there; set DOHYO_CASSANDRA_PASSWORD"):
+        loading.load(file, {f"{key}cassandra_password": "secret"})
