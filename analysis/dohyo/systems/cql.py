@@ -14,7 +14,10 @@ from dohyo.systems.system import Attach, Attached, ConfigFile, System
 class Cql(System):
     """A server that speaks CQL."""
 
-    keyspace: str
+    cql_port: int = option(9042, "Preferred port for clients.")
+    storage_port: int = option(7000, "Preferred port between nodes.")
+    # In lower case, so that it is the same with quotes and without.
+    keyspace: str = option("ycsb", "Name of the keyspace.", pattern="[a-z][a-z0-9_]{0,47}")
     replication_strategy: str = option(
         "NetworkTopologyStrategy",
         "Replication strategy of the keyspace; there is one data centre.",
@@ -22,6 +25,11 @@ class Cql(System):
     )
     column_type: str
     compaction: str
+    # Cassandra's own 5 and 50 KiB refuse a batch of 100 records of 500 B; ScyllaDB's own are 128 and 1024 KiB.
+    batch_warn_kib: int = option(1024, "Size of a CQL batch that the server logs a warning for, in KiB.")
+    batch_fail_kib: int = option(10240, "Size of a CQL batch that the server refuses, in KiB.")
+    # Longer than the client's own bound on an operation, so that the client gives up first, and counts it.
+    timeout_ms: int = option(15000, "The server's own bound on one request, in ms.")
     user: str
     tls: bool
 

@@ -94,11 +94,7 @@ class Cassandra(OnJvm, Cql):
         " Without it they are on the first disk of the data.",
         pattern=FOLDER,
     )
-    cql_port: int = option(9042, "Preferred port for clients.")
-    storage_port: int = option(7000, "Preferred port between nodes.")
     jmx_port: int = option(7199, "Preferred port for JMX, on 127.0.0.1 always.")
-    # In lower case, so that it is the same with quotes and without.
-    keyspace: str = option("ycsb", "Name of the keyspace.", pattern="[a-z][a-z0-9_]{0,47}")
     column_type: str = option(
         "blob",
         "CQL type of the fields; text lets the binding of stock YCSB use the tables, too, and float needs fieldlength=4.",
@@ -122,11 +118,6 @@ class Cassandra(OnJvm, Cql):
     tokens: int = option(None, "Tokens of a node; with 1 every node has an equal part of the ring.", pattern="[1-9][0-9]{0,3}")
     concurrent_reads: int = option(32, "Reads that a node works on at once.")
     concurrent_writes: int = option(32, "Writes that a node works on at once.")
-    # Cassandra's own 5 and 50 KiB refuse a batch of 100 records of 500 B.
-    batch_warn_kib: int = option(1024, "Size of a CQL batch that the server logs a warning for, in KiB.")
-    batch_fail_kib: int = option(10240, "Size of a CQL batch that the server refuses, in KiB.")
-    # Longer than the client's own bound on an operation, so that the client gives up first, and counts it.
-    timeout_ms: int = option(15000, "The server's own bound on one request, in ms.")
     # Addresses, ports, folders and who gets in have options of their own.
     settings: dict[str, Any] = option(
         {},

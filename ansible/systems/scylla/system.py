@@ -93,13 +93,9 @@ class Scylla(Cql):
     io_properties: str = option(None, "File on the host with the speed of the disk, as iotune writes it; empty for none.")
     nic: str = option("", "Network card whose interrupts scylla_tune spreads; empty for none.")
     # Where one is taken, this machine uses the next free one and the trial notes it; hosts of an inventory refuse it.
-    cql_port: int = option(9042, "Preferred port for clients.")
     shard_port: int = option(19042, "Preferred port for clients that choose the shard by their own port.")
-    storage_port: int = option(7000, "Preferred port between nodes.")
     api_port: int = option(10000, "Preferred port of the REST interface, on 127.0.0.1 unless the node's own address is a local one.")
     prometheus_port: int = option(9180, "Preferred port of the metrics, on the same address.")
-    # In lower case, so that it is the same with quotes and without.
-    keyspace: str = option("ycsb", "Name of the keyspace.", pattern="[a-z][a-z0-9_]{0,47}")
     # Tablets, the vendor's default, need it.
     replication_strategy: str = option(
         "NetworkTopologyStrategy",
@@ -116,11 +112,6 @@ class Scylla(Cql):
         "Compaction strategy of the tables; ScyllaDB Open Source up to 6.2 has no incremental one.",
         choices=("SizeTieredCompactionStrategy", "LeveledCompactionStrategy", "TimeWindowCompactionStrategy", "IncrementalCompactionStrategy"),
     )
-    # Cassandra has the same here; ScyllaDB's own are 128 and 1024 KiB.
-    batch_warn_kib: int = option(1024, "Size of a CQL batch that the server logs a warning for, in KiB.")
-    batch_fail_kib: int = option(10240, "Size of a CQL batch that the server refuses, in KiB.")
-    # Longer than the client's own bound on an operation, so that the client gives up first, and counts it.
-    timeout_ms: int = option(15000, "The server's own bound on one request, in ms.")
     # Addresses, ports, folders and who gets in have options of their own.
     settings: dict[str, Any] = option(
         {},
