@@ -19,7 +19,7 @@ class _Plain(yaml.SafeLoader):
 
 
 def load(path: Path) -> Any:
-    """The contents of a file, which nobody may change: another one with the same text has the same.
+    """Returns the contents of a file. Callers must not change them: files with the same text share them.
 
     :raises BadInputError: if it cannot be read, or is no YAML without aliases; the message does not name the file
     """

@@ -1,4 +1,4 @@
-"""Which systems are available on the hosts, by their classes."""
+"""Asks the classes of the systems which of them are available on the hosts."""
 
 import os
 import subprocess

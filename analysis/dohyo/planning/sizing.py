@@ -209,7 +209,7 @@ def ask(scenario: Scenario, hosts: Hosts, inventory: Path | None, check: Callabl
     :param check: called often; may raise to end it
     :raises BadInputError: if a value of the scenario or of the inventory is wrong
     """
-    # Of a single record, so that memory is that without data; what records add is a figure of its own.
+    # A single record, so that `memory` is without data; DataNeeds says what records add.
     variables = {
         "trial_properties": {**scenario.client_properties, **_ONE_RECORD},
         "trial_conditions": scenario.conditions,

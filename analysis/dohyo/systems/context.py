@@ -13,7 +13,7 @@ from dohyo.sizes import LETTERS, SIZES, size_bytes
 from dohyo.systems.option import BOOLEANS, plain
 
 MIB = 2**20
-# Condition of an attached system that nobody can read (Attached.UNKNOWN in Java).
+# A condition of an attached system that cannot be read (Attached.UNKNOWN in Java).
 UNKNOWN = "not known"
 
 
@@ -138,7 +138,7 @@ class Context:
 
     @cached_property
     def cores(self) -> int:
-        """Processors for the servers; eight on a host that nobody has looked at."""
+        """Processors for the servers; 8 before the host was looked at."""
         bound = cpus(str(self.get("host_cpus_server", "")))
         return len(bound) or int(dict(self.get("service_host", {})).get("cores", 8))
 
@@ -150,7 +150,7 @@ class Context:
 
     @cached_property
     def disk_kind(self) -> str:
-        """One of nvme, ssd and rotational; ssd on a host that nobody has looked at."""
+        """One of nvme, ssd and rotational; ssd before the host was looked at."""
         return str(dict(self.get("service_host", {})).get("disk_kind", "ssd"))
 
     # ---- the scenario -----------------------------------------------------------------------------------------------
@@ -380,7 +380,7 @@ def copies(acks: str, replication: int) -> int:
 def mib(size: str, name: str = "") -> int:
     """Returns a size of a server's option, such as 1500m or 1g, in MiB, rounded down; a bare number is bytes.
 
-    :param name: of a setting whose value nobody has checked
+    :param name: the setting's name, if its value has no option that checks it
     :raises BadInputError: if it is no size
     """
     found = size_bytes(str(size), SIZES_OF_OPTIONS)
@@ -390,9 +390,9 @@ def mib(size: str, name: str = "") -> int:
 
 
 def whole(value: Any, name: str) -> int:
-    """Returns the number that a setting has, which nobody has checked.
+    """Returns the number that a setting has; settings have no option that checks them.
 
-    :raises BadInputError: if it is none
+    :raises BadInputError: if it is no whole number
     """
     if not re.fullmatch("[0-9]{1,9}", str(value)):
         raise BadInputError(f"{name}={value}: must be a whole number from 0")

@@ -44,7 +44,7 @@ def option(
     :param about: one sentence for people
     :param pattern: regular expression that the value, each element of a list or each key of a dict matches as a whole
     :param secret: the value is never shown
-    :param environment: variable of the control machine's environment that gives the value where nobody sets it
+    :param environment: variable of the control machine's environment with the value, if no inventory sets it
     """
     declared = Option("", "", None, about, pattern, tuple(choices), secret, environment)
     if isinstance(default, list | dict):
