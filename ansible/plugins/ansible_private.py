@@ -5,6 +5,8 @@ analysis/tests/test_ansible_private.py runs this file with the lowest and the hi
 
 - a connection's `_build_command` and `_resolve_option_variables`, a task's `dump_attrs`, an action's `_play_context`:
   they say how Ansible itself would connect to a host, for the clients' agents (action/conduct_clients.py);
+- the variable manager of `hostvars`, a task's play, and the `TaskExecutor` with its `_get_connection` and
+  `_set_connection_options`: an action of a trial does other actions on all hosts (conducting/hosts.py);
 - `basic._ANSIBLE_ARGS` and `_ANSIBLE_PROFILE`, `get_module_encoder`, and an action's `_update_module_args` and
   `_parse_returned_data`: they give a module its parameters and read its answer (in_process.py).
 """
@@ -17,6 +19,7 @@ from collections.abc import Callable
 from contextlib import redirect_stdout, suppress
 from typing import Any
 
+from ansible.executor.task_executor import TaskExecutor
 from ansible.module_utils import basic
 from ansible.module_utils.common.json import Direction, get_module_encoder
 from ansible.plugins.action import ActionBase
@@ -49,6 +52,43 @@ def ssh_command(action: ActionBase, host: dict[str, Any], command: str) -> tuple
 def connection_of(action: ActionBase, host: dict[str, Any]) -> str:
     """Kind of connection to a host."""
     return str(host.get("ansible_connection", action._play_context.connection))
+
+
+def variables_of(action: ActionBase, hostvars: Any, host: str) -> dict[str, Any]:
+    """Returns the variables of a host as they are for a task of this play; they are not resolved yet."""
+    manager, inventory = hostvars._variable_manager, hostvars._inventory
+    found: dict[str, Any] = manager.get_vars(play=action._task.get_play(), host=inventory.get_host(host))
+    return found
+
+
+def action_on(
+    action: ActionBase, variables: dict[str, Any], name: str, arguments: dict[str, Any], *, root: bool
+) -> ActionBase:
+    """Returns another action, or the module of that name, as Ansible would do it on a host.
+
+    :param action: the action that runs
+    :param variables: of the host
+    :param root: the task becomes root
+    """
+    task = action._task.copy()
+    task.action, task.args, task.become, task.no_log = name, arguments, root, False
+    templar = action._templar.copy_with_new_env(available_variables=variables)
+    context = action._play_context.set_task_and_variable_override(task=task, variables=variables, templar=templar)
+    loaders = action._shared_loader_obj
+    executor = TaskExecutor(None, task, variables, context, action._loader, loaders, None, None)
+    kind = str(templar.template(variables.get("ansible_connection", action._play_context.connection)))
+    executor._connection = executor._get_connection(variables, templar, kind)
+    executor._set_connection_options(variables, templar)
+    found: ActionBase = loaders.action_loader.get(
+        name if name in loaders.action_loader else "ansible.legacy.normal",
+        task=task,
+        connection=executor._connection,
+        play_context=context,
+        loader=action._loader,
+        templar=templar,
+        shared_loader_obj=loaders,
+    )
+    return found
 
 
 def module_arguments(action: ActionBase, name: str, arguments: dict[str, Any], task_vars: Any) -> None:

@@ -1,0 +1,242 @@
+"""One load or run of the clients: what each of them is started with, and what the conductor is told."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+from typing import Any
+
+from dohyo.systems.option import HEAP, declared_in, option
+from dohyo.systems.rendering import as_properties
+from dohyo.trial.world import Host
+
+# Properties with names that end like this are secret in every binding.
+SECRET = re.compile("(password|passwd|secret)$", re.IGNORECASE)
+# Beyond a client's own limit of silence (Run.java), until a client counts as hung.
+STALL_GRACE_SECONDS = 10.0
+# Seconds that a client waits for its start after it is ready.
+GATE_SECONDS = 300
+
+
+@dataclass(frozen=True)
+class Options:
+    """What users may set of the clients, in an inventory or with -e: the field ``heap`` is the variable ``client_heap``."""
+
+    heap: str = option("", "Heap of a client's JVM; by default the scenario's.", pattern=f"({HEAP})?")
+    module: str = option("", "Module of ycsb-bindings with the client's jars; by default the binding's own.")
+    java_options: list[str] = option(
+        # The collector with the least work per operation, and what the drivers' buffers reach into on JDK 17.
+        [
+            "-XX:+UseParallelGC",
+            "--add-opens=java.base/java.nio=ALL-UNNAMED",
+            "--add-opens=java.base/jdk.internal.misc=ALL-UNNAMED",
+        ],
+        "Options of a client's JVM.",
+    )
+    ready_timeout: int = option(120, "Seconds for all threads of a client to connect.")
+    grace: int = option(90, "Seconds beyond warm-up and measured window, to end what is in flight and write results.")
+    count_timeout: int = option(21600, "Seconds for a load, or for a run that a number of operations ends.")
+    start_delay: int = option(2000, "Milliseconds from the agreement on a start to the start of several clients.")
+    launch_interval: int = option(0, "Milliseconds between the launches of two clients.")
+    skew_limit_ms: float = option(
+        10.0, "A run counts if its clients begin within so many ms, and clocks are known as exactly."
+    )
+    fault_grace: int = option(420, "Seconds after the window to undo faults and for the servers to be ready again.")
+    # Servers test their memory when they boot.
+    boot_timeout: int = option(600, "Seconds for a host to answer after it was switched on.")
+
+    @classmethod
+    def of(cls, values: Mapping[str, Any]) -> Options:
+        """Reads the options from the variables of a host.
+
+        :raises BadInputError: naming a variable with a value that it cannot have
+        """
+        declared = declared_in(fields(cls), "client").items()
+        return cls(**{name: each.check(values[each.name]) for name, each in declared if each.name in values})
+
+
+@dataclass(frozen=True)
+class Phase:
+    """A load or a run.
+
+    :ivar name: of the folder and for people; ``load`` for the load
+    :ivar number: of the run, from 1; 0 for the load
+    :ivar threads: of each client, or of all together where the property threadcount.of is all
+    :ivar warmup: seconds at most
+    :ivar duration: seconds of the measured window; 0 if a number of operations ends the run
+    :ivar measured: it does not count if the clients began too far apart
+    :ivar tolerant: if the clients alone fail, the trial goes on without what was measured
+    :ivar of_trial: number of the run among those of the trial that verify=acknowledged accounts for, from 1
+    :ivar faults_asked: as in the scenario
+    :ivar faults: with their hosts (dohyo.scenario.faults.on_hosts)
+    :ivar connection: properties that lead the client to the servers
+    :ivar hidden: names of properties that are secret though their names do not say so
+    :ivar servers: role of the servers whose processes are watched; empty for none
+    """
+
+    name: str
+    number: int
+    properties: Mapping[str, Any]
+    threads: int
+    warmup: float
+    duration: float
+    binding: str
+    measured: bool = True
+    tolerant: bool = False
+    of_trial: int = 1
+    faults_asked: str = "none"
+    faults: Sequence[Mapping[str, Any]] = ()
+    connection: Mapping[str, Any] = field(default_factory=dict)
+    hidden: Sequence[str] = ()
+    servers: str = ""
+
+    @property
+    def is_load(self) -> bool:
+        """The clients insert the records."""
+        return self.number == 0
+
+    @property
+    def folder(self) -> str:
+        """Name of its folder, on the control machine and on the hosts."""
+        return self.name if self.is_load else f"{self.name}-{self.number}"
+
+    @property
+    def switched(self) -> list[str]:
+        """Hosts that faults switch off and on."""
+        return list(dict.fromkeys(name for each in self.faults if each["kind"] == "power" for name in each["hosts"]))
+
+    def undo_seconds(self, options: Options) -> int:
+        """Seconds after the window until all that faults did is undone, and the servers are ready again."""
+        boots = options.boot_timeout if self.switched else 0
+        return options.fault_grace + boots if self.faults else 0
+
+    def bound(self, options: Options) -> int:
+        """Seconds from the start until every client must have ended."""
+        if self.is_load or self.duration == 0:
+            return options.count_timeout
+        # Seconds to read the records back after the run (ReadBack.java).
+        verifies = self.properties.get("verify", "none") == "acknowledged"
+        read_back = int(self.properties.get("verify.timeout", 600)) if verifies else 0
+        return math.ceil(self.warmup + self.duration + options.grace + read_back + self.undo_seconds(options))
+
+    def target(self, clients: int) -> float:
+        """Operations per second of one client; 0 for no limit."""
+        return float(self.properties.get("target", 0)) / clients
+
+    def silence(self, clients: int) -> float:
+        """Seconds in the window without news in its logs after which a client hangs, from what it allows itself."""
+        target = self.target(clients)
+        between = (30 if self.properties.get("arrival") == "poisson" else 10) / target if target > 0 else 0.0
+        return max(float(self.properties.get("stalltime", 60)), between) + STALL_GRACE_SECONDS
+
+
+def folder_of(host: Host, phase: Phase) -> str:
+    """Folder of a phase's client on a host."""
+    return f"{host.values['dohyo_home']}/client/{phase.folder}/{host.name}"
+
+
+def properties_of(host: Host, phase: Phase, hosts: Sequence[str], inserted: int) -> dict[str, Any]:
+    """All properties of the client on a host.
+
+    :param hosts: names of all hosts with clients
+    :param inserted: key numbers for new records that this client has used before
+    """
+    options, count, number = Options.of(host.values), len(hosts), hosts.index(host.name)
+    folder = folder_of(host, phase)
+    divided = count if phase.properties.get("threadcount.of", "each") == "all" else 1
+    operations = int(phase.properties.get("operationcount", 0))
+    common = {
+        "clients": count,
+        "clientnumber": number,
+        "threadcount": max(phase.threads // divided, 1),
+        "target": str(phase.target(count)).removesuffix(".0"),
+        "startgate": folder,
+        "startgate.timeout": GATE_SECONDS,
+        "client.summary": f"{folder}/client.json",
+        "hdrhistogram.fileoutput": "true",
+        "hdrhistogram.output.path": f"{folder}/",
+    }
+    # Each client works out from clients and clientnumber which records of a load are its own (Division.java).
+    load = {"maxexecutiontime": 0}
+    share = operations * (number + 1) // count - operations * number // count
+    run = {
+        "warmuptime": phase.warmup,
+        "verify.run": phase.of_trial,
+        # With faults, all copies must be there again before records are read back.
+        "verify.wait": phase.undo_seconds(options),
+        "maxexecutiontime": phase.duration,
+        "inserted": inserted,
+        "operationcount": 0 if phase.duration > 0 else share,
+    }
+    return {**phase.properties, **phase.connection, **common, **(load if phase.is_load else run)}
+
+
+def process_of(host: Host, phase: Phase, hosts: Sequence[str], inserted: int) -> dict[str, Any]:
+    """What the agent of a host is told of its client; parameters as for :func:`properties_of`."""
+    options, values = Options.of(host.values), host.values
+    home = values["dohyo_home"]
+    secrets = f"{home}/secret/client-{host.name}.properties"
+    properties = properties_of(host, phase, hosts, inserted)
+    secret = {key: each for key, each in properties.items() if SECRET.search(key) or key in phase.hidden}
+    heap = options.heap or values["trial_client_heap"]
+    bound_to = values["host_cpus_client"]
+    return {
+        "name": f"client-{host.name}",
+        "folder": folder_of(host, phase),
+        "properties": as_properties({key: each for key, each in properties.items() if key not in secret}),
+        "secrets": secrets,
+        "secret_properties": as_properties(secret),
+        "command": [
+            *(["taskset", "-c", str(bound_to)] if bound_to else []),
+            *(f"{values['service_host']['java_home']}/bin/java", f"-Xms{heap}", f"-Xmx{heap}", *options.java_options),
+            *("-cp", f"{home}/bundle/{options.module or phase.binding}/*", "dohyo.client.Client"),
+            *("-db", phase.binding, "-P", "client.properties", "-P", secrets),
+            *("-load" if phase.is_load else "-t", "-s"),
+        ],
+    }
+
+
+def plan_of(
+    phase: Phase, hosts: Mapping[str, Host], databases: Sequence[str], clients: Sequence[str], inserted: Mapping[str, int]
+) -> dict[str, Any]:
+    """The arguments of the conductor's plan (conducting.conductor.Plan).
+
+    :param inserted: key numbers for new records that the client of each host has used before
+    """
+    options = Options.of(next(iter(hosts.values())).values)
+    agents = {}
+    for name, host in hosts.items():
+        home, serves = host.values["dohyo_home"], name in databases
+        agents[name] = {
+            "tool": f"{home}/bin/service",
+            "client": process_of(host, phase, clients, inserted.get(name) or 0) if name in clients else None,
+            "servers": phase.servers if serves else "",
+            "faults": f"{home}/run/fault-{name}" if serves and phase.faults else "",
+        }
+    return {
+        "agents": agents,
+        "ready_timeout": options.ready_timeout,
+        "start_delay": options.start_delay / 1e3,
+        "launch_interval": options.launch_interval / 1e3,
+        "warmup": 0.0 if phase.is_load else phase.warmup,
+        "steady": not phase.is_load and phase.properties.get("warmup", "fixed") == "steady",
+        "duration": None if phase.is_load else phase.duration or None,
+        "bound": phase.bound(options),
+        "silence": phase.silence(len(clients)),
+        "faults": phase.faults,
+        "undo": phase.undo_seconds(options),
+        "boot": options.boot_timeout,
+    }
+
+
+def power_of(host: Host) -> dict[str, list[str]]:
+    """The words of the commands that switch a host off and on."""
+    return {verb: [str(word) for word in host.values[f"dohyo_power_{verb}"]] for verb in ("off", "on")}
+
+
+def results_of(trial: Path, phase: Phase) -> Path:
+    """Folder of a phase on the control machine."""
+    return trial / phase.folder

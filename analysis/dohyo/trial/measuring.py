@@ -1,0 +1,277 @@
+"""The part of a trial that measures: load → settle → (settle → warm-up → measure → stats) × phases × repeats → search.
+
+The servers are up and the tables are made before it, and the servers are stopped after it.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Protocol
+
+from dohyo.scenario import faults
+from dohyo.systems.context import Context
+from dohyo.systems.system import System
+from dohyo.trial import clients, servers
+from dohyo.trial.clients import Phase
+from dohyo.trial.world import Host, World, program, write_json
+
+
+class Conduct(Protocol):
+    """Drives the clients of all hosts through a phase, together."""
+
+    def __call__(self, plan: Mapping[str, Any], phase: Phase, folder: Path) -> Outcome:
+        """Returns what came of it; its files are in the folder, on the control machine.
+
+        :param plan: arguments of conducting.conductor.Plan
+        """
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What came of a phase.
+
+    :ivar report: the contents of clients.json
+    :ivar vanished: hosts whose connection was lost
+    """
+
+    report: Mapping[str, Any]
+    vanished: list[str]
+
+    @property
+    def hosts_are_well(self) -> bool:
+        """No host was lost, and no server has ended."""
+        return not self.vanished and all(node["state"] == "ran" for node in self.report["nodes"].values())
+
+
+@dataclass
+class Measuring:
+    """The state of the part of a trial that measures.
+
+    :ivar folder: of the trial, on the control machine
+    :ivar inserted: key numbers for new records that the client of each host has used
+    :ivar counted: runs for which verify=acknowledged accounts
+    :ivar preconditionings: how often the updates of the scenario were written
+    :ivar vanished: hosts that were lost while clients ran
+    """
+
+    world: World
+    conduct: Conduct
+    inserted: dict[str, int] = field(default_factory=dict)
+    counted: int = 0
+    preconditionings: int = 0
+    vanished: list[str] = field(default_factory=list)
+
+    @property
+    def values(self) -> Mapping[str, Any]:
+        """Variables of the trial."""
+        return self.world.first.values
+
+    @property
+    def folder(self) -> Path:
+        """Folder of the trial, on the control machine."""
+        return Path(self.values["trial_dir"])
+
+    @property
+    def system(self) -> System:
+        """The system as it is on the first database host."""
+        return self.world.system(self.world.databases[0])
+
+    # ---- the steps, in their order ----------------------------------------------------------------------------------
+
+    def load(self) -> None:
+        """Loads the tables. The scenario's target rate is meant for the runs, not for the load."""
+        properties = {**self.values["trial_properties"], "target": 0}
+        self.run({"properties": properties, **self.values["trial_load"], "name": "load"}, 0)
+
+    def settle_load(self) -> None:
+        """Lets the servers settle after the load, and refuses one that is not complete.
+
+        :raises StepError: if rows are missing. Rows are counted up to a number that the system sets, others are not checked
+        """
+        settled = servers.settle(self.world, "stats/load")
+        write_json(self.folder / "settled.json", settled)
+        expected, rows = Context(self.values).records, sum(settled["rows"].values())
+        if settled["rows"] and rows != expected:
+            words = f"{rows} of {expected} records are in the tables after the load, though every insert was acknowledged"
+            self.world.fail("Refuse an incomplete load", dict.fromkeys(self.world.hosts, words))
+
+    def measure(self) -> None:
+        """Measures all phases, as often as the scenario says; then searches, and counts the rows."""
+        phases = self.values["trial_phases"]
+        for number in range(1, int(self.values["trial_repeats"]) + 1):
+            for phase in phases:
+                self.measure_phase(phase, number, is_first=number == 1 and phase == phases[0])
+        if self.values["trial_search"]:
+            self.search()
+        rows = json.loads((self.folder / "settled.json").read_text("utf-8"))["rows"]
+        # Whether a row is missing follows from the evidence of all clients, which `dohyo` reads.
+        if rows and any(self.inserted.values()):
+            with_new = int(self.values["trial_properties"]["recordcount"]) + sum(self.inserted.values())
+            write_json(self.folder / "counted.json", {"rows": servers.count(self.world, with_new)})
+
+    def measure_phase(self, phase: Mapping[str, Any], number: int, is_first: bool) -> None:
+        """One run of one phase, with what comes before and after it.
+
+        :param is_first: it comes right after the servers have settled
+        """
+        folder = f"{phase['name']}-{number}"
+        settles = self.values["trial_settle"] == "phases"
+        if settles and not is_first:
+            # Statistics before the run, too: what servers do while they settle is no part of it.
+            write_json(self.folder / folder / "settled.json", servers.settle(self.world, f"stats/{folder}-before"))
+        # Later runs find the servers in use anyway, unless these have settled again.
+        if self.values["trial_precondition"] and (settles or is_first):
+            self.preconditionings += 1
+            self.run(self.values["trial_precondition"], self.preconditionings)
+        if "share" in phase:
+            # The rate of `own` is a share of what the first phase, `max`, has just done (docs/scenarios.md).
+            self.fetch(f"{self.values['trial_phases'][0]['name']}-{number}")
+            target = self.world.ask_dohyo("own-target", self.folder)
+            phase = {**phase, "properties": {**phase.get("properties", self.values["trial_properties"]), "target": target}}
+        self.run(phase, number)
+        servers.stats(self.world, f"stats/{folder}")
+
+    def search(self) -> None:
+        """Searches for the highest rate (docs/knee.md), probe by probe; what is next follows from the evidence."""
+        asked, base = self.values["trial_search"], self.values["trial_phases"][0]
+        for number in range(1, int(asked["probes"]) + 1):
+            self.fetch("" if number == 1 else f"probe-{number - 1}")
+            target = json.loads(self.world.ask_dohyo("next-probe", self.folder))["target"]
+            if target is None:
+                return
+            properties = {**base.get("properties", self.values["trial_properties"]), "target": target}
+            probe = {**base, "name": "probe", "properties": properties, "duration": asked["duration"]}
+            self.measure_phase(probe, number, is_first=False)
+
+    def clients_alone(self) -> None:
+        """Drives clients that need no servers through a run of each phase, as the variables of the playbook say."""
+        values = self.world.first.values
+        for asked in values["clients_phases"]:
+            phase = Phase(
+                name=f"{values['clients_prefix']}{asked['name']}",
+                number=1,
+                properties=asked["properties"],
+                threads=int(asked["threads"]),
+                warmup=seconds(asked["warmup"]),
+                duration=seconds(asked["duration"]),
+                binding=values["client_binding"],
+                measured=bool(values["clients_measured"]),
+            )
+            self.drive(phase, Path(values["clients_results"]) / phase.folder)
+
+    # ---- the clients ------------------------------------------------------------------------------------------------
+
+    def run(self, asked: Mapping[str, Any], number: int) -> None:
+        """Drives the clients through the load, or a run.
+
+        :param asked: what the trial's variables say of the phase
+        :param number: of the run, from 1; 0 for the load
+        :raises StepError: if it does not count
+        """
+        world = self.world
+        phase = self.phase_of(asked, number)
+        results = self.folder / phase.folder
+        world.phase(phase.name, number or None, [str(results / name) for name in world.clients])
+        if phase.faults:
+            self.prepare(phase)
+        self.drive(phase, results)
+
+    def drive(self, phase: Phase, results: Path) -> None:
+        """Drives the clients through a phase.
+
+        :param results: its folder on the control machine
+        :raises StepError: if it does not count
+        """
+        world = self.world
+        plan = clients.plan_of(phase, world.hosts, world.databases, world.clients, self.inserted)
+        outcome = self.conduct(plan, phase, results)
+        self.vanished = outcome.vanished
+        self.inserted = {
+            name: client["inserted"] for name, client in outcome.report["clients"].items() if client["inserted"]
+        }
+        for name in phase.switched:
+            if name not in outcome.vanished:
+                world.hosts[name].do("reset")  # what Ansible had open to it is gone
+        if not outcome.report["valid"] and not (phase.tolerant and outcome.hosts_are_well):
+            world.fail("Refuse what does not count", dict.fromkeys(world.hosts, outcome.report["failure"]))
+
+    def phase_of(self, asked: Mapping[str, Any], number: int) -> Phase:
+        """The phase that variables of the trial describe; what they do not say is as for the whole trial."""
+        values, system = self.values, self.system
+        properties = asked.get("properties", values["trial_properties"])
+        attached = servers.is_attached(self.world)
+        connection = values["system_secrets"][system.role]["client_properties"]
+        if number and properties.get("verify", "none") == "acknowledged":
+            self.counted += 1
+        asked_faults = asked.get("faults", "none") if number else "none"
+        name = asked["name"]
+        return Phase(
+            name=name,
+            number=number,
+            properties=properties,
+            threads=int(asked.get("threads", values["trial_threads"])),
+            warmup=seconds(asked.get("warmup", values["trial_warmup"])),
+            duration=seconds(asked.get("duration", values["trial_duration"])),
+            binding=system.binding,
+            # Where there are no runs, the load is what is measured.
+            measured=number > 0 or not values["trial_phases"],
+            tolerant=name == "probe",
+            of_trial=max(self.counted, 1),
+            faults_asked=asked_faults,
+            faults=faults.on_hosts(asked_faults, self.world.databases, system.role),
+            connection=connection,
+            # Who is let in, and by what, is none of the evidence's business.
+            hidden=[key for key in connection if key not in system.attachment.client_properties] if attached else [],
+            servers="" if attached else system.role,
+        )
+
+    def prepare(self, phase: Phase) -> None:
+        """Starts a program on every database host that waits for the window, and then does that host's faults."""
+        addresses = {name: self.world.hosts[name].values["dohyo_address"] for name in self.world.databases}
+
+        def serve(host: Host) -> None:
+            home, values = host.values["dohyo_home"], host.values
+            plan = {**values["trial_fault_facts"], "events": events_of(phase.faults, host.name, addresses)}
+            argv = [values["dohyo_python"], f"{home}/bin/fault", "serve", home, host.name]
+            program(host, argv, stdin=json.dumps(plan), root=Context(values).systemd)
+
+        self.world.on(self.world.databases, "Prepare the faults", serve)
+
+    def fetch(self, folder: str) -> None:
+        """Brings home what the clients have written to a folder; to all folders where none is named."""
+
+        def pull(host: Host) -> None:
+            source = f"{host.values['dohyo_home']}/client/{folder}".rstrip("/")
+            host.do("transfer_folder", direction="pull", src=source, dest=str(self.folder / folder))
+
+        self.world.on(self.world.clients, "Bring home what the clients wrote last", pull)
+
+
+def events_of(
+    planned: Sequence[Mapping[str, Any]], host: str, addresses: Mapping[str, str]
+) -> list[dict[str, Any]]:
+    """Returns what the program `fault` is to do on a host.
+
+    :param planned: as dohyo.scenario.faults.on_hosts returns it
+    :param addresses: of all database hosts; a partition cuts the host off from some of them
+    """
+    return [
+        {
+            "n": number,
+            "kind": fault["kind"],
+            "at": fault["at"],
+            "rate": fault["rate"],
+            "apart": [addresses[name] for group in fault["groups"] if host not in group for name in group],
+        }
+        for number, fault in enumerate(planned)
+        if host in fault["hosts"]
+    ]
+
+
+def seconds(value: Any) -> int | float:
+    """Returns a number of seconds, which -e on a command line gives as a text."""
+    number = float(value)
+    return int(number) if number.is_integer() else number

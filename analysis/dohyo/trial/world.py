@@ -1,0 +1,147 @@
+"""The hosts of a trial, and how its steps reach them."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import time
+from collections import ChainMap
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Protocol, TypeVar
+
+from dohyo.systems import catalogue
+from dohyo.systems.context import Context
+from dohyo.systems.system import System
+
+T = TypeVar("T")
+
+
+class Host(Protocol):
+    """A host of the inventory, over the connection that Ansible has to it."""
+
+    @property
+    def name(self) -> str:
+        """Name in the inventory."""
+
+    @property
+    def values(self) -> Mapping[str, Any]:
+        """The host's variables; each is resolved when it is read."""
+
+    def do(self, action: str, *, root: bool = False, **arguments: Any) -> dict[str, Any]:
+        """Runs an action or module of Ansible on the host, and returns its answer.
+
+        :param root: become root, by the means of the inventory
+        :raises HostError: saying why it failed, or that the host does not answer
+        """
+
+
+class HostError(Exception):
+    """Something failed on a host: what the program or the module has said."""
+
+
+class StepError(Exception):
+    """A step of the trial failed.
+
+    :ivar step: name of the step
+    :ivar failures: what went wrong, by host
+    """
+
+    def __init__(self, step: str, failures: Mapping[str, str]) -> None:
+        super().__init__(f"{step}: {'; '.join(dict.fromkeys(failures.values()))}")
+        self.step = step
+        self.failures = dict(failures)
+
+
+class Progress(Protocol):
+    """What people see of a trial while it goes on."""
+
+    def event(self, event: str, **fields: Any) -> None:
+        """Reports an event; ansible/plugins/callback/dohyo_events.py lists the kinds and their fields."""
+
+
+@dataclass
+class World:
+    """All hosts of the trial.
+
+    :ivar hosts: by name, in the inventory's order
+    :ivar databases: names of the hosts with servers
+    :ivar clients: names of the hosts with clients
+    :ivar at_once: calls the functions of several hosts at the same time; returns what they return, or the HostError
+    """
+
+    hosts: Mapping[str, Host]
+    databases: Sequence[str]
+    clients: Sequence[str]
+    progress: Progress
+    at_once: Callable[[Mapping[str, Callable[[], Any]]], dict[str, Any]]
+
+    @cached_property
+    def first(self) -> Host:
+        """The first database host; the first host where there are no servers."""
+        return self.hosts[next(iter(self.databases or self.hosts))]
+
+    def system(self, host: str, **more: Any) -> System:
+        """Returns the trial's system as it is on a host.
+
+        :param more: variables that the host has not, or has otherwise
+        """
+        values = ChainMap(more, self.hosts[host].values)  # type: ignore[arg-type] # it is only read
+        return catalogue.all_systems()[str(values["trial_system"])].on(Context(values))
+
+    def on(self, names: Iterable[str], step: str, call: Callable[[Host], T]) -> dict[str, T]:
+        """Does a step on several hosts at the same time, and returns what came of it by host.
+
+        :raises StepError: if it failed on any of them, once all have ended
+        """
+        began = time.time()
+        calls = {name: lambda host=self.hosts[name]: call(host) for name in names}
+        found = self.at_once(calls) if calls else {}
+        if failures := {name: str(each) for name, each in found.items() if isinstance(each, HostError)}:
+            self.fail(step, failures)
+        self.progress.event("task", task=step, action="trial", began=began)
+        return found
+
+    def fail(self, step: str, failures: Mapping[str, str]) -> None:
+        """Reports that a step failed.
+
+        :raises StepError: always
+        """
+        for name, message in failures.items():
+            self.progress.event("failed", task=step, host=name, message=message, ignored=True)
+        raise StepError(step, failures)
+
+    def phase(self, name: str, run: int | None = None, client_dirs: Sequence[str] = ()) -> None:
+        """Reports that a phase begins."""
+        self.progress.event("phase", phase=name, run=run, client_dirs=list(client_dirs))
+
+    def ask_dohyo(self, verb: str, folder: Path) -> str:
+        """Returns what the program dohyo says of the evidence in a trial's folder.
+
+        :raises StepError: with its last line, if it fails
+        """
+        program = str(self.first.values["dohyo_program"])
+        done = subprocess.run([program, verb, folder], capture_output=True, text=True, check=False)
+        if done.returncode:
+            words = done.stderr.strip() or f"dohyo {verb} ended with exit code {done.returncode}"
+            self.fail(f"Ask dohyo for {verb}", dict.fromkeys(self.hosts, words))
+        return done.stdout.strip()
+
+
+def program(host: Host, argv: Sequence[str], *, stdin: str | None = None, root: bool = False) -> str:
+    """Runs a program on a host, and returns what it writes to standard output.
+
+    :raises HostError: with what it wrote to standard error, if its exit code is not 0
+    """
+    given = {"argv": [str(word) for word in argv], **({} if stdin is None else {"stdin": stdin})}
+    return str(host.do("program", root=root, **given)["stdout"])
+
+
+def write_json(file: Path, content: Any) -> None:
+    """Writes a file of the evidence, on the control machine, in one step."""
+    file.parent.mkdir(parents=True, exist_ok=True)
+    new = file.with_name(f".{file.name}.new")
+    new.write_text(json.dumps(content, indent=4, sort_keys=True, ensure_ascii=False) + "\n", encoding="utf-8")
+    new.replace(file)

@@ -1,0 +1,128 @@
+"""The hosts of a trial as its steps reach them: any action or module, over the connection that Ansible itself would use."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import pickle
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from ansible.errors import AnsibleConnectionFailure, AnsibleError
+from ansible.plugins.action import ActionBase
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+from ansible_private import action_on, variables_of
+
+from dohyo.systems.option import plain
+from dohyo.trial.world import HostError
+
+# Hosts that are reached at the same time, as `forks` in ansible.cfg.
+FORKS = 50
+
+
+class Values(Mapping[str, Any]):
+    """The variables of a host; each is resolved when it is read, and then is a plain value."""
+
+    def __init__(self, variables: Mapping[str, Any], templar: Any) -> None:
+        self._variables = variables
+        self._templar = templar.copy_with_new_env(available_variables=variables)
+
+    def __getitem__(self, name: str) -> Any:
+        if name == "environment":
+            return dict(os.environ)
+        value = self._variables[name]
+        return value if name == "hostvars" else plain(self._templar.template(value))
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._variables)
+
+    def __len__(self) -> int:
+        return len(self._variables)
+
+
+class AnsibleHost:
+    """A host, for the steps of a trial."""
+
+    def __init__(self, action: ActionBase, hostvars: Any, name: str) -> None:
+        self.name = name
+        self.variables = variables_of(action, hostvars, name)
+        self.values = Values(self.variables, action._templar)
+        self._action = action
+
+    def do(self, action: str, *, root: bool = False, **arguments: Any) -> dict[str, Any]:
+        """Runs an action or module; ``reset`` closes what Ansible has open to the host.
+
+        :raises HostError: saying why it failed, or that the host does not answer
+        """
+        try:
+            chosen = action_on(self._action, self.variables, "program" if action == "reset" else action, arguments, root=root)
+            if action == "reset":
+                chosen._connection.reset()
+                return {}
+            answer: dict[str, Any] = chosen.run(task_vars=self.variables)
+        except AnsibleConnectionFailure as error:
+            raise HostError(f"the host does not answer: {error}".partition("\n")[0]) from error
+        except AnsibleError as error:
+            raise HostError(str(error)) from error
+        if answer.get("failed"):
+            raise HostError(words_of(answer))
+        return answer
+
+
+def words_of(answer: Mapping[str, Any]) -> str:
+    """What went wrong, in the words of the failed program where there are any."""
+    message = str(answer.get("msg", "")).strip()
+    if message.startswith("non-zero return code"):
+        message = str(answer.get("stderr") or answer.get("stdout") or message).strip()
+    return message
+
+
+def at_once(calls: Mapping[str, Callable[[], Any]]) -> dict[str, Any]:
+    """Calls functions at the same time, each in a process of its own, as Ansible does; a single one in this process.
+
+    :param calls: by host
+    :returns: what each returns, or the HostError that it raises
+    """
+    if len(calls) == 1:
+        ((name, call),) = calls.items()
+        return {name: _tried(call)}
+    found: dict[str, Any] = {}
+    names = list(calls)
+    for start in range(0, len(names), FORKS):
+        children = [(name, *_begin(calls[name])) for name in names[start : start + FORKS]]
+        for name, pid, reader in children:
+            with open(reader, "rb") as pipe:
+                answer = pipe.read()
+            os.waitpid(pid, 0)
+            found[name] = pickle.loads(answer) if answer else HostError("the process that reached the host has ended")  # noqa: S301 - ours
+    return found
+
+
+def _tried(call: Callable[[], Any]) -> Any:
+    try:
+        return call()
+    except HostError as error:
+        return error
+
+
+def _begin(call: Callable[[], Any]) -> tuple[int, int]:
+    """Starts a process that writes what the function returns to a pipe; returns its number and the end to read from."""
+    reader, writer = os.pipe()
+    pid = os.fork()
+    if pid:
+        os.close(writer)
+        return pid, reader
+    code = 1
+    with contextlib.suppress(BaseException):
+        os.close(reader)
+        try:
+            answer = _tried(call)
+        except Exception as error:  # noqa: BLE001 - its traceback would be lost
+            answer = HostError(f"{type(error).__name__}: {error}")
+        with open(writer, "wb") as pipe:
+            pipe.write(pickle.dumps(answer))
+        code = 0
+    os._exit(code)
