@@ -62,16 +62,24 @@ def variables_of(action: ActionBase, hostvars: Any, host: str) -> dict[str, Any]
 
 
 def action_on(
-    action: ActionBase, variables: dict[str, Any], name: str, arguments: dict[str, Any], *, root: bool
+    action: ActionBase,
+    variables: dict[str, Any],
+    name: str,
+    arguments: dict[str, Any],
+    *,
+    become: bool,
+    environment: dict[str, str],
 ) -> ActionBase:
     """Returns another action, or the module of that name, as Ansible would do it on a host.
 
     :param action: the action that runs
     :param variables: of the host
-    :param root: the task becomes root
+    :param become: the task becomes root
+    :param environment: of the program, or of the module
     """
     task = action._task.copy()
-    task.action, task.args, task.become, task.no_log = name, arguments, root, False
+    task.action, task.args, task.become, task.no_log = name, arguments, become, False
+    task.environment = [environment] if environment else []
     templar = action._templar.copy_with_new_env(available_variables=variables)
     context = action._play_context.set_task_and_variable_override(task=task, variables=variables, templar=templar)
     loaders = action._shared_loader_obj

@@ -14,13 +14,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
 from functools import cache
 from pathlib import Path
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Self, cast
 
 from dohyo.bad_input import BadInputError
 from dohyo.places import ANSIBLE, LOCAL_HOME
 from dohyo.systems import rendering
 from dohyo.systems.context import MIB, Context, Endpoint
 from dohyo.systems.option import ADDRESS, Option, declared_in, option
+from dohyo.systems.steps import Steps
 
 NO_CONTEXT = Context()
 _UNSET = object()
@@ -958,6 +959,30 @@ class System(ABC):
     def attachment(self) -> Attach:
         """How these servers are reached."""
         return self.attach(self.attached)
+
+    # ---- steps of a trial that are this system's own, for all hosts at once -----------------------------------------
+
+    def at(self, steps: Steps, host: str) -> Self:
+        """Returns the same system as it is on another host."""
+        return cast(Self, steps.system(host))
+
+    def prepare(self, steps: Steps) -> None:
+        """Does what must be done before the configuration is written."""
+
+    def start(self, steps: Steps) -> None:
+        """Starts the servers."""
+        steps.start_nodes()
+
+    def ready(self, steps: Steps) -> None:
+        """Waits until clients can be served."""
+        if self.asks_ready:
+            steps.wait_until_all_know()
+
+    def wipe(self, steps: Steps, state: str) -> None:
+        """Removes what the system has outside of its folders.
+
+        :param state: ``fresh`` before a start, ``absent`` at the end
+        """
 
     # ---- profiles ---------------------------------------------------------------------------------------------------
 

@@ -14,9 +14,14 @@ from typing import Any, Protocol
 from dohyo.scenario import faults
 from dohyo.systems.context import Context
 from dohyo.systems.system import System
-from dohyo.trial import clients, servers
+from dohyo.trial import clients
 from dohyo.trial.clients import Phase
+from dohyo.trial.servers import Servers
 from dohyo.trial.world import Host, World, program, write_json
+
+
+# Seconds for the servers to be ready after the last fault.
+FAULT_PATIENCE = 1200
 
 
 class Conduct(Protocol):
@@ -58,6 +63,7 @@ class Measuring:
     """
 
     world: World
+    servers: Servers
     conduct: Conduct
     inserted: dict[str, int] = field(default_factory=dict)
     counted: int = 0
@@ -74,11 +80,6 @@ class Measuring:
         """Folder of the trial, on the control machine."""
         return Path(self.values["trial_dir"])
 
-    @property
-    def system(self) -> System:
-        """The system as it is on the first database host."""
-        return self.world.system(self.world.databases[0])
-
     # ---- the steps, in their order ----------------------------------------------------------------------------------
 
     def load(self) -> None:
@@ -91,7 +92,7 @@ class Measuring:
 
         :raises StepError: if rows are missing. Rows are counted up to a number that the system sets, others are not checked
         """
-        settled = servers.settle(self.world, "stats/load")
+        settled = self.servers.settle("stats/load")
         write_json(self.folder / "settled.json", settled)
         expected, rows = Context(self.values).records, sum(settled["rows"].values())
         if settled["rows"] and rows != expected:
@@ -110,7 +111,7 @@ class Measuring:
         # Whether a row is missing follows from the evidence of all clients, which `dohyo` reads.
         if rows and any(self.inserted.values()):
             with_new = int(self.values["trial_properties"]["recordcount"]) + sum(self.inserted.values())
-            write_json(self.folder / "counted.json", {"rows": servers.count(self.world, with_new)})
+            write_json(self.folder / "counted.json", {"rows": self.servers.count(with_new)})
 
     def measure_phase(self, phase: Mapping[str, Any], number: int, is_first: bool) -> None:
         """One run of one phase, with what comes before and after it.
@@ -121,7 +122,7 @@ class Measuring:
         settles = self.values["trial_settle"] == "phases"
         if settles and not is_first:
             # Statistics before the run, too: what servers do while they settle is no part of it.
-            write_json(self.folder / folder / "settled.json", servers.settle(self.world, f"stats/{folder}-before"))
+            write_json(self.folder / folder / "settled.json", self.servers.settle(f"stats/{folder}-before"))
         # Later runs find the servers in use anyway, unless these have settled again.
         if self.values["trial_precondition"] and (settles or is_first):
             self.preconditionings += 1
@@ -132,7 +133,7 @@ class Measuring:
             target = self.world.ask_dohyo("own-target", self.folder)
             phase = {**phase, "properties": {**phase.get("properties", self.values["trial_properties"]), "target": target}}
         self.run(phase, number)
-        servers.stats(self.world, f"stats/{folder}")
+        self.servers.keep_stats(f"stats/{folder}")
 
     def search(self) -> None:
         """Searches for the highest rate (docs/knee.md), probe by probe; what is next follows from the evidence."""
@@ -194,15 +195,15 @@ class Measuring:
         }
         for name in phase.switched:
             if name not in outcome.vanished:
-                world.hosts[name].do("reset")  # what Ansible had open to it is gone
+                world.hosts[name].reset()  # what Ansible had open to it is gone
         if not outcome.report["valid"] and not (phase.tolerant and outcome.hosts_are_well):
             world.fail("Refuse what does not count", dict.fromkeys(world.hosts, outcome.report["failure"]))
 
     def phase_of(self, asked: Mapping[str, Any], number: int) -> Phase:
         """The phase that variables of the trial describe; what they do not say is as for the whole trial."""
-        values, system = self.values, self.system
+        values, system = self.values, self.servers.first
         properties = asked.get("properties", values["trial_properties"])
-        attached = servers.is_attached(self.world)
+        attached = self.servers.is_attached
         connection = values["system_secrets"][system.role]["client_properties"]
         if number and properties.get("verify", "none") == "acknowledged":
             self.counted += 1
@@ -234,7 +235,7 @@ class Measuring:
 
         def serve(host: Host) -> None:
             home, values = host.values["dohyo_home"], host.values
-            plan = {**values["trial_fault_facts"], "events": events_of(phase.faults, host.name, addresses)}
+            plan = {**fault_facts(host, self.servers.first), "events": events_of(phase.faults, host.name, addresses)}
             argv = [values["dohyo_python"], f"{home}/bin/fault", "serve", home, host.name]
             program(host, argv, stdin=json.dumps(plan), root=Context(values).systemd)
 
@@ -248,6 +249,18 @@ class Measuring:
             host.do("transfer_folder", direction="pull", src=source, dest=str(self.folder / folder))
 
         self.world.on(self.world.clients, "Bring home what the clients wrote last", pull)
+
+
+def fault_facts(host: Host, system: System) -> dict[str, Any]:
+    """Returns what the program `fault` must know of a host."""
+    unit = f"dohyo-{host.values['dohyo_deployment']}-fault.service"
+    return {
+        "role": system.role,
+        "spared": list(system.spared),
+        "folders": host.values["dohyo_data"],
+        "unit": unit if Context(host.values).systemd else "",
+        "patience": FAULT_PATIENCE,
+    }
 
 
 def events_of(

@@ -1,127 +1,419 @@
-"""What the administration of a system is asked on its hosts: settling, statistics, counting rows."""
+"""The servers of a system on all hosts, from their configuration to their end."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
-from typing import Any
+import shlex
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, TypeVar
 
+from dohyo.bad_input import BadInputError
+from dohyo.places import ANSIBLE
+from dohyo.systems.context import Context
 from dohyo.systems.option import BOOLEANS
+from dohyo.systems.rendering import as_properties
 from dohyo.systems.system import System
-from dohyo.trial.world import Host, World, program
+from dohyo.trial import attached, processes
+from dohyo.trial.world import Host, HostError, World, program, write_json
 
+T = TypeVar("T")
 # Seconds for a call that does not wait for work. A server that answers no question must not hold up the trial for ever.
 ADMIN_SECONDS = 900
 
 
-def admin(host: Host, system: System, verb: Sequence[str], words: Sequence[str], seconds: int = ADMIN_SECONDS) -> str:
-    """Calls the administration of a system on a host, and returns its answer.
+class Servers:
+    """The steps of a trial that concern servers; dohyo.systems.steps.Steps says what systems use of it."""
 
-    :param verb: the verb, and what must be right behind it
-    :param words: further arguments NAME=VALUE
-    :param seconds: after which it is ended
-    :raises HostError: with what it wrote, if it fails or takes longer
-    """
-    values = host.values
-    attached = system.name in values["attached"]
-    name = system.attachment.admin if attached else system.admin
-    own = system.attached_words if attached else system.admin_words
-    java = [*values["dohyo_admin"], "-cp", f"{values['dohyo_home']}/bundle/{system.binding}/*", name]
-    return program(host, ["timeout", str(seconds), *java, *verb, *own, *words])
+    def __init__(self, world: World) -> None:
+        self.world = world
 
+    # ---- hosts and programs -----------------------------------------------------------------------------------------
 
-def is_attached(world: World) -> bool:
-    """The servers run already, and are not ours."""
-    return world.first.values["trial_system"] in world.first.values["attached"]
+    @property
+    def databases(self) -> Sequence[str]:
+        """The database hosts."""
+        return self.world.databases
 
+    @property
+    def clients(self) -> Sequence[str]:
+        """The hosts of clients."""
+        return self.world.clients
 
-def asked(world: World) -> list[str]:
-    """Hosts whose servers have statistics of their own; of an attached system the first host asks for all."""
-    attached = is_attached(world)
-    systems = {name: world.system(name) for name in world.databases}
-    return [name for name, system in systems.items() if system.serves and (system.is_first or not attached)]
+    @property
+    def first(self) -> System:
+        """The system as it is on the first database host."""
+        return self.system(self.databases[0])
 
+    @property
+    def is_attached(self) -> bool:
+        """The servers run already, and are not ours."""
+        values = self.world.first.values
+        return values["trial_system"] in values["attached"]
 
-def stats(world: World, folder: str) -> None:
-    """Keeps what the servers say of themselves, in a folder of each one's run folder, which is evidence.
+    def system(self, host: str, **more: Any) -> System:
+        """Returns the system as it is on a host; see World.system."""
+        return self.world.system(host, **more)
 
-    Most of it is counted since the start of a server: what a run has done is the difference of two.
-    """
+    def each(self, step: str, call: Callable[[str], T], hosts: Iterable[str]) -> dict[str, T]:
+        """Does a step on several hosts at the same time, and returns what came of it by host."""
 
-    def keep(host: Host) -> None:
-        system = world.system(host.name)
-        admin(host, system, ["stats"], [f"folder={system.run}/{folder}"])
+        def on_host(host: Host) -> T:
+            try:
+                return call(host.name)
+            except BadInputError as error:
+                raise HostError(str(error)) from error
 
-    world.on(asked(world), "Keep the server's own statistics", keep)
+        return self.world.on(hosts, step, on_host)
 
+    def run(self, host: str, argv: Sequence[str], *, stdin: str | None = None, root: bool = False, **more: Any) -> str:
+        """Runs a program on a host, and returns what it writes to standard output."""
+        return program(self.world.hosts[host], argv, stdin=stdin, root=root, **more)
 
-def settle(world: World, folder: str) -> dict[str, Any]:
-    """Lets the servers settle, keeps their statistics in a folder as :func:`stats`, and returns what there is to keep.
+    def until(self, host: str, process: str, argv: Sequence[str], *, ready: bool = False) -> None:
+        """Repeats a program until it succeeds, while a process of the server runs."""
+        verb, seconds = "ready" if ready else "until", self.system(host).timeouts["ready"]
+        self.run(host, [processes.tool(self.world.hosts[host]), verb, process, str(seconds), *argv])
 
-    :param folder: of the statistics
-    """
-    values = world.first.values
-    flush = BOOLEANS.get(str(values["trial_settle_flush"]).lower(), False)
-    drops, attached = str(values["trial_settle_cache"]) == "drop", is_attached(world)
-    # One call for both where there is one server to ask, and nothing to do between the two.
-    at_once = len(world.databases) == 1 and not drops
-    world.phase("settle")
+    def admin_words(self, host: str, verb: Sequence[str], words: Sequence[str], **more: Any) -> list[str]:
+        """Words of a call of the administration.
 
-    def settled(host: Host) -> dict[str, Any]:
-        system = world.system(host.name)
-        may_flush = flush and (not attached or "settle" in values["attached_may"])
-        seconds = system.timeouts["settle"]
-        words = [f"flush={str(may_flush).lower()}", f"timeout={seconds}"]
-        if not attached:
-            words = [*system.first_words, *words, *system.settle_words]
-        verb = ["settle+stats", f"folder={system.run}/{folder}"] if at_once else ["settle"]
-        # It may wait that long without progress, again and again: only its silence is bounded, by itself.
-        answer: dict[str, Any] = json.loads(admin(host, system, verb, words, seconds=0))
-        return answer
+        :param verb: the verb, and what must be right behind it
+        :param words: further arguments NAME=VALUE
+        :param more: variables, as for World.system
+        """
+        values, system = self.world.hosts[host].values, self.system(host, **more)
+        name = system.attachment.admin if self.is_attached else system.admin
+        own = system.attached_words if self.is_attached else system.admin_words
+        bundle = f"{values['dohyo_home']}/bundle/{system.binding}/*"
+        return [*values["dohyo_admin"], "-cp", bundle, name, *verb, *own, *words]
 
-    names = [name for name in world.databases if _settles(world.system(name), attached)]
-    answers = world.on(names, "Flush, wait for what is written in the background, count the rows", settled)
-    dropped = None
-    pages: dict[str, Any] = {}
-    if drops:
-        # Begins on all hosts after the rows were counted.
-        dropping = [] if attached else [name for name in names if world.system(name).drops_here]
-        said = world.on(
-            dropping, "Empty the server's caches",
-            lambda host: json.loads(admin(host, world.system(host.name), ["drop"], [])),
-        )  # fmt: skip
-        dropped = next(iter(said.values()), {})
-        pages = world.on(world.databases, "Empty the page cache", drop_page_cache)
-    first = next(iter(answers.values()))
-    title = world.system(world.databases[0]).title
-    kept = with_notes(first, list(answers.values()), title, flush, dropped, pages)
-    if not at_once:
-        stats(world, folder)
-    return kept
+    def admin(self, host: str, verb: str, *words: str) -> str:
+        """Calls the administration of the system, and returns its answer; it is ended after ADMIN_SECONDS."""
+        return self.run(host, ["timeout", str(ADMIN_SECONDS), *self.admin_words(host, [verb], words)])
 
+    def until_admin(self, host: str, verb: str, *words: str, ready: bool = False) -> None:
+        """Repeats such a call until it succeeds, while the server runs."""
+        self.until(host, self.system(host).role, self.admin_words(host, [verb], words), ready=ready)
 
-def _settles(system: System, attached: bool) -> bool:
-    return system.serves and system.is_first if attached else system.settles_here
+    def choose_ports(self, host: str, address: str, preferred: dict[str, int], kept: str) -> dict[str, Any]:
+        """Returns free ports at an address of a host.
 
+        :param kept: file on the host with an earlier choice, for a server that is restarted alone; empty for none
+        """
+        # On this machine, other programs may have a port. On a host of its own, a taken port is an error.
+        search = str(self.world.hosts[host].values.get("ansible_connection", "ssh")) == "local"
+        more = {"kept": kept} if kept else {}
+        found = self.world.hosts[host].do("free_ports", address=address, preferred=preferred, search=search, **more)
+        return {name: found[name] for name in ("address", "ports", "moved")}
 
-def count(world: World, records: int) -> dict[str, Any]:
-    """Has the servers count their rows, and returns them by table.
+    def write(
+        self, host: str, files: Mapping[str, str], *, mode: str = "0644", folders: Sequence[str] = (),
+        folder_mode: str = "0755", **more: Any,
+    ) -> None:  # fmt: skip
+        """Writes files by their paths, after the folders were made.
 
-    :param records: how many there should be; a system counts up to a number that it sets
-    """
-    world.phase("count")
+        :param more: ``folder_owner`` and ``folder_group``, numbers
+        """
+        given = [{"path": path, "content": content} for path, content in files.items()]
+        self.world.hosts[host].do("files", folders=list(folders), folder_mode=folder_mode, files=given, mode=mode, **more)
 
-    def counted(host: Host) -> dict[str, Any]:
-        system = world.system(host.name, trial_recordcount=records)
-        if is_attached(world):
-            return dict(json.loads(admin(host, system, ["count"], [], seconds=0)))
-        seconds = system.timeouts["settle"]
-        words = [*system.first_words, f"timeout={seconds}"]
-        return dict(json.loads(admin(host, system, [system.count_verb], words, seconds=0)))
+    def remember(self, host: str, **facts: Any) -> None:
+        """Keeps variables of a host."""
+        self.world.hosts[host].remember(facts)
 
-    first = [name for name in world.databases if world.system(name).is_first]
-    rows: dict[str, Any] = next(iter(world.on(first, "Count the rows", counted).values()))["rows"]
-    return rows
+    def answer(self, host: str, **answers: Any) -> None:
+        """Keeps what is known of the system on a host."""
+        state = self.world.hosts[host].values.get("system_state", {})
+        role = self.first.role
+        self.remember(host, system_state={**state, role: {**state.get(role, {}), **answers}})
+
+    def answer_secret(self, **answers: Any) -> None:
+        """Keeps what nobody may see, for all hosts."""
+        role = self.first.role
+        for host in self.databases:
+            known = self.world.hosts[host].values.get("system_secrets", {})
+            self.remember(host, system_secrets={**known, role: {**known.get(role, {}), **answers}})
+
+    def note(self, text: str) -> None:
+        """Says something to people."""
+        self.world.progress.event("note", text=text)
+
+    def refuse(self, step: str, reason: str) -> None:
+        """Ends the trial for a reason that concerns all hosts.
+
+        :raises StepError: always
+        """
+        self.world.fail(step, dict.fromkeys(self.world.hosts, reason))
+
+    # ---- configuration and start ------------------------------------------------------------------------------------
+
+    def configure(self) -> None:
+        """Chooses passwords and ports, makes certificates, and writes the configuration."""
+        if self.is_attached:
+            self.each("Write down how to connect", self._configure_attached, self.databases)
+            return
+        self.first.prepare(self)
+        self.answer_secret(passwords=self.first.new_passwords)
+        chosen = self.each("Choose the ports", self._choose, self.first.hosts)
+        for host, ports in chosen.items():
+            self.answer(host, ports=ports, node={**ports["ports"], "address": self.system(host).address})
+        for host in self.first.hosts:
+            if more := self.system(host).node_more:
+                self.answer(host, node={**self.system(host).node.values, **more})
+        if self.first.has_certificates:
+            self.certify()
+        self.each("Write the configuration", self._write_configuration, self.databases)
+
+    def _choose(self, host: str) -> dict[str, Any]:
+        system = self.system(host)
+        kept = f"{system.run}/ports.json" if system.peers else ""
+        return self.choose_ports(host, system.address, system.searched_ports, kept)
+
+    def _write_configuration(self, host: str) -> None:
+        system = self.system(host)
+        owner = system.owner
+        if not system.serves or owner is not None:
+            # On hosts without a server, too: there, evidence is an empty folder.
+            self.write(host, {}, folders=[f"{system.run}/conf"])
+        if not system.serves:
+            return
+        if secret := {each.path: each.content for each in system.secret_files}:
+            folders = [system.secret.rpartition("/")[0], system.secret]
+            owners = {each.path: each.owner for each in system.secret_files}
+            self._write_owned(host, secret, owners, mode="0600", folders=folders, folder_mode="0711")
+        folders = [*system.folders, *([] if owner is not None else [f"{system.run}/conf"])]
+        more = {"folder_owner": str(owner.uid), "folder_group": str(owner.gid)} if owner is not None else {}
+        files = {each.path: each.content for each in system.files}
+        owners = {each.path: each.owner for each in system.files}
+        self._write_owned(host, files, owners, mode="0644", folders=folders, folder_mode=system.folder_mode, **more)
+
+    def _write_owned(
+        self, host: str, files: Mapping[str, str], owners: Mapping[str, int | None], **more: Any
+    ) -> None:
+        given = [
+            {"path": path, "content": content, **({} if owners[path] is None else {"owner": str(owners[path])})}
+            for path, content in files.items()
+        ]
+        self.world.hosts[host].do("files", files=given, **more)
+
+    def _configure_attached(self, host: str) -> None:
+        """What removes the place that is made is on the host before anything is made: stop.yml runs it, too, and a person can."""
+        system, values = self.system(host), self.world.hosts[host].values
+        if system.is_first:
+            there = system.attached
+            words = self.admin_words(host, ["remove"], [])
+            remove = "\n".join(
+                [
+                    "#!/bin/sh",
+                    f"# Removes {there.place} from {there.servers}, if this deployment has made it.",
+                    f"exec {shlex.join(words)}",
+                    "",
+                ]
+            )
+            files = {
+                f"{there.folder}/connection.properties": as_properties(self.access()),
+                f"{there.folder}/remove": remove,
+            }
+            folders = [f"{values['dohyo_home']}/attached", there.folder]
+            self.write(host, files, mode="0600", folders=folders, folder_mode="0700")
+        # Evidence is an empty folder, as there are no files of the servers.
+        self.write(host, {}, folders=[system.run])
+
+    def access(self) -> dict[str, str]:
+        """Returns what lets clients into an attached system, by the binding's names; nothing where no file is named.
+
+        :raises BadInputError: where others may read the file, or it has another form
+        """
+        file = str(self.world.first.values["attached_secrets"])
+        return attached.secret_properties(self.world.decrypted(file), file, self.first.name) if file else {}
+
+    def certify(self) -> None:
+        """Makes the certificates that are missing, and gives hosts theirs: those of servers, and of clients that need one."""
+        world, system = self.world, self.first
+        apart = [name for name in self.clients if name not in self.databases]
+        names = [*self.databases, *(apart if system.clients_have_certificates else [])]
+        values = world.first.values
+        # An inventory's certificates are its own; destroy.yml removes them with the folder.
+        folder = Path(values["dohyo_control"]) / "tls" / Path(values["inventory_dir"]).name
+        hosts = {name: [world.hosts[name].values["dohyo_address"], "localhost", "127.0.0.1"] for name in names}
+        made = self.each(
+            "Make the certificates that are missing",
+            lambda host: world.hosts[host].do("tls_certificates", folder=str(folder), hosts=hosts),
+            self.databases[:1],
+        )
+        for name in self.databases:
+            self.remember(name, certificates_made={"authority": made[self.databases[0]]["authority"]})
+
+        def give(host: str) -> None:
+            secret = f"{world.hosts[host].values['dohyo_home']}/secret"
+            pair = (folder / f"{host}.pem").read_text("ascii")
+            folders = [secret, f"{secret}/tls"]
+            self.write(host, {f"{secret}/tls/host.pem": pair}, mode="0600", folders=folders, folder_mode="0711")
+            self.write(host, {f"{secret}/tls/ca.pem": (folder / "ca.pem").read_text("ascii")})
+
+        self.each("Put the key pair on the host", give, names)
+
+    def start(self) -> None:
+        """Starts configured servers, and waits until they serve clients."""
+        if not self.is_attached:
+            self.first.start(self)
+            self.first.ready(self)
+
+    def start_nodes(self, hosts: Iterable[str] | None = None) -> None:
+        """Starts servers, and waits until each is up; nodes that must find those before them one after another."""
+        system = self.first
+        names = list(system.starts if hosts is None else hosts)
+        if hosts is None:
+            self.each("Initialise the data", self._initialise, names)
+        for turn in [[name] for name in names] if system.starts_one_by_one else [names]:
+            self.each(f"Start {system.title}", self._start_node, turn)
+            self.each(f"Wait for {system.title}", self._await_node, turn)
+
+    def _initialise(self, host: str) -> None:
+        if (how := self.system(host).initialise) is not None:
+            script = (ANSIBLE / "systems" / self.first.role / "files" / how.script).read_text("utf-8")
+            self.run(host, how.argv, stdin=script, **({"creates": how.creates} if how.creates else {}))
+
+    def _start_node(self, host: str) -> None:
+        system = self.system(host)
+        writes = [*system.data, *system.logs]
+        more = {"devices": system.raw_devices, "capabilities": system.capabilities}
+        self.start_process(host, system.role, system.command, writes=writes, **more)
+
+    def start_process(self, host: str, name: str, command: Sequence[str], **more: Any) -> None:
+        """Starts one process of the server in its run folder; ``more`` as for processes.start."""
+        system = self.system(host)
+        stop_seconds = system.timeouts["stop"]
+        processes.start(self.world.hosts[host], name, system.run, command, stop_seconds=stop_seconds, **more)
+
+    def _await_node(self, host: str) -> None:
+        system = self.system(host)
+        if system.up:
+            self.until(host, system.role, system.up, ready=True)
+
+    def wait_until_all_know(self) -> None:
+        """Waits until every node sees all of them: one that has come up last is not known to all others at once."""
+        nodes = f"nodes={len(self.databases)}"
+        step = "Wait until every node sees all of them"
+        self.each(step, lambda host: self.until_admin(host, "ready", nodes, ready=True), self.databases)
+
+    def stop(self) -> None:
+        """Stops the servers in good order."""
+        if self.is_attached:
+            return
+
+        def stop(host: str) -> None:
+            system = self.system(host)
+            for name in system.processes:
+                self.run(host, [processes.tool(self.world.hosts[host]), "stop", name, str(system.timeouts["stop"])])
+
+        self.each(f"Stop {self.first.title}", stop, self.databases)
+
+    def make_tables(self) -> None:
+        """Makes the tables where they are not there, and keeps the conditions and how to connect."""
+        first = [name for name in self.databases if self.system(name).is_first]
+
+        def make(host: str) -> dict[str, Any]:
+            system = self.system(host)
+            words = [*system.tables_words, *system.attachment.schema_words] if self.is_attached else [
+                *system.first_words, *system.tables_words, *system.schema_words]  # fmt: skip
+            return dict(json.loads(self.admin(host, "schema", *words)))
+
+        ((host, made),) = self.each("Make the tables, and read the conditions back", make, first).items()
+        system, found = self.system(host), made["conditions"]
+        if self.is_attached:
+            there = system.attached
+            note = f"attached: {there.place} on {there.servers}; the servers are not ours, and nothing of them was changed"
+            title = f"{found.get('product', system.title)} (attached)"
+            more = {"title": title, "attached": there.servers, "notes": [note, *found["notes"]]}
+            self.answer(host, conditions={**found, **more}, server_properties={"server.pid": ""})
+            connection = {**self.access(), **system.attachment.client_properties}
+        else:
+            more = {"notes": [*found["notes"], *system.all_notes], "disks": system.disks_in_words, **system.in_effect}
+            properties = {"server.pid": made["pid"], **system.server_properties}
+            self.answer(host, conditions={**found, **more}, server_properties=properties)
+            connection = system.client_properties
+        self.answer_secret(client_properties=connection)
+
+    def ask(self, file: Path) -> None:
+        """Asks an attached system what it is and what we may do there; keeps the answer in a file of the control machine."""
+
+        def ask(host: str) -> Any:
+            system = self.system(host)
+            return json.loads(self.admin(host, "doctor", *system.tables_words, *system.attachment.schema_words))
+
+        first = [name for name in self.databases if self.system(name).is_first]
+        write_json(file, next(iter(self.each("Ask", ask, first).values())))
+
+    # ---- work and statistics ----------------------------------------------------------------------------------------
+
+    def keep_stats(self, folder: str) -> None:
+        """Keeps what the servers say of themselves, in a folder of each one's run folder, which is evidence.
+
+        Most of it is counted since the start of a server: what a run has done is the difference of two.
+        """
+        systems = {name: self.system(name) for name in self.databases}
+        hosts = [name for name, each in systems.items() if each.serves and (each.is_first or not self.is_attached)]
+        step = "Keep the server's own statistics"
+        self.each(step, lambda host: self.admin(host, "stats", f"folder={self.system(host).run}/{folder}"), hosts)
+
+    def settle(self, folder: str) -> dict[str, Any]:
+        """Lets the servers settle, keeps their statistics in a folder, and returns what there is to keep of settling.
+
+        :param folder: as for :meth:`keep_stats`
+        """
+        values = self.world.first.values
+        flush = BOOLEANS.get(str(values["trial_settle_flush"]).lower(), False)
+        drops = str(values["trial_settle_cache"]) == "drop"
+        # One call for both where there is one server to ask, and nothing to do between the two.
+        at_once = len(self.databases) == 1 and not drops
+        self.world.phase("settle")
+
+        def settle(host: str) -> dict[str, Any]:
+            system = self.system(host)
+            may_flush = flush and (not self.is_attached or "settle" in values["attached_may"])
+            words = [f"flush={str(may_flush).lower()}", f"timeout={system.timeouts['settle']}"]
+            if not self.is_attached:
+                words = [*system.first_words, *words, *system.settle_words]
+            verb = ["settle+stats", f"folder={system.run}/{folder}"] if at_once else ["settle"]
+            # It waits as long as the servers make progress, and so has no other bound than its own.
+            return dict(json.loads(self.run(host, self.admin_words(host, verb, words))))
+
+        hosts = [name for name in self.databases if self._settles(self.system(name))]
+        step = "Flush, wait for what is written in the background, count the rows"
+        answers = self.each(step, settle, hosts)
+        dropped, pages = None, {}
+        if drops:
+            # Begins on all hosts after the rows were counted, which reads all of them.
+            names = [] if self.is_attached else [name for name in hosts if self.system(name).drops_here]
+            said = self.each("Empty the server's caches", lambda host: json.loads(self.admin(host, "drop")), names)
+            dropped = next(iter(said.values()), {})
+            pages = self.world.on(self.databases, "Empty the page cache", drop_page_cache)
+        kept = with_notes(next(iter(answers.values())), list(answers.values()), self.first.title, flush, dropped, pages)
+        if not at_once:
+            self.keep_stats(folder)
+        return kept
+
+    def _settles(self, system: System) -> bool:
+        return system.is_first if self.is_attached else system.settles_here
+
+    def count(self, records: int) -> dict[str, Any]:
+        """Has the servers count their rows, and returns them by table.
+
+        :param records: how many there should be; a system counts up to a number that it sets
+        """
+        self.world.phase("count")
+
+        def count(host: str) -> dict[str, Any]:
+            system = self.system(host)
+            words = [] if self.is_attached else [*system.first_words, f"timeout={system.timeouts['settle']}"]
+            verb = "count" if self.is_attached else system.count_verb
+            return dict(json.loads(self.run(host, self.admin_words(host, [verb], words, trial_recordcount=records))))
+
+        first = [name for name in self.databases if self.system(name).is_first]
+        rows: dict[str, Any] = next(iter(self.each("Count the rows", count, first).values()))["rows"]
+        return rows
 
 
 # Only root may; in most containers nobody may. Only clean pages can be dropped, hence sync.

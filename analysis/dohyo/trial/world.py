@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Protocol, TypeVar
+from typing import Any, NoReturn, Protocol, TypeVar
 
 from dohyo.systems import catalogue
 from dohyo.systems.context import Context
@@ -30,10 +30,16 @@ class Host(Protocol):
     def values(self) -> Mapping[str, Any]:
         """The host's variables; each is resolved when it is read."""
 
-    def do(self, action: str, *, root: bool = False, **arguments: Any) -> dict[str, Any]:
+    def reset(self) -> None:
+        """Closes what Ansible has open to the host."""
+
+    def remember(self, facts: Mapping[str, Any]) -> None:
+        """Keeps variables of the host, for all steps that follow."""
+
+    def do(self, action: str, *, become: bool = False, **arguments: Any) -> dict[str, Any]:
         """Runs an action or module of Ansible on the host, and returns its answer.
 
-        :param root: become root, by the means of the inventory
+        :param become: become root, by the means of the inventory
         :raises HostError: saying why it failed, or that the host does not answer
         """
 
@@ -69,13 +75,19 @@ class World:
     :ivar hosts: by name, in the inventory's order
     :ivar databases: names of the hosts with servers
     :ivar clients: names of the hosts with clients
+    :ivar control: the control machine, as a host
+    :ivar reach: gives a host of the inventory that is not among them
+    :ivar decrypted: gives the text of a file of the control machine that Ansible Vault may have encrypted
     :ivar at_once: calls the functions of several hosts at the same time; returns what they return, or the HostError
     """
 
     hosts: Mapping[str, Host]
     databases: Sequence[str]
     clients: Sequence[str]
+    control: Host
     progress: Progress
+    reach: Callable[[str], Host]
+    decrypted: Callable[[str], str]
     at_once: Callable[[Mapping[str, Callable[[], Any]]], dict[str, Any]]
 
     @cached_property
@@ -97,14 +109,29 @@ class World:
         :raises StepError: if it failed on any of them, once all have ended
         """
         began = time.time()
-        calls = {name: lambda host=self.hosts[name]: call(host) for name in names}
-        found = self.at_once(calls) if calls else {}
+        found = self.try_on(names, call)
         if failures := {name: str(each) for name, each in found.items() if isinstance(each, HostError)}:
             self.fail(step, failures)
         self.progress.event("task", task=step, action="trial", began=began)
         return found
 
-    def fail(self, step: str, failures: Mapping[str, str]) -> None:
+    def try_on(self, names: Iterable[str], call: Callable[[Host], T]) -> dict[str, T | HostError]:
+        """Does something on several hosts at the same time, and returns by host what came of it, or why it failed."""
+        chosen = {name: self.hosts[name] if name in self.hosts else self.reach(name) for name in names}
+        calls = {name: lambda host=host: call(host) for name, host in chosen.items()}
+        return self.at_once(calls) if calls else {}
+
+    def here(self, step: str, call: Callable[[Host], T]) -> T:
+        """Does a step on the control machine.
+
+        :raises StepError: for all hosts, if it failed
+        """
+        try:
+            return call(self.control)
+        except HostError as error:
+            self.fail(step, dict.fromkeys(self.hosts, str(error)))
+
+    def fail(self, step: str, failures: Mapping[str, str]) -> NoReturn:
         """Reports that a step failed.
 
         :raises StepError: always
@@ -130,13 +157,16 @@ class World:
         return done.stdout.strip()
 
 
-def program(host: Host, argv: Sequence[str], *, stdin: str | None = None, root: bool = False) -> str:
+def program(
+    host: Host, argv: Sequence[str], *, stdin: str | None = None, root: bool = False, **more: Any
+) -> str:
     """Runs a program on a host, and returns what it writes to standard output.
 
+    :param more: ``chdir``, ``creates``, ``removes`` as the action ``program`` knows them; ``environment``
     :raises HostError: with what it wrote to standard error, if its exit code is not 0
     """
-    given = {"argv": [str(word) for word in argv], **({} if stdin is None else {"stdin": stdin})}
-    return str(host.do("program", root=root, **given)["stdout"])
+    given = more if stdin is None else {**more, "stdin": stdin}
+    return str(host.do("program", become=root, argv=[str(word) for word in argv], **given)["stdout"])
 
 
 def write_json(file: Path, content: Any) -> None:

@@ -1,14 +1,18 @@
 """Ansible action plugin: does a part of a trial on all hosts of the play, from this one process.
 
     conduct:
-      do: [words]      load, settle, measure: parts of a trial, in that order (dohyo.trial.measuring); clients: those of
-                       clients.yml, which need no servers
-      inserted: {}     what an earlier part returned as that
+      do: begin, run, end     the parts of a trial (dohyo.trial.trial)
+          clients             clients that need no servers, for clients.yml and doctor.yml
+          stop                what stop.yml does
+          doctor              questions to attached systems, for attached.yml
+      state: {}               the ``state`` that the part before it has returned
+
+The fact trial_failure of a host says what went wrong there before ``end``.
 
 It opens connections as the inventory says, also for the agents of the clients (docs/clients.md). It runs once for all
 hosts, and does not fail where a step does: a task that runs once would fail on the first host alone. It returns
-``failures``, what went wrong by host, for a task that fails on all of them; ``vanished``, hosts whose connection was
-lost, to which nothing more is to be sent; ``inserted``, the key numbers that clients have used; ``notes`` for people.
+``failures``, what went wrong by host, for a task that fails on all of them; ``state``; ``reason``, why the trial
+failed; and ``notes`` for people.
 """
 
 from __future__ import annotations
@@ -19,10 +23,11 @@ import shlex
 import sys
 import time
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from ansible.errors import AnsibleActionFail
+from ansible.errors import AnsibleActionFail, AnsibleError
 from ansible.module_utils.common.text.converters import to_text
 from ansible.plugins.action import ActionBase
 from ansible.utils.display import Display
@@ -39,6 +44,8 @@ from conducting.report import faults, report, sentences
 from dohyo.bad_input import BadInputError
 from dohyo.trial.clients import Options, Phase, power_of
 from dohyo.trial.measuring import Measuring, Outcome
+from dohyo.trial.servers import Servers
+from dohyo.trial.trial import State, Trial, ask_attached, stop_everything
 from dohyo.trial.world import StepError, World
 
 # A dead host is noticed within ten seconds, also where nothing tells ssh so. Of two values ssh takes the first.
@@ -58,37 +65,69 @@ class ActionModule(ActionBase):  # type: ignore[misc]
         super().run(tmp, task_vars)
         _, given = self.validate_argument_spec(
             {
-                "do": {"type": "list", "elements": "str", "required": True},
-                "inserted": {"type": "dict", "default": {}},
+                "do": {"type": "str", "required": True, "choices": ["begin", "run", "end", "clients", "stop", "doctor"]},
+                "state": {"type": "dict", "default": {}},
             }
         )
         variables = task_vars or {}
-        names, groups = variables["ansible_play_hosts"], variables["groups"]
-        hosts = {name: AnsibleHost(self, variables["hostvars"], name) for name in names}
-        world = World(hosts, groups.get("database", []), groups["client"], Events(), at_once)
+        world = self._world(variables)
         drive = Drive(self, world)
-        part = Measuring(world, drive, inserted=given["inserted"])
-        steps = {
-            "load": part.load,
-            "settle": part.settle_load,
-            "measure": part.measure,
-            "clients": part.clients_alone,
-        }
-        failures: Mapping[str, str] = {}
+        answer: dict[str, Any] = {"changed": True, "failures": {}, "state": given["state"], "notes": drive.notes}
         try:
-            for word in given["do"]:
-                steps[word]()
+            if given["do"] == "clients":
+                Measuring(world, Servers(world), drive).clients_alone()
+            elif given["do"] == "stop":
+                keeps = bool(world.first.values.get("stop_keeps_loads", False))
+                answer["failures"], left_alone = stop_everything(world, keeps_loads=keeps)
+                drive.notes += left_alone
+            elif given["do"] == "doctor":
+                ask_attached(world)
+            else:
+                state = State(**given["state"])
+                if given["do"] == "end":
+                    state.failures = failures_of(variables)
+                trial = Trial(world, drive, state)
+                answer["state"] = state
+                answer["reason"] = getattr(trial, given["do"])()
         except StepError as error:
-            failures = {name: f"{error.step}: {each}" for name, each in error.failures.items()}
+            answer["failures"] = {name: f"{error.step}: {each}" for name, each in error.failures.items()}
         except BadInputError as error:
-            failures = dict.fromkeys(names, str(error))
-        return {
-            "changed": True,
-            "failures": failures,
-            "vanished": part.vanished,
-            "inserted": part.inserted,
-            "notes": drive.notes,
-        }
+            answer["failures"] = dict.fromkeys(world.hosts, str(error))
+        if isinstance(answer["state"], State):
+            answer["state"] = asdict(answer["state"])
+        return answer
+
+    def _world(self, variables: Mapping[str, Any]) -> World:
+        """The hosts of the play."""
+        hostvars, groups = variables["hostvars"], variables["groups"]
+        hosts = {name: AnsibleHost(self, hostvars, name) for name in variables["ansible_play_hosts"]}
+        return World(
+            hosts,
+            [name for name in groups.get("database", []) if name in hosts],
+            [name for name in groups.get("client", []) if name in hosts],
+            AnsibleHost(self, hostvars, "localhost"),
+            Events(),
+            lambda name: AnsibleHost(self, hostvars, name),
+            self._decrypted,
+            at_once,
+        )
+
+    def _decrypted(self, file: str) -> str:
+        """The text of a file of this machine that Ansible Vault may have encrypted."""
+        try:
+            real = self._loader.get_real_file(os.path.expanduser(file), decrypt=True)
+            return Path(real).read_text(encoding="utf-8")
+        except (AnsibleError, OSError) as error:
+            raise BadInputError(f"{file}: {error}") from error
+
+
+def failures_of(variables: Mapping[str, Any]) -> dict[str, str]:
+    """What went wrong on the hosts of a play, by host; nothing if nothing has. One that does not answer has no such fact."""
+    hostvars, names = variables["hostvars"], variables["ansible_play_hosts_all"]
+    said = {name: hostvars.raw_get(name).get("trial_failure") for name in names}
+    if all(each is None for each in said.values()):
+        return {}
+    return {name: f"no answer from {name}" if each is None else str(each) for name, each in said.items()}
 
 
 class Events:

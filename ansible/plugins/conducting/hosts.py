@@ -52,17 +52,21 @@ class AnsibleHost:
         self.values = Values(self.variables, action._templar)
         self._action = action
 
-    def do(self, action: str, *, root: bool = False, **arguments: Any) -> dict[str, Any]:
-        """Runs an action or module; ``reset`` closes what Ansible has open to the host.
+    def remember(self, facts: Mapping[str, Any]) -> None:
+        """Keeps variables of the host."""
+        self.variables.update(facts)
+
+    def reset(self) -> None:
+        """Closes what Ansible has open to the host."""
+        self._reach("program", {}, become=False)._connection.reset()
+
+    def do(self, action: str, *, become: bool = False, **arguments: Any) -> dict[str, Any]:
+        """Runs an action or module.
 
         :raises HostError: saying why it failed, or that the host does not answer
         """
         try:
-            chosen = action_on(self._action, self.variables, "program" if action == "reset" else action, arguments, root=root)
-            if action == "reset":
-                chosen._connection.reset()
-                return {}
-            answer: dict[str, Any] = chosen.run(task_vars=self.variables)
+            answer: dict[str, Any] = self._reach(action, arguments, become=become).run(task_vars=self.variables)
         except AnsibleConnectionFailure as error:
             raise HostError(f"the host does not answer: {error}".partition("\n")[0]) from error
         except AnsibleError as error:
@@ -70,6 +74,10 @@ class AnsibleHost:
         if answer.get("failed"):
             raise HostError(words_of(answer))
         return answer
+
+    def _reach(self, action: str, arguments: dict[str, Any], *, become: bool) -> ActionBase:
+        environment = arguments.pop("environment", {})
+        return action_on(self._action, self.variables, action, arguments, become=become, environment=environment)
 
 
 def words_of(answer: Mapping[str, Any]) -> str:

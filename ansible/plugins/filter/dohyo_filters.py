@@ -28,18 +28,6 @@ from dohyo.systems.option import WHOLE, Option
 from dohyo.systems.rendering import as_properties
 
 
-def by_sentence(said: dict[str, list[str]]) -> list[str]:
-    """Equal sentences of several hosts merged, as in ``a, b: it rains``; of more than four hosts, three are named.
-
-    :param said: sentences by host
-    """
-    hosts: dict[str, list[str]] = {}
-    for host, sentences in said.items():
-        for sentence in sentences:
-            hosts.setdefault(sentence, []).append(host)
-    return [f"{named(who)}: {sentence}" for sentence, who in hosts.items()]
-
-
 def no_cpus(text: Any) -> str:
     """What is wrong with a list of processors."""
     return f"{text!r} must be numbers and ranges, as in 0-3,8-11"
@@ -104,76 +92,6 @@ def disk_shortages(needs_mb: dict[str, Any], disks: dict[str, Any], rooms_mb: li
         for name, mb in needs_mb.items()
         if sum(rooms[: int(disks[name])]) < int(mb)
     ]
-
-
-def consistency(write_copies: Any, read_copies: Any, replication: Any) -> str:
-    """Whether a read is sure to see the last acknowledged write."""
-    if write_copies is None or read_copies is None or replication == UNKNOWN:
-        return UNKNOWN
-    return "strong" if write_copies + read_copies > replication else "eventual"
-
-
-def judged(found: dict[str, Any], asked: dict[str, Any]) -> dict[str, Any]:
-    """The conditions that a role has read back, with ``consistency`` and ``differences`` from those asked for.
-
-    Consistency is strong if every read sees every acknowledged write: write copies + read copies > replication, because
-    a reader's and a writer's sets of copies must overlap. A role whose database is different states it itself.
-
-    ``exceeded`` has what was asked for where the server gives more, and the role's ``fixed`` says that it cannot give
-    less.
-    """
-    result = {"consistency": consistency(found["write_copies"], found["read_copies"], found["replication"]), **found}
-    wanted = dict(asked)
-    if {"replication", "write_acks", "read_acks"} <= asked.keys():
-        replication = int(asked["replication"])
-        wanted["consistency"] = consistency(
-            copies(asked["write_acks"], replication), copies(asked["read_acks"], replication), replication
-        )
-    differences = [
-        f"{name}: asked for {value}, "
-        + (UNKNOWN if result.get(name) == UNKNOWN else f"the server has {result.get(name, 'not said which')}")
-        for name, value in wanted.items()
-        if str(result.get(name)) != str(value)
-    ]
-    exceeded = {
-        name: asked[name]
-        for name in found.get("fixed", [])
-        if name == "write_acks"
-        and found[name] != asked[name]
-        and found["write_copies"] >= copies(asked[name], int(asked["replication"]))
-    }
-    return {**result, "differences": differences, "exceeded": exceeded}
-
-
-def limits(
-    found: Mapping[str, Mapping[str, Any]], budgets: Mapping[str, Any], processors: Mapping[str, Any]
-) -> dict[str, str]:
-    """What holds the servers of all hosts, in words: ``memory_budget`` and ``server_cpus``, as far as it is known.
-
-    A condition that was asked for on one host is said of all.
-
-    :param found: what the module ``process_limits`` has read back, by host
-    :param budgets: MiB that were asked for, by host; 0 for none
-    :param processors: those that servers were to be bound to, by host; empty for all
-    """
-    memory: dict[str, list[str]] = {}
-    serving = {host: each for host, each in found.items() if each["processes"]}
-    for host, each in serving.items():
-        asked, limit = int(budgets[host]), each["memory_mb"]
-        if asked and limit is None:
-            memory[host] = [f"{asked:,} MiB, which the kernel does not enforce ({each['why']})"]
-        elif asked:
-            memory[host] = [f"{limit:,} MiB" if limit == asked else f"{limit:,} MiB instead of {asked:,}"]
-        elif any(map(int, budgets.values())):
-            memory[host] = ["none"]
-    bound = {host: [each["cpus"] or "all"] for host, each in serving.items() if any(processors.values())}
-    said = {"memory_budget": memory, "server_cpus": bound}
-    return {name: _alike(hosts) for name, hosts in said.items() if any(hosts.values())}
-
-
-def _alike(hosts: dict[str, list[str]]) -> str:
-    values = {value for each in hosts.values() for value in each}
-    return values.pop() if len(values) == 1 else "; ".join(by_sentence(hosts))
 
 
 def misfits(values: Mapping[str, Any], options: Mapping[str, Mapping[str, Any]]) -> list[str]:
@@ -262,61 +180,6 @@ def answered(state: Mapping[str, Any], role: str, answers: Mapping[str, Any]) ->
     return {**state, role: {**state.get(role, {}), **answers}}
 
 
-def attached_properties(text: str, file: str, system: str) -> dict[str, str]:
-    """What lets the clients into a system that is attached, by the binding's names; nothing where no file is named.
-
-    Raises AnsibleFilterError where others may read the file, or it is of another form.
-
-    :param text: of the file, in YAML: by system its properties. The file that ``….ca`` names is taken in, in
-        Base64, so that clients and administration need no file of it.
-    :param file: of the control machine; empty for none
-    """
-    if not file:
-        return {}
-    try:
-        if os.stat(os.path.expanduser(file)).st_mode & 0o077:
-            raise AnsibleFilterError(f"attached_secrets={file}: others may read it; type chmod 600 {file}")
-        found = (yaml.safe_load(text) or {}).get(system, {}).items()
-        properties = {key: str(value).lower() if isinstance(value, bool) else str(value) for key, value in found}
-        for key in [key for key in properties if key.endswith(".ca")]:
-            with open(os.path.expanduser(properties[key]), "rb") as certificates:
-                properties[key] = base64.b64encode(certificates.read()).decode()
-    except (OSError, AttributeError, yaml.YAMLError) as error:
-        # YAML's own error would quote the line.
-        known = f"{error.filename}: {error.strerror}" if isinstance(error, OSError) else "must be YAML, docs/attach.md"
-        raise AnsibleFilterError(f"attached_secrets={file}: {known}") from None
-    return properties
-
-
-def with_notes(
-    settled: Mapping[str, Any],
-    answers: Sequence[Mapping[str, Any]],
-    title: str,
-    flush: bool,
-    dropped: Mapping[str, Any] | None,
-    pages: Mapping[str, Any],
-) -> dict[str, Any]:
-    """What is kept of settling: what the first host's server has answered, with the notes of all hosts.
-
-    A server that does not say ``flushed`` always flushes; one that does not say ``dropped`` keeps its caches.
-
-    :param answers: what the server of each host has answered; empty where it was not asked
-    :param title: of the system
-    :param flush: false where the scenario asks for no flush
-    :param dropped: what the server said when it emptied its caches; None where the scenario asks for full ones
-    :param pages: MiB of the page cache of each host before and after it was emptied
-    """
-    notes = [note for each in answers for note in each.get("notes", [])] + list((dropped or {}).get("notes", []))
-    if not flush and settled.get("flushed", True):
-        notes.append(f"settle.flush=false changes nothing: {title} has no memory that only a flush empties")
-    if dropped is not None:
-        notes.append("settle.cache=drop: the page caches of the hosts were emptied before the runs")
-        if not dropped:
-            notes.append(f"settle.cache=drop: {title} keeps its own caches, which only a restart would empty")
-    emptied = {} if dropped is None else {"dropped": {**dropped, "hosts": dict(pages)}}
-    return {**settled, "notes": list(dict.fromkeys(notes)), **emptied}
-
-
 def faults_on(text: str, hosts: Sequence[str], role: str) -> list[dict[str, Any]]:
     """The faults of a phase, in the order of their times, with the hosts that they are for.
 
@@ -340,25 +203,6 @@ def of_this_machine(addresses: Iterable[str]) -> list[str]:
     return found
 
 
-def of_host(planned: Sequence[dict[str, Any]], host: str, addresses: Mapping[str, str]) -> list[dict[str, Any]]:
-    """What the program `fault` is to do on a host.
-
-    :param planned: of :func:`faults_on`
-    :param addresses: of all database hosts; those that a partition parts from this one are named
-    """
-    return [
-        {
-            "n": number,
-            "kind": fault["kind"],
-            "at": fault["at"],
-            "rate": fault["rate"],
-            "apart": [addresses[name] for group in fault["groups"] if host not in group for name in group],
-        }
-        for number, fault in enumerate(planned)
-        if host in fault["hosts"]
-    ]
-
-
 def power_problem(off: Any, on: Any) -> str:
     """Why a host cannot be switched by these words of its variables; empty if it can."""
     for name, words in (("dohyo_power_off", off), ("dohyo_power_on", on)):
@@ -376,11 +220,6 @@ def power_problem(off: Any, on: Any) -> str:
     return ""
 
 
-def power_commands(variables: Mapping[str, Any]) -> dict[str, list[str]]:
-    """The words of what switches a host off and on, of its variables."""
-    return {verb: list(map(str, variables[f"dohyo_power_{verb}"])) for verb in ("off", "on")}
-
-
 class FilterModule:
     """The filters, for Ansible."""
 
@@ -389,22 +228,15 @@ class FilterModule:
         filters = (
             answered,
             as_properties,
-            attached_properties,
-            by_sentence,
             cost,
             cpus,
             disk_shortages,
             faults_on,
-            judged,
-            limits,
             misfits,
-            of_host,
             of_this_machine,
             others,
-            power_commands,
             power_problem,
             price_from,
             shortages,
-            with_notes,
         )
         return {each.__name__: each for each in filters}

@@ -8,10 +8,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from dohyo.places import ANSIBLE
 from dohyo.sizes import LETTERS, size_bytes
 from dohyo.systems.context import MIB, is_older, mib, whole
 from dohyo.systems.option import HEAP, SHA256, SIZE, option
 from dohyo.systems.rendering import as_properties, as_sections
+from dohyo.systems.steps import Steps
 from dohyo.systems.system import Archive, Attach, Attached, ConfigFile, DataNeeds, HostNeeds, Script, System, Tuned
 
 # MiB that the server takes of a device or file (AS_STORAGE_MAX_DEVICE_SIZE in storage.h).
@@ -598,6 +600,29 @@ class Aerospike(System):
             ],
             client_properties={"aerospike.hosts": hosts, "aerospike.namespace": namespace, **self.acknowledgements, "table": f"{servers.place}_usertable"},
         )
+
+    def prepare(self, steps: Steps) -> None:
+        if unequal := self.unequal:
+            steps.note("; ".join(unequal))
+
+    def ready(self, steps: Steps) -> None:
+        if self.authentication:
+            nodes = f"nodes={len(steps.databases)}"
+            steps.each("Make the clients' account", lambda host: steps.until_admin(host, "account", nodes), steps.databases[:1])
+        super().ready(steps)
+
+    def wipe(self, steps: Steps, state: str) -> None:
+        """Clears the raw devices, before a trial and after it."""
+        script = (ANSIBLE / "systems/aerospike/files/raw-devices").read_text(encoding="utf-8")
+        verb = {"fresh": "clear", "absent": "end"}[state]
+
+        def clear(host: str) -> None:
+            system = self.at(steps, host)
+            words = ["bash", "-s", "--", verb, *system.raw_words]
+            steps.run(host, words, stdin=script, root=system.context.systemd, environment=system.raw_environment)
+
+        if self.storage == "device":
+            steps.each("Clear the raw devices", clear, steps.databases)
 
     def tuned(self) -> list[Tuned]:
         caches = self.storage != "memory"

@@ -5,11 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from dohyo.bad_input import BadInputError
 from dohyo.systems.context import is_older, mib
 from dohyo.systems.cql import Cql
 from dohyo.systems.jvm import VERSION, OnJvm
 from dohyo.systems.option import HEAP, option
 from dohyo.systems.rendering import as_yaml, option_lines
+from dohyo.systems.steps import Steps
 from dohyo.systems.system import ConfigFile, DataNeeds, HostNeeds, Tuned
 
 # JDKs of each series, the best first, and what it needs besides cassandra-all. What was tried: docs/versions.md.
@@ -53,6 +55,18 @@ MODULES = [
 COMPACTIONS = ("SizeTieredCompactionStrategy", "LeveledCompactionStrategy", "UnifiedCompactionStrategy", "TimeWindowCompactionStrategy")
 FOLDER = r'(/[^\s"]+)?'
 
+# Says on which file system a folder is, if that is the one of another folder. Folders that do not exist yet will be on
+# the file system of the one above them.
+LOG_DISK = """
+carrier() {
+  place=$1
+  while [ ! -e "$place" ]; do place=$(dirname -- "$place"); done
+  stat -c %d -- "$place"
+}
+for folder; do
+  [ "$(carrier "$0")" != "$(carrier "$folder")" ] || { echo "is on the file system of $folder; mount another disk there, or leave it out" && exit; }
+done
+"""
 
 @dataclass(frozen=True, kw_only=True)
 class Cassandra(OnJvm, Cql):
@@ -351,6 +365,28 @@ class Cassandra(OnJvm, Cql):
     @property
     def server_properties(self) -> dict[str, Any]:
         return {"server.jmx": self.node["jmx"]}
+
+    def prepare(self, steps: Steps) -> None:
+        """Refuses a commit log without a disk of its own, as the conditions say that it has one."""
+
+        def look(host: str) -> None:
+            system = self.at(steps, host)
+            words = ["sh", "-c", LOG_DISK, system.commitlog_folder, "/", *system.context.data]
+            if reason := steps.run(host, words):
+                raise BadInputError(f"{host}: cassandra_commitlog_folder={self.commitlog_folder} {reason}")
+
+        if self.commitlog_folder:
+            steps.each("Look whether the commit log has a disk of its own", look, self.hosts)
+
+    def ready(self, steps: Steps) -> None:
+        super().ready(steps)
+        first = steps.databases[:1]
+        nodes = f"nodes={len(steps.databases)}"
+        if self.authentication:
+            user = "Replace the user that everybody knows with ours"
+            steps.each(user, lambda host: steps.until_admin(host, "user", nodes), first)
+        if self.authentication and len(steps.databases) > 1:
+            steps.each("Copy the users to every node", lambda host: steps.run(host, self.repair_users), first)
 
     def tuned(self) -> list[Tuned]:
         """Of 5.0 what the project's cassandra_latest.yaml has, of all versions what the comments of cassandra.yaml say.

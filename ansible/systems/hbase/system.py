@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,6 +11,7 @@ from dohyo.systems.context import Endpoint, copies, mib, whole
 from dohyo.systems.jvm import VERSION, OnJvm
 from dohyo.systems.option import HEAP, option
 from dohyo.systems.rendering import option_lines
+from dohyo.systems.steps import Steps
 from dohyo.systems.system import Attach, Attached, ConfigFile, DataNeeds, HostNeeds, Tuned
 
 # JDKs that each series runs on, the best first. What was tried: docs/versions.md.
@@ -34,6 +36,19 @@ MODULES = [
 BOOK = "HBase's [book](https://hbase.apache.org/book.html#"
 CLOUDERA = "https://docs.cloudera.com/runtime"
 
+# Prints the folder with Hadoop's native library. Hadoop's DataNode does not start with a socket below a folder in which
+# others may write (DomainSocket.c, validateSocketPathSecurity0).
+NATIVE = """
+above=$1 brought=$2
+shift 2
+while [ "$above" != / ]; do
+  above=$(dirname "$above")
+  [ ! -e "$above" ] || [ -z "$(find "$above" -maxdepth 0 '(' -perm -o=w -o -perm -g=w ! -gid 0 ')')" ] || exit 0
+done
+for folder in "$brought/$(uname -m)" "$brought/any" "$@"; do
+  if [ -e "$folder/libhadoop.so" ]; then echo "$folder" && break; fi
+done
+"""
 
 @dataclass(frozen=True)
 class Part:
@@ -618,6 +633,91 @@ class HBase(OnJvm):
             schema_words=self._schema_words(self.regions, False),
             client_properties={**self._connect(servers.hosts, port), "zookeeper.znode.parent": znode, "table": f"{place}:usertable"},
         )
+
+    def prepare(self, steps: Steps) -> None:
+        """Looks for Hadoop's native library; :attr:`node_more` has its folder."""
+
+        def look(host: str) -> None:
+            system = self.at(steps, host)
+            brought = f"{system.context.home}/{system.native_name}" if system.native_name else "/nonexistent"
+            words = ["sh", "-c", NATIVE, "sh", system.data[0], brought, *system.native_folders]
+            steps.remember(host, system_native={"stdout": steps.run(host, words)})
+
+        if self.distributed:
+            steps.each("Look for Hadoop's native library", look, steps.databases)
+
+    def start(self, steps: Steps) -> None:
+        """One process, or those of ZooKeeper, HDFS and HBase one after the other."""
+        if not self.distributed:
+            steps.start_nodes()
+            return
+        if self.authentication:
+            self._start_kerberos(steps)
+        self._on_parts(steps, "Format HDFS", ["namenode"], self._format)
+        self._on_parts(steps, "Start ZooKeeper and HDFS", ["zookeeper", "namenode", "datanode"], self._start_part)
+
+        def wait(steps: Steps, host: str, part: str) -> None:
+            system = self.at(steps, host)
+            leads = 'exec 3<> "/dev/tcp/$0/$1" && printf srvr >&3 && grep -q ^Mode <&3'
+            has_leader = ["timeout", "10", "bash", "-c", leads, system.node.address, str(system.node["zookeeper"])]
+            steps.until(host, f"hbase-{part}", has_leader if part == "zookeeper" else system.hdfs_check)
+
+        self._on_parts(steps, "Wait until ZooKeeper has a leader", ["zookeeper"], wait)
+        # HDFS begins in safe mode, which it leaves when all DataNodes are there.
+        self._on_parts(steps, "Wait until HDFS takes writes", ["namenode"], wait)
+        servers = ["master", *self.regionservers]
+        self._on_parts(steps, "Start the masters and the region servers", servers, self._start_part)
+
+    def ready(self, steps: Steps) -> None:
+        """Waits for the standby of the master, and for the master to be initialised and to know all region servers."""
+        process = "hbase-master" if self.distributed else "hbase"
+
+        def standby(host: str) -> None:
+            system = self.at(steps, host)
+            steps.until(host, process, system.master_check('"tag.isActiveMaster": "false"'))
+
+        def initialised(host: str) -> None:
+            system = self.at(steps, host)
+            for shown in ('"masterFinishedInitializationTime": [1-9]', f'"numRegionServers": {self.regionserver_count},'):
+                steps.until(host, process, system.master_check(shown), ready=True)
+
+        if self.distributed:
+            steps.each("Wait until the standby of the master is there", standby, self.hosts[1:2])
+        steps.each("Wait until HBase's master is initialised and knows all region servers", initialised, self.hosts[:1])
+
+    def _on_parts(
+        self, steps: Steps, step: str, parts: Sequence[str], call: Callable[[Steps, str, str], None]
+    ) -> None:
+        """Does a step for each process on its hosts, one kind of process after another."""
+        for name in parts:
+            hosts = next((part.hosts for part in self.parts if part.name == name), [])
+            steps.each(step, lambda host, name=name: call(steps, host, name), hosts)
+
+    def _start_part(self, steps: Steps, host: str, part: str) -> None:
+        system = self.at(steps, host)
+        writes = [*system.data, *([system.secret] if part == "kdc" else [])]
+        steps.start_process(host, f"hbase-{part}", system.part_command(part), log=f"{part}.log", writes=writes)
+
+    def _format(self, steps: Steps, host: str, part: str) -> None:
+        system = self.at(steps, host)
+        words = [*system.part_command(part), "-format", "-nonInteractive"]
+        # A copy of a load is formatted.
+        steps.run(host, words, chdir=system.run, creates=f"{system.data[0]}/namenode/current")
+
+    def _start_kerberos(self, steps: Steps) -> None:
+        """Starts the KDC on the first host, which makes new keys, and gives them to all servers and clients."""
+
+        def make(host: str) -> str:
+            steps.write(host, {}, mode="0600", folders=[self.secret.rpartition("/")[0], self.secret], folder_mode="0711")
+            self._start_part(steps, host, "kdc")
+            steps.until(host, "hbase-kdc", ["grep", "-q", "created keytab", f"{self.run}/kdc.log"])
+            return steps.run(host, ["base64", "-w0", f"{self.secret}/made.keytab"])
+
+        (keys,) = steps.each("Make the keys", make, self.hosts[:1]).values()
+        script = 'umask 077 && mkdir -p "${1%/*}" && base64 -d > "$1" && printf %s "$3" > "$2"'
+        words = ["sh", "-euc", script, "sh", self.keytab, self.krb5_conf, self.render("krb5.conf")]
+        everywhere = dict.fromkeys([*steps.databases, *steps.clients])
+        steps.each("Give them to all servers and clients", lambda host: steps.run(host, words, stdin=keys), everywhere)
 
     def tuned(self) -> list[Tuned]:
         drives, same = self.context.drives, "the same"

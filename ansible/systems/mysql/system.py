@@ -10,6 +10,7 @@ from dohyo.systems.context import is_older, mib
 from dohyo.systems.option import SIZE, option
 from dohyo.systems.rendering import as_properties
 from dohyo.systems.replicated import Replicated
+from dohyo.systems.steps import Steps
 from dohyo.systems.system import Attach, Attached, Binaries, ConfigFile, DataNeeds, HostNeeds, Initialise, Script, Tuned
 
 LOOKS_FOR = """\
@@ -283,6 +284,15 @@ class Mysql(Replicated):
             client_properties={**self.url(servers.servers, servers.place), "mysql.columntype": self.column_type},
             schema_words=self.table_words,
         )
+
+    def ready(self, steps: Steps) -> None:
+        """The replicas follow the primary."""
+
+        def follow(host: str) -> None:
+            words = (f"primary={self.secret}/replication.properties", f"timeout={self.replica_timeout}")
+            steps.admin(host, "follow", *words)
+
+        steps.each("Follow the primary", follow, self.hosts[1:])
 
     def tuned(self) -> list[Tuned]:
         """What MySQL 8.4 sets by itself, on a host for it alone or everywhere."""

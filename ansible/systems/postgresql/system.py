@@ -9,6 +9,7 @@ from typing import Any
 from dohyo.systems.context import is_older, mib
 from dohyo.systems.option import SIZE, option
 from dohyo.systems.replicated import Replicated
+from dohyo.systems.steps import Steps
 from dohyo.systems.system import Attach, Attached, Binaries, ConfigFile, DataNeeds, HostNeeds, Initialise, Script, Tuned
 
 LOOKS_FOR = """\
@@ -204,6 +205,25 @@ class Postgresql(Replicated):
             words=[f"server={server}", f"database={servers.path or 'postgres'}"],
             client_properties=self.url(server, servers.place),
         )
+
+    def ready(self, steps: Steps) -> None:
+        """The standbys begin as copies of the primary. The binaries from Maven Central have no pg_basebackup."""
+        primary, standbys = self.hosts[:1], self.hosts[1:]
+        if not standbys:
+            return
+        script = 'base64 -d | tar -xzC "$0" && touch "$0/standby.signal"'
+        read = steps.each(
+            "Read the primary's first data", lambda host: steps.run(host, ["base64", "-w0", self.first_data]), primary
+        )
+
+        def copy(host: str) -> None:
+            system = self.at(steps, host)
+            folder = system.data_directory
+            words = [*system.owner_words, "bash", "-c", script, folder]
+            steps.run(host, words, stdin=read[primary[0]], chdir="/", creates=f"{folder}/standby.signal")
+
+        steps.each("Make the standbys copies of the primary", copy, standbys)
+        steps.start_nodes(standbys)
 
     def tuned(self) -> list[Tuned]:
         """Mostly what PGTune says for online transactions."""

@@ -11,6 +11,7 @@ from dohyo.systems.context import mib
 from dohyo.systems.cql import Cql
 from dohyo.systems.option import SHA256, SIZE, option
 from dohyo.systems.rendering import as_yaml
+from dohyo.systems.steps import Steps
 from dohyo.systems.system import Archive, ConfigFile, DataNeeds, HostNeeds, Script, Tuned
 
 LOOK = """\
@@ -379,6 +380,43 @@ class Scylla(Cql):
     @property
     def server_properties(self) -> dict[str, Any]:
         return {"server.api": f"{self.page_address}:{self.node['api']}"}
+
+    def prepare(self, steps: Steps) -> None:
+        """Chooses the ports of the pages, which are for their own host alone; :attr:`node_more` has them."""
+
+        def choose(host: str) -> None:
+            system = self.at(steps, host)
+            kept = f"{system.run}/page-ports.json"
+            found = steps.choose_ports(host, system.page_address, system.page_ports, kept)
+            steps.remember(host, system_page_ports=found)
+
+        steps.each("Choose the ports for this host alone", choose, steps.databases)
+
+    def start(self, steps: Steps) -> None:
+        """A node takes it that the others use its own ports, so nodes with different ones are refused."""
+        nodes = self.nodes
+        if any(len({node[name] for node in nodes}) > 1 for name in ("cql", "storage")):
+            ports = ", ".join(f"{host}: {node['cql']} and {node['storage']}" for host, node in zip(self.hosts, nodes, strict=True))
+            steps.refuse(
+                "Refuse nodes with different ports",
+                "The nodes need one port for CQL and one between each other, free on all hosts; found"
+                f" {ports}. Choose others with scylla_cql_port and scylla_storage_port",
+            )
+        if self.tune:
+            mark = f"/run/dohyo-{self.context.values['dohyo_deployment']}-scylla"
+            script = f"/opt/scylladb/scripts/scylla_prepare && touch {mark}"
+            steps.each(
+                "Tune the host's interrupts and clock",
+                lambda host: steps.run(host, ["sh", "-c", script], root=True, creates=mark),
+                steps.databases,
+            )
+        super().start(steps)
+
+    def ready(self, steps: Steps) -> None:
+        super().ready(steps)
+        if self.authentication:
+            # The server makes it some seconds after it has opened its port.
+            steps.each("Wait until our user is let in", lambda host: steps.until_admin(host, "user"), steps.databases[:1])
 
     def tuned(self) -> list[Tuned]:
         return [

@@ -1,0 +1,64 @@
+"""Systems that are attached: how clients get in, and how what trials have made there is removed (docs/attach.md)."""
+
+from __future__ import annotations
+
+import base64
+import os
+from collections.abc import Sequence
+
+import yaml
+
+from dohyo.bad_input import BadInputError
+from dohyo.trial.world import Host, HostError
+
+# Runs what the folders of attached systems have as `remove`, and then empties them. A host may have none of it. A link
+# that somebody has put there is not followed.
+DETACH = """
+for role in $ROLES; do
+  script=$FOLDER/attached/$role/remove
+  if [ -L "$FOLDER/attached" ] || [ -L "${script%/remove}" ] || [ -L "$script" ] || [ ! -f "$script" ]; then continue; fi
+  if said=$(timeout 300 sh "$script" 2>&1); then
+    folder=${script%/remove}
+    rm -f -- "$folder/connection.properties" "$folder/made" "$folder/remove"
+    rmdir --ignore-fail-on-non-empty -- "$folder"
+    printf '%s\\n' "$said"
+  else
+    printf '%s on %s; what was made is still there. Remove it with: sh %s\\n' "$said" "$HOST" "$script" >&2
+    failed=1
+  fi
+done
+exit ${failed-0}
+"""
+
+
+def detach(host: Host, roles: Sequence[str]) -> str:
+    """Removes what trials have made on attached systems of these roles; returns what is left, and how a person removes it."""
+    environment = {"FOLDER": str(host.values["dohyo_home"]), "ROLES": " ".join(roles), "HOST": host.name}
+    try:
+        host.do("program", argv=["sh", "-c", DETACH], environment=environment)
+    except HostError as error:
+        return str(error)
+    return ""
+
+
+def secret_properties(text: str, file: str, system: str) -> dict[str, str]:
+    """Returns what lets clients into an attached system, by the binding's names.
+
+    :param text: of the file, in YAML: the properties by system. The file of certificates that a property ``….ca`` names
+        is taken in, in Base64, so that clients and administration need no file of it
+    :param file: of the control machine
+    :raises BadInputError: where others may read the file, or it has another form
+    """
+    try:
+        if os.stat(os.path.expanduser(file)).st_mode & 0o077:  # noqa: PTH111, PTH116 - pathlib fails for an unknown user
+            raise BadInputError(f"attached_secrets={file}: others may read it; type chmod 600 {file}")
+        found = (yaml.safe_load(text) or {}).get(system, {}).items()
+        properties = {key: str(value).lower() if isinstance(value, bool) else str(value) for key, value in found}
+        for key in [key for key in properties if key.endswith(".ca")]:
+            with open(os.path.expanduser(properties[key]), "rb") as certificates:  # noqa: PTH111, PTH123 - as above
+                properties[key] = base64.b64encode(certificates.read()).decode()
+    except (OSError, AttributeError, yaml.YAMLError) as error:
+        # YAML's own error would quote the line.
+        known = f"{error.filename}: {error.strerror}" if isinstance(error, OSError) else "must be YAML, docs/attach.md"
+        raise BadInputError(f"attached_secrets={file}: {known}") from None
+    return properties

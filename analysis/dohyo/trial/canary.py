@@ -1,0 +1,57 @@
+"""The canary: what the hosts, and the network between them, can do before the servers are started (docs/method.md)."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any
+
+from dohyo.trial.world import Host, HostError, World
+
+# For a listener's own end, should nobody end it. Hosts beyond those that are reached at the same time have to wait.
+LISTEN_SECONDS = 60
+
+
+def measure(world: World, *, attached: bool) -> dict[str, Any]:
+    """Measures all hosts; of an attached system only those of the clients, as others depend on its servers.
+
+    :returns: the contents of canary.json
+    """
+    world.phase("canary")
+    names = [name for name in world.hosts if name in world.clients or not attached]
+
+    def host(each: Host) -> dict[str, Any]:
+        serves = each.name in world.databases and not attached
+        folders = each.values["dohyo_data"] if serves else [each.values["dohyo_home"]]
+        return dict(each.do("canary", state="host", folders=folders)["measured"])
+
+    found = world.on(names, "Measure processors, memory and disks", host)
+    network = {} if attached or len(world.hosts) == 1 else _network(world)
+    world.phase("start")
+    return {"at": datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"), "hosts": found, "network": network}
+
+
+def _network(world: World) -> dict[str, Any]:
+    """What the network does between the clients and the servers."""
+    lifetime = LISTEN_SECONDS + len(world.hosts)
+
+    def listen(host: Host) -> dict[str, Any]:
+        return dict(host.do("canary", state="listen", address=host.values["dohyo_address"], lifetime=lifetime)["listener"])
+
+    listeners = world.try_on(world.databases, listen)
+    try:
+        if failures := {name: str(each) for name, each in listeners.items() if isinstance(each, HostError)}:
+            world.fail("Listen on the servers' hosts", failures)
+
+        def ask(host: Host) -> dict[str, Any]:
+            number = world.clients.index(host.name)
+            answer = host.do("canary", state="network", servers=listeners, client=number, clients=len(world.clients))
+            return dict(answer["measured"])
+
+        return world.on(world.clients, "Measure the network from the clients' hosts to the servers'", ask)
+    finally:
+
+        def end(host: Host) -> None:
+            if not isinstance(there := listeners[host.name], HostError):
+                host.do("canary", state="end", address=host.values["dohyo_address"], port=there["port"])
+
+        world.try_on(world.databases, end)

@@ -1,0 +1,90 @@
+"""The conditions of a trial: what servers have stated, and what limits them, judged by what the scenario asks for."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from dohyo.systems.context import UNKNOWN, copies, named
+
+
+def by_sentence(said: dict[str, list[str]]) -> list[str]:
+    """Equal sentences of several hosts merged, as in ``a, b: it rains``; of more than four hosts, three are named.
+
+    :param said: sentences by host
+    """
+    hosts: dict[str, list[str]] = {}
+    for host, sentences in said.items():
+        for sentence in sentences:
+            hosts.setdefault(sentence, []).append(host)
+    return [f"{named(who)}: {sentence}" for sentence, who in hosts.items()]
+
+
+def consistency(write_copies: Any, read_copies: Any, replication: Any) -> str:
+    """Whether a read is sure to see the last acknowledged write."""
+    if write_copies is None or read_copies is None or replication == UNKNOWN:
+        return UNKNOWN
+    return "strong" if write_copies + read_copies > replication else "eventual"
+
+
+def judged(found: dict[str, Any], asked: dict[str, Any]) -> dict[str, Any]:
+    """The conditions that a role has read back, with ``consistency`` and ``differences`` from those asked for.
+
+    Consistency is strong if every read sees every acknowledged write: write copies + read copies > replication, because
+    a reader's and a writer's sets of copies must overlap. A role whose database is different states it itself.
+
+    ``exceeded`` has what was asked for where the server gives more, and the role's ``fixed`` says that it cannot give
+    less.
+    """
+    result = {"consistency": consistency(found["write_copies"], found["read_copies"], found["replication"]), **found}
+    wanted = dict(asked)
+    if {"replication", "write_acks", "read_acks"} <= asked.keys():
+        replication = int(asked["replication"])
+        wanted["consistency"] = consistency(
+            copies(asked["write_acks"], replication), copies(asked["read_acks"], replication), replication
+        )
+    differences = [
+        f"{name}: asked for {value}, "
+        + (UNKNOWN if result.get(name) == UNKNOWN else f"the server has {result.get(name, 'not said which')}")
+        for name, value in wanted.items()
+        if str(result.get(name)) != str(value)
+    ]
+    exceeded = {
+        name: asked[name]
+        for name in found.get("fixed", [])
+        if name == "write_acks"
+        and found[name] != asked[name]
+        and found["write_copies"] >= copies(asked[name], int(asked["replication"]))
+    }
+    return {**result, "differences": differences, "exceeded": exceeded}
+
+
+def limits(
+    found: Mapping[str, Mapping[str, Any]], budgets: Mapping[str, Any], processors: Mapping[str, Any]
+) -> dict[str, str]:
+    """What holds the servers of all hosts, in words: ``memory_budget`` and ``server_cpus``, as far as it is known.
+
+    A condition that was asked for on one host is said of all.
+
+    :param found: what the module ``process_limits`` has read back, by host
+    :param budgets: MiB that were asked for, by host; 0 for none
+    :param processors: those that servers were to be bound to, by host; empty for all
+    """
+    memory: dict[str, list[str]] = {}
+    serving = {host: each for host, each in found.items() if each["processes"]}
+    for host, each in serving.items():
+        asked, limit = int(budgets[host]), each["memory_mb"]
+        if asked and limit is None:
+            memory[host] = [f"{asked:,} MiB, which the kernel does not enforce ({each['why']})"]
+        elif asked:
+            memory[host] = [f"{limit:,} MiB" if limit == asked else f"{limit:,} MiB instead of {asked:,}"]
+        elif any(map(int, budgets.values())):
+            memory[host] = ["none"]
+    bound = {host: [each["cpus"] or "all"] for host, each in serving.items() if any(processors.values())}
+    said = {"memory_budget": memory, "server_cpus": bound}
+    return {name: _alike(hosts) for name, hosts in said.items() if any(hosts.values())}
+
+
+def _alike(hosts: dict[str, list[str]]) -> str:
+    values = {value for each in hosts.values() for value in each}
+    return values.pop() if len(values) == 1 else "; ".join(by_sentence(hosts))

@@ -1,0 +1,212 @@
+"""The evidence of a trial: its folder on the control machine, and what is sampled on the hosts and brought home."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from dohyo.places import ANSIBLE
+from dohyo.trial.processes import tool
+from dohyo.trial.world import Host, HostError, World, program, write_json
+
+# What an earlier trial of the same folder may have left there, besides the folders of its runs.
+LEFT = (
+    *("load", "load-server", "server", "hosts", "canary.json", "conditions.json", "settled.json", "kept.json"),
+    *("counted.json", "probe-[0-9]*", "precondition-[0-9]*"),
+)
+# Files of a system's folder that say what its statistics and logs mean.
+MEANINGS = ("figures.yml", "log.yml", "healing.yml")
+# Variables that the program dohyo needs to know of a trial by hand.
+ASKED = tuple(
+    f"trial_{name}"
+    for name in (
+        "system dir properties conditions threads phases load precondition repeats settle settle_flush settle_cache warmup"
+        " duration search client_heap strict max_other_cpu keep canary reuse"
+    ).split()
+)
+# Seconds in which no load or run begins, after which the sampler of a host ends by itself: of a host with our servers,
+# and of one that is only observed.
+ALONE = 86400
+ALONE_OBSERVED = 604800
+UNDER_WAY = "trial-under-way"
+
+
+class Evidence:
+    """The folder of a trial.
+
+    :ivar folder: on the control machine
+    """
+
+    def __init__(self, world: World) -> None:
+        self.world = world
+        self.values = world.first.values
+        self.folder = Path(self.values["trial_dir"])
+
+    # ---- the folder -------------------------------------------------------------------------------------------------
+
+    @property
+    def experiment(self) -> Path:
+        """The folder that dohyo reads: the trials' folders are in its folder raw."""
+        return self.folder.parent.parent if self.folder.parent.name == "raw" else self.folder
+
+    @property
+    def is_by_hand(self) -> bool:
+        """No experiment of dohyo has asked for the trial."""
+        return not (self.experiment / "experiment.json").exists()
+
+    def begin(self, role: str) -> None:
+        """Marks the folder, empties it, and writes down what was asked for."""
+        values = self.values
+        # Evidence belongs to whichever deployment; what dohyo writes there beforehand is no evidence yet.
+        beside = ["trial.json", "state.json", "ansible.log", "events.jsonl"]
+        runs = [f"{phase['name']}-[0-9]*" for phase in values["trial_phases"]]
+
+        def mark(host: Host) -> None:
+            host.do(
+                "owned", state="present", kind="evidence", folders=[[str(self.folder), ""]], beside=beside,
+                controller=values["dohyo_controller"],
+            )  # fmt: skip
+            host.do("owned", state="absent", home=str(self.folder), inside=[*LEFT, *runs])
+
+        self.world.here("Mark the folder of the evidence", mark)
+        if self.is_by_hand:
+            write_json(self.folder / "trial.json", {name: values[name] for name in ASKED})
+            self.state("running")
+        # A later version's files may mean something else by the same names, and what was measured stays what it was.
+        (self.folder / "server").mkdir(exist_ok=True)
+        for name in MEANINGS:
+            if (file := ANSIBLE / "systems" / role / name).is_file():
+                (self.folder / "server" / name).write_text(file.read_text("utf-8"), encoding="utf-8")
+        write_json(Path(values["dohyo_control"]) / UNDER_WAY, {"role": role, "dir": str(self.folder)})
+
+    def state(self, status: str, reason: str | None = None) -> None:
+        """Writes down how far a trial by hand is."""
+        write_json(self.folder / "state.json", {"status": status, "reason": reason})
+
+    # ---- samples of the hosts ---------------------------------------------------------------------------------------
+
+    def begin_samples(self, servers: str) -> None:
+        """Begins to sample the hosts, until the evidence is fetched.
+
+        :param servers: addresses of an attached system, whose processes nobody knows; else empty
+        """
+        who = controller(self.values)
+
+        def begin(host: Host) -> None:
+            home = host.values["dohyo_home"]
+            # Beside what the clients write, so that both are fetched in one step.
+            folder = f"{home}/client/hosts/{host.name}"
+            host.do("owned", state="absent", deployment=host.values["dohyo_deployment"], home=home, inside=["client"])
+            script = 'mkdir -p "$0" && exec "$@"'
+            sampler = [str(host.values["dohyo_python"]), f"{home}/bin/host-metrics", str(ALONE), who, servers]
+            words = [tool(host), "start", "host-metrics", folder, "metrics.jsonl.gz", "host-metrics.log", *sampler]
+            program(host, ["sh", "-c", script, folder, *words])
+
+        self.world.on(self.world.hosts, "Begin to sample the host", begin)
+
+    def observe(self, verb: str) -> None:
+        """Begins or ends to sample hosts of an attached system, on which nothing is deployed; the end brings samples home.
+
+        The trial goes on without a host that does not answer at the end.
+
+        :param verb: begin or end
+        """
+        names = self.values["dohyo_observed"]
+        for name in names if verb == "begin" else []:
+            (self.folder / "hosts" / name).mkdir(parents=True, exist_ok=True)  # so that none is missed
+
+        def sample(host: Host) -> None:
+            observe(host, verb, self.values, self.folder)
+
+        if verb == "begin":
+            self.world.on(names, "Begin to sample the hosts of the attached system", sample)
+            return
+        self.world.try_on(names, sample)
+
+    # ---- the end ----------------------------------------------------------------------------------------------------
+
+    def bring_home(self, names: list[str]) -> dict[str, str]:
+        """Brings home what a trial has left on hosts; returns by host why that failed."""
+        return collect(self.world, names, self.values)
+
+
+def controller(values: Mapping[str, Any]) -> str:
+    """The process that plays the playbook, for samplers that end when it is gone."""
+    who = values["dohyo_controller"]
+    return f"{who['pid']} {who['start']} {who['machine']}"
+
+
+# Sends the sampler to a folder of the login user that only this deployment has. If nobody ends it, it ends by itself:
+# soon where it sees that the controller is gone, else after a week.
+OBSERVE = """
+pid=$(cat "$HOME/$FOLDER/pid" 2>/dev/null)
+# Another program may have its number by now.
+if grep -qsF "$FOLDER/host-metrics" "/proc/${pid:-none}/cmdline"; then
+  kill "$pid" && timeout 10 tail -f --pid="$pid" /dev/null
+fi
+[ "$VERB" = begin ] || exit 0
+python3 -c 'import sys; sys.exit(sys.version_info < (3, 9) and "Python 3.9 is needed, not " + sys.version)' &&
+  mkdir -p -m 700 -- "$HOME/$FOLDER" && cd -- "$HOME/$FOLDER" && cat >host-metrics || exit
+setsid python3 "$PWD/host-metrics" "$ALONE" "$CONTROLLER" localhost </dev/null >metrics.jsonl.gz 2>host-metrics.log &
+echo $! >pid
+"""
+LEAVE = """
+cd "$HOME/$FOLDER" 2>/dev/null || exit 0
+rm -f host-metrics host-metrics.log metrics.jsonl.gz pid; cd ..; rmdir "$HOME/$FOLDER"
+"""
+
+
+def observe(host: Host, verb: str, values: Mapping[str, Any], folder: Path) -> None:
+    """Begins or ends to sample a host on which nothing is deployed.
+
+    :param values: variables of a host of the trial
+    :param folder: of the trial, on the control machine
+    """
+    there = f".dohyo-metrics-{values['dohyo_deployment']}"
+    environment = {"VERB": verb, "FOLDER": there, "CONTROLLER": controller(values), "ALONE": str(ALONE_OBSERVED)}
+    sampler = (ANSIBLE / "roles/service/files/host-metrics").read_text("utf-8") if verb == "begin" else ""
+    host.do("program", argv=["sh", "-c", OBSERVE], stdin=sampler, environment=environment)
+    if verb == "end":
+        file = str(folder / "hosts" / host.name / "metrics.jsonl.gz")
+        host.do("fetch", src=f"~/{there}/metrics.jsonl.gz", dest=file, flat=True, fail_on_missing=False)
+        host.do("program", argv=["sh", "-c", LEAVE], environment=environment)
+
+
+def under_way(values: Mapping[str, Any]) -> dict[str, str]:
+    """Returns the role and the folder (dir) of the trial that is under way; nothing if there is none."""
+    note = Path(values["dohyo_control"]) / UNDER_WAY
+    found: dict[str, str] = json.loads(note.read_text("utf-8")) if note.exists() else {}
+    return found
+
+
+def collect(world: World, names: list[str], values: Mapping[str, Any]) -> dict[str, str]:
+    """Brings home what the trial that is under way has left on hosts, complete or not.
+
+    :param values: variables of a host
+    :returns: by host, why that failed
+    """
+    trial = under_way(values)
+    if not trial:
+        return {}
+    folder = Path(trial["dir"])
+
+    def fetch(host: Host) -> None:
+        home = host.values["dohyo_home"]
+        # The servers may stay up; the sampler does not.
+        host.do("program", argv=[tool(host), "stop", "host-metrics", "5"], removes=tool(host))
+        if host.name in world.databases:
+            host.do(
+                "transfer_folder", direction="pull", src=f"{home}/run/{trial['role']}",
+                dest=str(folder / "server" / host.name),
+            )  # fmt: skip
+        host.do("transfer_folder", direction="pull", src=f"{home}/client", dest=str(folder))
+        if host.name in world.clients:
+            # A client that never was ready leaves it.
+            secret = f"secret/client-{host.name}.properties"
+            host.do("owned", state="absent", deployment=host.values["dohyo_deployment"], home=home, inside=[secret])
+
+    failures = {name: str(each) for name, each in world.try_on(names, fetch).items() if isinstance(each, HostError)}
+    (Path(values["dohyo_control"]) / UNDER_WAY).unlink(missing_ok=True)
+    return failures

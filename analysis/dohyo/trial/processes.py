@@ -1,0 +1,154 @@
+"""Processes of servers on the hosts: started, awaited and stopped by the tool that lies on each host."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+
+from dohyo.systems.context import Context
+from dohyo.trial.world import Host, program
+
+# Seconds that a server has to end before it is killed, where its system says nothing else.
+STOP_SECONDS = 60
+# Of open files of a unit of systemd. Cassandra's manual asks for 100,000, Aerospike's and HBase's for less.
+OPEN_FILES = 1048576
+
+
+def tool(host: Host) -> str:
+    """The tool for processes on a host."""
+    return f"{host.values['dohyo_home']}/bin/service"
+
+
+def start(
+    host: Host,
+    name: str,
+    folder: str,
+    command: Sequence[str],
+    *,
+    log: str = "log",
+    writes: Sequence[str] = (),
+    devices: Sequence[str] = (),
+    capabilities: Sequence[str] = (),
+    stop_seconds: int = STOP_SECONDS,
+) -> None:
+    """Starts one process of a server, as a unit of systemd where the inventory says so.
+
+    :param folder: that it runs in
+    :param log: file in the folder, for all that it prints
+    :param writes: folders that a unit may write to besides
+    :param devices: block devices that a unit may use
+    :param capabilities: of the unit
+    :raises HostError: if it does not start
+    """
+    values, systemd = host.values, Context(host.values).systemd
+    budget, bound = int(values["host_budget_mb"]), str(values["host_cpus_server"])
+    if not systemd:
+        binding = ["taskset", "-c", bound] if bound else []
+        # Servers write the time of a line without its zone; evidence/server_log.py reads it as UTC.
+        program(host, [tool(host), "start", name, folder, log, log, "env", "TZ=UTC", *binding, *command])
+        return
+    deployment = values["dohyo_deployment"]
+    # All units of the deployment share a slice, as a system may be several processes, which share the budget.
+    slice_ = f"dohyo-{deployment}.slice"
+    limits = [slice_, f"MemoryMax={budget}M", "MemorySwapMax=0"] if budget else []
+    text = unit(
+        name, folder, command, log=log, writes=writes, devices=devices, capabilities=capabilities,
+        stop_seconds=stop_seconds, slice_=slice_ if budget else "", cpus=bound,
+        open_files=int(values.get("dohyo_open_files", OPEN_FILES)),
+    )  # fmt: skip
+    argv = [tool(host), "start-unit", name, f"{folder}/{log}", f"dohyo-{deployment}-{name}.service", *limits]
+    program(host, argv, stdin=text, root=True)
+
+
+def unit(
+    name: str, folder: str, command: Sequence[str], *, log: str, writes: Sequence[str], devices: Sequence[str],
+    capabilities: Sequence[str], stop_seconds: int, slice_: str, cpus: str, open_files: int,
+) -> str:  # fmt: skip
+    """Returns the file of a unit of systemd; parameters as for :func:`start`.
+
+    A server that ends during a run must stay down: a restart would hide it from the measurement. It gets the limits
+    that the databases' manuals ask for (docs/cluster.md), its own folders and the network, and nothing else.
+
+    :param slice_: that it belongs to; empty for none
+    """
+    # The server's shell opens the log, not systemd: nobody needs root to read it, and SELinux lets the shell, unlike
+    # systemd, start a program and write a file that are no part of the system. systemd expands % and $ in a command line.
+    words = ["/bin/sh", "-c", 'exec "$@" > "$0" 2>&1', f"{folder}/{log}", *command]
+    line = " ".join(json.dumps(word.replace("%", "%%").replace("$", "$$"), ensure_ascii=False) for word in map(str, words))
+    paths = dict.fromkeys([folder, *writes])
+    writable = " ".join(json.dumps(path.replace("%", "%%"), ensure_ascii=False) for path in paths)
+    lines = [
+        "# One process of a database under test. It is started for a trial and stopped after it, never by a boot.",
+        "[Unit]",
+        f"Description={name}, a server under test of Dohyo",
+        "After=network-online.target",
+        "",
+        "[Service]",
+        "Type=exec",
+        f"WorkingDirectory={folder.replace('%', '%%')}",
+        'Environment="TZ=UTC"',
+        f"ExecStart={line}",
+        *([f"Slice={slice_}"] if slice_ else []),
+        *([f"CPUAffinity={cpus}"] if cpus else []),
+        "Restart=no",
+        f"TimeoutStopSec={stop_seconds}",
+        # What a JVM ends with when it is asked to.
+        "SuccessExitStatus=143",
+        "KillMode=mixed",
+        f"LimitNOFILE={open_files}",
+        *(f"Limit{each}=infinity" for each in ("NPROC", "AS", "MEMLOCK")),
+        "LimitCORE=0",
+        "TasksMax=infinity",
+        "OOMScoreAdjust=-500",
+        "NoNewPrivileges=yes",
+        "ProtectSystem=strict",
+        "ProtectHome=read-only",
+        f"ReadWritePaths={writable}",
+        # Block devices belong to the group disk; of all devices the unit gets these alone.
+        *(["SupplementaryGroups=disk", "DevicePolicy=closed"] if devices else []),
+        *(f"DeviceAllow={device.replace('%', '%%')} rw" for device in devices),
+        "PrivateTmp=yes",
+        *(f"ProtectKernel{each}=yes" for each in ("Tunables", "Modules", "Logs")),
+        "ProtectControlGroups=yes",
+        "ProtectClock=yes",
+        "RestrictSUIDSGID=yes",
+        "RestrictNamespaces=yes",
+        f"RestrictRealtime={'no' if 'CAP_SYS_NICE' in capabilities else 'yes'}",
+        "RestrictAddressFamilies=AF_UNIX AF_INET AF_INET6 AF_NETLINK",
+        "LockPersonality=yes",
+        "SystemCallArchitectures=native",
+        f"CapabilityBoundingSet={' '.join(capabilities)}",
+        f"AmbientCapabilities={' '.join(capabilities)}",
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def stop_all(host: Host, killed: str = "") -> None:
+    """Stops whatever this project has started on a host, clients before servers.
+
+    Faults are undone before: a process that is paused cannot end.
+
+    :param killed: role of servers that are killed at once, as nothing of them is kept
+    """
+    values = host.values
+    home = values["dohyo_home"]
+    found = program(host, ["sh", "-c", '[ ! -e "$0" ] || echo there', f"{home}/run/fault-{host.name}"])
+    if found:
+        # After a run that has ended nothing is left to undo, and nobody needs to become root.
+        program(host, [values["dohyo_python"], f"{home}/bin/fault", "undo", home], root=Context(values).systemd)
+    host.do("program", argv=[tool(host), "stop-all", str(STOP_SECONDS), killed], removes=tool(host))
+
+
+def ended(host: Host, role: str) -> str:
+    """Returns how processes of a system have ended on a host, a line each; empty if none has, or if it cannot be said."""
+    script = """
+    for name in "$1" "$1"-*; do
+      words=$("$0" status "$name") || { [ $? != 3 ] || echo "$words"; }
+    done
+    """
+    return program(host, ["sh", "-c", f"cd '{_run(host)}' && {script}", tool(host), role])
+
+
+def _run(host: Host) -> str:
+    return f"{host.values['dohyo_home']}/run".replace("'", "'\\''")
+

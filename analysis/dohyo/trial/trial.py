@@ -1,0 +1,445 @@
+"""A trial: canary → start → schema → load → settle → (warm-up → measure → stats) × phases × repeats → stop → fetch.
+
+Ansible has looked at the hosts before it, and has refused what cannot be (ansible/trial.yml).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from dohyo.systems.catalogue import all_systems
+from dohyo.systems.context import Context
+from dohyo.systems.option import BOOLEANS
+from dohyo.systems.rendering import as_properties
+from dohyo.trial import attached, canary, processes
+from dohyo.trial.conditions import by_sentence, judged, limits
+from dohyo.trial.evidence import Evidence, collect, observe, under_way
+from dohyo.trial.loads import Load
+from dohyo.trial.measuring import Conduct, Measuring
+from dohyo.trial.servers import Servers
+from dohyo.trial.world import Host, HostError, StepError, World, program, write_json
+
+# How often servers on this machine are started, on other ports each time, before the trial gives up.
+MOST_STARTS = 3
+NOT_REUSABLE = (
+    "its load is not shared: not all of it is in files of the data folders, or its servers have a new password for each"
+    " trial"
+)
+
+
+@dataclass
+class State:
+    """What one part of a trial leaves to the next one, in plain values.
+
+    :ivar is_copy, kept_by, kept_note: of the load, as in :class:`Load`
+    :ivar started: the servers were being started: from then on, a failure may be theirs
+    :ivar vanished: hosts that were lost while clients ran
+    :ivar failures: what went wrong, by host
+    """
+
+    is_copy: bool = False
+    kept_by: str = ""
+    kept_note: str = ""
+    started: bool = False
+    vanished: list[str] = field(default_factory=list)
+    failures: dict[str, str] = field(default_factory=dict)
+
+
+class Trial:
+    """One trial on all hosts. Its parts are begin, run and end; Ansible looks at the hosts after begin."""
+
+    def __init__(self, world: World, conduct: Conduct, state: State) -> None:
+        self.world = world
+        self.state = state
+        self.values = world.first.values
+        self.servers = Servers(world)
+        self.system = self.servers.first
+        self.evidence = Evidence(world)
+        self.attached = self.servers.is_attached
+        self.measuring = Measuring(world, self.servers, conduct)
+        load_id = str(self.values["trial_load_id"])
+        known = (state.is_copy, state.kept_by, state.kept_note)
+        self.load = Load(world, self.evidence, self.system.role, load_id, *known)
+
+    def flag(self, name: str) -> bool:
+        """A variable that is true or false; -e on a command line gives it as a text."""
+        return BOOLEANS.get(str(self.values[name]).lower(), False)
+
+    # ---- the parts --------------------------------------------------------------------------------------------------
+
+    def begin(self) -> None:
+        """Stops what an earlier trial has left running, and looks for a load that was kept."""
+        self.world.phase("start")
+        self.world.on(self.world.hosts, "Stop what an earlier trial has left running", processes.stop_all)
+        self.load.find()  # what is kept may have to make room for the trial
+        self._keep_state()
+
+    def run(self) -> None:
+        """The trial itself; it leaves the servers up."""
+        until, values = self.values["trial_until"], self.values
+        try:
+            self.evidence.begin(self.system.role)
+            if self.attached:
+                self._detach_earlier()
+            if until != "schema":
+                self.evidence.begin_samples(str(values["attached"].get(values["trial_system"], "")))
+                if self.attached:
+                    self.evidence.observe("begin")
+            if self.flag("trial_canary") and until == "stop":
+                measured = canary.measure(self.world, attached=self.attached)
+                write_json(self.evidence.folder / "canary.json", measured)
+            self.start()
+            self.make_tables()
+            if until != "schema":
+                self._load()
+            if until == "stop":
+                self.measuring.measure()
+        finally:
+            self._keep_state()
+
+    def end(self) -> str:
+        """Stops the servers, brings home the evidence, and removes the data; returns why the trial failed, or nothing.
+
+        Servers that are to be kept stay up, unless the trial failed.
+        """
+        failed = bool(self.state.failures)
+        stays = not failed and (self.flag("trial_keep") or self.values["trial_until"] != "stop")
+        there = [name for name in self.world.hosts if name not in self.state.vanished]
+        reason = self._reason(there)
+        self.world.phase("stop")
+        problems: dict[str, str] = {}
+
+        def attempt(step: str, call: Any, names: list[str]) -> None:
+            """Does it on all hosts, whatever happens on some of them."""
+            for name, each in self.world.try_on(names, call).items():
+                if isinstance(each, HostError):
+                    problems.setdefault(name, f"{step}: {each}")
+
+        if not stays:
+            killed = "" if failed or self._logs_matter() else self.system.role
+            attempt(
+                "Stop the servers and whatever else still runs", lambda host: processes.stop_all(host, killed), there
+            )
+            if self.attached:
+                self._detach(there)
+        if self.attached and self.values["trial_until"] != "schema":
+            self.evidence.observe("end")
+        problems |= self.evidence.bring_home(there)
+        if not stays:
+            attempt("Remove the data", lambda host: self._wipe_host(host, "absent"), there)
+            if not self.attached:
+                self.system.wipe(self.servers, "absent")
+        use = "kept" if stays and not self.attached else "free"
+        attempt("Note that the trial is over", lambda host: note_use(host, use), there)
+        if not reason and problems:
+            reason = "; ".join(dict.fromkeys(problems.values()))
+        if self.evidence.is_by_hand:
+            self._write_end(reason)
+        return reason
+
+    # ---- start ------------------------------------------------------------------------------------------------------
+
+    def start(self) -> None:
+        """Starts fresh servers. On one host, it starts them again on other ports where somebody has taken one.
+
+        Other programs and checkouts may use such a host: one of them may take a port after it was chosen and before our
+        server listens on it.
+        """
+        self.state.started = True
+        for attempt in range(1, MOST_STARTS + 1):
+            failure: StepError | None = None
+            try:
+                self._start_once()
+            except StepError as error:
+                if len(self.world.hosts) > 1:
+                    raise
+                failure = error
+            # Also where all seems well: that may have been somebody else's server.
+            lost = self._lost_ports() if len(self.world.hosts) == 1 else []
+            if not lost and failure is None:
+                return
+            if not lost or attempt == MOST_STARTS:
+                if failure is not None:
+                    raise failure
+                self.servers.refuse("Start the servers", "; ".join(lost))
+            self.servers.stop()
+
+    def _start_once(self) -> None:
+        self._wipe("fresh")
+        if self.load.is_copy and not self.load.place():
+            # Not all hosts have a whole copy: load anew.
+            self._wipe("fresh")
+        self.servers.configure()
+        self.servers.start()
+
+    def _lost_ports(self) -> list[str]:
+        """Sentences about ports of the only host that another program has taken."""
+        name = self.world.first.name
+        chosen = self.servers.system(name).context.state(self.system.role).get("ports", {})
+        secret = f"{self.world.first.values['dohyo_home']}/run/secret"
+        found = self.world.on([name], "Look whose the ports are",
+                              lambda host: host.do("free_ports", chosen=chosen, secret=secret))  # fmt: skip
+        notes: list[str] = found[name]["notes"]
+        return notes
+
+    def make_tables(self) -> None:
+        """Makes the tables, and keeps the conditions and how to connect.
+
+        :raises StepError: if strict conditions were asked for and the servers have others
+        """
+        self.world.phase("schema")
+        self.servers.make_tables()
+        role, world = self.system.role, self.world
+        asked = {**self.values["trial_conditions"]}
+        if self.attached:
+            asked.pop("profile", None)  # nobody can tell which profile others have chosen for their servers
+        found = judged(self._answers["conditions"], asked)
+
+        def look(host: Host) -> dict[str, Any]:
+            return host.do("process_limits", run=f"{host.values['dohyo_home']}/run", name=role)
+
+        limited = world.on(world.databases, "Read back what limits the servers", look)
+        budgets = {name: world.hosts[name].values["host_budget_mb"] for name in limited}
+        bound = {name: world.hosts[name].values["host_cpus_server"] for name in limited}
+        of_hosts = {name: host.values.get("host_warnings", []) for name, host in world.hosts.items()}
+        notes = [*found["notes"], *by_sentence(of_hosts), *self.values["trial_notes"]]
+        content = {
+            "system": self.values["trial_system"],
+            "title": self.system.title,
+            **found,
+            **limits(limited, budgets, bound),
+            "notes": notes,
+            "hosts": {name: host.values.get("host_conditions", {}) for name, host in world.hosts.items()},
+            "usd_per_hour": {name: world.hosts[name].values["dohyo_usd_per_hour"] for name in world.databases},
+        }
+        write_json(self.evidence.folder / "conditions.json", content)
+        if self.flag("trial_strict") and found["differences"]:
+            words = "; ".join(found["differences"])
+            refused = f"{words}; strict conditions were asked for, so it is not measured"
+            self.servers.refuse("Refuse other conditions than those asked for", refused)
+        connection = self.world.first.values["system_secrets"][role]["client_properties"]
+        text = as_properties({**connection, **self._answers["server_properties"]})
+
+        def write(name: str) -> None:
+            # The user's own, as it may hold a password.
+            home = world.hosts[name].values["dohyo_home"]
+            self.servers.write(name, {f"{home}/run/{self.values['trial_system']}.properties": text}, mode="0600")
+
+        self.servers.each("Write down how to connect", write, world.databases)
+
+    @property
+    def _answers(self) -> Mapping[str, Any]:
+        """What the first server's administration has answered."""
+        first = next(name for name in self.world.databases if self.servers.system(name).is_first)
+        return self.servers.system(first).context.state(self.system.role)
+
+    # ---- load -------------------------------------------------------------------------------------------------------
+
+    def _load(self) -> None:
+        """Loads, or starts with a load that was kept; keeps a new one for other trials that share it."""
+        if not self.load.is_copy:
+            self.measuring.load()
+        self.measuring.settle_load()
+        if self.load.id and not self.load.is_copy and self.load.has_room():
+            self._keep_load()
+        if self.values["trial_reuse"]:
+            note = self.load.note if self.load.id else NOT_REUSABLE
+            by = self.load.kept_by if self.load.is_copy else None
+            write_json(self.evidence.folder / "kept.json", {"load": by, "note": note})
+
+    def _keep_load(self) -> None:
+        """Keeps the load that has settled, and starts the servers again from a copy of it, as other trials will do."""
+        world, role = self.world, self.system.role
+        world.phase("start")
+        self.servers.stop()
+
+        def set_aside(host: Host) -> None:
+            # The next start would empty it.
+            home = host.values["dohyo_home"]
+            script = 'mkdir -p client/load-server && mv -- "run/$0" "client/load-server/$1"'
+            program(host, ["sh", "-c", script, role, host.name], chdir=home)
+
+        world.on(world.databases, "Set aside what the servers wrote while they loaded", set_aside)
+        self.load.keep()
+        self.start()
+        if not self.load.is_copy:
+            reason = f"the load is gone: {self.load.note}; repeat the trial with --resume"
+            self.servers.refuse("Refuse servers without the load", reason)
+        self.make_tables()
+        self.measuring.settle_load()
+
+    # ---- what is removed --------------------------------------------------------------------------------------------
+
+    def _wipe(self, state: str) -> None:
+        """Removes what a trial of this system has left: data, run folders, passwords, how to connect.
+
+        :param state: ``fresh`` also makes and marks the folders of the data
+        """
+        step = "Begin with empty folders" if state == "fresh" else "Remove the data"
+        self.world.on(self.world.hosts, step, lambda host: self._wipe_host(host, state))
+        if not self.attached:
+            self.system.wipe(self.servers, state)
+
+    def _wipe_host(self, host: Host, state: str) -> None:
+        values, role = host.values, self.system.role
+        data: list[list[str]] = []
+        if host.name in self.world.databases:
+            system = self.servers.system(host.name)
+            data = [[folder, f"dohyo/{role}"] for folder in (*values["dohyo_data"], *system.log_disks)]
+            # Nothing of an experiment that was killed may stay, unless its load is to be reused.
+            if state == "absent" and not self.load.id:
+                data += [[folder, "dohyo/kept"] for folder in values["dohyo_data"]]
+        inside = [f"run/{role}", f"run/{role}-*", f"run/{values['trial_system']}.properties", f"secret/{role}"]
+        removed = host.do(
+            "owned", state=state, deployment=values["dohyo_deployment"], folders=data, home=values["dohyo_home"],
+            inside=inside, makes=self.system.makes, controller=values["dohyo_controller"],
+            experiment=str(self.evidence.folder),
+        )["removed"]  # fmt: skip
+        if removed and data and values["dohyo_devices"]:
+            trim(host)
+
+    def _detach_earlier(self) -> None:
+        """Removes what an earlier trial has left on the attached system."""
+
+        def remove(host: Host) -> None:
+            if left := attached.detach(host, [self.system.role]):
+                raise HostError(left)
+
+        self.world.on(self.world.databases, "Remove what an earlier trial has left on the attached system", remove)
+
+    def _detach(self, there: list[str]) -> None:
+        """Removes our tables. What is left is said: stop.yml tries again, and dohyo plays it in the end."""
+        names = [name for name in self.world.databases if name in there]
+        for left in self.world.try_on(names, lambda host: attached.detach(host, [self.system.role])).values():
+            if left:
+                self.world.progress.event("note", text=f"WARNING: {left}")
+
+    # ---- small things -----------------------------------------------------------------------------------------------
+
+    def _reason(self, there: list[str]) -> str:
+        """Why the trial failed, with what became of the servers; empty if it did not fail."""
+        if not self.state.failures:
+            return ""
+        names = [name for name in self.world.databases if name in there]
+        deaths: list[str] = []
+        if self.state.started and not self.attached:
+            said = self.world.try_on(names, lambda host: processes.ended(host, self.system.role))
+            deaths = [str(each) for each in said.values() if each and not isinstance(each, HostError)]
+        words = list(dict.fromkeys(each for each in self.state.failures.values() if each))
+        words += [each for each in dict.fromkeys(deaths) if not any(each in word for word in words)]
+        return "; ".join(words)
+
+    def _logs_matter(self) -> bool:
+        """Servers need time to end, for what their logs will tell.
+
+        Where their data is removed and all went well they may be killed: statistics are there, and logs are written line
+        by line, except that of the collector of JDK 8. A log that is read needs the lines of a shutdown: they show that it
+        covers the last run.
+        """
+        buffered = "-Xloggc:gc.log" in Context(self.values).gc_options
+        return buffered or (self.evidence.folder / "server/log.yml").is_file()
+
+    def _write_end(self, reason: str) -> None:
+        until = self.values["trial_until"]
+        if reason:
+            self.evidence.state("failed", reason)
+        elif until == "stop":
+            self.evidence.state("done")
+        else:
+            self.evidence.state("skipped", f"nothing was to be measured: trial_until={until}")
+
+    def _keep_state(self) -> None:
+        self.state.is_copy, self.state.kept_by, self.state.kept_note = self.load.is_copy, self.load.kept_by, self.load.note
+        self.state.vanished = self.measuring.vanished
+
+    @property
+    def plain_state(self) -> dict[str, Any]:
+        """The state for the next part."""
+        return asdict(self.state)
+
+
+def note_use(host: Host, state: str) -> None:
+    """Notes on a host whether a trial is under way (module in_use)."""
+    values = host.values
+    host.do("in_use", state=state, deployment=values["dohyo_deployment"], controller=values["dohyo_controller"])
+
+
+def trim(host: Host) -> None:
+    """Lets the devices forget what was removed, so that a system does not inherit flash that is full of another's data.
+
+    Only volumes are trimmed that the module host_devices calls ours.
+    """
+    values = host.values
+    found = host.do(
+        "host_devices", become=True, devices=values["dohyo_devices"], label=f"dohyo-{values['dohyo_deployment'][:6]}",
+        root="/dohyo", deployment=values["dohyo_deployment"], layout=values["host_disk_layout"],
+    )  # fmt: skip
+    for volume in found["volumes"]:
+        if volume["mounted"] and volume["discards"]:
+            program(host, ["fstrim", volume["mount_point"]], root=True)
+
+
+def stop_everything(world: World, *, keeps_loads: bool) -> tuple[dict[str, str], list[str]]:
+    """Stops what this project has started on hosts, and fetches what an interrupted trial has left; for stop.yml.
+
+    :returns: what failed, by host; and what is left alone, in sentences
+    """
+    roles = list(dict.fromkeys(system.role for system in all_systems().values()))
+    left_alone: list[str] = []
+    failures: dict[str, str] = {}
+    ours: list[str] = []
+    world.phase("stop")
+    deployment = str(world.first.values["dohyo_deployment"] or "none")
+
+    def look(host: Host) -> list[str]:
+        # In a folder of somebody else's nothing of ours can run.
+        return list(
+            host.do("owned", state="checked", deployment=deployment, folders=[[host.values["dohyo_home"], ""]])["problems"]
+        )
+
+    for name, found in world.try_on(world.hosts, look).items():
+        if isinstance(found, HostError):
+            failures[name] = str(found)
+        elif found:
+            left_alone += found
+        else:
+            ours.append(name)
+
+    def stop(host: Host) -> tuple[str, list[str]]:
+        processes.stop_all(host)
+        detached = attached.detach(host, roles)
+        problems: list[str] = []
+        # Between two trials of an experiment kept loads stay.
+        if host.name in world.databases and not keeps_loads:
+            folders = [[folder, "dohyo/kept"] for folder in host.values["dohyo_data"]]
+            problems = host.do("owned", state="absent", deployment=deployment, folders=folders, leave=True)["problems"]
+        host.do("in_use", state="ended", deployment=deployment)
+        return detached, problems
+
+    for name, found in world.try_on(ours, stop).items():
+        if isinstance(found, HostError):
+            failures[name] = str(found)
+            continue
+        detached, problems = found
+        left_alone += [f"left alone: {each}" for each in problems]
+        if detached:
+            failures[name] = detached
+    values = world.first.values
+    if ours and (trial := under_way(values)):
+        world.try_on(values["dohyo_observed"], lambda host: observe(host, "end", values, Path(trial["dir"])))
+        failures |= collect(world, ours, values)
+    return failures, left_alone
+
+
+def ask_attached(world: World) -> None:
+    """Asks attached systems what they are and what we may do there, for attached.yml; nothing of them is changed."""
+    values = world.first.values
+    for name in values["doctor_systems"]:
+        for host in world.hosts.values():
+            host.remember({"trial_system": name})
+        servers = Servers(world)
+        servers.configure()
+        servers.ask(Path(values["doctor_results"]) / f"{name}.json")
