@@ -29,14 +29,16 @@ class Steps(Protocol):
         """The system as it is on a host."""
 
     def each(self, step: str, call: Callable[[str], T], hosts: Iterable[str]) -> dict[str, T]:
-        """Does a step on several hosts at the same time; ``step`` is its name for people. Returns what came of it by host."""
+        """Does a step on several hosts at the same time, and returns what came of it by host.
 
-    def run(
-        self, host: str, argv: Sequence[str], *, stdin: str | None = None, root: bool = False, **more: Any
-    ) -> str:
+        :param step: its name, for people
+        """
+
+    def run(self, host: str, argv: Sequence[str], *, stdin: str | None = None, root: bool = False, **more: Any) -> str:
         """Runs a program, and returns what it writes to standard output.
 
-        :param more: ``chdir``, ``creates``: folder that it runs in; file that there is if it ran before; ``environment``
+        :param more: ``chdir``, the folder that it runs in; ``creates``, a file that exists if it ran before;
+            ``environment``
         """
 
     def until(self, host: str, process: str, argv: Sequence[str], *, ready: bool = False) -> None:
@@ -61,7 +63,7 @@ class Steps(Protocol):
         """Waits until every node sees all of them: one that has come up last is not known to all others at once."""
 
     def choose_ports(self, host: str, address: str, preferred: dict[str, int], kept: str) -> dict[str, Any]:
-        """Returns free ports: ``address``, ``ports`` by name, ``moved`` with a sentence for each that is another one."""
+        """Returns free ports: ``address``, ``ports`` by name, ``moved``: a sentence for each that is another one."""
 
     def write(self, host: str, files: dict[str, str], *, mode: str, folders: Sequence[str], folder_mode: str) -> None:
         """Writes files by their paths, and makes folders."""

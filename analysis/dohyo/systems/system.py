@@ -966,7 +966,7 @@ class System(ABC):
         """Returns the same system as it is on another host."""
         return cast(Self, steps.system(host))
 
-    def prepare(self, steps: Steps) -> None:
+    def prepare(self, steps: Steps) -> None:  # noqa: B027 - most systems need nothing
         """Does what must be done before the configuration is written."""
 
     def start(self, steps: Steps) -> None:
@@ -978,7 +978,7 @@ class System(ABC):
         if self.asks_ready:
             steps.wait_until_all_know()
 
-    def wipe(self, steps: Steps, state: str) -> None:
+    def wipe(self, steps: Steps, state: str) -> None:  # noqa: B027 - as above
         """Removes what the system has outside of its folders.
 
         :param state: ``fresh`` before a start, ``absent`` at the end

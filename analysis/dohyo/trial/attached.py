@@ -16,7 +16,7 @@ from dohyo.trial.world import Host, HostError
 DETACH = """
 for role in $ROLES; do
   script=$FOLDER/attached/$role/remove
-  if [ -L "$FOLDER/attached" ] || [ -L "${script%/remove}" ] || [ -L "$script" ] || [ ! -f "$script" ]; then continue; fi
+  [ ! -L "$FOLDER/attached" ] && [ ! -L "${script%/remove}" ] && [ ! -L "$script" ] && [ -f "$script" ] || continue
   if said=$(timeout 300 sh "$script" 2>&1); then
     folder=${script%/remove}
     rm -f -- "$folder/connection.properties" "$folder/made" "$folder/remove"
@@ -32,7 +32,10 @@ exit ${failed-0}
 
 
 def detach(host: Host, roles: Sequence[str]) -> str:
-    """Removes what trials have made on attached systems of these roles; returns what is left, and how a person removes it."""
+    """Removes what trials have made on attached systems of these roles.
+
+    :returns: what is left, and how a person removes it; empty if nothing is
+    """
     environment = {"FOLDER": str(host.values["dohyo_home"]), "ROLES": " ".join(roles), "HOST": host.name}
     try:
         host.do("program", argv=["sh", "-c", DETACH], environment=environment)

@@ -35,7 +35,9 @@ def _network(world: World) -> dict[str, Any]:
     lifetime = LISTEN_SECONDS + len(world.hosts)
 
     def listen(host: Host) -> dict[str, Any]:
-        return dict(host.do("canary", state="listen", address=host.values["dohyo_address"], lifetime=lifetime)["listener"])
+        return dict(
+            host.do("canary", state="listen", address=host.values["dohyo_address"], lifetime=lifetime)["listener"]
+        )
 
     listeners = world.try_on(world.databases, listen)
     try:

@@ -23,7 +23,7 @@ GATE_SECONDS = 300
 
 @dataclass(frozen=True)
 class Options:
-    """What users may set of the clients, in an inventory or with -e: the field ``heap`` is the variable ``client_heap``."""
+    """What users may set of the clients, in an inventory or with -e: ``heap`` is the variable ``client_heap``."""
 
     heap: str = option("", "Heap of a client's JVM; by default the scenario's.", pattern=f"({HEAP})?")
     module: str = option("", "Module of ycsb-bindings with the client's jars; by default the binding's own.")
@@ -200,7 +200,11 @@ def process_of(host: Host, phase: Phase, hosts: Sequence[str], inserted: int) ->
 
 
 def plan_of(
-    phase: Phase, hosts: Mapping[str, Host], databases: Sequence[str], clients: Sequence[str], inserted: Mapping[str, int]
+    phase: Phase,
+    hosts: Mapping[str, Host],
+    databases: Sequence[str],
+    clients: Sequence[str],
+    inserted: Mapping[str, int],
 ) -> dict[str, Any]:
     """The arguments of the conductor's plan (conducting.conductor.Plan).
 

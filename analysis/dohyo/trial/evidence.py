@@ -19,12 +19,19 @@ LEFT = (
 # Files of a system's folder that say what its statistics and logs mean.
 MEANINGS = ("figures.yml", "log.yml", "healing.yml")
 # Variables that the program dohyo needs to know of a trial by hand.
-ASKED = tuple(
-    f"trial_{name}"
-    for name in (
-        "system dir properties conditions threads phases load precondition repeats settle settle_flush settle_cache warmup"
-        " duration search client_heap strict max_other_cpu keep canary reuse"
-    ).split()
+ASKED = (
+    *(
+        "trial_system",
+        "trial_dir",
+        "trial_properties",
+        "trial_conditions",
+        "trial_threads",
+        "trial_phases",
+        "trial_load",
+    ),
+    *("trial_precondition", "trial_repeats", "trial_settle", "trial_settle_flush", "trial_settle_cache"),
+    *("trial_warmup", "trial_duration", "trial_search", "trial_client_heap", "trial_strict", "trial_max_other_cpu"),
+    *("trial_keep", "trial_canary", "trial_reuse"),
 )
 # Seconds in which no load or run begins, after which the sampler of a host ends by itself: of a host with our servers,
 # and of one that is only observed.
@@ -107,9 +114,9 @@ class Evidence:
         self.world.on(self.world.hosts, "Begin to sample the host", begin)
 
     def observe(self, verb: str) -> None:
-        """Begins or ends to sample hosts of an attached system, on which nothing is deployed; the end brings samples home.
+        """Begins or ends to sample hosts of an attached system, on which nothing is deployed.
 
-        The trial goes on without a host that does not answer at the end.
+        The end brings the samples home; the trial goes on without a host that does not answer then.
 
         :param verb: begin or end
         """

@@ -45,7 +45,7 @@ class Load:
         return self.world.on(self.world.databases, step, do)
 
     def find(self) -> None:
-        """Looks for the load on every database host; where the trial would not have the room it needs, kept loads go."""
+        """Looks for the load on every database host. Kept loads go where the trial would not have the room it needs."""
         if not self.id:
             return
 
@@ -53,10 +53,10 @@ class Load:
             needs = self.world.system(host.name).planned
             return int((needs["data_mb"] + MORE_MB) // needs["disks"]) + free_mb(host)
 
-        found = list(
-            self._do("found", "Look for the load", need_mb=need, controller=lambda host: host.values["dohyo_controller"])
-            .values()
-        )  # fmt: skip
+        def who(host: Host) -> Any:
+            return host.values["dohyo_controller"]
+
+        found = list(self._do("found", "Look for the load", need_mb=need, controller=who).values())
         self.is_copy = all(each["found"] for each in found) and len({each["trial"] for each in found}) == 1
         self.kept_by = found[0]["trial"]
         self.note = next((each["note"] for each in found if each["note"]), "")

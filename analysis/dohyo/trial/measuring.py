@@ -19,7 +19,6 @@ from dohyo.trial.clients import Phase
 from dohyo.trial.servers import Servers
 from dohyo.trial.world import Host, World, program, write_json
 
-
 # Seconds for the servers to be ready after the last fault.
 FAULT_PATIENCE = 1200
 
@@ -90,13 +89,15 @@ class Measuring:
     def settle_load(self) -> None:
         """Lets the servers settle after the load, and refuses one that is not complete.
 
-        :raises StepError: if rows are missing. Rows are counted up to a number that the system sets, others are not checked
+        :raises StepError: if rows are missing; rows are counted up to a number of records that the system sets
         """
         settled = self.servers.settle("stats/load")
         write_json(self.folder / "settled.json", settled)
         expected, rows = Context(self.values).records, sum(settled["rows"].values())
         if settled["rows"] and rows != expected:
-            words = f"{rows} of {expected} records are in the tables after the load, though every insert was acknowledged"
+            words = (
+                f"{rows} of {expected} records are in the tables after the load, though every insert was acknowledged"
+            )
             self.world.fail("Refuse an incomplete load", dict.fromkeys(self.world.hosts, words))
 
     def measure(self) -> None:
@@ -131,7 +132,10 @@ class Measuring:
             # The rate of `own` is a share of what the first phase, `max`, has just done (docs/scenarios.md).
             self.fetch(f"{self.values['trial_phases'][0]['name']}-{number}")
             target = self.world.ask_dohyo("own-target", self.folder)
-            phase = {**phase, "properties": {**phase.get("properties", self.values["trial_properties"]), "target": target}}
+            phase = {
+                **phase,
+                "properties": {**phase.get("properties", self.values["trial_properties"]), "target": target},
+            }
         self.run(phase, number)
         self.servers.keep_stats(f"stats/{folder}")
 
@@ -263,9 +267,7 @@ def fault_facts(host: Host, system: System) -> dict[str, Any]:
     }
 
 
-def events_of(
-    planned: Sequence[Mapping[str, Any]], host: str, addresses: Mapping[str, str]
-) -> list[dict[str, Any]]:
+def events_of(planned: Sequence[Mapping[str, Any]], host: str, addresses: Mapping[str, str]) -> list[dict[str, Any]]:
     """Returns what the program `fault` is to do on a host.
 
     :param planned: as dohyo.scenario.faults.on_hosts returns it

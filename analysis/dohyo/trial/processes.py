@@ -72,9 +72,11 @@ def unit(
     :param slice_: that it belongs to; empty for none
     """
     # The server's shell opens the log, not systemd: nobody needs root to read it, and SELinux lets the shell, unlike
-    # systemd, start a program and write a file that are no part of the system. systemd expands % and $ in a command line.
+    # systemd, start a program and write a file that are no part of the system. systemd expands % and $.
     words = ["/bin/sh", "-c", 'exec "$@" > "$0" 2>&1', f"{folder}/{log}", *command]
-    line = " ".join(json.dumps(word.replace("%", "%%").replace("$", "$$"), ensure_ascii=False) for word in map(str, words))
+    line = " ".join(
+        json.dumps(word.replace("%", "%%").replace("$", "$$"), ensure_ascii=False) for word in map(str, words)
+    )
     paths = dict.fromkeys([folder, *writes])
     writable = " ".join(json.dumps(path.replace("%", "%%"), ensure_ascii=False) for path in paths)
     lines = [
@@ -140,7 +142,7 @@ def stop_all(host: Host, killed: str = "") -> None:
 
 
 def ended(host: Host, role: str) -> str:
-    """Returns how processes of a system have ended on a host, a line each; empty if none has, or if it cannot be said."""
+    """Returns how processes of a system have ended on a host, a line each; empty if none has."""
     script = """
     for name in "$1" "$1"-*; do
       words=$("$0" status "$name") || { [ $? != 3 ] || echo "$words"; }
@@ -151,4 +153,3 @@ def ended(host: Host, role: str) -> str:
 
 def _run(host: Host) -> str:
     return f"{host.values['dohyo_home']}/run".replace("'", "'\\''")
-

@@ -10,7 +10,6 @@ from typing import Any, TypeVar
 
 from dohyo.bad_input import BadInputError
 from dohyo.places import ANSIBLE
-from dohyo.systems.context import Context
 from dohyo.systems.option import BOOLEANS
 from dohyo.systems.rendering import as_properties
 from dohyo.systems.system import System
@@ -103,7 +102,7 @@ class Servers:
         """
         # On this machine, other programs may have a port. On a host of its own, a taken port is an error.
         search = str(self.world.hosts[host].values.get("ansible_connection", "ssh")) == "local"
-        more = {"kept": kept} if kept else {}
+        more: dict[str, Any] = {"kept": kept} if kept else {}
         found = self.world.hosts[host].do("free_ports", address=address, preferred=preferred, search=search, **more)
         return {name: found[name] for name in ("address", "ports", "moved")}
 
@@ -116,7 +115,9 @@ class Servers:
         :param more: ``folder_owner`` and ``folder_group``, numbers
         """
         given = [{"path": path, "content": content} for path, content in files.items()]
-        self.world.hosts[host].do("files", folders=list(folders), folder_mode=folder_mode, files=given, mode=mode, **more)
+        self.world.hosts[host].do(
+            "files", folders=list(folders), folder_mode=folder_mode, files=given, mode=mode, **more
+        )
 
     def remember(self, host: str, **facts: Any) -> None:
         """Keeps variables of a host."""
@@ -188,9 +189,7 @@ class Servers:
         owners = {each.path: each.owner for each in system.files}
         self._write_owned(host, files, owners, mode="0644", folders=folders, folder_mode=system.folder_mode, **more)
 
-    def _write_owned(
-        self, host: str, files: Mapping[str, str], owners: Mapping[str, int | None], **more: Any
-    ) -> None:
+    def _write_owned(self, host: str, files: Mapping[str, str], owners: Mapping[str, int | None], **more: Any) -> None:
         given = [
             {"path": path, "content": content, **({} if owners[path] is None else {"owner": str(owners[path])})}
             for path, content in files.items()
@@ -198,7 +197,10 @@ class Servers:
         self.world.hosts[host].do("files", files=given, **more)
 
     def _configure_attached(self, host: str) -> None:
-        """What removes the place that is made is on the host before anything is made: stop.yml runs it, too, and a person can."""
+        """Writes down how to connect, and how to remove our place: stop.yml does so, and a person can.
+
+        It is on the host before anything is made.
+        """
         system, values = self.system(host), self.world.hosts[host].values
         if system.is_first:
             there = system.attached
@@ -229,7 +231,7 @@ class Servers:
         return attached.secret_properties(self.world.decrypted(file), file, self.first.name) if file else {}
 
     def certify(self) -> None:
-        """Makes the certificates that are missing, and gives hosts theirs: those of servers, and of clients that need one."""
+        """Makes the certificates that are missing, and gives them to the servers, and to clients that need one."""
         world, system = self.world, self.first
         apart = [name for name in self.clients if name not in self.databases]
         names = [*self.databases, *(apart if system.clients_have_certificates else [])]
@@ -273,7 +275,8 @@ class Servers:
     def _initialise(self, host: str) -> None:
         if (how := self.system(host).initialise) is not None:
             script = (ANSIBLE / "systems" / self.first.role / "files" / how.script).read_text("utf-8")
-            self.run(host, how.argv, stdin=script, **({"creates": how.creates} if how.creates else {}))
+            more: dict[str, Any] = {"creates": how.creates} if how.creates else {}
+            self.run(host, how.argv, stdin=script, **more)
 
     def _start_node(self, host: str) -> None:
         system = self.system(host)
@@ -324,7 +327,9 @@ class Servers:
         system, found = self.system(host), made["conditions"]
         if self.is_attached:
             there = system.attached
-            note = f"attached: {there.place} on {there.servers}; the servers are not ours, and nothing of them was changed"
+            note = (
+                f"attached: {there.place} on {there.servers}; the servers are not ours, and nothing of them was changed"
+            )
             title = f"{found.get('product', system.title)} (attached)"
             more = {"title": title, "attached": there.servers, "notes": [note, *found["notes"]]}
             self.answer(host, conditions={**found, **more}, server_properties={"server.pid": ""})
@@ -337,7 +342,10 @@ class Servers:
         self.answer_secret(client_properties=connection)
 
     def ask(self, file: Path) -> None:
-        """Asks an attached system what it is and what we may do there; keeps the answer in a file of the control machine."""
+        """Asks an attached system what it is and what we may do there.
+
+        :param file: of the control machine, for the answer
+        """
 
         def ask(host: str) -> Any:
             system = self.system(host)
@@ -383,7 +391,8 @@ class Servers:
         hosts = [name for name in self.databases if self._settles(self.system(name))]
         step = "Flush, wait for what is written in the background, count the rows"
         answers = self.each(step, settle, hosts)
-        dropped, pages = None, {}
+        dropped: dict[str, Any] | None = None
+        pages: dict[str, Any] = {}
         if drops:
             # Begins on all hosts after the rows were counted, which reads all of them.
             names = [] if self.is_attached else [name for name in hosts if self.system(name).drops_here]

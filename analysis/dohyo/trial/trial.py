@@ -335,9 +335,9 @@ class Trial:
     def _logs_matter(self) -> bool:
         """Servers need time to end, for what their logs will tell.
 
-        Where their data is removed and all went well they may be killed: statistics are there, and logs are written line
-        by line, except that of the collector of JDK 8. A log that is read needs the lines of a shutdown: they show that it
-        covers the last run.
+        Where their data is removed and all went well they may be killed: statistics are there, and logs are written
+        line by line, except that of the collector of JDK 8. A log that is read needs the lines of a shutdown: they show
+        that it covers the last run.
         """
         buffered = "-Xloggc:gc.log" in Context(self.values).gc_options
         return buffered or (self.evidence.folder / "server/log.yml").is_file()
@@ -352,7 +352,11 @@ class Trial:
             self.evidence.state("skipped", f"nothing was to be measured: trial_until={until}")
 
     def _keep_state(self) -> None:
-        self.state.is_copy, self.state.kept_by, self.state.kept_note = self.load.is_copy, self.load.kept_by, self.load.note
+        self.state.is_copy, self.state.kept_by, self.state.kept_note = (
+            self.load.is_copy,
+            self.load.kept_by,
+            self.load.note,
+        )
         self.state.vanished = self.measuring.vanished
 
     @property
@@ -397,7 +401,9 @@ def stop_everything(world: World, *, keeps_loads: bool) -> tuple[dict[str, str],
     def look(host: Host) -> list[str]:
         # In a folder of somebody else's nothing of ours can run.
         return list(
-            host.do("owned", state="checked", deployment=deployment, folders=[[host.values["dohyo_home"], ""]])["problems"]
+            host.do("owned", state="checked", deployment=deployment, folders=[[host.values["dohyo_home"], ""]])[
+                "problems"
+            ]
         )
 
     for name, found in world.try_on(world.hosts, look).items():
@@ -419,11 +425,11 @@ def stop_everything(world: World, *, keeps_loads: bool) -> tuple[dict[str, str],
         host.do("in_use", state="ended", deployment=deployment)
         return detached, problems
 
-    for name, found in world.try_on(ours, stop).items():
-        if isinstance(found, HostError):
-            failures[name] = str(found)
+    for name, stopped in world.try_on(ours, stop).items():
+        if isinstance(stopped, HostError):
+            failures[name] = str(stopped)
             continue
-        detached, problems = found
+        detached, problems = stopped
         left_alone += [f"left alone: {each}" for each in problems]
         if detached:
             failures[name] = detached

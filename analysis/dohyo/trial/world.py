@@ -109,11 +109,11 @@ class World:
         :raises StepError: if it failed on any of them, once all have ended
         """
         began = time.time()
-        found = self.try_on(names, call)
-        if failures := {name: str(each) for name, each in found.items() if isinstance(each, HostError)}:
+        tried = self.try_on(names, call)
+        if failures := {name: str(each) for name, each in tried.items() if isinstance(each, HostError)}:
             self.fail(step, failures)
         self.progress.event("task", task=step, action="trial", began=began)
-        return found
+        return {name: each for name, each in tried.items() if not isinstance(each, HostError)}
 
     def try_on(self, names: Iterable[str], call: Callable[[Host], T]) -> dict[str, T | HostError]:
         """Does something on several hosts at the same time, and returns by host what came of it, or why it failed."""
@@ -157,9 +157,7 @@ class World:
         return done.stdout.strip()
 
 
-def program(
-    host: Host, argv: Sequence[str], *, stdin: str | None = None, root: bool = False, **more: Any
-) -> str:
+def program(host: Host, argv: Sequence[str], *, stdin: str | None = None, root: bool = False, **more: Any) -> str:
     """Runs a program on a host, and returns what it writes to standard output.
 
     :param more: ``chdir``, ``creates``, ``removes`` as the action ``program`` knows them; ``environment``

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from dohyo.systems.context import Endpoint, copies, mib, whole
@@ -656,7 +657,7 @@ class HBase(OnJvm):
         self._on_parts(steps, "Format HDFS", ["namenode"], self._format)
         self._on_parts(steps, "Start ZooKeeper and HDFS", ["zookeeper", "namenode", "datanode"], self._start_part)
 
-        def wait(steps: Steps, host: str, part: str) -> None:
+        def wait(steps: Steps, part: str, host: str) -> None:
             system = self.at(steps, host)
             leads = 'exec 3<> "/dev/tcp/$0/$1" && printf srvr >&3 && grep -q ^Mode <&3'
             has_leader = ["timeout", "10", "bash", "-c", leads, system.node.address, str(system.node["zookeeper"])]
@@ -691,14 +692,14 @@ class HBase(OnJvm):
         """Does a step for each process on its hosts, one kind of process after another."""
         for name in parts:
             hosts = next((part.hosts for part in self.parts if part.name == name), [])
-            steps.each(step, lambda host, name=name: call(steps, host, name), hosts)
+            steps.each(step, partial(call, steps, name), hosts)
 
-    def _start_part(self, steps: Steps, host: str, part: str) -> None:
+    def _start_part(self, steps: Steps, part: str, host: str) -> None:
         system = self.at(steps, host)
         writes = [*system.data, *([system.secret] if part == "kdc" else [])]
         steps.start_process(host, f"hbase-{part}", system.part_command(part), log=f"{part}.log", writes=writes)
 
-    def _format(self, steps: Steps, host: str, part: str) -> None:
+    def _format(self, steps: Steps, part: str, host: str) -> None:
         system = self.at(steps, host)
         words = [*system.part_command(part), "-format", "-nonInteractive"]
         # A copy of a load is formatted.
@@ -709,7 +710,7 @@ class HBase(OnJvm):
 
         def make(host: str) -> str:
             steps.write(host, {}, mode="0600", folders=[self.secret.rpartition("/")[0], self.secret], folder_mode="0711")
-            self._start_part(steps, host, "kdc")
+            self._start_part(steps, "kdc", host)
             steps.until(host, "hbase-kdc", ["grep", "-q", "created keytab", f"{self.run}/kdc.log"])
             return steps.run(host, ["base64", "-w0", f"{self.secret}/made.keytab"])
 
