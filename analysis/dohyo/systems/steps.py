@@ -62,7 +62,7 @@ class Steps(Protocol):
     def wait_until_all_know(self) -> None:
         """Waits until every node sees all of them: one that has come up last is not known to all others at once."""
 
-    def choose_ports(self, host: str, address: str, preferred: dict[str, int], kept: str) -> dict[str, Any]:
+    def choose_ports(self, host: str, address: str, preferred: dict[str, int]) -> dict[str, Any]:
         """Returns free ports: ``address``, ``ports`` by name, ``moved``: a sentence for each that is another one."""
 
     def write(self, host: str, files: dict[str, str], *, mode: str, folders: Sequence[str], folder_mode: str) -> None:

@@ -265,8 +265,6 @@ class System(ABC):
     order: ClassVar[int] = 99
     # Licence to agree to before the vendor's archive is downloaded; empty without a download.
     licence: ClassVar[str] = ""
-    # Every node has the same part: a rolling restart makes sense.
-    peers: ClassVar[bool] = False
     # Processes that no fault ends.
     spared: ClassVar[Sequence[str]] = ()
     # Nodes start one after the other.

@@ -95,15 +95,11 @@ class Servers:
         """Repeats such a call until it succeeds, while the server runs."""
         self.until(host, self.system(host).role, self.admin_words(host, [verb], words), ready=ready)
 
-    def choose_ports(self, host: str, address: str, preferred: dict[str, int], kept: str) -> dict[str, Any]:
-        """Returns free ports at an address of a host.
-
-        :param kept: file on the host with an earlier choice, for a server that is restarted alone; empty for none
-        """
+    def choose_ports(self, host: str, address: str, preferred: dict[str, int]) -> dict[str, Any]:
+        """Returns free ports at an address of a host: ``address``, ``ports`` by name, ``moved`` in sentences."""
         # On this machine, other programs may have a port. On a host of its own, a taken port is an error.
         search = str(self.world.hosts[host].values.get("ansible_connection", "ssh")) == "local"
-        more: dict[str, Any] = {"kept": kept} if kept else {}
-        found = self.world.hosts[host].do("free_ports", address=address, preferred=preferred, search=search, **more)
+        found = self.world.hosts[host].do("free_ports", address=address, preferred=preferred, search=search)
         return {name: found[name] for name in ("address", "ports", "moved")}
 
     def write(
@@ -168,8 +164,7 @@ class Servers:
 
     def _choose(self, host: str) -> dict[str, Any]:
         system = self.system(host)
-        kept = f"{system.run}/ports.json" if system.peers else ""
-        return self.choose_ports(host, system.address, system.searched_ports, kept)
+        return self.choose_ports(host, system.address, system.searched_ports)
 
     def _write_configuration(self, host: str) -> None:
         system = self.system(host)

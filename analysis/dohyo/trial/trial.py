@@ -130,8 +130,11 @@ class Trial:
         problems |= self.evidence.bring_home(there)
         if not stays:
             attempt("Remove the data", lambda host: self._wipe_host(host, "absent"), there)
-            if not self.attached:
-                self.system.wipe(self.servers, "absent")
+            try:
+                if not self.attached:
+                    self.system.wipe(self.servers, "absent")
+            except StepError as error:
+                problems |= {name: f"{error.step}: {each}" for name, each in error.failures.items()}
         use = "kept" if stays and not self.attached else "free"
         attempt("Note that the trial is over", lambda host: note_use(host, use), there)
         if not reason and problems:

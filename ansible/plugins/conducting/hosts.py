@@ -21,6 +21,8 @@ from dohyo.trial.world import HostError
 
 # Hosts that are reached at the same time, as `forks` in ansible.cfg.
 FORKS = 50
+# Paths are data, though ansible-core 2.19 would take those of the command line for templates.
+AS_THEY_ARE = ("hostvars", "inventory_dir", "inventory_file", "playbook_dir", "ansible_inventory_sources")
 
 
 class Values(Mapping[str, Any]):
@@ -34,7 +36,7 @@ class Values(Mapping[str, Any]):
         if name == "environment":
             return dict(os.environ)
         value = self._variables[name]
-        return value if name == "hostvars" else plain(self._templar.template(value))
+        return value if name in AS_THEY_ARE else plain(self._templar.template(value))
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._variables)

@@ -10,8 +10,6 @@ Returns ``address``, ``ports`` by purpose, and ``moved``, one sentence for each 
 
 from __future__ import annotations
 
-import json
-import os
 from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
@@ -41,22 +39,6 @@ def choose(address: str, preferred: dict[str, int], search: bool) -> tuple[dict[
     return ports, moved
 
 
-def read_choice(file: str | None, wishes: dict[str, object]) -> tuple[dict[str, int], list[str]] | None:
-    """An earlier choice for the same wishes, if there is one."""
-    if not file or not os.path.exists(file):
-        return None
-    with open(file, encoding="utf-8") as lines:
-        choice = json.load(lines)
-    return (choice["ports"], choice["moved"]) if choice["wishes"] == wishes else None
-
-
-def keep_choice(file: str, wishes: dict[str, object], ports: dict[str, int], moved: list[str]) -> None:
-    """Write down a choice; makes the folder if it does not exist."""
-    os.makedirs(os.path.dirname(file), exist_ok=True)
-    with open(file, "w", encoding="utf-8") as lines:
-        json.dump({"wishes": wishes, "ports": ports, "moved": moved}, lines)
-
-
 def lost(chosen: dict[str, Any], secret: str) -> list[str]:
     """Which of the chosen ports another program has taken before our server listened."""
     mark, notes = our_mark(secret), []
@@ -74,9 +56,6 @@ def main() -> None:
         argument_spec={
             "address": {"type": "str", "default": "127.0.0.1"},  # to listen on
             "preferred": {"type": "dict"},  # port by purpose
-            # Saves the choice. While this file exists and was made for the same wishes it is the answer, because the
-            # server that was started with these ports occupies them.
-            "kept": {"type": "path"},
             "search": {"type": "bool", "default": True},  # the plays of trials set it (module_defaults)
             "chosen": {"type": "dict"},  # an earlier answer, or nothing
             # With `chosen`: file with what all our processes' environment carries.
@@ -91,11 +70,7 @@ def main() -> None:
         module.exit_json(changed=False, notes=lost(module.params["chosen"], module.params["secret"]))
     try:
         preferred = {name: int(port) for name, port in module.params["preferred"].items()}
-        kept = module.params["kept"]
-        wishes = {"address": module.params["address"], "preferred": preferred}
-        ports, moved = read_choice(kept, wishes) or choose(wishes["address"], preferred, module.params["search"])
-        if kept and not module.check_mode:
-            keep_choice(kept, wishes, ports, moved)
+        ports, moved = choose(module.params["address"], preferred, module.params["search"])
     except ValueError as error:
         module.fail_json(msg=str(error))
     module.exit_json(changed=False, address=module.params["address"], ports=ports, moved=moved)

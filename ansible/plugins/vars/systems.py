@@ -56,7 +56,6 @@ def _described(system: System) -> dict[str, Any]:
         "binding": system.binding,
         "admin": system.admin,
         "by_name": system.by_name,
-        "peers": system.peers,
         "spared": list(system.spared),
         "licence": system.licence,
         "verbs": verbs,

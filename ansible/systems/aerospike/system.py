@@ -47,7 +47,6 @@ class Aerospike(System):
     licence = (
         "Aerospike's server, Community Edition, is licensed under the GNU Affero General Public License, version 3 (https://www.gnu.org/licenses/agpl-3.0)."
     )
-    peers = True
     # Settling only waits, and that it must: records on their way to another node would be counted twice.
     count_verb = "settle"
     attaches = True

@@ -76,7 +76,6 @@ class Cassandra(OnJvm, Cql):
     order = 1
     binding = "cassandra"
     admin = "dohyo.cassandra.admin.CassandraAdmin"
-    peers = True
     starts_one_by_one = True
     opens = "cql"
     settles_everywhere = True

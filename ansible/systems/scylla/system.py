@@ -47,7 +47,6 @@ class Scylla(Cql):
         " who were no customers in the last twelve months, up to 50 virtual processors and 10 TB of disks of all"
         " servers together; other use needs a contract."
     )
-    peers = True
     starts_one_by_one = True
     opens = "cql"
     settles_everywhere = True
@@ -386,8 +385,7 @@ class Scylla(Cql):
 
         def choose(host: str) -> None:
             system = self.at(steps, host)
-            kept = f"{system.run}/page-ports.json"
-            found = steps.choose_ports(host, system.page_address, system.page_ports, kept)
+            found = steps.choose_ports(host, system.page_address, system.page_ports)
             steps.remember(host, system_page_ports=found)
 
         steps.each("Choose the ports for this host alone", choose, steps.databases)

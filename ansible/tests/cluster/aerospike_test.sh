@@ -31,7 +31,6 @@ for n in 1 2 3 4; do
 done
 ok 'nobody listens on all interfaces'
 
-rolled aerospike aerospike.conf proto-fd-max aerospike_fd_max 14000 15000
 stopped
 ! playbook trial.yml -e '{trial_system: aerospike, trial_conditions: {replication: 5}}' -e "trial_dir=$evidence" >"$work/log" ||
     fail 'replication 5 on four hosts was not refused'

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Cassandra on four hosts, replication 3, measured by clients on all of them; then a rolling change of its configuration.
+# Cassandra on four hosts, replication 3, measured by clients on all of them.
 # Needs root and about five minutes.
 set -euo pipefail
 # shellcheck source=ansible/tests/cluster/lib/testbed.sh
@@ -19,5 +19,4 @@ condition differences ''
 listens_privately
 ok 'workloadA from four synchronized clients: rows of clients, nodes and the whole'
 
-rolled cassandra cassandra.yaml concurrent_reads: cassandra_concurrent_reads 16 24
 stopped

@@ -61,23 +61,6 @@ condition() {
     [[ $found == $2 ]] || fail "condition $1 is \"$found\", not \"$2\""
 }
 
-# rolled ROLE FILE KEY VARIABLE VALUE OTHER: KEY is given a VALUE in FILE by VARIABLE, one node after another, without another
-# trial; then --check --diff of an OTHER value shows that one line and leaves the servers alone.
-rolled() {
-    local n line="^[[:space:]]*$3 $5\$"
-    "$root/.venv/bin/dohyo" variables "$evidence" >"$work/variables.yml" || fail "no variables of $evidence"
-    quietly playbook rolling.yml -e "@$work/variables.yml" -e "$4=$5"
-    for n in 1 2 3 4; do
-        testbed ssh "$n" "grep -qE '$line' /opt/dohyo/run/$1/conf/$2 && /opt/dohyo/bin/service status $1" >"$work/status" ||
-            fail "host$n after the rolling change: $(cat "$work/status")"
-    done
-    quietly playbook rolling.yml -e "@$work/variables.yml" -e "$4=$6" --check --diff
-    [[ $(sed -nE 's/^([+-])[[:space:]]*([^+-])/\1\2/p' "$work/log" | LC_ALL=C sort -u | xargs) == "+$3 $6 -$3 $5" ]] ||
-        { cat "$work/log" >&2; fail '--check --diff does not show just the line that changes'; }
-    testbed ssh 1 "grep -qE '$line' /opt/dohyo/run/$1/conf/$2" || fail '--check has changed something'
-    ok 'a rolling change of the configuration, and its --check --diff'
-}
-
 no_secrets() {
     if grep -rlE '(password|passwd|secret)=.|IDENTIFIED BY' "$evidence"; then fail 'the evidence contains a secret'; fi
 }
