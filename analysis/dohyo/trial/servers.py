@@ -12,7 +12,7 @@ from dohyo.bad_input import BadInputError
 from dohyo.places import ANSIBLE
 from dohyo.systems.option import BOOLEANS
 from dohyo.systems.rendering import as_properties
-from dohyo.systems.system import System
+from dohyo.systems.system import ConfigFile, System
 from dohyo.trial import attached, processes
 from dohyo.trial.world import Host, HostError, World, program, write_json
 
@@ -168,26 +168,23 @@ class Servers:
 
     def _write_configuration(self, host: str) -> None:
         system = self.system(host)
-        owner = system.owner
-        if not system.serves or owner is not None:
-            # On hosts without a server, too: there, evidence is an empty folder.
-            self.write(host, {}, folders=[f"{system.run}/conf"])
         if not system.serves:
+            self.write(host, {}, folders=[f"{system.run}/conf"])  # evidence is an empty folder there
             return
-        if secret := {each.path: each.content for each in system.secret_files}:
+        owner = system.owner
+        if owner is not None:
+            self.write(host, {}, folders=[f"{system.run}/conf"])
+        if secret := system.secret_files:
             folders = [system.secret.rpartition("/")[0], system.secret]
-            owners = {each.path: each.owner for each in system.secret_files}
-            self._write_owned(host, secret, owners, mode="0600", folders=folders, folder_mode="0711")
+            self._write_owned(host, secret, mode="0600", folders=folders, folder_mode="0711")
         folders = [*system.folders, *([] if owner is not None else [f"{system.run}/conf"])]
         more = {"folder_owner": str(owner.uid), "folder_group": str(owner.gid)} if owner is not None else {}
-        files = {each.path: each.content for each in system.files}
-        owners = {each.path: each.owner for each in system.files}
-        self._write_owned(host, files, owners, mode="0644", folders=folders, folder_mode=system.folder_mode, **more)
+        self._write_owned(host, system.files, mode="0644", folders=folders, folder_mode=system.folder_mode, **more)
 
-    def _write_owned(self, host: str, files: Mapping[str, str], owners: Mapping[str, int | None], **more: Any) -> None:
+    def _write_owned(self, host: str, files: Sequence[ConfigFile], **more: Any) -> None:
         given = [
-            {"path": path, "content": content, **({} if owners[path] is None else {"owner": str(owners[path])})}
-            for path, content in files.items()
+            {"path": each.path, "content": each.content, **({} if each.owner is None else {"owner": str(each.owner)})}
+            for each in files
         ]
         self.world.hosts[host].do("files", files=given, **more)
 

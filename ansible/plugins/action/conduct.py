@@ -100,14 +100,16 @@ class ActionModule(ActionBase):  # type: ignore[misc]
     def _world(self, variables: Mapping[str, Any]) -> World:
         """The hosts of the play."""
         hostvars, groups = variables["hostvars"], variables["groups"]
-        hosts = {name: AnsibleHost(self, hostvars, name) for name in variables["ansible_play_hosts"]}
+        hosts: dict[str, AnsibleHost] = {}
+        for name in variables["ansible_play_hosts"]:
+            hosts[name] = AnsibleHost(self, hostvars, name, hosts)
         return World(
             hosts,
             [name for name in groups.get("database", []) if name in hosts],
             [name for name in groups.get("client", []) if name in hosts],
-            AnsibleHost(self, hostvars, "localhost"),
+            AnsibleHost(self, hostvars, "localhost", hosts),
             Events(),
-            lambda name: AnsibleHost(self, hostvars, name),
+            lambda name: AnsibleHost(self, hostvars, name, hosts),
             self._decrypted,
             at_once,
         )

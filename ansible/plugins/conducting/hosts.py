@@ -45,12 +45,32 @@ class Values(Mapping[str, Any]):
         return len(self._variables)
 
 
-class AnsibleHost:
-    """A host, for the steps of a trial."""
+class Others(Mapping[str, Any]):
+    """The variables of all hosts by their names: of those of the trial with what its steps remember."""
 
-    def __init__(self, action: ActionBase, hostvars: Any, name: str) -> None:
+    def __init__(self, hostvars: Mapping[str, Any], hosts: Mapping[str, AnsibleHost]) -> None:
+        self._hostvars = hostvars
+        self._hosts = hosts
+
+    def __getitem__(self, name: str) -> Any:
+        return self._hosts[name].values if name in self._hosts else self._hostvars[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._hostvars)
+
+    def __len__(self) -> int:
+        return len(self._hostvars)
+
+
+class AnsibleHost:
+    """A host, for the steps of a trial.
+
+    :param hosts: all hosts of the trial by name, this one among them
+    """
+
+    def __init__(self, action: ActionBase, hostvars: Any, name: str, hosts: Mapping[str, AnsibleHost]) -> None:
         self.name = name
-        self.variables = variables_of(action, hostvars, name)
+        self.variables = {**variables_of(action, hostvars, name), "hostvars": Others(hostvars, hosts)}
         self.values = Values(self.variables, action._templar)
         self._action = action
 

@@ -638,14 +638,15 @@ class HBase(OnJvm):
     def prepare(self, steps: Steps) -> None:
         """Looks for Hadoop's native library; :attr:`node_more` has its folder."""
 
-        def look(host: str) -> None:
+        def look(host: str) -> str:
             system = self.at(steps, host)
             brought = f"{system.context.home}/{system.native_name}" if system.native_name else "/nonexistent"
             words = ["sh", "-c", NATIVE, "sh", system.data[0], brought, *system.native_folders]
-            steps.remember(host, system_native={"stdout": steps.run(host, words)})
+            return steps.run(host, words)
 
         if self.distributed:
-            steps.each("Look for Hadoop's native library", look, steps.databases)
+            for host, folder in steps.each("Look for Hadoop's native library", look, steps.databases).items():
+                steps.remember(host, system_native={"stdout": folder})
 
     def start(self, steps: Steps) -> None:
         """One process, or those of ZooKeeper, HDFS and HBase one after the other."""

@@ -383,12 +383,12 @@ class Scylla(Cql):
     def prepare(self, steps: Steps) -> None:
         """Chooses the ports of the pages, which are for their own host alone; :attr:`node_more` has them."""
 
-        def choose(host: str) -> None:
+        def choose(host: str) -> dict[str, Any]:
             system = self.at(steps, host)
-            found = steps.choose_ports(host, system.page_address, system.page_ports)
-            steps.remember(host, system_page_ports=found)
+            return steps.choose_ports(host, system.page_address, system.page_ports)
 
-        steps.each("Choose the ports for this host alone", choose, steps.databases)
+        for host, found in steps.each("Choose the ports for this host alone", choose, steps.databases).items():
+            steps.remember(host, system_page_ports=found)
 
     def start(self, steps: Steps) -> None:
         """A node takes it that the others use its own ports, so nodes with different ones are refused."""
