@@ -15,9 +15,9 @@ import java.util.Arrays;
 import javax.net.ssl.SSLContext;
 
 /**
- * Addresses, credentials and TLS of the servers: {@code aerospike.hosts} and {@code .port}; {@code .user} and
- * {@code .password} where they require them; {@code .tlsname}, the name in their certificates, and {@code .tlsca}, a
- * PEM file with the authorities to trust, where they speak TLS. All but the first two need the Enterprise edition.
+ * Addresses, credentials and TLS of the servers: {@code aerospike.hosts} and {@code .port}; {@code .user} and {@code
+ * .password} if the servers require them; {@code .tlsname}, the name in their certificates, and {@code .tlsca}, a PEM
+ * file with the authorities to trust, if they use TLS. Credentials and TLS need the Enterprise edition.
  */
 public final class Access {
   private final Settings settings;
@@ -31,9 +31,10 @@ public final class Access {
   }
 
   /**
-   * The hosts to connect to first.
+   * Returns the hosts to connect to first.
    *
-   * @throws SettingException if the text is not a list of hosts
+   * @throws SettingException if {@code aerospike.hosts} is not a list of hosts, or {@code aerospike.port} is out of
+   *                          range
    */
   public Host[] hosts() {
     String hosts = settings.text("aerospike.hosts", "localhost");
@@ -51,7 +52,7 @@ public final class Access {
   /**
    * Configures credentials and TLS of a client.
    *
-   * @throws SettingException if the authorities cannot be read
+   * @throws SettingException if the file with the authorities cannot be read
    */
   public void configure(ClientPolicy policy) {
     if (settings.has("aerospike.user")) {

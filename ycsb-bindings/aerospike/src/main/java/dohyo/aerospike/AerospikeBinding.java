@@ -19,12 +19,12 @@ import site.ycsb.DBException;
 import site.ycsb.Status;
 
 /**
- * Aerospike through its own client: a table is a set of the namespace, a batch is one request per node,
- * and each record has its own status. An insert is an upsert, as in the other bindings; an update of a record that does
- * not exist is {@link Status#NOT_FOUND}. Errors are named after the driver's result codes.
+ * Binding for Aerospike through its own client. A table is a set of the namespace. A batch is one request per node, and
+ * each record has its own status. An insert is an upsert, as in the other bindings. An update of a record that does not
+ * exist is {@link Status#NOT_FOUND}. Errors are named after the driver's result codes.
  *
- * <p>{@code aerospike.layout=bins} (default) stores each field as a bin, {@code packed=N} about N records in one, see
- * {@link Packed}.
+ * <p>{@code aerospike.layout=bins} (default) stores each field as a bin. {@code packed=N} stores about N records in
+ * one, see {@link Packed}.
  */
 public final class AerospikeBinding extends Binding {
   private static final Shared<AerospikeConnection> CONNECTION = new Shared<>(AerospikeConnection::new);
@@ -35,14 +35,15 @@ public final class AerospikeBinding extends Binding {
 
   @Override
   public String[] loops(Settings settings) {
-    // With several in flight each needs a connection anyway; with one, a thread that waits at its socket is fastest.
+    // Each command in flight needs a connection with either loop. With one in flight, a thread that waits at its socket
+    // is fastest.
     return settings.number("inflight", 1, 1, Integer.MAX_VALUE) == 1 ? new String[] {"threads", "events"}
         : new String[] {"events", "threads"};
   }
 
   @Override
   public Map<String, String> strongestReads(Settings settings) {
-    // The latter is only sent to a namespace with strong-consistency; the former only applies without it.
+    // aerospike.screadmode applies to namespaces with strong-consistency, aerospike.readmode to all others.
     return Map.of("aerospike.readmode", "ALL", "aerospike.screadmode", "LINEARIZE");
   }
 

@@ -50,16 +50,16 @@ import site.ycsb.DBException;
 import site.ycsb.Status;
 
 /**
- * The one connection of this process: Aerospike's client, with the commands that the layouts need. Each command is
- * answered within {@code operationtimeout}, or fails with an {@link AerospikeException}.
+ * Connection of this process: Aerospike's client with the commands that the layouts need. Each command is answered
+ * within {@code operationtimeout}, or fails with an {@link AerospikeException}.
  *
- * <p>Where a logical client has a thread of its own and one operation in flight, the thread waits for the server
- * itself: a detour through an event loop halves the rate. Everything else goes through the event loops.
+ * <p>If a logical client has a thread of its own and one operation in flight, the thread waits for the server itself:
+ * an event loop would halve the rate. All other commands use the event loops.
  */
 final class AerospikeConnection implements Shared.Connection, Transport {
-  /** The server treats a query for more records as a long one, and schedules it beside the others. */
+  /** Maximum number of records of a query that is declared to the server as a short one. */
   private static final int SHORT_QUERY = 100;
-  /** Per node; a connection has one command in flight, so a loop needs many. */
+  /** Connections per event loop and node. A connection has one command in flight, so a loop needs many. */
   private static final int CONNECTIONS_PER_LOOP = 16;
   private static final int MIN_CONNECTIONS = 128;
 
@@ -95,7 +95,7 @@ final class AerospikeConnection implements Shared.Connection, Transport {
     loops = loops(threads, connections, access.isEncrypted());
     client = connect(settings, connections, access);
     if (reads.readModeSC == ReadModeSC.LINEARIZE && !isStrong(settings.text("aerospike.namespace", "ycsb"))) {
-      // A server of the Community Edition refuses such a read.
+      // A server of the Community Edition rejects linearizable reads.
       reads.readModeSC = ReadModeSC.SESSION;
       batchReads.readModeSC = ReadModeSC.SESSION;
     }
@@ -106,7 +106,7 @@ final class AerospikeConnection implements Shared.Connection, Transport {
         "get-config:context=namespace;id=" + namespace + ";namespace=" + namespace).contains("strong-consistency=true");
   }
 
-  /** The tries share the operation's time equally. */
+  /** Sets the timeouts of a policy. All tries of an operation share its timeout equally. */
   private void timeouts(Policy policy, Settings settings) {
     policy.maxRetries = Binding.retries(settings);
     policy.totalTimeout = (int) millis;
@@ -117,11 +117,11 @@ final class AerospikeConnection implements Shared.Connection, Transport {
 
   private static EventLoops loops(int threads, int connections, boolean encrypted) {
     EventPolicy policy = new EventPolicy();
-    // A command needs a connection; one that finds none waits in an unbounded queue, until its timeout ends it.
-    // Without this bound the driver refuses it at once.
+    // A command without a free connection waits in an unbounded queue until its timeout. Without this limit the driver
+    // would reject it at once.
     policy.maxCommandsInProcess = connections / threads;
     policy.maxCommandsInQueue = 0;
-    // The driver's own loops, which need no further library, know no TLS. Those on epoll were not faster.
+    // The driver's own loops need no other library, but do not support TLS. Epoll loops were not faster.
     return encrypted ? new NettyEventLoops(policy, new NioEventLoopGroup(threads), EventLoopType.NETTY_NIO)
         : new NioEventLoops(policy, threads, true, "aerospike");
   }
@@ -130,10 +130,10 @@ final class AerospikeConnection implements Shared.Connection, Transport {
     ClientPolicy policy = new ClientPolicy();
     policy.eventLoops = loops;
     policy.asyncMaxConnsPerNode = connections;
-    // A waiting thread occupies a connection, and a command that finds none is refused at once.
+    // A waiting thread occupies a connection, and the driver rejects a command without one.
     policy.maxConnsPerNode = Math.max(connections, settings.number("threadcount", 1, 1, Integer.MAX_VALUE));
     policy.timeout = (int) Math.min(millis, policy.timeout);
-    // After 100 errors in a second the driver would fail commands without sending them.
+    // By default, after 100 errors in a second the driver fails commands without sending them.
     policy.maxErrorRate = 0;
     try {
       access.configure(policy);
@@ -169,7 +169,10 @@ final class AerospikeConnection implements Shared.Connection, Transport {
     return connections.inUse + connections.inPool;
   }
 
-  /** All event loops; where a thread waits for its single command itself, only batches and scans use them. */
+  /**
+   * Returns the number of event loops. If threads wait for single commands themselves, only batches and scans use the
+   * loops.
+   */
   @Override
   public int eventLoops() {
     return loops.getSize();
@@ -185,12 +188,12 @@ final class AerospikeConnection implements Shared.Connection, Transport {
     conflicts.increment();
   }
 
-  /** When a command that starts now must be over, in {@link System#nanoTime}. */
+  /** Returns when a command that starts now must have finished, in {@link System#nanoTime}. */
   long deadline() {
     return System.nanoTime() + TimeUnit.MILLISECONDS.toNanos(millis);
   }
 
-  /** A policy for writes; the same settings for all, and what the caller changes. */
+  /** Returns a policy for writes, which the caller may change. */
   WritePolicy writePolicy(RecordExistsAction action) {
     WritePolicy policy = new WritePolicy(writes);
     policy.commitLevel = commitLevel;
@@ -205,8 +208,9 @@ final class AerospikeConnection implements Shared.Connection, Transport {
   /**
    * Reads a record.
    *
-   * @param bins   names; {@code null} for all
-   * @param decode takes the record, {@code null} if there is none; called on the thread that receives the answer
+   * @param bins     names of bins; {@code null} for all
+   * @param decode   converts the record, {@code null} if there is none; called on the thread that receives the answer
+   * @param answered receives the result or the exception
    */
   <T> void get(Key key, String[] bins, Function<Record, T> decode, BiConsumer<T, Throwable> answered) {
     if (waits) {
@@ -216,7 +220,7 @@ final class AerospikeConnection implements Shared.Connection, Transport {
     }
   }
 
-  /** Reads a record; {@code null} if there is none. */
+  /** Reads a record; the result is {@code null} if there is none. */
   CompletableFuture<Record> get(Key key, String[] bins) {
     return Binding.future(answered -> get(key, bins, Function.identity(), answered));
   }
@@ -230,7 +234,7 @@ final class AerospikeConnection implements Shared.Connection, Transport {
     }
   }
 
-  /** Removes a record; NOT_FOUND if there was none. */
+  /** Deletes a record. The status is NOT_FOUND if there was none. */
   void delete(WritePolicy policy, Key key, BiConsumer<Status, Throwable> answered) {
     if (waits) {
       answered.accept(client.delete(policy, key) ? Status.OK : Status.NOT_FOUND, null);
@@ -239,12 +243,12 @@ final class AerospikeConnection implements Shared.Connection, Transport {
     }
   }
 
-  /** Reads a batch, one request per node; each record holds its own result code, and the future never fails. */
+  /** Reads a batch with one request per node. Each record has its own result code, and the future never fails. */
   <R extends BatchRecord> CompletableFuture<List<R>> read(List<R> batch) {
     return operate(batchReads, batch);
   }
 
-  /** Writes a batch, one request per node; each record holds its own result code, and the future never fails. */
+  /** Writes a batch with one request per node. Each record has its own result code, and the future never fails. */
   <R extends BatchRecord> CompletableFuture<List<R>> write(List<R> batch) {
     return operate(batchWrites, batch);
   }
@@ -260,11 +264,11 @@ final class AerospikeConnection implements Shared.Connection, Transport {
   }
 
   /**
-   * Reads records of one partition in the order of their digests, as the server's index has them.
+   * Reads records of one partition in the order of their digests, which is the order of the server's index.
    *
-   * @param filter   the partition, perhaps from a digest on
-   * @param count    the most records
-   * @param deadline when it must be over, in {@link System#nanoTime}
+   * @param filter   the partition, and optionally a digest to begin after
+   * @param count    maximum number of records
+   * @param deadline when the query must have finished, in {@link System#nanoTime}
    */
   CompletableFuture<List<KeyRecord>> records(String namespace, String set, PartitionFilter filter, String[] bins,
       int count, long deadline) {
@@ -291,7 +295,7 @@ final class AerospikeConnection implements Shared.Connection, Transport {
     });
   }
 
-  // ---- the driver's listeners, which it calls on its own threads: no thread hop per record ----
+  // ---- the driver's listeners run on its own threads, which saves a thread switch per record ----
 
   private record ReadAnswer<T>(Function<Record, T> decode, BiConsumer<T, Throwable> answered)
       implements RecordListener {
@@ -301,7 +305,7 @@ final class AerospikeConnection implements Shared.Connection, Transport {
       try {
         result = decode.apply(record);
       } catch (RuntimeException | Error e) {
-        // Errors, too: the driver's thread would only log them, and the call would never be answered.
+        // Pass on errors, too: the driver's thread would only log them, and the call would never be answered.
         answered.accept(null, e);
         return;
       }
@@ -346,7 +350,7 @@ final class AerospikeConnection implements Shared.Connection, Transport {
       complete(batch);
     }
 
-    /** Records without an answer fail with their node's error; the others keep theirs. */
+    /** Gives the node's error to the records without an answer. The others keep their result. */
     @Override
     public void onFailure(AerospikeException error) {
       for (R record : batch) {

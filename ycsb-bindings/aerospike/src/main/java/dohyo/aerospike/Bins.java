@@ -27,9 +27,9 @@ import java.util.stream.IntStream;
 import site.ycsb.Status;
 
 /**
- * {@code bins}: each record is one of Aerospike's, and each field a bin of it, so a field can be written without the
- * others. A write of all fields of the table ({@code fieldcount}, {@code fieldnameprefix}) replaces the record without
- * reading it first; any other write keeps the bins that it does not contain.
+ * Layout {@code bins}: each record is a record of Aerospike, and each field a bin. Single fields can be written. A
+ * write of all fields of the table ({@code fieldcount}, {@code fieldnameprefix}) replaces the record without reading it
+ * first. Any other write keeps the bins that it does not contain.
  */
 final class Bins implements Layout {
   private final AerospikeConnection connection;

@@ -13,11 +13,12 @@ import java.util.NavigableMap;
 import java.util.TreeMap;
 
 /**
- * Several records as one value. Per record, in the order of the keys: length of the key (2 bytes), key, length of the
- * fields (4 bytes), fields; per field: length of the name (1 byte), name, length of the value (4 bytes), value.
+ * Several records as one value, in the order of their keys. A record consists of: length of the key (2 bytes), key,
+ * length of the fields (4 bytes), fields. A field consists of: length of the name (1 byte), name, length of the value
+ * (4 bytes), value.
  */
 public final class Block {
-  /** Name of the one bin that a block has. */
+  /** Name of the only bin of a block. */
   static final String BIN = "block";
 
   private static final int MAX_KEY_LENGTH = 0xffff;
@@ -25,7 +26,7 @@ public final class Block {
 
   private final NavigableMap<byte[], ByteBuffer> records = new TreeMap<>(Arrays::compareUnsigned);
 
-  /** Decodes a block; {@code null} makes an empty one. */
+  /** Decodes a block. {@code null} gives an empty one. */
   public static Block of(Record found) {
     Block block = new Block();
     byte[] bytes = found == null ? null : (byte[]) found.getValue(BIN);
@@ -59,7 +60,7 @@ public final class Block {
     return records.size();
   }
 
-  /** The records from a key on, inclusive. */
+  /** Returns the records from a key on, inclusive. */
   Iterable<ByteBuffer> from(byte[] key) {
     return records.tailMap(key, true).values();
   }
@@ -68,13 +69,13 @@ public final class Block {
     return records.values();
   }
 
-  /** Removes a record; returns whether there was one. */
+  /** Removes a record. Returns whether there was one. */
   boolean remove(byte[] key) {
     return records.remove(key) != null;
   }
 
   /**
-   * Writes fields of a record and keeps its others.
+   * Writes fields of a record and keeps its other fields.
    *
    * @throws IllegalArgumentException if the key or the name of a field is too long
    */
@@ -94,7 +95,7 @@ public final class Block {
     records.put(row.key(), encode(fields));
   }
 
-  /** Passes the fields of a record to the sink; returns whether there is one. */
+  /** Passes the fields of a record to the sink. Returns whether there is such a record. */
   boolean emit(byte[] key, Columns columns, int row, RowSink sink) {
     ByteBuffer fields = records.get(key);
     if (fields == null) {
@@ -114,7 +115,7 @@ public final class Block {
     }
   }
 
-  /** Takes one field. */
+  /** Receives one field. */
   @FunctionalInterface
   private interface FieldSink {
     void field(String name, ByteBuffer value);

@@ -9,8 +9,8 @@ import java.util.function.BiConsumer;
 import site.ycsb.Status;
 
 /**
- * How the workload's records are stored in Aerospike's. The verbs are those of {@link dohyo.binding.Binding}; they may
- * fail with an {@link com.aerospike.client.AerospikeException}.
+ * Stores the workload's records in records of Aerospike. The methods correspond to those of {@link
+ * dohyo.binding.Binding}. They may fail with an {@link com.aerospike.client.AerospikeException}.
  */
 interface Layout {
   void read(String table, byte[] key, Columns columns, RowSink sink, BiConsumer<Status, Throwable> answered);
@@ -18,7 +18,8 @@ interface Layout {
   /**
    * Writes a record.
    *
-   * @param create whether to create a missing record; otherwise a missing record is {@link Status#NOT_FOUND}
+   * @param create   whether to create a missing record; otherwise its status is {@link Status#NOT_FOUND}
+   * @param answered receives the status or the exception
    */
   void write(Row row, boolean create, BiConsumer<Status, Throwable> answered);
 

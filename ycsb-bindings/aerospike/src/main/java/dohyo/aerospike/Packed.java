@@ -29,10 +29,12 @@ import java.util.function.Function;
 import site.ycsb.Status;
 
 /**
- * {@code packed=N}: about N records are stored in one of Aerospike's, as one value ({@link Block}), so that the index,
- * which takes 64 bytes of memory per record, is N times smaller. A write reads the block and writes all of it, provided
- * that no other client has written it meanwhile; otherwise it is retried, up to {@code operationtimeout}. The server
- * counts those retries ({@code fail_generation}; for a new block only {@code client_write_error}).
+ * Layout {@code packed=N}: about N records are stored in a single record of Aerospike, as one value ({@link Block}).
+ * The index takes 64 bytes of memory per record, so it is N times smaller.
+ *
+ * <p>A write reads the block and writes all of it, if no other client has written it since the read. Otherwise the
+ * write is retried, up to {@code operationtimeout}. The server counts those retries ({@code fail_generation}; for a new
+ * block only {@code client_write_error}).
  */
 final class Packed implements Layout {
   private final AerospikeConnection connection;
@@ -145,7 +147,7 @@ final class Packed implements Layout {
     return write(rows, create, byBlock, statuses, connection.deadline()).thenApply(done -> statuses);
   }
 
-  /** Reads, changes and writes the blocks; those that another client has written meanwhile are retried. */
+  /** Reads, changes and writes the blocks. Retries the blocks that another client has written since the read. */
   private CompletableFuture<Void> write(List<Row> rows, boolean create, Map<Key, List<Integer>> byBlock,
       Status[] statuses, long deadline) {
     List<BatchRead> reads = byBlock.keySet().stream().map(key -> new BatchRead(key, true)).toList();
@@ -216,7 +218,7 @@ final class Packed implements Layout {
     return code == ResultCode.OK || code == ResultCode.KEY_NOT_FOUND_ERROR;
   }
 
-  /** Whether another client has written, created or removed the block since it was read. */
+  /** Returns whether another client has written, created or deleted the block since it was read. */
   private static boolean isConflict(int code) {
     return code == ResultCode.GENERATION_ERROR || code == ResultCode.KEY_EXISTS_ERROR
         || code == ResultCode.KEY_NOT_FOUND_ERROR;

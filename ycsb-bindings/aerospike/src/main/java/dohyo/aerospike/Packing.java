@@ -8,10 +8,10 @@ import java.util.Arrays;
 import java.util.zip.CRC32;
 
 /**
- * Which records share a block. With {@code insertorder=ordered} a key ends with the record's number, and records with
- * neighbouring numbers share a block, exactly N in each; with {@code keycolumns} those that have neighbouring values in
- * the last column and the same in the others. Hashed and salted keys contain no number: their checksum chooses one of
- * {@code recordcount} / N blocks, so a block holds N records on average.
+ * Assigns records to blocks. With {@code insertorder=ordered} a key ends with the record's number. Records with
+ * consecutive numbers share a block, exactly N in each. With {@code keycolumns} a block has records with consecutive
+ * values of the last column and equal values of the others. Hashed and salted keys contain no number. Their checksum
+ * selects one of {@code recordcount} / N blocks, so a block holds N records on average.
  */
 final class Packing {
   private final int size;
@@ -24,7 +24,7 @@ final class Packing {
    *
    * @param size     records per block
    * @param settings the client's properties
-   * @throws SettingException if one of them has an impossible value
+   * @throws SettingException if one of them has an invalid value
    */
   Packing(int size, Settings settings) {
     this.size = size;
@@ -34,7 +34,11 @@ final class Packing {
     blocks = Math.max(1, settings.whole("recordcount", 1000, 0, Long.MAX_VALUE) / size);
   }
 
-  /** Key of the block that holds the record with this key. */
+  /**
+   * Returns the key of the block for a record.
+   *
+   * @param key key of the record
+   */
   byte[] block(byte[] key) {
     if (columns.several()) {
       KeyColumns.Column last = columns.last();

@@ -6,12 +6,12 @@ import dohyo.binding.Outcome;
 import java.util.Locale;
 import site.ycsb.Status;
 
-/** Aerospike's result codes as statuses, each named after the driver's text for it. */
+/** Converts Aerospike's result codes to statuses, which are named after the driver's texts. */
 final class ResultCodes {
   private ResultCodes() {
   }
 
-  /** The status of a result code: TIMEOUT, HOT_KEY, DEVICE_OVERLOAD, … */
+  /** Returns the status of a result code: TIMEOUT, HOT_KEY, DEVICE_OVERLOAD, … */
   static Status status(int code) {
     return switch (code) {
       case ResultCode.OK -> Status.OK;
@@ -20,7 +20,7 @@ final class ResultCodes {
     };
   }
 
-  /** The status for the exception of a failed command. */
+  /** Returns the status for the exception of a failed command. */
   static Status status(Throwable error) {
     if (!(Outcome.cause(error) instanceof AerospikeException failure)) {
       return Outcome.of(error);

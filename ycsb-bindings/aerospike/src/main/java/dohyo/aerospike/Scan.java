@@ -11,10 +11,10 @@ import java.util.concurrent.CompletableFuture;
 import java.util.function.ToIntFunction;
 
 /**
- * Reads the records that follow a given one. Aerospike orders keys by digest, a hash of set and key, in 4096
- * partitions. A scan follows this order, one partition after the other up to the last, as it follows the order of
- * tokens in Cassandra. No request reads in this order across partitions, so each partition gets its own; the next
- * partitions are read together, twice as many each time, as long as records are missing.
+ * Reads the records after a given one. Aerospike orders keys by digest, a hash of set and key, within 4096 partitions.
+ * A scan follows this order through one partition after the other, up to the last, like a scan follows the order of
+ * tokens in Cassandra. No request of Aerospike reads in this order across partitions, so each partition gets its own.
+ * The scan reads partitions together while records are missing, twice as many each time.
  */
 final class Scan {
   private static final int PARTITIONS = 4096;
@@ -30,10 +30,11 @@ final class Scan {
   /**
    * Prepares a scan.
    *
-   * @param start   where to begin, exclusive; the record need not exist
-   * @param bins    bins to read, {@code null} for all
-   * @param missing how many records to read
-   * @param consumer takes each record and returns how many are still wanted
+   * @param start    key after which the scan begins; the record need not exist
+   * @param bins     bins to read, {@code null} for all
+   * @param missing  number of records to read
+   * @param consumer takes a record and returns how many more are needed
+   * @param deadline when the scan must have finished, in {@link System#nanoTime}
    */
   Scan(AerospikeConnection connection, Key start, String[] bins, int missing, ToIntFunction<Record> consumer,
       long deadline) {

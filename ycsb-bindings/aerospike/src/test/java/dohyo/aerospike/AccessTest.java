@@ -19,7 +19,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import site.ycsb.DBException;
 
-/** What lets a client in, as far as that can be known without an Enterprise server. */
+/** Tests credentials and TLS as far as possible without an Enterprise server. */
 class AccessTest {
   @TempDir
   private Path folder;
@@ -32,7 +32,7 @@ class AccessTest {
     return new Settings(properties);
   }
 
-  /** A real authority as PEM: the first one that this JDK trusts. */
+  /** Returns a real authority as PEM: the first one that this JDK trusts. */
   private Path authority() throws Exception {
     KeyStore known = KeyStore.getInstance(
         Path.of(System.getProperty("java.home"), "lib", "security", "cacerts").toFile(), (char[]) null);
@@ -77,7 +77,7 @@ class AccessTest {
     assertTrue(error.getMessage().contains("aerospike.password"), error.getMessage());
   }
 
-  /** With Netty's event loops, whose classes are all there. */
+  /** Checks that all classes of Netty's event loops are present. */
   @Test
   void aTlsClientComesAsFarAsTheConnection() throws Exception {
     Settings settings = settings("aerospike.hosts", "127.0.0.1:1", "aerospike.tlsname", "ring", "aerospike.tlsca",

@@ -20,12 +20,12 @@ import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.Test;
 import site.ycsb.Status;
 
-/** The contract on a real Aerospike. */
+/** Runs the contract on a real Aerospike. */
 class AerospikeContractIT extends BindingContract {
-  /** A bin's name has at most 15 bytes; a key may be of any length, because only its digest is sent. */
+  /** A bin's name has at most 15 bytes. A key may have any length, because only its digest is sent. */
   private static final String LONG_NAME = "sixteen-letters!";
 
-  /** Sets of these tests, in whichever class: they alone are emptied. */
+  /** Sets that these tests have made, in any class. Only these are emptied. */
   private static final Set<String> OWN = ConcurrentHashMap.newKeySet();
 
   private final AerospikeClient client = new AerospikeClient(null, Host.parseHosts(
@@ -38,7 +38,7 @@ class AerospikeContractIT extends BindingContract {
     return new AerospikeBinding();
   }
 
-  /** A set comes into being with its first record. */
+  /** Claims a set, or empties it if a test of this process has claimed it. A set exists from its first record on. */
   @Override
   protected void createTable(String name, boolean binaryKeys, List<String> fields) {
     if (OWN.add(name)) {
@@ -53,7 +53,7 @@ class AerospikeContractIT extends BindingContract {
     return false;
   }
 
-  /** Keys lie in the order of their digests. */
+  /** Keys are in the order of their digests. */
   @Override
   protected boolean ordersKeys() {
     return false;
@@ -69,7 +69,7 @@ class AerospikeContractIT extends BindingContract {
     return sum("namespace/" + namespace, ";", "(client|batch_sub)_read_(success|not_found|error|timeout)");
   }
 
-  /** Records that the server has in a table. */
+  /** Returns the number of records of a table on the server. */
   final long recordsStored(String table) {
     return sum("sets/" + namespace + "/" + table, ":", "objects");
   }
@@ -84,7 +84,7 @@ class AerospikeContractIT extends BindingContract {
         .mapToLong(pair -> Long.parseLong(pair[1].strip())).sum();
   }
 
-  /** Seen by a bin that a write of all fields of the table does not have: the server has not read it before. */
+  /** Checks which bins remain: a write of all fields must replace the record, without the server reading it first. */
   @Test
   protected void aWriteOfAllFieldsReplacesTheRecordAndAnyOtherKeepsTheRest() {
     Columns three = Columns.of(List.of("field0", "field1", "field2"));

@@ -19,7 +19,7 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.MethodSource;
 import site.ycsb.Status;
 
-/** The contract once more, with ten records in one of Aerospike's, and through the event loops. */
+/** Runs the contract with ten records in one of Aerospike's, and through the event loops. */
 class AerospikePackedContractIT extends AerospikeContractIT {
   private static final Map<String, String> ORDERED = Map.of("insertorder", "ordered");
   private static final Columns COLUMNS = Columns.of(List.of("field0", "field1"));
@@ -29,7 +29,7 @@ class AerospikePackedContractIT extends AerospikeContractIT {
     return Map.of("aerospike.layout", "packed=10", "inflight", "64");
   }
 
-  /** Names of fields are not limited here, but keys are. */
+  /** This layout limits the length of keys, but not that of fields' names. */
   @Override
   protected Row refused() {
     return new Row(TABLE, new byte[70_000], Columns.of(List.of("field1")), new byte[][] {{1}});
@@ -39,7 +39,7 @@ class AerospikePackedContractIT extends AerospikeContractIT {
   void tenRecordsLieInOneWithOrderedKeys() {
     String table = "packed_ordered";
     Binding db = open(ORDERED);
-    // user7 to user31 lie in four blocks: 7 to 9, 10 to 19, 20 to 29, 30 and 31.
+    // user7 to user31 are in four blocks: 7 to 9, 10 to 19, 20 to 29, 30 and 31.
     List<Row> rows = rows(table, "user", 7, 25);
     assertAllOk(25, db.insertRows(rows));
     assertEquals(4, recordsStored(table));
@@ -83,7 +83,7 @@ class AerospikePackedContractIT extends AerospikeContractIT {
     assertEquals(50, recordsStored(table));
   }
 
-  /** Writing reads blocks as well, so that there are other numbers than in the contract. */
+  /** Writes read blocks, too, so the numbers differ from the contract's. */
   @Override
   @ParameterizedTest
   @MethodSource("modes")
@@ -100,16 +100,16 @@ class AerospikePackedContractIT extends AerospikeContractIT {
     assertEquals(2 * 2, readsServed(table) - before, "reads of a batch update that meets two blocks");
   }
 
-  /** The server is still needed, for the other layout. */
+  /** The tests of the other layout still need the server. */
   @Override
   protected void killedServerGivesErrorsInTime() {
-    // Without the annotation of the overridden method this is no test.
+    // Without the annotation of the overridden method this is not a test.
   }
 
-  /** A write changes a block in memory, with all fields of its records. */
+  /** Does not apply: a write changes a block in memory, with all fields of its records. */
   @Override
   protected void aWriteOfAllFieldsReplacesTheRecordAndAnyOtherKeepsTheRest() {
-    // Without the annotation of the overridden method this is no test.
+    // Without the annotation of the overridden method this is not a test.
   }
 
   private static List<Row> rows(String table, String prefix, int first, int count) {

@@ -35,8 +35,8 @@ import org.junit.jupiter.api.io.TempDir;
 import site.ycsb.Status;
 
 /**
- * A cluster of three nodes on 127.0.0.2 to 4, started with the program and after the configuration of the running
- * server, loses one of them.
+ * Kills one node of a cluster of three nodes on 127.0.0.2 to 127.0.0.4. The nodes run the program and the adapted
+ * configuration of the running server.
  */
 @Timeout(120)
 class AerospikeThreeNodesIT {
@@ -71,7 +71,7 @@ class AerospikeThreeNodesIT {
       long end = System.nanoTime() + TimeUnit.SECONDS.toNanos(40);
       Map<String, Integer> failures = new HashMap<>();
       List<String> open = all();
-      // Nothing is sent again unless retries says so: the test tries each write again that failed.
+      // The binding repeats nothing without the property retries, so the test repeats each failed write.
       while (!open.isEmpty() && System.nanoTime() < end) {
         read(db).forEach((key, status) -> assertFalse(Outcome.isNotFound(status), "read of " + key));
         Map<String, Status> written = write(db, open);
@@ -101,7 +101,7 @@ class AerospikeThreeNodesIT {
     Files.createDirectories(home.resolve("lua"));
     String seeds = IntStream.range(0, 3).filter(other -> other != node)
         .mapToObj(other -> "mesh-seed-address-port " + address(other) + " $1\n").collect(Collectors.joining());
-    // By default a node's name follows from its port and network card, which are the same for all three here.
+    // A node's default name follows from its port and network card, which are the same for all three here.
     String own = running.replace("cluster-name dohyo", "cluster-name three\nnode-id a" + node)
         .replaceAll("(?s)(?<=heartbeat \\{.{0,60}port )(\\d+)\n", "$1\n" + seeds)
         .replace("address 127.0.0.1\n", "address " + address(node) + "\n")

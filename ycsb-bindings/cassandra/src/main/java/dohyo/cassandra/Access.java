@@ -15,7 +15,7 @@ import javax.net.ssl.SSLContext;
 import javax.net.ssl.SSLEngine;
 import javax.net.ssl.SSLParameters;
 
-/** Credentials and TLS of a connection, for clients and administration. */
+/** Sets credentials and TLS of a connection, for clients and administration. */
 public final class Access {
   private static final String CA = "cassandra.ca";
 
@@ -25,10 +25,10 @@ public final class Access {
   /**
    * Configures the driver.
    *
-   * @param settings {@code cassandra.username} and {@code cassandra.password}; {@code cassandra.useSSL}, and
-   *                 {@code cassandra.ca}, the certificate of the only authority to trust, as X.509 in Base64 on one
-   *                 line; without it the JVM's default authorities
-   * @param driver   gets the credentials and the TLS options
+   * @param settings {@code cassandra.username} and {@code cassandra.password}; {@code cassandra.useSSL}; {@code
+   *                 cassandra.ca}, the certificate of the only authority to trust, as X.509 in Base64 on one line, by
+   *                 default the JVM's authorities
+   * @param driver   receives the credentials and the TLS options
    * @throws SettingException if the certificate cannot be parsed
    */
   public static void configure(Settings settings, Cluster.Builder driver) {
@@ -48,7 +48,7 @@ public final class Access {
     return Tls.trusting(new ByteArrayInputStream(Base64.getDecoder().decode(certificate)));
   }
 
-  /** TLS that also checks whether the certificate belongs to the host; the driver's own TLS does not. */
+  /** TLS that also checks that the certificate belongs to the host. The driver's own TLS does not. */
   private static final class VerifiedTls extends RemoteEndpointAwareJdkSSLOptions {
     VerifiedTls(SSLContext context) {
       super(context, null);
@@ -56,7 +56,7 @@ public final class Access {
 
     @Override
     protected SSLEngine newSSLEngine(SocketChannel channel, InetSocketAddress server) {
-      // Not getHostName(), which would look the address up in the name service.
+      // getHostName() would query the name service.
       SSLEngine engine = context.createSSLEngine(server.getHostString(), server.getPort());
       engine.setUseClientMode(true);
       SSLParameters parameters = engine.getSSLParameters();

@@ -8,7 +8,7 @@ import com.google.common.util.concurrent.ListenableFuture;
 import java.util.concurrent.CompletableFuture;
 import java.util.function.Function;
 
-/** Converts the driver's futures to those of {@code java.util.concurrent}, and reads its answers. */
+/** Converts the driver's futures to those of {@code java.util.concurrent}, and reads results. */
 public final class Answers {
   private Answers() {
   }
@@ -17,7 +17,7 @@ public final class Answers {
    * Adapts a future.
    *
    * @param future what the driver returned
-   * @param decode makes a result of the driver's answer, on the driver's own thread: no thread hop per record
+   * @param decode converts the driver's result, on the driver's own thread, which saves a thread switch per record
    * @return completes with the result, or with what the driver or {@code decode} threw
    */
   static <A, R> CompletableFuture<R> of(ListenableFuture<A> future, Function<? super A, R> decode) {
@@ -29,9 +29,9 @@ public final class Answers {
   /**
    * Returns the next row.
    *
-   * @param rows typed by the general interface, whose method all drivers of this kind have; ScyllaDB's driver lacks
-   * that of {@code ResultSet}, which a compiler would choose
-   * @return the row; {@code null} if none is left
+   * @param rows a result set; the parameter has the general interface because ScyllaDB's driver lacks the method {@code
+   *             one} of {@code ResultSet}, which the compiler would choose
+   * @return the row; {@code null} if there is none
    */
   public static Row next(PagingIterable<?, Row> rows) {
     return rows.one();
@@ -49,7 +49,7 @@ public final class Answers {
       try {
         complete(decode.apply(answer));
       } catch (RuntimeException | Error e) {
-        // Errors, too: the driver's thread would only log them, and the future would never complete.
+        // Pass on errors, too: the driver's thread would only log them, and the future would never complete.
         completeExceptionally(e);
       }
     }

@@ -29,20 +29,21 @@ import site.ycsb.DBException;
 import site.ycsb.Status;
 
 /**
- * Apache Cassandra through CQL statements, each prepared once; with {@code cassandra.statements=text} the server parses
- * each request, and the driver cannot choose a node that has the record. Keys and values go as raw bytes, so that a
- * table may have {@code text} or {@code blob} columns; the partition key is called {@code y_id}, as in stock YCSB. With
- * {@code keycolumns} the key's columns are the table's: the last one, or those behind the parentheses, are clustering
- * columns, the others the partition key, and a scan stays within its partition.
+ * Binding for Apache Cassandra. It prepares each CQL statement once. With {@code cassandra.statements=text} the server
+ * parses each request, and the driver cannot choose a node that has the record. Keys and values are sent as raw bytes,
+ * so that columns may be {@code text} or {@code blob}. The partition key is called {@code y_id}, as in stock YCSB.
  *
- * <p>Batches: {@code cassandra.batchmode=async} (default) sends the statements side by side, {@code unlogged} and
- * {@code logged} as one CQL batch, with one status for all records. {@code cassandra.batchread=async} (default)
- * reads side by side, {@code in} with one {@code SELECT … IN}, which requires a key of one column.
+ * <p>With {@code keycolumns} the table has the key's columns. The columns that select the partition are the partition
+ * key, the others are clustering columns. A scan stays within its partition.
+ *
+ * <p>{@code cassandra.batchmode=async} (default) sends the statements of a batch concurrently. {@code unlogged} and
+ * {@code logged} send one CQL batch, with one status for all records. {@code cassandra.batchread=async} (default) sends
+ * concurrent reads. {@code in} sends one {@code SELECT … IN}, which requires a key of one column.
  */
 public class CassandraBinding extends Binding {
-  /** Rows per page of a scan, so that a long one does not come as one answer of any size. */
+  /** Rows per page of a scan. It limits the size of a response. */
   private static final int SCAN_PAGE = 1000;
-  /** Tells the driver not to page: the rows of one read come as one answer. */
+  /** Page size that turns paging off: the rows of a read come in one response. */
   private static final int UNPAGED = Integer.MAX_VALUE;
 
   private static final Shared<CassandraConnection> CONNECTION = new Shared<>(
@@ -59,9 +60,9 @@ public class CassandraBinding extends Binding {
   }
 
   /**
-   * For a product that speaks CQL through a driver of its own with the same API.
+   * For a product that speaks CQL and has its own driver with the same API.
    *
-   * @param shared the process's connection, with what only that driver knows
+   * @param shared the process's connection, configured for that driver
    */
   protected CassandraBinding(Shared<CassandraConnection> shared) {
     this.shared = shared;
@@ -180,7 +181,7 @@ public class CassandraBinding extends Binding {
       }
       batch.add(bind(template.join(), row));
     }
-    // A batch has a consistency level of its own; those of its statements do not count.
+    // The server ignores the consistency levels of the statements in a batch.
     batch.setConsistencyLevel(batch.getStatements().iterator().next().getConsistencyLevel()).setIdempotent(true);
     return Answers.of(connection.session().executeAsync(batch), done -> Outcome.each(Status.OK, rows.size()));
   }
@@ -202,7 +203,7 @@ public class CassandraBinding extends Binding {
     return keyColumns.columns().size();
   }
 
-  /** The values of the key's columns, and others behind them. */
+  /** Returns the values of the key's columns, followed by others. */
   private ByteBuffer[] keyValues(byte[] key, ByteBuffer... others) {
     return withKey(new ByteBuffer[keySize() + others.length], 0, key, others);
   }
@@ -225,12 +226,15 @@ public class CassandraBinding extends Binding {
     return values;
   }
 
-  /** Names a key for the driver, which cannot choose a node by a list of them. */
+  /** Sets the key by which the driver chooses a node. It cannot choose one by a list of keys. */
   private static Statement toCopyOf(byte[] key, Statement statement) {
     return statement instanceof BoundStatement bound ? bound.setRoutingKey(ByteBuffer.wrap(key)) : statement;
   }
 
-  /** The protocol's form of a list, encoded here because the element's type may be text or blob. */
+  /**
+   * Returns the protocol's encoding of a list. The driver would need the type of its elements, which may be text or
+   * blob.
+   */
   private static ByteBuffer list(List<byte[]> keys) {
     int size = Integer.BYTES;
     for (byte[] key : keys) {
@@ -243,7 +247,10 @@ public class CassandraBinding extends Binding {
     return list.flip();
   }
 
-  /** Assigns each row of an {@code IN} read, which come in the server's order and once per key, to its requests. */
+  /**
+   * Assigns the rows of an {@code IN} read to the requested records. The server returns them in its own order, and once
+   * per key.
+   */
   private Status[] distribute(ResultSet rows, List<byte[]> keys, RowSink sink) {
     Map<ByteBuffer, List<Integer>> requests = new HashMap<>(2 * keys.size());
     for (int i = 0; i < keys.size(); i++) {
@@ -273,7 +280,7 @@ public class CassandraBinding extends Binding {
         .thenCompose(more -> page(more, emitted, sink));
   }
 
-  /** Passes the fields of a row, which follow its key, to the sink; fields never written are left out. */
+  /** Passes the fields of a row, which follow its key, to the sink. Fields that were never written are left out. */
   private void emit(com.datastax.driver.core.Row found, int row, RowSink sink) {
     if (sink == RowSink.DISCARD) {
       return;

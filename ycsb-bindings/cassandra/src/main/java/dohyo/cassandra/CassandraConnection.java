@@ -28,18 +28,20 @@ import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ConcurrentMap;
 import site.ycsb.DBException;
 
-/** The one connection of this process, with its statements. */
+/** Connection of this process, with its statements. */
 public final class CassandraConnection implements Shared.Connection, Transport {
-  /** A v4 stream id has 15 bits; the driver's own default of 1024 would queue what {@code inflight} sends. */
+  /**
+   * A stream id of protocol v4 has 15 bits. The driver's default of 1024 would queue requests within {@code inflight}.
+   */
   private static final int REQUESTS_PER_CONNECTION = 32768;
   private static final long RECONNECT_MILLIS = 1000;
 
   /** A statement without its values. */
   interface Template {
     /**
-     * A request.
+     * Makes a request.
      *
-     * @param values of the statement's variables, in their order
+     * @param values values of the statement's variables, in their order
      */
     Statement with(ByteBuffer... values);
   }
@@ -56,11 +58,12 @@ public final class CassandraConnection implements Shared.Connection, Transport {
   private final ConcurrentMap<Query, CompletableFuture<Template>> templates = new ConcurrentHashMap<>();
 
   /**
-   * Connects.
+   * Connects to the cluster.
    *
    * @param settings the client's properties
-   * @param driver   has only the options that only this product's driver knows
-   * @throws DBException if the server cannot be reached, or the keyspace does not exist
+   * @param driver   builder with the options that only this product's driver has
+   * @throws DBException      if the server cannot be reached, or the keyspace does not exist
+   * @throws SettingException if a property has an invalid value
    */
   public CassandraConnection(Settings settings, Cluster.Builder driver) throws DBException {
     key = KeyColumns.of(settings, Query.KEY);
@@ -112,8 +115,8 @@ public final class CassandraConnection implements Shared.Connection, Transport {
   }
 
   /**
-   * The statement for a verb, table and columns. Never blocks, because a write that follows a read is made on the
-   * driver's thread; a failed preparation is tried again the next time.
+   * Returns the statement for a verb, table and columns. Never blocks, because a write after a read is made on the
+   * driver's thread. A failed preparation is repeated by the next call.
    */
   CompletableFuture<Template> template(Query query) {
     CompletableFuture<Template> known = templates.get(query);
@@ -141,7 +144,7 @@ public final class CassandraConnection implements Shared.Connection, Transport {
 
   private Cluster cluster(Settings settings, Cluster.Builder driver, String[] hosts, int port)
       throws DBException {
-    // The tries share the time of an operation.
+    // All tries of an operation share its timeout.
     int answerMillis = (int) Math.max(1, Binding.operationTimeout(settings) / (Binding.retries(settings) + 1));
     PoolingOptions pooling = new PoolingOptions()
         .setMaxRequestsPerConnection(HostDistance.LOCAL, REQUESTS_PER_CONNECTION);
@@ -171,7 +174,7 @@ public final class CassandraConnection implements Shared.Connection, Transport {
     }
   }
 
-  /** To which node a request goes: to a copy of its record, or to all nodes in turn. */
+  /** Returns the policy that chooses the node of a request: a replica of its record, or all nodes in turn. */
   static LoadBalancingPolicy routing(Settings settings) {
     DCAwareRoundRobinPolicy.Builder ring = DCAwareRoundRobinPolicy.builder();
     if (settings.has("cassandra.localdc")) {

@@ -9,9 +9,9 @@ import com.datastax.driver.core.policies.RetryPolicy;
 import java.util.concurrent.atomic.LongAdder;
 
 /**
- * Retries a failed statement up to {@code retries} times, whatever the error, and counts the retries. A retry goes to
- * the same host, or to the next one if that cannot be reached, with the same consistency. The driver never retries an
- * invalid statement.
+ * Retries a failed statement up to {@code retries} times after any error, and counts the retries. A retry has the same
+ * consistency level and goes to the same host, or to the next one if that cannot be reached. The driver never retries
+ * an invalid statement.
  */
 final class LimitedRetries implements RetryPolicy {
   private final int maxRetries;
@@ -21,7 +21,7 @@ final class LimitedRetries implements RetryPolicy {
     this.maxRetries = maxRetries;
   }
 
-  /** The number of retries so far. */
+  /** Returns the number of retries so far. */
   long count() {
     return count.sum();
   }

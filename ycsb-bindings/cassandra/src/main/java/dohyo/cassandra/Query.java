@@ -6,17 +6,17 @@ import java.util.List;
 import java.util.stream.Collectors;
 
 /**
- * The key of a prepared statement.
+ * Identifies a statement of the binding.
  *
  * @param verb    the operation
  * @param table   table name
- * @param columns fields read or written; {@code null} for all, and for verbs without fields
+ * @param columns fields to read or write; {@code null} for all, and for verbs without fields
  */
 public record Query(Verb verb, String table, Columns columns) {
-  /** Name of the column of a key with one column, as in the tables of stock YCSB. */
+  /** Name of the key's column if there is only one, as in the tables of stock YCSB. */
   public static final String KEY = "y_id";
 
-  /** The statements that this binding knows; the order of their variables is that of {@code CassandraBinding}. */
+  /** Statements of the binding. {@code CassandraBinding} sets their variables in the order of the text. */
   public enum Verb {
     READ, READ_IN, SCAN, INSERT, UPDATE, DELETE;
 
@@ -26,9 +26,9 @@ public record Query(Verb verb, String table, Columns columns) {
   }
 
   /**
-   * The statement's text; names are quoted, because CQL folds unquoted ones to lower case.
+   * Returns the text of the statement. Names are quoted, because CQL converts unquoted names to lower case.
    *
-   * @param key the columns of the table's key; those after the partition's are clustering columns
+   * @param key columns of the table's key; those after the partition key are clustering columns
    */
   String cql(KeyColumns key) {
     String name = quoted(table);
@@ -45,22 +45,24 @@ public record Query(Verb verb, String table, Columns columns) {
     };
   }
 
-  /** The table's primary key: its partition key, and of several columns the others as clustering columns. */
+  /**
+   * Returns the primary key of the table: the partition key, and the clustering columns if there are several columns.
+   */
   public static String primaryKey(KeyColumns key) {
     return key.several() ? "(" + partitionKey(key) + "), " + each(clustering(key), "%s", ", ") : partitionKey(key);
   }
 
-  /** The names of the columns that choose a row's partition. */
+  /** Returns the names of the columns that select a row's partition. */
   public static String partitionKey(KeyColumns key) {
     return each(partition(key), "%s", ", ");
   }
 
-  /** A quoted name, whatever its characters. */
+  /** Returns a name in quotes. It may contain any characters. */
   public static String quoted(String name) {
     return '"' + name.replace("\"", "\"\"") + '"';
   }
 
-  /** A quoted text, for statements that take no variables. */
+  /** Returns a text in quotes, for statements that take no variables. */
   public static String literal(String text) {
     return "'" + text.replace("'", "''") + "'";
   }
@@ -74,8 +76,8 @@ public record Query(Verb verb, String table, Columns columns) {
   }
 
   /**
-   * The records from a given one on: to the end of its partition; if a partition is a single record, in the order of
-   * tokens.
+   * Returns the condition for the records from a given one on. With several key columns the scan ends with the
+   * partition. With one column it continues in the order of tokens.
    */
   private static String from(KeyColumns key) {
     if (!key.several()) {
@@ -86,7 +88,7 @@ public record Query(Verb verb, String table, Columns columns) {
         : "(" + each(rest, "%s", ", ") + ") >= (" + each(rest, "?", ", ") + ")");
   }
 
-  // The key always comes first, as it does in SELECT *.
+  // The key comes first, as it does in SELECT *.
   private String select(String name, String keys) {
     return "SELECT " + (columns == null ? "*" : keys + ", " + fields("%s")) + " FROM " + name;
   }

@@ -29,7 +29,9 @@ import site.ycsb.ByteIterator;
 import site.ycsb.Status;
 import site.ycsb.StringByteIterator;
 
-/** The contract on a real Cassandra, in every combination of its batch modes; also that of products which speak CQL. */
+/**
+ * Runs the contract on a real Cassandra in every combination of batch modes. Products that speak CQL extend this class.
+ */
 public class CassandraContractIT extends BindingContract {
   protected final String keyspace = server.properties().getProperty("cassandra.keyspace", "ycsb");
 
@@ -89,7 +91,7 @@ public class CassandraContractIT extends BindingContract {
         "cassandra.batchmode", write, "cassandra.batchread", read), !write.equals("async"));
   }
 
-  /** An IN would ask for every combination of the columns' values. */
+  /** An IN would request every combination of the columns' values. */
   @Override
   protected List<Mode> modesOfColumns() {
     return modes().stream().filter(mode -> mode.properties().get("cassandra.batchread").equals("async")).toList();
@@ -112,7 +114,7 @@ public class CassandraContractIT extends BindingContract {
     assertTrue(refused.getMessage().startsWith("cassandra.batchread=in: "), refused.getMessage());
   }
 
-  /** Of Cassandra's and of ScyllaDB's tables alike. */
+  /** Applies to Cassandra and ScyllaDB. */
   @Test
   void aForeignTableIsNotTakenForATrialsOwn() throws Exception {
     String own = "\"contract_Schema\"";
@@ -136,7 +138,7 @@ public class CassandraContractIT extends BindingContract {
     assertTrue(refused.getMessage().contains(what), refused.getMessage());
   }
 
-  /** The table option of that name, of a compressor, as {@link CqlAdmin#createTables} wants it. */
+  /** Returns the value of the table option {@code compression}, see {@link CqlAdmin#createTables}. */
   protected UnaryOperator<String> compression() {
     return compressor -> compressor.isEmpty() ? "{'enabled': 'false'}" : "{'class': '" + compressor + "'}";
   }

@@ -14,27 +14,31 @@ import java.util.Properties;
 import org.codehaus.jackson.map.ObjectMapper;
 
 /**
- * Administration of a running server by Ansible (schema, settle, stats, …): one short-lived JVM per verb, with the
- * binding's driver, so that hosts need no shell of any database.
+ * Administers a running server for Ansible: schema, settle, stats and so on. Each call starts a short-lived JVM with
+ * the binding's driver, so that hosts need no database shell.
  *
- * <p>Called as {@code java -cp BUNDLE/* CLASS VERB key=value…}; answers with JSON on standard output, or with one line
- * {@code ERROR: …} on standard error and exit code 1.
+ * <p>The command line is {@code java -cp BUNDLE/* CLASS VERB key=value…}. It prints JSON to standard output. After an
+ * error it prints a line {@code ERROR: …} to standard error, and its exit code is 1.
  */
 public final class Admin {
-  /** One verb. */
+  /** Implementation of one verb. */
   @FunctionalInterface
   public interface Verb {
     /**
      * Runs the verb.
      *
-     * @param arguments those that follow the verb; see {@link Settings#required}
-     * @return the answer, of types that JSON has: maps, lists, numbers, texts
-     * @throws Exception if it fails; the message is shown to the user
+     * @param arguments the arguments after the verb; see {@link Settings#required}
+     * @return the result, of types that JSON has: maps, lists, numbers, texts
+     * @throws Exception if the verb fails; the user sees the message
      */
     Map<String, ?> run(Settings arguments) throws Exception;
   }
 
-  /** Counts the rows of a table. */
+  /**
+   * Counts the rows of a table.
+   *
+   * @param <E> what the count throws if it fails
+   */
   @FunctionalInterface
   public interface Counter<E extends Exception> {
     long count(String table) throws E;
@@ -44,12 +48,12 @@ public final class Admin {
   }
 
   /**
-   * Runs the verb that the command line names, and exits. Several, as in {@code settle+stats}, share one JVM; the
-   * answer is the first one's.
+   * Runs the verb that the command line names, and exits. Several verbs, as in {@code settle+stats}, run one after
+   * another in the same JVM; only the result of the first is printed.
    *
    * @param server name of the product, for messages
-   * @param verbs  the verbs by their names
-   * @param args  the command line
+   * @param verbs  implementation by verb
+   * @param args   the command line
    */
   public static void main(String server, Map<String, Verb> verbs, String[] args) {
     String name = args.length == 0 ? "" : args[0];
@@ -68,26 +72,26 @@ public final class Admin {
       System.err.println("ERROR: " + server + ", verb " + name + ": " + e);
       code = 1;
     }
-    System.exit(code); // a driver's threads would keep the JVM a few seconds longer
+    System.exit(code); // the driver's threads would delay the exit by some seconds
   }
 
   /**
-   * The folder into which a verb writes files; created if it does not exist.
+   * Returns the folder into which a verb writes files. Creates it if it does not exist.
    *
-   * @param arguments have its path as {@code folder}
+   * @param arguments the arguments; {@code folder} is the path
    * @return the folder
-   * @throws IOException if it cannot be made
+   * @throws IOException if the folder cannot be created
    */
   public static Path folder(Settings arguments) throws IOException {
     return Files.createDirectories(Path.of(arguments.required("folder")));
   }
 
-  /** The tables' names: the argument {@code tables}. */
+  /** Returns the names of the tables, from the argument {@code tables}. */
   public static List<String> tables(Settings arguments) {
     return List.of(arguments.required("tables").split(","));
   }
 
-  /** Counts the rows of each table; of none if {@code recordcount} is above {@code countlimit}. */
+  /** Counts the rows of each table. Returns an empty map if {@code recordcount} exceeds {@code countlimit}. */
   public static <E extends Exception> Map<String, Long> countRows(Settings arguments, Counter<E> counter) throws E {
     Map<String, Long> rows = new LinkedHashMap<>();
     if (arguments.whole("recordcount", 0, 0, Long.MAX_VALUE) <= arguments.whole("countlimit", 0, 0, Long.MAX_VALUE)) {
@@ -98,7 +102,12 @@ public final class Admin {
     return rows;
   }
 
-  /** The properties in the file that an argument names: a command line would show passwords. Empty without it. */
+  /**
+   * Reads the properties file whose path is the argument {@code key}; empty without the argument. Passwords come in a
+   * file because everybody on the host can read command lines.
+   *
+   * @throws SettingException if the file cannot be read
+   */
   public static Settings properties(Settings arguments, String key) {
     Properties properties = new Properties();
     if (arguments.has(key)) {
@@ -111,15 +120,15 @@ public final class Admin {
     return new Settings(properties);
   }
 
-  /** The process id at the beginning of the file that an argument names. */
+  /** Reads a process id: the first word of the file whose path is the argument {@code key}. */
   public static long pid(Settings arguments, String key) throws IOException {
     return Long.parseLong(Files.readString(Path.of(arguments.required(key))).strip().split(" ")[0]);
   }
 
   /**
-   * The mark of a trial's tables, for databases that can store one: the trial recognizes its tables by it.
+   * Returns the mark that a trial stores in its tables, if the database can store one, to recognize them later.
    *
-   * @param arguments have it as {@code trial}
+   * @param arguments the arguments; {@code trial} is the name of the trial
    * @return the mark
    */
   public static String mark(Settings arguments) {
@@ -127,11 +136,11 @@ public final class Admin {
   }
 
   /**
-   * The error for a table that exists and does not have the trial's mark.
+   * Makes the exception for a table that exists without the trial's mark.
    *
-   * @param what   the thing, as the beginning of a sentence: {@code the table t, which}
-   * @param alternative what the user can do instead of removing it
-   * @return the error, to be thrown
+   * @param what        subject of the message: {@code the table t, which}
+   * @param alternative what the user can do instead of removing the table
+   * @return the exception, for the caller to throw
    */
   public static IOException foreign(String what, String alternative) {
     return new IOException(what + " was not made by this trial; nothing is written to it: " + alternative

@@ -12,58 +12,62 @@ import java.util.regex.Pattern;
 import java.util.stream.Collectors;
 
 /**
- * Administration of a cluster that is somebody else's: one place of our own (a keyspace, a database, …) is made,
- * filled and removed, and nothing outside it is written. Arguments of all verbs: {@code place}, its name, and {@code
- * made}, a file of this host that is there from just before the place is made until it is removed; its first line is a
- * part of the mark.
+ * Administers a cluster that belongs to somebody else. A trial creates one <em>place</em> in it (a keyspace, a
+ * database, …), fills it and removes it. It writes nothing outside the place.
+ *
+ * <p>All verbs have the arguments {@code place}, its name, and {@code made}, the path of a file on this host. The file
+ * exists from just before the place is created until it is removed. Its first line is part of the mark.
  */
 public interface Attached extends AutoCloseable {
-  /** The argument that {@link #verbs} adds: it distinguishes the marks of runs whose trials have the same name. */
+  /**
+   * Name of the argument that {@link #verbs} adds. Its value makes the mark unique, because trials on different
+   * machines may have the same name.
+   */
   String NONCE = "nonce";
 
-  /** The value of a condition that cannot be read. */
+  /** Value of a condition that cannot be read. */
   String UNKNOWN = "not known";
 
-  /** Connects. */
+  /** Connects to a cluster. */
   @FunctionalInterface
   interface Opening {
     Attached with(Settings arguments) throws Exception;
   }
 
-  /** The place and where it is, for messages: {@code the keyspace k on h}. */
+  /** Returns the place and its server for messages: {@code the keyspace k on h}. */
   String what();
 
-  /** Whether the place exists, whoever made it. */
+  /** Returns whether the place exists, no matter who created it. */
   boolean exists() throws Exception;
 
   /**
-   * Makes the place.
+   * Creates the place.
    *
-   * @return false if somebody has made it meanwhile; then it is theirs
+   * @return false if somebody else has just created it
    */
   boolean make() throws Exception;
 
-  /** Makes the tables in the place, with the trial's mark. */
+  /** Creates the tables in the place, with the trial's mark. */
   void createTables() throws Exception;
 
-  /** Names of everything in the place without the trial's mark. */
+  /** Returns the names of all objects in the place that lack the trial's mark. */
   List<String> foreign() throws Exception;
 
   /**
-   * Removes the place with everything in it.
+   * Removes the place with all its contents.
    *
-   * @return what the server may have kept, and how to remove it; "" for nothing
+   * @return what the server may have kept and how to remove it; empty if nothing
    */
   String remove() throws Exception;
 
-  /** The conditions as far as they can be read; others are {@link #UNKNOWN}. */
+  /** Returns the conditions. The value of a condition that cannot be read is {@link #UNKNOWN}. */
   Map<String, Object> conditions() throws Exception;
 
-  /** Rows by table; see {@link Admin#countRows}. */
+  /** Returns the number of rows by table; see {@link Admin#countRows}. */
   Map<String, Long> countRows() throws Exception;
 
   /**
-   * Writes to disk, and compacts, what is in the place; nothing if the protocol has no request for that.
+   * Flushes the place to disk and compacts it, if the protocol has requests for that.
    *
    * @return whether it was done
    */
@@ -72,20 +76,23 @@ public interface Attached extends AutoCloseable {
   }
 
   /**
-   * What the servers count of their own work, that for others included, by the part of a file's name; figures.yml of
-   * the system says what it means. Nothing of what others ask or store.
+   * Returns statistics of the servers as lines, by the part of a file's name. They include work for other users, but
+   * none of their requests or data. The system's figures.yml explains them.
    */
   default Map<String, List<String>> statistics() throws Exception {
     return Map.of();
   }
 
-  /** One small read that changes nothing, for its latency. */
+  /** Sends one small read that changes nothing, to measure its latency. */
   void ping() throws Exception;
 
-  /** Permissions that a run needs and the account lacks, as far as they can be read without a change to the server. */
+  /**
+   * Returns the permissions that a run needs and the account lacks. Reports only what can be read without a change to
+   * the server.
+   */
   List<String> missingRights() throws Exception;
 
-  /** Milliseconds since 1970 by the server's clock; negative if it does not say. */
+  /** Returns the server's clock in milliseconds since 1970, negative if the server does not tell it. */
   default long clock() throws Exception {
     return -1;
   }
@@ -93,26 +100,27 @@ public interface Attached extends AutoCloseable {
   @Override
   void close() throws IOException;
 
-  /** The verbs schema, settle, count, stats, remove and doctor. */
+  /** Returns the verbs schema, settle, count, stats, remove and doctor. */
   static Map<String, Admin.Verb> verbs(Opening opening) {
     return Map.of(
         "schema", arguments -> answer(opening, arguments, AttachedVerbs::schema),
         "settle", arguments -> answer(opening, arguments, AttachedVerbs::settle),
         "count", arguments -> answer(opening, arguments, (of, any) -> Map.of("rows", of.countRows())),
         "stats", arguments -> answer(opening, arguments, AttachedVerbs::stats),
-        // Without the file nothing was made, and the server need not be asked.
+        // Without this file no place was created: remove has nothing to do and need not connect.
         "remove", arguments -> Files.exists(made(arguments)) ? answer(opening, arguments, AttachedVerbs::remove)
             : Map.of("removed", false),
         "doctor", arguments -> answer(opening, arguments, AttachedVerbs::doctor));
   }
 
-  /** The file that says that the place may have been made. */
+  /** Returns the file that tells that the place may have been created. */
   static Path made(Settings arguments) {
     return Path.of(arguments.required("made"));
   }
 
   private static Map<String, ?> answer(Opening opening, Settings arguments, AttachedVerbs.Work work) throws Exception {
-    // The name of a trial follows from the path of its evidence, which another machine may have, too.
+    // A trial is named after the path of its evidence, and another machine may use the same path. The nonce makes the
+    // mark unique.
     Path made = made(arguments);
     String nonce = Files.exists(made) ? Files.readString(made).lines().findFirst().orElse("") : "";
     arguments.properties().setProperty(NONCE, nonce.isEmpty() ? UUID.randomUUID().toString() : nonce);
@@ -125,14 +133,17 @@ public interface Attached extends AutoCloseable {
     }
   }
 
-  /** A message, which becomes evidence: without a server's stack, and with a property's name in place of who we are. */
+  /**
+   * Returns the message without a server's stack trace and with names of properties instead of user names and
+   * passwords: messages become evidence.
+   */
   private static String anonymous(String message, Settings access) {
     String said = message.lines().takeWhile(line -> !line.startsWith("\tat ")).collect(Collectors.joining("\n"));
     for (String key : access.properties().stringPropertyNames()) {
       if (key.matches("(.*[.])?(user|username|password)|principal") && access.has(key)) {
         said = without(said, access.required(key), key);
         if (key.equals("principal")) {
-          said = without(said, access.required(key).split("[/@]")[0], key); // as Hadoop calls its user
+          said = without(said, access.required(key).split("[/@]")[0], key); // Hadoop's name of the user
         }
       }
     }
@@ -143,7 +154,7 @@ public interface Attached extends AutoCloseable {
     return message.replaceAll("(?<!\\w)" + Pattern.quote(word) + "(?!\\w)", Matcher.quoteReplacement("(" + key + ")"));
   }
 
-  /** The error for a place that is there. */
+  /** Makes the exception for a place that exists. */
   static IOException taken(Attached attached) {
     return new IOException(attached.what() + " exists, and this run has not made it; nothing was written."
         + " Measure again, which takes a new name, or remove it yourself if it is left from a run of yours");

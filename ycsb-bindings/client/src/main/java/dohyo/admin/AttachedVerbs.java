@@ -9,7 +9,7 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 
-/** The verbs of {@link Attached}, the same for all systems. */
+/** Implementations of the verbs of {@link Attached}, which all systems share. */
 final class AttachedVerbs {
   private static final int PINGS = 21;
   private static final double NANOS_PER_MILLI = 1e6;
@@ -17,7 +17,7 @@ final class AttachedVerbs {
   private AttachedVerbs() {
   }
 
-  /** What a verb does. */
+  /** Implementation of one verb on a connected cluster. */
   @FunctionalInterface
   interface Work {
     Map<String, ?> on(Attached attached, Settings arguments) throws Exception;
@@ -27,7 +27,7 @@ final class AttachedVerbs {
     if (attached.exists()) {
       throw Attached.taken(attached);
     }
-    // Before the place: if we are killed in between, remove finds nothing, or a place of ours.
+    // Write the file before the place is created. After a kill in between, remove finds no place, or one of this run.
     Files.writeString(Attached.made(arguments), arguments.required(Attached.NONCE) + "\n" + attached.what() + "\n");
     if (!attached.make()) {
       Files.delete(Attached.made(arguments));
@@ -52,14 +52,14 @@ final class AttachedVerbs {
     return answer;
   }
 
-  /** Writes the servers' statistics into files of {@code folder}, if we may read them. */
+  /** Writes the servers' statistics into files of {@code folder}, if the account may read them. */
   static Map<String, ?> stats(Attached attached, Settings arguments) throws IOException {
     Path folder = Admin.folder(arguments);
     Map<String, List<String>> statistics;
     try {
       statistics = attached.statistics();
     } catch (Exception e) {
-      return Map.of("refused", true); // a measurement does not depend on them
+      return Map.of("refused", true); // a measurement does not need the statistics
     }
     for (Map.Entry<String, List<String>> each : statistics.entrySet()) {
       Files.write(folder.resolve("stats-" + each.getKey() + ".txt"), each.getValue());
@@ -99,7 +99,8 @@ final class AttachedVerbs {
     answer.put("missing", attached.missingRights());
     answer.put("median_ms", nanos[PINGS / 2] / NANOS_PER_MILLI);
     answer.put("slowest_ms", nanos[PINGS - 1] / NANOS_PER_MILLI);
-    // Between the server's clock and this host's, which may have been anywhere in the time that the request took.
+    // Difference between the server's clock and this host's. The server read its clock at an unknown moment of the
+    // request, so the error is half the duration of the request.
     answer.put("clock_ms", clock < 0 ? null : clock - (before + after) / 2);
     answer.put("clock_error_ms", (after - before) / 2);
     return answer;

@@ -5,17 +5,25 @@ import java.io.IOException;
 import java.time.Duration;
 import java.util.concurrent.Callable;
 
-/** Waits for servers, in total at most the argument {@code timeout} in seconds (default 1800). */
+/**
+ * Waits for servers. The argument {@code timeout} is the limit in seconds (default 1800): of all waits together, or of
+ * the time without progress in {@link #untilQuietOrStalled}.
+ */
 public final class Wait {
   private static final long PAUSE_MILLIS = 200;
-  /** Idle checks in a row: a flush needs a moment to submit its compaction. */
+  /** Number of idle checks in a row. One is not enough: a flush submits its compaction a moment later. */
   private static final int QUIET_CHECKS = 3;
 
   private final long start = System.nanoTime();
   private final Duration timeout;
   private final String variable;
 
-  /** Starts the clock; messages name the variable that the user can raise for more time. */
+  /**
+   * Starts the clock.
+   *
+   * @param arguments the arguments of the verb
+   * @param variable  variable that the user can raise for more time, for messages
+   */
   public Wait(Settings arguments, String variable) {
     timeout = Duration.ofSeconds(arguments.number("timeout", 1800, 1, Integer.MAX_VALUE));
     this.variable = variable;
@@ -25,12 +33,17 @@ public final class Wait {
     return timeout;
   }
 
-  /** Seconds since the start. */
+  /** Returns the seconds since the start. */
   public long seconds() {
     return elapsed().toSeconds();
   }
 
-  /** Waits until several checks in a row return nothing: a check describes the work that is still in progress. */
+  /**
+   * Waits until several checks in a row return an empty text.
+   *
+   * @param check describes the work in progress, empty if there is none
+   * @throws IOException if the work takes longer than the timeout
+   */
   public void untilQuiet(Callable<String> check) throws Exception {
     for (int quiet = 0; quiet < QUIET_CHECKS;) {
       String busy = check.call();
@@ -40,20 +53,21 @@ public final class Wait {
   }
 
   /**
-   * The work that is left.
+   * Work that is left.
    *
-   * @param left  pieces of work; 0 is none
-   * @param done  of the pieces under way, in any unit
-   * @param words both, for messages
+   * @param left  number of pieces of work, 0 if none
+   * @param done  how much of the pieces in progress is done, in any unit
+   * @param words description of the work for messages
    */
   public record Work(long left, long done, String words) {
   }
 
   /**
-   * Waits like {@link #untilQuiet}, but for as long as there is progress: fewer pieces of work are left than ever, or
-   * as many with more done than ever. Work that fails and restarts again and again is no progress.
+   * Waits like {@link #untilQuiet}, but without a limit as long as there is progress. Progress means that fewer pieces
+   * are left than ever before, or that more is done than ever since then. Work that fails and restarts again and again
+   * makes no progress.
    *
-   * @return what is left, in words, if there was no progress for the timeout; "" if nothing is left
+   * @return description of the work that is left after the timeout without progress; empty if nothing is left
    */
   public String untilQuietOrStalled(Callable<Work> check) throws Exception {
     long fewest = Long.MAX_VALUE;
@@ -73,14 +87,19 @@ public final class Wait {
     return "";
   }
 
-  /** Like {@link #untilQuiet}, for work that does not start again: one check is enough. */
+  /** Waits like {@link #untilQuiet}, but returns after one idle check: for work that does not start again. */
   public void until(Callable<String> check) throws Exception {
     for (String busy = check.call(); !busy.isEmpty(); busy = check.call()) {
       pause(busy);
     }
   }
 
-  /** Pauses between two checks, or fails with a description of the work in progress if the time is over. */
+  /**
+   * Pauses between two checks.
+   *
+   * @param busy description of the work in progress
+   * @throws IOException if the timeout has passed
+   */
   public void pause(String busy) throws IOException, InterruptedException {
     if (elapsed().compareTo(timeout) > 0) {
       throw new IOException("not settled after %d s: %s; raise %s".formatted(timeout.toSeconds(), busy, variable));

@@ -24,15 +24,17 @@ import site.ycsb.DBException;
 import site.ycsb.Status;
 
 /**
- * A database as the client sees it. A binding implements the {@code …Row} methods with its driver, and the
- * {@code …Rows} methods where the driver has batches. Reading before writing, key salting, timeouts and YCSB's own
- * {@link DB} interface (for the stock client) are implemented here for all bindings.
+ * Base class of all database bindings. A subclass implements the {@code …Row} methods with its driver. It overrides the
+ * {@code …Rows} methods if the driver has batches. This class implements reading before writing, key salting and YCSB's
+ * own blocking {@link DB} interface, which the stock client uses.
  *
- * <p>Every method returns a future with the status of each record: {@link Status#OK}, {@link Status#NOT_FOUND} (which
- * is no error) or an error. A future that fails counts as the status that {@link #failed} gives its exception. A
- * synchronous driver returns completed futures. For one record there are forms that call a listener instead, which a
- * binding may implement, too. One instance serves one logical client. Its methods may be called before earlier calls
- * have completed, and on the driver's threads. The instances of a process share one connection.
+ * <p>Each asynchronous method returns a future with the status of each record: {@link Status#OK}, {@link
+ * Status#NOT_FOUND}, which is not an error, or an error. If a future fails, {@link #failed} converts its exception to a
+ * status. A synchronous driver returns completed futures. Requests for one record also have a form with a listener,
+ * which a binding may override.
+ *
+ * <p>Each logical client has its own instance. The client may call its methods before earlier calls have completed, and
+ * on the driver's threads. All instances of a process share one connection.
  */
 public abstract class Binding extends DB {
   private boolean readBeforeWrite;
@@ -41,18 +43,18 @@ public abstract class Binding extends DB {
   private KeyCodec keys;
 
   /**
-   * Connects; called once per thread, before anything is measured.
+   * Connects to the database. The client calls this method once per instance, before it measures anything.
    *
    * @param settings the client's properties
    * @throws DBException      if the database cannot be reached
-   * @throws SettingException if a property has an impossible value
+   * @throws SettingException if a property has an invalid value
    */
   protected abstract void connect(Settings settings) throws DBException;
 
   /**
-   * Releases the connection; called once per thread.
+   * Releases the connection. The client calls this method once per instance.
    *
-   * @throws DBException if the driver fails to
+   * @throws DBException if the driver cannot release it
    */
   protected abstract void disconnect() throws DBException;
 
@@ -61,58 +63,59 @@ public abstract class Binding extends DB {
    *
    * @param table   table name
    * @param key     stored key
-   * @param columns fields wanted, {@code null} for all
-   * @param sink    gets the fields, as row 0
+   * @param columns fields to read, {@code null} for all
+   * @param sink    receives the fields, as row 0
    * @return OK, NOT_FOUND or an error
    */
   public abstract CompletableFuture<Status> readRow(String table, byte[] key, Columns columns, RowSink sink);
 
-  /** Writes a new record. */
+  /** Inserts a record. */
   public abstract CompletableFuture<Status> insertRow(Row row);
 
-  /** Changes the fields given and leaves the others as they are. */
+  /** Writes the given fields of a record and leaves its other fields unchanged. */
   public abstract CompletableFuture<Status> updateRow(Row row);
 
-  /** Removes a record. */
+  /** Deletes a record. */
   public abstract CompletableFuture<Status> deleteRow(String table, byte[] key);
 
   /**
-   * Reads records in the database's own key order.
+   * Reads records in the key order of the database.
    *
    * @param table   table name
-   * @param key     stored key to begin at, inclusive
-   * @param count   the most records
-   * @param columns fields wanted, {@code null} for all
-   * @param sink    gets the fields; rows are numbered from 0 in the order of the scan
+   * @param key     stored key of the first record, inclusive
+   * @param count   maximum number of records
+   * @param columns fields to read, {@code null} for all
+   * @param sink    receives the fields; rows are numbered from 0 in the order of the scan
    * @return OK or an error
    */
   public abstract CompletableFuture<Status> scanRows(
       String table, byte[] key, int count, Columns columns, RowSink sink);
 
   /**
-   * Reads a record as {@link #readRow(String, byte[], Columns, RowSink)} does, and passes on what would complete that
-   * future. A binding whose driver has listeners implements this method and the two below, and makes the futures with
-   * {@link #future}: an operation of its own then needs none.
+   * Reads a record like {@link #readRow(String, byte[], Columns, RowSink)}, but calls a listener instead of completing
+   * a future. A binding whose driver has listeners overrides this method and the two below. It makes the futures of the
+   * other form with {@link #future}. The client then needs no future per operation.
    *
-   * @param answered called on the thread that brings the answer; not called if this method throws
+   * @param answered receives the status or the exception, on the thread that completes the request; it is not called if
+   *                 this method throws
    */
   public void readRow(String table, byte[] key, Columns columns, RowSink sink,
       BiConsumer<Status, Throwable> answered) {
     readRow(table, key, columns, sink).whenComplete(answered);
   }
 
-  /** Writes a new record, and passes on what would complete the future of {@link #insertRow(Row)}. */
+  /** Inserts a record like {@link #insertRow(Row)}, but calls a listener instead of completing a future. */
   public void insertRow(Row row, BiConsumer<Status, Throwable> answered) {
     insertRow(row).whenComplete(answered);
   }
 
-  /** Changes fields, and passes on what would complete the future of {@link #updateRow(Row)}. */
+  /** Writes fields like {@link #updateRow(Row)}, but calls a listener instead of completing a future. */
   public void updateRow(Row row, BiConsumer<Status, Throwable> answered) {
     updateRow(row).whenComplete(answered);
   }
 
   /**
-   * Reads a batch; by default with concurrent single reads.
+   * Reads a batch of records. The default sends concurrent single reads.
    *
    * @return one status per key, in the order of the keys
    */
@@ -121,19 +124,20 @@ public abstract class Binding extends DB {
         (row, column, value) -> sink.field(i, column, value)));
   }
 
-  /** Writes a batch of new records of one table; by default with concurrent single inserts. */
+  /** Inserts a batch of records into one table. The default sends concurrent single inserts. */
   public CompletableFuture<Status[]> insertRows(List<Row> rows) {
     return sideBySide(rows.size(), i -> insertRow(rows.get(i)));
   }
 
-  /** Updates a batch of records of one table; by default with concurrent single updates. */
+  /** Updates a batch of records of one table. The default sends concurrent single updates. */
   public CompletableFuture<Status[]> updateRows(List<Row> rows) {
     return sideBySide(rows.size(), i -> updateRow(rows.get(i)));
   }
 
   /**
-   * Updates a record; with {@code readbeforewrite} the whole record is read first, and a missing one is not written
-   * unless {@code readbeforewrite.missing=write} asks for it. Its status is NOT_FOUND either way: lost records count.
+   * Updates a record. With {@code readbeforewrite} it reads the whole record first. It does not write a missing record,
+   * except with {@code readbeforewrite.missing=write}. The status of a missing record is NOT_FOUND in both cases, so
+   * that lost records are counted, unless the write fails.
    */
   public final CompletableFuture<Status> update(Row row) {
     if (!readBeforeWrite) {
@@ -144,7 +148,7 @@ public abstract class Binding extends DB {
             : CompletableFuture.completedFuture(read));
   }
 
-  /** Updates a record, and passes on what would complete the future of {@link #update(Row)}. */
+  /** Updates a record like {@link #update(Row)}, but calls a listener instead of completing a future. */
   public final void update(Row row, BiConsumer<Status, Throwable> answered) {
     if (readBeforeWrite) {
       update(row).whenComplete(answered);
@@ -153,7 +157,7 @@ public abstract class Binding extends DB {
     }
   }
 
-  /** Updates a batch; with {@code readbeforewrite} the batch is read first, as for a single record. */
+  /** Updates a batch of records. With {@code readbeforewrite} it reads the batch first, as for a single record. */
   public final CompletableFuture<Status[]> update(List<Row> rows) {
     if (!readBeforeWrite) {
       return updateRows(rows);
@@ -171,8 +175,8 @@ public abstract class Binding extends DB {
    * Updates those records of a batch that a read has found.
    *
    * @param rows  the batch
-   * @param reads each record's status of the read
-   * @return each record's status: of the update, or of the read if there was nothing to update
+   * @param reads status of the read, per record
+   * @return status per record: the error of a failed update, otherwise the status of the read
    */
   public final CompletableFuture<Status[]> updateFound(List<Row> rows, Status[] reads) {
     return updateSome(rows, reads, Status::isOk);
@@ -202,16 +206,17 @@ public abstract class Binding extends DB {
   }
 
   /**
-   * The loops that may run its logical clients ({@code client.loop}), the default first: {@code threads}, and
-   * {@code events} where the driver completes the futures on its own threads. Called before {@link #connect}.
+   * Returns the values of {@code client.loop} that this binding supports, the default first. {@code threads} runs each
+   * logical client on a thread of its own. {@code events} needs a driver that completes futures on its own threads. The
+   * client calls this method before {@link #connect}.
    */
   public String[] loops(Settings settings) {
     return new String[] {"threads"};
   }
 
   /**
-   * The properties that make reads as strong as the system allows; none if reads always are. Records are read back with
-   * them ({@code verify=acknowledged}).
+   * Returns the properties that give the strongest reads of this system, empty if its reads are always the strongest.
+   * With {@code verify=acknowledged} the client reads records back with these properties.
    *
    * @param settings the client's properties
    */
@@ -219,26 +224,26 @@ public abstract class Binding extends DB {
     return Map.of();
   }
 
-  /** The transport of this connected binding, where it reports one. */
+  /** Returns the transport of this connected binding, empty if the binding does not report one. */
   public Optional<Transport> transport() {
     return Optional.empty();
   }
 
   /**
-   * The status of a request whose future failed; named after the driver's exception unless a binding knows better.
+   * Converts the exception of a failed future to a status. The default names it after the driver's exception.
    *
-   * @param error the exception, perhaps wrapped by {@code java.util.concurrent}
+   * @param error the exception, possibly wrapped by {@code java.util.concurrent}
    */
   public Status failed(Throwable error) {
     return Outcome.of(error);
   }
 
-  /** Converts the workload's keys to stored ones. */
+  /** Returns the codec that converts the workload's keys to stored keys. */
   public final KeyCodec keys() {
     return keys;
   }
 
-  /** Starts a request; where the driver throws instead of failing its future, a failed future is returned. */
+  /** Starts a request. Returns a failed future if the driver throws instead of failing its future. */
   public static <T> CompletableFuture<T> guarded(Supplier<CompletableFuture<T>> request) {
     try {
       return request.get();
@@ -247,7 +252,7 @@ public abstract class Binding extends DB {
     }
   }
 
-  /** Starts a request that passes its result or its failure on, and returns a future of it. */
+  /** Starts a request that calls a listener. Returns a future with the listener's result or exception. */
   public static <T> CompletableFuture<T> future(Consumer<BiConsumer<T, Throwable>> request) {
     CompletableFuture<T> future = new CompletableFuture<>();
     try {
@@ -264,13 +269,16 @@ public abstract class Binding extends DB {
     return future;
   }
 
-  /** Takes one of several answers: its index with its result, or with its failure where that is not null. */
+  /** Receives one of several results: its index, and either the result or a non-null failure. */
   @FunctionalInterface
   protected interface Collector<T> {
     void take(int index, T result, Throwable failure);
   }
 
-  /** Waits for all answers, failed ones too, and passes them to the collector in their order, on one thread. */
+  /**
+   * Passes the results of all futures, also of failed ones, to the collector when the last one has completed. The calls
+   * are in the order of the list and on one thread. Does not block.
+   */
   protected static <T> CompletableFuture<Void> gather(List<CompletableFuture<T>> answers, Collector<T> collector) {
     return CompletableFuture.allOf(answers.toArray(CompletableFuture[]::new)).handle((all, error) -> {
       for (int i = 0; i < answers.size(); i++) {
@@ -296,13 +304,14 @@ public abstract class Binding extends DB {
     connect(settings);
   }
 
-  /** The timeout of one operation in milliseconds ({@code operationtimeout}, default 10,000). */
+  /** Returns the timeout of one operation, in milliseconds ({@code operationtimeout}, default 10,000). */
   public static long operationTimeout(Settings settings) {
     return settings.whole("operationtimeout", 10_000, 1, 86_400_000);
   }
 
   /**
-   * How often a binding, or its driver, may retry a request ({@code retries}, default 0): the same for all systems.
+   * Returns how often a binding or its driver may retry a request ({@code retries}, default 0). All systems have the
+   * same limit.
    */
   public static int retries(Settings settings) {
     return settings.number("retries", 0, 0, 1000);

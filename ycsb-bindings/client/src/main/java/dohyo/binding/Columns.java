@@ -3,10 +3,10 @@ package dohyo.binding;
 import java.util.List;
 
 /**
- * The names of the fields that an operation reads or writes, in the order of their values.
+ * Names of the fields that an operation reads or writes, in the order of their values.
  *
- * <p>A workload makes each set of columns once and uses it for every operation, so a binding may keep what it has
- * derived from it (a prepared statement, encoded qualifiers) in a map: hashing costs nothing.
+ * <p>A workload makes each set of columns once and uses it for every operation. The hash code is computed once.
+ * Bindings can therefore use a set as the key of a map, for example of prepared statements.
  */
 public final class Columns {
   private final List<String> names;

@@ -4,13 +4,13 @@ import java.nio.charset.StandardCharsets;
 import java.util.zip.CRC32;
 
 /**
- * Turns the workload's key into the key that the database stores.
+ * Converts the workload's keys to the keys that the database stores.
  *
- * <p>{@code keysalt=none} stores it as it is. {@code keysalt=crc32} puts two bytes in front, taken from the CRC-32 of
- * the key written as an 8-byte big-endian number: its bytes 5 and 6 counted from 0, which are bits 8 to 23 of the
- * checksum. The scheme is that of the published heavyweights comparison; it spreads sequential keys over the regions
- * of an ordered store such as HBase. Keys of several columns ({@link KeyColumns}) take no salt: no column could hold
- * it.
+ * <p>{@code keysalt=none} stores the key unchanged. {@code keysalt=crc32} puts two bytes in front of the key: bits 16
+ * to 23 and bits 8 to 15 of its CRC-32. These are bytes 5 and 6, counted from 0, of the checksum as an 8-byte
+ * big-endian number. The published heavyweights comparison used this salt. It spreads sequential keys over the regions
+ * of an ordered store such as HBase. Keys of several columns ({@link KeyColumns}) cannot be salted, because no column
+ * could hold the salt.
  */
 public final class KeyCodec {
   private final boolean salted;
@@ -20,7 +20,7 @@ public final class KeyCodec {
    * Reads {@code keysalt} and {@code keycolumns}.
    *
    * @param settings the client's properties
-   * @throws SettingException if one has an impossible value, or both are given
+   * @throws SettingException if one has an invalid value, or both are set
    */
   public KeyCodec(Settings settings) {
     this.salted = settings.choice("keysalt", "none", "crc32").equals("crc32");
@@ -34,8 +34,8 @@ public final class KeyCodec {
   /**
    * Encodes a key given as bytes.
    *
-   * @param key key of the workload
-   * @return the stored key; the same array if nothing is added
+   * @param key the workload's key
+   * @return the stored key; the same array if there is no salt
    */
   public byte[] encode(byte[] key) {
     if (!salted) {
@@ -52,9 +52,9 @@ public final class KeyCodec {
   }
 
   /**
-   * Encodes a key given as text, as stock YCSB does.
+   * Encodes a key given as text, which is what stock YCSB passes.
    *
-   * @throws SettingException if keys have columns, which cannot be made from a text
+   * @throws SettingException if {@code keycolumns} is set: a text cannot be converted to columns
    */
   public byte[] encode(String key) {
     if (columns) {

@@ -11,56 +11,55 @@ import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 
 /**
- * The columns that a record's key has in the database: those of {@code keycolumns}, or a single one that holds the
- * whole key.
+ * Columns of a record's key in the database: those of {@code keycolumns}, or a single column with the whole key.
  *
- * <p>{@code keycolumns=host int 10, user bigint 1000, object text(32) 100, when timestamp} names the columns in their
- * order, each with its type and, all but the last, with how many values it has. Record number n gives the values by
- * mixed radix: the first is n mod 10, the second (n / 10) mod 1000, and so on; the last is the remaining quotient.
- * So every record has a key of its own, and new records take the next value of the last column, for each combination of
- * the others in turn.
+ * <p>{@code keycolumns=host int 10, user bigint 1000, object text(32) 100, when timestamp} lists the columns in their
+ * order. Each has a type, and each except the last has a number of values. A mixed radix converts record number n to
+ * column values: the first is n mod 10, the second (n / 10) mod 1000, and so on. The last column holds the remaining
+ * quotient. Every record therefore has a unique key. New records take the next value of the last column, for each
+ * combination of the other columns in turn.
  *
- * <p>The first columns in parentheses, {@code (host int 10), user bigint 1000, when timestamp}, are those that choose a
- * record's partition in a database that has such; without parentheses all but the last do.
+ * <p>Parentheses enclose the columns that select a record's partition, in a database that has partitions: {@code (host
+ * int 10), user bigint 1000, when timestamp}. Without parentheses all columns except the last select it.
  *
- * <p>The bytes of a key are its columns one after another, each of fixed width and in big-endian order, which is the
- * order of the columns' values: {@code int} has 4 bytes, {@code bigint} 8, {@code timestamp} 8 for the milliseconds
- * since 1970, which are {@link #EPOCH} and the value; {@code text(N)} has the value in N decimal digits.
+ * <p>The bytes of a key are its columns one after another. Each column has a fixed width and big-endian order, so keys
+ * sort like the values of the columns. {@code int} takes 4 bytes and {@code bigint} 8. {@code timestamp} takes 8 bytes:
+ * {@link #EPOCH} plus the value, in milliseconds since 1970. {@code text(N)} holds the value in N decimal digits.
  */
 public final class KeyColumns {
-  /** The first point in time, 2020-01-01 00:00 UTC, in milliseconds since 1970. */
+  /** First timestamp, 2020-01-01 00:00 UTC, in milliseconds since 1970. */
   public static final long EPOCH = 1_577_836_800_000L;
 
-  /** As long as the keys of one column may be in MySQL's tables; every other database takes longer ones. */
+  /** Maximum length of a key in bytes: that of a VARBINARY(255), the key of MySQL's tables. Others take longer keys. */
   private static final int MAX_BYTES = 255;
-  /** MySQL's limit of columns in a key. */
+  /** Maximum number of columns: MySQL's limit for an index. */
   private static final int MAX_COLUMNS = 16;
   private static final Pattern COLUMN = Pattern.compile(
       "([a-z][a-z0-9_]{0,39}) +(int|bigint|timestamp|text\\(([1-9][0-9]{0,2})\\))(?: +([1-9][0-9]{0,17}))?");
 
-  /** What a column holds. */
+  /** Type of a column. */
   public enum Type {
-    /** The whole key, bytes of any length: where there is only one column. */
+    /** Whole key, bytes of any length. A single column has this type. */
     KEY,
     INT, BIGINT, TIMESTAMP, TEXT
   }
 
   /**
-   * A column.
+   * A column of a key.
    *
-   * @param name   its name
-   * @param type   its type
-   * @param start  where it begins in a key, in bytes
-   * @param length its bytes, -1 for all there are
-   * @param values how many values it has; of the last column how many there can be
+   * @param name   name of the column
+   * @param type   type of the column
+   * @param start  offset in the key, in bytes
+   * @param length length in bytes, -1 if the column is the whole key
+   * @param values number of values; for the last column the number that its type can hold
    */
   public record Column(String name, Type type, int start, int length, long values) {
-    /** The column's bytes of a key; its array is the key's own. */
+    /** Returns the bytes of this column, as a view of the key's array. */
     public ByteBuffer of(byte[] key) {
       return ByteBuffer.wrap(key, start, length < 0 ? key.length : length);
     }
 
-    /** The column's value of a key as a number; a timestamp's are the milliseconds since 1970. */
+    /** Returns the value of this column as a number; for a timestamp the milliseconds since 1970. */
     public long number(byte[] key) {
       return switch (type) {
         case INT -> of(key).getInt();
@@ -87,9 +86,9 @@ public final class KeyColumns {
    * Reads {@code keycolumns}.
    *
    * @param settings the client's properties
-   * @param single   name of the only column if the property is not set
+   * @param single   name of the single column if the property is not set
    * @return the columns
-   * @throws SettingException if the property cannot be read as columns
+   * @throws SettingException if the property has an invalid value
    */
   public static KeyColumns of(Settings settings, String single) {
     String text = settings.text("keycolumns", "");
@@ -157,22 +156,25 @@ public final class KeyColumns {
     return new SettingException("keycolumns=" + text + ": " + why);
   }
 
-  /** Whether the key has several columns, as {@code keycolumns} says; else it is bytes of any length. */
+  /** Returns whether {@code keycolumns} defines several columns. Otherwise a key is bytes of any length. */
   public boolean several() {
     return columns.size() > 1;
   }
 
-  /** The columns in their order. */
+  /** Returns the columns in their order. */
   public List<Column> columns() {
     return columns;
   }
 
-  /** Their names, in their order. */
+  /** Returns the names of the columns in their order. */
   public List<String> names() {
     return columns.stream().map(Column::name).toList();
   }
 
-  /** How many of the first columns choose a record's partition; at least one follows, where there are several. */
+  /**
+   * Returns how many of the first columns select a record's partition. If there are several columns, at least the last
+   * is not among them.
+   */
   public int partition() {
     return partition;
   }
@@ -182,7 +184,7 @@ public final class KeyColumns {
   }
 
   /**
-   * The key of a record; only of several columns.
+   * Returns the key of a record. Requires several columns.
    *
    * @param number the record's number, from 0
    * @throws SettingException if the last column has no room for it
@@ -216,7 +218,7 @@ public final class KeyColumns {
     key.position(key.position() + digits);
   }
 
-  /** The bytes of a column of type {@code TEXT} as text. */
+  /** Returns the bytes of a {@code TEXT} column as text. */
   public static String text(ByteBuffer column) {
     return StandardCharsets.US_ASCII.decode(column).toString();
   }

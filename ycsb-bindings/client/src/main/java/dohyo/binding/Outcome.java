@@ -6,9 +6,9 @@ import java.util.concurrent.CompletionException;
 import java.util.concurrent.ExecutionException;
 import site.ycsb.Status;
 
-/** Statuses beyond {@link Status#OK}. */
+/** Statuses of failed requests, and helpers for statuses. */
 public final class Outcome {
-  /** No answer within {@code operationtimeout}. */
+  /** Status of a request without an answer within {@code operationtimeout}. */
   public static final Status TIMEOUT =
       new Status("TIMEOUT", "no answer within operationtimeout; the driver's own timeouts are longer");
 
@@ -16,10 +16,10 @@ public final class Outcome {
   }
 
   /**
-   * Names an error after the driver's exception, so that results count each kind of error by itself:
-   * {@code WriteTimeoutException} becomes {@code WRITE_TIMEOUT}.
+   * Makes a status from the driver's exception and names it after the class, so that results count each kind of error
+   * separately: {@code WriteTimeoutException} becomes {@code WRITE_TIMEOUT}.
    *
-   * @param error what the driver threw; wrappers of {@code java.util.concurrent} are taken off
+   * @param error what the driver threw; wrappers of {@code java.util.concurrent} are removed
    * @return a status with that name and the exception's message
    */
   public static Status of(Throwable error) {
@@ -29,7 +29,7 @@ public final class Outcome {
     return new Status(name.isEmpty() ? "ERROR" : name, String.valueOf(cause.getMessage()));
   }
 
-  /** What the driver threw, without the wrappers of {@code java.util.concurrent}. */
+  /** Returns the driver's exception without the wrappers of {@code java.util.concurrent}. */
   public static Throwable cause(Throwable error) {
     Throwable cause = error;
     while ((cause instanceof CompletionException || cause instanceof ExecutionException) && cause.getCause() != null) {
@@ -38,7 +38,7 @@ public final class Outcome {
     return cause;
   }
 
-  /** Whether the status is an error: neither a success nor NOT_FOUND. */
+  /** Returns whether the status is an error: neither a success nor NOT_FOUND. */
   public static boolean isError(Status status) {
     return !status.isOk() && !isNotFound(status);
   }
@@ -47,7 +47,7 @@ public final class Outcome {
     return Status.NOT_FOUND.getName().equals(status.getName());
   }
 
-  /** The same status for each of {@code count} records. */
+  /** Returns an array with the same status for each of {@code count} records. */
   public static Status[] each(Status status, int count) {
     Status[] all = new Status[count];
     Arrays.fill(all, status);

@@ -1,12 +1,12 @@
 package dohyo.binding;
 
 /**
- * One record on its way to the database.
+ * A record to write.
  *
  * @param table   table name
- * @param key     key as the database stores it (already salted, see {@link KeyCodec})
+ * @param key     stored key, already salted (see {@link KeyCodec})
  * @param columns names of the fields to write
- * @param values  one value per column, same order; the arrays belong to the binding from here on
+ * @param values  one value per column, in the same order; the binding owns the arrays
  */
 public record Row(String table, byte[] key, Columns columns, byte[][] values) {
 }

@@ -2,15 +2,15 @@ package dohyo.binding;
 
 import java.nio.ByteBuffer;
 
-/** Takes the fields of the records that a read or a scan returns, one after another. */
+/** Receives the fields of the records that a read or a scan returns, one field per call. */
 @FunctionalInterface
 public interface RowSink {
   /** Ignores all fields. */
   RowSink DISCARD = (row, column, value) -> { };
 
   /**
-   * Takes one field. Called from the driver's threads; different rows of a batch may come from different threads at
-   * the same time.
+   * Receives one field. The driver's threads call this method. Different rows of a batch may come from different
+   * threads at the same time.
    *
    * @param row    position of the record in the batch or in the scan, from 0
    * @param column field name

@@ -3,7 +3,7 @@ package dohyo.binding;
 import java.util.Arrays;
 import java.util.Properties;
 
-/** Properties read with their types and ranges; every bad value is refused by name. */
+/** Reads properties with their types and ranges. The exception for an invalid value names the property. */
 public final class Settings {
   private final Properties properties;
 
@@ -11,7 +11,7 @@ public final class Settings {
     this.properties = properties;
   }
 
-  /** The properties behind, for classes of YCSB that read them themselves. */
+  /** Returns the underlying properties, for classes of YCSB that read them. */
   public Properties properties() {
     return properties;
   }
@@ -24,7 +24,7 @@ public final class Settings {
    * Reads a text.
    *
    * @param key      property name
-   * @param fallback value where the property is missing
+   * @param fallback value if the property is missing
    * @return the value without surrounding blanks
    */
   public String text(String key, String fallback) {
@@ -33,11 +33,11 @@ public final class Settings {
   }
 
   /**
-   * Reads a text that must be there.
+   * Reads a mandatory text.
    *
    * @param key property name
    * @return the value without surrounding blanks
-   * @throws SettingException if it is missing or empty
+   * @throws SettingException if the property is missing or empty
    */
   public String required(String key) {
     if (!has(key)) {
@@ -63,12 +63,12 @@ public final class Settings {
   }
 
   /**
-   * Reads a yes or no.
+   * Reads a boolean.
    *
    * @param key      property name
-   * @param fallback value where the property is missing
+   * @param fallback value if the property is missing
    * @return the value
-   * @throws SettingException if it is neither {@code true} nor {@code false}
+   * @throws SettingException if the value is neither {@code true} nor {@code false}, in any case of letters
    */
   public boolean flag(String key, boolean fallback) {
     return switch (text(key, String.valueOf(fallback)).toLowerCase(java.util.Locale.ROOT)) {
@@ -79,14 +79,14 @@ public final class Settings {
   }
 
   /**
-   * Reads a whole number of 64 bits.
+   * Reads a 64-bit integer.
    *
    * @param key      property name
-   * @param fallback value where the property is missing
-   * @param min      smallest allowed value
-   * @param max      largest allowed value
+   * @param fallback value if the property is missing
+   * @param min      minimum, inclusive
+   * @param max      maximum, inclusive
    * @return the value
-   * @throws SettingException if it is not a number or out of range
+   * @throws SettingException if the value is not an integer or out of range
    */
   public long whole(String key, long fallback, long min, long max) {
     String value = text(key, Long.toString(fallback));
@@ -96,12 +96,12 @@ public final class Settings {
         return number;
       }
     } catch (NumberFormatException e) {
-      // Falls through to the one message for everything that is no such number.
+      // The statement below reports this error, too.
     }
     throw new SettingException(key + "=" + value + ": must be a whole number from " + min + " to " + max);
   }
 
-  /** Like {@link #whole}, for what must fit an {@code int}. */
+  /** Reads an {@code int} like {@link #whole}. */
   public int number(String key, int fallback, int min, int max) {
     return (int) whole(key, fallback, min, max);
   }
@@ -110,11 +110,11 @@ public final class Settings {
    * Reads a decimal number.
    *
    * @param key      property name
-   * @param fallback value where the property is missing
-   * @param min      smallest allowed value
-   * @param max      largest allowed value
+   * @param fallback value if the property is missing
+   * @param min      minimum, inclusive
+   * @param max      maximum, inclusive
    * @return the value
-   * @throws SettingException if it is not a number or out of range
+   * @throws SettingException if the value is not a number or out of range
    */
   public double decimal(String key, double fallback, double min, double max) {
     String value = text(key, Double.toString(fallback));
@@ -124,7 +124,7 @@ public final class Settings {
         return number;
       }
     } catch (NumberFormatException e) {
-      // Falls through to the one message for everything that is no such number.
+      // The statement below reports this error, too.
     }
     throw new SettingException(key + "=" + value + ": must be a number from " + min + " to " + max);
   }

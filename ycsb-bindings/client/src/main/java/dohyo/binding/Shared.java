@@ -3,27 +3,27 @@ package dohyo.binding;
 import site.ycsb.DBException;
 
 /**
- * The one connection of a process. It is opened for the first instance of a binding, and closed when the last instance
- * has released it.
+ * The connection that all instances of a binding in this process share. The first instance opens it, and the last one
+ * that releases it closes it.
  *
- * @param <C> the connection, whose {@code close} waits until nothing of it is left
+ * @param <C> the connection; its {@code close} waits until all its resources are released
  */
 public final class Shared<C extends Shared.Connection> {
   private final Opener<C> opener;
   private C current;
   private int users;
 
-  /** What can be shared. */
+  /** A connection that instances can share. */
   @FunctionalInterface
   public interface Connection {
-    /** Closes it; failures are ignored. */
+    /** Closes the connection and ignores failures. */
     void close();
   }
 
   /**
    * Opens a connection.
    *
-   * @param <C> the connection
+   * @param <C> type of the connection
    */
   @FunctionalInterface
   public interface Opener<C> {
@@ -31,7 +31,7 @@ public final class Shared<C extends Shared.Connection> {
      * Opens a connection.
      *
      * @throws DBException      if the database cannot be reached
-     * @throws SettingException if a property has an impossible value
+     * @throws SettingException if a property has an invalid value
      */
     C open(Settings settings) throws DBException;
   }
@@ -41,7 +41,7 @@ public final class Shared<C extends Shared.Connection> {
   }
 
   /**
-   * Returns the connection, and opens it for the first user.
+   * Returns the connection. Opens it for the first user.
    *
    * @param settings the client's properties, the same for all instances
    * @throws DBException if the database cannot be reached
@@ -54,7 +54,7 @@ public final class Shared<C extends Shared.Connection> {
     return current;
   }
 
-  /** Releases it; called once for each {@link #open}. */
+  /** Releases the connection. Each {@link #open} needs one call. */
   public synchronized void release() {
     users--;
     if (users == 0) {

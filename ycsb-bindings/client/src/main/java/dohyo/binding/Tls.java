@@ -10,12 +10,18 @@ import java.security.cert.CertificateFactory;
 import javax.net.ssl.SSLContext;
 import javax.net.ssl.TrustManagerFactory;
 
-/** TLS with authorities of one's own. */
+/** TLS with custom certificate authorities. */
 public final class Tls {
   private Tls() {
   }
 
-  /** A context that trusts only these authorities, given as X.509 certificates in PEM or DER. */
+  /**
+   * Returns a context that trusts only these authorities.
+   *
+   * @param certificates X.509 certificates in PEM or DER
+   * @throws GeneralSecurityException if the certificates cannot be parsed, or there are none
+   * @throws IOException              if the stream cannot be read
+   */
   public static SSLContext trusting(InputStream certificates) throws GeneralSecurityException, IOException {
     KeyStore trusted = KeyStore.getInstance(KeyStore.getDefaultType());
     trusted.load(null, null);

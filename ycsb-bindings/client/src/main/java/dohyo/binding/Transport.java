@@ -1,35 +1,38 @@
 package dohyo.binding;
 
-/** How a binding reaches its servers. Instances that share a connection give the same object. */
+/**
+ * Connections and threads that a binding uses to reach its servers. Instances that share a connection return the same
+ * object.
+ */
 public interface Transport {
-  /** Connections that are open to all servers together, as of now. */
+  /** Returns the current number of open connections to all servers. */
   int connections();
 
-  /** Threads of the driver that serve all connections; 0 where the client's threads do. */
+  /** Returns the number of the driver's threads that serve the connections; 0 if the client's threads do. */
   int eventLoops();
 
-  /** The number of retries so far. */
+  /** Returns the number of retries so far. */
   long retries();
 
   /**
-   * How many event loops to make by default: one for each processor but one. On two processors one was faster than two
-   * (Aerospike's client; not measured with others).
+   * Returns the default number of event loops: the processors less one, and at least 1. On a machine of two processors,
+   * one event loop was faster than two with Aerospike's client. Other clients were not measured.
    */
   static int defaultEventLoops() {
     return Math.max(1, Runtime.getRuntime().availableProcessors() - 1);
   }
 
   /**
-   * Reads how many event loops to make.
+   * Reads the number of event loops.
    *
    * @param key property name
-   * @throws SettingException if it is no number from 1 to 1024
+   * @throws SettingException if the value is not a number from 1 to 1024
    */
   static int eventLoops(Settings settings, String key) {
     return settings.number(key, defaultEventLoops(), 1, 1024);
   }
 
-  /** The fewest connections to each of so many servers with which every event loop has one. */
+  /** Returns how many connections to each server are needed so that every event loop has at least one. */
   static int connectionsPerServer(int eventLoops, int servers) {
     return (eventLoops + servers - 1) / servers;
   }

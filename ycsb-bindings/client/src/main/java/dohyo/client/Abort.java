@@ -2,13 +2,13 @@ package dohyo.client;
 
 import java.util.concurrent.atomic.AtomicReference;
 
-/** Set once, with the reason, when the run is aborted; all threads check it. */
+/** Stops the run for one reason. The first caller sets it, and all threads check it. */
 final class Abort {
   private final AtomicReference<String> reason = new AtomicReference<>();
   private volatile boolean ofDatabase;
   private volatile Runnable whenSet = () -> { };
 
-  /** Sets an action that is called, on any thread, when the run is aborted. */
+  /** Registers an action for the moment of the abort. It is called on the thread that aborts the run. */
   void whenSet(Runnable action) {
     whenSet = action;
   }
@@ -25,15 +25,15 @@ final class Abort {
     return first;
   }
 
-  /** Like {@link #set}, if the database is the cause. */
+  /** Aborts the run like {@link #set}, with the database as the cause. */
   void databaseFailed(String why) {
     ofDatabase = trySet(why) || ofDatabase;
   }
 
-  /** A thread of the logical clients has died. */
+  /** Aborts the run because a thread of the logical clients has died. */
   void died(Throwable error) {
     if (error instanceof OutOfMemoryError) {
-      // A constant: there may be no memory to build a message.
+      // A constant, because there may be no memory to build a message.
       set("a client thread ran out of memory; give the client more heap (client_heap), or set a lower"
           + " threadcount, inflight or batchsize");
     } else {
@@ -46,12 +46,12 @@ final class Abort {
     return reason.get() != null;
   }
 
-  /** Whether the database is the cause. */
+  /** Returns whether the database is the cause of the abort. */
   boolean isOfDatabase() {
     return ofDatabase;
   }
 
-  /** Why the run was aborted, {@code null} if it was not. */
+  /** Returns why the run was aborted; {@code null} if it was not. */
   String reason() {
     return reason.get();
   }

@@ -9,7 +9,7 @@ import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
 import java.util.Properties;
 
-/** The command line: the options of the stock client, turned into properties. */
+/** Converts the command line, with the options of the stock client, to properties. */
 final class Arguments {
   static final String USAGE = """
       Usage: java -cp 'BUNDLE/*' dohyo.client.Client -db BINDING [options]
@@ -30,8 +30,8 @@ final class Arguments {
   /**
    * Reads the command line.
    *
-   * @param args what the user typed
-   * @return all properties; those given with {@code -p} and by option override those of files
+   * @param args arguments of the process
+   * @return all properties; options and {@code -p} override properties of files
    * @throws SettingException if an option is unknown or incomplete, or a file cannot be read
    */
   static Properties parse(String... args) {

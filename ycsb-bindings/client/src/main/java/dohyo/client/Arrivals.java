@@ -5,14 +5,15 @@ import java.util.List;
 import java.util.SplittableRandom;
 
 /**
- * When the operations of a client are due with {@code arrival=poisson}, in nanoseconds after a beginning: drawn once
- * for all of its threads, which take them in turns, so that one waits for its own answers as seldom as it can.
+ * Times at which the operations of a client are due with {@code arrival=poisson}, in nanoseconds after a start. They
+ * are drawn once for all threads of the client. The threads take them in turns, so that a slow answer delays the fewest
+ * operations.
  *
- * <p>Without an end the gaps are exponential. With one there are as many arrivals as with {@code arrival=uniform}, and
- * the rate is the one that was asked for, however short the time is: given its count, a Poisson process has its
- * arrivals at independent, uniformly distributed times (Ross: Stochastic Processes, 2nd ed. (1996), theorem 2.3.1).
- * They are drawn in order (Bentley, Saxe: Generating sorted lists of random numbers, ACM Trans. Math. Softw. 6 (1980)).
- * Those of several clients, each of its own count, are together those of one process of all counts.
+ * <p>Without an end the gaps are exponential. With an end the number of arrivals equals that of {@code
+ * arrival=uniform}, so that the rate is exact even in a short time. Given its count, the arrivals of a Poisson process
+ * are independent and uniformly distributed (Ross: Stochastic Processes, 2nd ed. (1996), theorem 2.3.1). They are drawn
+ * in order (Bentley, Saxe: Generating sorted lists of random numbers, ACM Trans. Math. Softw. 6 (1980)). The arrivals
+ * of several clients together form one process with the sum of their counts.
  */
 final class Arrivals {
   private final SplittableRandom random;
@@ -21,7 +22,7 @@ final class Arrivals {
   private long left;
   private double time;
 
-  /** Consecutive arrivals; those that every thread has passed are dropped. */
+  /** Consecutive arrivals, linked to the next chunk. A chunk becomes garbage when every thread has passed it. */
   final class Chunk {
     private static final int SIZE = 1024;
     private final long[] times = new long[SIZE];
@@ -43,7 +44,7 @@ final class Arrivals {
     }
   }
 
-  /** The arrivals of one thread: every {@code threads}-th of all. */
+  /** Arrivals of one thread: every {@code threads}-th one. */
   static final class Turns {
     private final int threads;
     private Chunk chunk;
@@ -80,12 +81,23 @@ final class Arrivals {
     this.end = end;
   }
 
-  /** Without an end. */
+  /**
+   * Makes arrivals without an end.
+   *
+   * @param target  operations per second over all threads
+   * @param threads number of threads
+   */
   static List<Turns> endless(SplittableRandom random, double target, int threads) {
     return new Arrivals(random, 1e9 / target, Long.MAX_VALUE, Long.MAX_VALUE).divided(threads);
   }
 
-  /** So many within a time in nanoseconds; what follows is due at its end. */
+  /**
+   * Makes a fixed number of arrivals within a time. Further arrivals are due at its end.
+   *
+   * @param count   number of arrivals
+   * @param end     length of the time in nanoseconds
+   * @param threads number of threads
+   */
   static List<Turns> within(SplittableRandom random, long count, long end, int threads) {
     return new Arrivals(random, 0, count, end).divided(threads);
   }
@@ -108,7 +120,7 @@ final class Arrivals {
       time += gap * nanosBetween;
       return (long) time;
     }
-    // The first of so many independent times in what is left: one less the largest of their distances to the end.
+    // The next arrival is the minimum of the remaining uniform times: 1 - u^(1 / left) of the remaining time.
     time += (end - time) * -Math.expm1(-gap / left);
     left--;
     return Math.min((long) time, end - 1);

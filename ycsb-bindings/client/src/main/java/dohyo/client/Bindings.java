@@ -14,10 +14,10 @@ final class Bindings {
   }
 
   /**
-   * Makes an instance for one logical client.
+   * Makes an instance of the binding for one logical client.
    *
-   * @param settings name a binding ({@code db}): by the short name of one on the class path, or by the name of a class
-   *                 that extends YCSB's {@link DB}
+   * @param settings the client's properties; {@code db} is the short name or the class name of a binding on the class
+   *                 path, or the name of a class that extends YCSB's {@link DB}
    * @throws SettingException if there is no such binding
    */
   static Binding create(Settings settings) {

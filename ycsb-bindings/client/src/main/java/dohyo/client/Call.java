@@ -17,8 +17,8 @@ import java.util.function.Consumer;
 import site.ycsb.Status;
 
 /**
- * One call to the database for a {@link Request}. It is started once and finished once, by the driver's answer or by
- * the client's timeout.
+ * A call to the database for a {@link Request}. It is started once and finished once, by the driver's answer or by the
+ * client's timeout.
  */
 public final class Call {
   private static final Status[] NONE = {};
@@ -28,7 +28,7 @@ public final class Call {
   private final Request request;
   private final ReadCheck check;
 
-  // Plain fields: written before the call is added to the sender's queue, and read after it was removed.
+  // Plain fields suffice. They are written before the call enters the sender's queue, and read after it has left it.
   private int retries;
   private int slot;
   private long intended;
@@ -39,10 +39,10 @@ public final class Call {
   private int scannedRows;
   private long finished;
   private Status[] statuses;
-  // Set by the first of the two, through the handle above.
+  // The answer or the timeout sets it, whichever comes first, through the handle above.
   private volatile boolean settled;
 
-  /** Prepares a call for this request. */
+  /** Prepares a call for a request. */
   public Call(Request request) {
     this.request = request;
     check = request instanceof Request.Reading reading && reading.check() != null ? reading.check().make() : null;
@@ -57,12 +57,12 @@ public final class Call {
   }
 
   /**
-   * Sends it.
+   * Sends the request.
    *
    * @param binding  database
    * @param intended when it was due by the target rate, in {@link System#nanoTime}
-   * @param now      the time, in {@link System#nanoTime}
-   * @param whenDone called once, on the thread that brings the answer
+   * @param now      the current time, in {@link System#nanoTime}
+   * @param whenDone called once, on the thread that completes the call
    */
   public void start(Binding binding, long intended, long now, Consumer<Call> whenDone) {
     this.intended = intended;
@@ -101,7 +101,7 @@ public final class Call {
     }
   }
 
-  /** Sends what takes more than one answer, or what is checked. */
+  /** Sends a scan, a checked read or a read-modify-write. */
   private CompletableFuture<Status> sendOther(Binding binding, byte[] key) {
     if (request instanceof Request.Scan scan) {
       return binding.scanRows(scan.table(), key, scan.length(), scan.columns(), this::countRow);
@@ -109,7 +109,7 @@ public final class Call {
     CompletableFuture<Status> answer = read(binding, key, ((Request.Reading) request).readColumns());
     return !(request instanceof Request.ReadModifyWrite both) ? answer : answer.thenCompose(read -> {
       readAnswered(new Status[] {read});
-      // Not the binding's read-before-write: the record has just been read. An abandoned call writes nothing.
+      // The binding's read-before-write is not used: the record has just been read. An abandoned call writes nothing.
       return read.isOk() && !settled ? binding.updateRow(both.row(key, 0)) : CompletableFuture.completedFuture(read);
     });
   }
@@ -129,15 +129,15 @@ public final class Call {
   }
 
   /**
-   * Abandons the call: every record counts as {@link Outcome#TIMEOUT}, and a late answer is ignored.
+   * Abandons the call. Every record counts as {@link Outcome#TIMEOUT}, and a late answer is ignored.
    *
-   * @return whether it was still open
+   * @return false if the call has already finished
    */
   boolean abandon() {
     return settle(each(Outcome.TIMEOUT), call -> { });
   }
 
-  /** Counts every record of a finished call as {@link Outcome#TIMEOUT}: its answer came too late. */
+  /** Counts every record of a finished call as {@link Outcome#TIMEOUT}, because its answer came too late. */
   void timeOut() {
     statuses = each(Outcome.TIMEOUT);
   }
@@ -186,7 +186,7 @@ public final class Call {
     scannedRows = row + 1;
   }
 
-  /** A new call for the same request, after this one has failed. */
+  /** Returns a new call for the same request. This one has failed. */
   Call retry() {
     Call again = new Call(request);
     again.retries = retries + 1;
@@ -194,12 +194,12 @@ public final class Call {
     return again;
   }
 
-  /** What the call is for. */
+  /** Returns the request of this call. */
   Request request() {
     return request;
   }
 
-  /** Its slot in {@link InFlight}. */
+  /** Returns the slot of this call in {@link InFlight}. */
   int slot() {
     return slot;
   }
@@ -208,54 +208,54 @@ public final class Call {
     slot = number;
   }
 
-  /** How often the request was sent before. */
+  /** Returns how often the request was sent before. */
   int retries() {
     return retries;
   }
 
-  /** When it was due, in {@link System#nanoTime}. */
+  /** Returns when the request was due, in {@link System#nanoTime}. */
   long intended() {
     return intended;
   }
 
-  /** When it was sent, in {@link System#nanoTime}. */
+  /** Returns when this call was sent, in {@link System#nanoTime}. */
   long started() {
     return started;
   }
 
-  /** When the request was sent for the first time, in {@link System#nanoTime}. */
+  /** Returns when the request was sent for the first time, in {@link System#nanoTime}. */
   long firstStarted() {
     return firstStarted;
   }
 
-  /** When the answer came, in {@link System#nanoTime}. */
+  /** Returns when the call finished, in {@link System#nanoTime}. */
   long finished() {
     return finished;
   }
 
-  /** One status per record, once it has finished. */
+  /** Returns one status per record of a finished call. */
   public Status[] statuses() {
     return statuses;
   }
 
-  /** When the read of a read-modify-write was answered; 0 where there was none. */
+  /** Returns when the read of a read-modify-write was answered, in {@link System#nanoTime}; 0 for other requests. */
   long readFinished() {
     return readFinished;
   }
 
-  /** One status per record of the read of a read-modify-write; {@code null} where there was none. */
+  /** Returns one status per record of the read of a read-modify-write; {@code null} for other requests. */
   public Status[] reads() {
     return reads;
   }
 
-  /** How many records a scan returned. */
+  /** Returns the number of records that a scan returned. */
   int scannedRows() {
     return scannedRows;
   }
 
   /**
-   * One status per record of what was written: {@link Status#NOT_FOUND} where the read of a read-modify-write failed,
-   * after which nothing is written.
+   * Returns the status of the write per record. If the read of a read-modify-write failed, nothing is written and the
+   * status is {@link Status#NOT_FOUND}.
    */
   Status[] written() {
     if (reads == null) {
@@ -268,7 +268,10 @@ public final class Call {
     return written;
   }
 
-  /** What the check found ({@code dataintegrity}, {@code verify}): a status per record read; empty without a check. */
+  /**
+   * Returns the result of the check ({@code dataintegrity}, {@code verify}) per record that was read; empty without a
+   * check.
+   */
   Status[] verified() {
     return check == null ? NONE : ReadCheck.verified(reads == null ? statuses : reads);
   }

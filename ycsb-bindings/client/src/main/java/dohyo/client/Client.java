@@ -16,28 +16,28 @@ import site.ycsb.DBException;
 import site.ycsb.Utils;
 
 /**
- * The benchmark client. It reads and checks the properties, connects all threads, reports that it is ready, waits for
- * the agreed start, warms up, measures, waits for open operations, and prints the results. It takes the options of
- * {@code site.ycsb.Client} and prints the same lines. Unlike that client it exits with a code of its own when the
- * numbers cannot be trusted: {@link #BAD_INPUT}, {@link #NOT_CONNECTED}, {@link #INVALID}, {@link #DATABASE_FAILED}.
+ * The benchmark client. It checks the properties, connects all threads, reports that it is ready, and waits for the
+ * agreed start. Then it warms up, measures, waits for open operations, and prints the results. Options and result lines
+ * equal those of {@code site.ycsb.Client}. Unlike that client, it has exit codes for runs that do not count: {@link
+ * #BAD_INPUT}, {@link #NOT_CONNECTED}, {@link #INVALID}, {@link #DATABASE_FAILED}.
  */
 public final class Client {
-  /** Exit code: an error inside the client. */
+  /** Exit code of an error inside the client. */
   public static final int INTERNAL = 1;
-  /** Exit code: an option or a property cannot be used; nothing was started. */
+  /** Exit code of an invalid option or property. The client has started nothing. */
   public static final int BAD_INPUT = 2;
-  /** Exit code: a thread could not connect. */
+  /** Exit code of a client with a thread that could not connect. */
   public static final int NOT_CONNECTED = 3;
-  /** Exit code: it ran, but the run does not count. */
+  /** Exit code of a run that ended but does not count. */
   public static final int INVALID = 4;
-  /** Exit code: too many records failed, or operations stopped succeeding. That is a result, too. */
+  /** Exit code of a run in which too many records failed, or operations stopped succeeding. This is a result, too. */
   public static final int DATABASE_FAILED = 5;
 
-  /** How often the reporter runs: the length of an interval in the histogram logs. */
+  /** Time between two reports in seconds, and the interval of the histogram logs. */
   private static final long TICK_SECONDS = 1;
-  /** How long threads may take to end after an abort; those that hang in a driver are abandoned. */
+  /** Seconds that threads have to end after an abort. Threads that hang in a driver are abandoned then. */
   private static final long ABORT_SECONDS = 5;
-  /** How long the shutdown hook waits for the results of the run that a signal has ended. */
+  /** Seconds that the shutdown hook waits for the results of a run that a signal has aborted. */
   private static final long SHUTDOWN_SECONDS = 10;
 
   private final Run run;
@@ -66,7 +66,7 @@ public final class Client {
     CountDownLatch finished = new CountDownLatch(1);
     Abort[] abort = new Abort[1];
     Runtime.getRuntime().addShutdownHook(new Thread(() -> {
-      // A signal: abort the run, and let it write its results before the process ends.
+      // After a signal, abort the run and let it write its results before the process ends.
       if (abort[0] != null) {
         abort[0].set("interrupted by a signal");
         try {
@@ -87,9 +87,9 @@ public final class Client {
    * Runs the client within the calling process.
    *
    * @param args     the command line
-   * @param results  gets the result lines
-   * @param messages gets status lines and the error
-   * @param abort    its first element is set to the run's {@link Abort} once there is a run
+   * @param results  receives the result lines
+   * @param messages receives status lines and the error
+   * @param abort    receives the run's {@link Abort} as its first element when the run has been made
    * @return the exit code
    */
   static int run(String[] args, PrintStream results, PrintStream messages, Abort[] abort) {
@@ -163,7 +163,7 @@ public final class Client {
     return new Window(begin, measure, length);
   }
 
-  /** Runs the reporter until all threads have ended; returns {@code null} if the window never began. */
+  /** Runs the reporter until all threads have ended. Returns {@code null} if the window never began. */
   private Footprint watch(Workers workers, Reporter reporter, Window window, Warmup warmup)
       throws IOException, InterruptedException {
     Footprint footprint = null;
@@ -194,7 +194,7 @@ public final class Client {
         reporter.tick();
       }
       if (run.workload().ledger() != null) {
-        // It is called shortly after the end of a second.
+        // This code runs shortly after the end of a second; half a second earlier lies within that second.
         long middle = now - window.measure() - TimeUnit.SECONDS.toNanos(TICK_SECONDS) / 2;
         run.workload().ledger().tick(Math.floorDiv(middle, TimeUnit.SECONDS.toNanos(1)));
       }
@@ -210,7 +210,7 @@ public final class Client {
   }
 
   private Results.Timing timing(Workers workers, Window window, Instant agreed, double connectSeconds) {
-    // A run bounded by time has its configured length. One bounded by count, or aborted, ends with its last answer.
+    // A run bounded by time has its configured length. A run bounded by count, or aborted, ends with its last answer.
     boolean full = !abort.isSet() && workers.reachedEnd();
     double measured = full ? run.measuredSeconds()
         : Math.max(0, workers.lastFinished() - workers.firstMeasured()) / 1e9;
@@ -227,7 +227,7 @@ public final class Client {
     outcome.export(results);
     boolean databaseFailed = abort.isSet() ? abort.isOfDatabase() : outcome.hasTooManyErrors();
     int exit = reason == null ? 0 : databaseFailed ? DATABASE_FAILED : INVALID;
-    // Last, as the lines above are of the run alone; the threads have disconnected.
+    // Read back last: the result lines contain only the run, and its threads have disconnected.
     if (run.workload().ledger() != null) {
       outcome.accounting(new ReadBack(run, abort, folder, messages).perform());
     }

@@ -4,34 +4,38 @@ import java.util.ArrayDeque;
 import java.util.concurrent.ConcurrentLinkedQueue;
 
 /**
- * Queue of answered calls: any thread adds, the logical client takes. One thread at a time takes, from
- * {@link #acquire} to {@link #release}.
+ * Queue of finished calls. Any thread may add. Only one thread at a time takes, between {@link #acquire} and {@link
+ * #release}.
  */
 final class Completions {
   private final ArrayDeque<Call> atOnce = new ArrayDeque<>();
   private final ConcurrentLinkedQueue<Call> answered = new ConcurrentLinkedQueue<>();
   private final Runnable wake;
-  // Needs no barrier: a thread reads its own name here only if it wrote it last.
+  // Needs no barrier: a thread sees its own name here only if it was the last to write it.
   private Thread owner;
 
-  /** Makes the queue of one logical client; {@code wake} is called after each answer that another thread brings. */
+  /**
+   * Makes the queue of one logical client.
+   *
+   * @param wake called after each call that another thread adds
+   */
   Completions(Runnable wake) {
     this.wake = wake;
   }
 
-  /** This thread takes from now on. */
+  /** Makes the current thread the one that takes. */
   void acquire() {
     owner = Thread.currentThread();
   }
 
-  /** This thread takes no more. */
+  /** Ends the current thread's turn. */
   void release() {
     owner = null;
   }
 
   void add(Call call) {
     if (Thread.currentThread() == owner) {
-      // A synchronous driver has answered before it returned: no other thread is involved.
+      // A synchronous driver answers before it returns, so no other thread is involved.
       atOnce.add(call);
       return;
     }
@@ -39,7 +43,7 @@ final class Completions {
     wake.run();
   }
 
-  /** The next one, or {@code null} if there is none. */
+  /** Returns the next call, {@code null} if there is none. */
   Call poll() {
     Call next = atOnce.poll();
     return next != null ? next : answered.poll();

@@ -8,12 +8,12 @@ import java.util.concurrent.locks.LockSupport;
 import java.util.function.Function;
 
 /**
- * Runs many logical clients without threads of their own. Each continues on the driver's thread that brings its answer,
- * where the next operation is prepared and sent, so that no thread waits or is woken. One more thread sends operations
- * of a target rate and checks every client for timeouts.
+ * Runs many logical clients without threads of their own. A client continues on the driver's thread that brings its
+ * answer. This thread also prepares and sends the next operation, so that no thread waits or is woken. The thread that
+ * calls {@link #run} sends operations of a target rate and checks every client for timeouts.
  */
 final class DriverThreads {
-  /** Limit on rounds for answers that came meanwhile: the thread has other work. */
+  /** Maximum number of rounds for a client before the driver's thread returns to its other work. */
   private static final int MAX_ROUNDS = 16;
 
   private final Thread thread = Thread.currentThread();
@@ -22,7 +22,7 @@ final class DriverThreads {
   private final AtomicInteger working;
   private final PriorityQueue<Due> due = new PriorityQueue<>();
 
-  /** When a client is to be resumed, in {@link System#nanoTime}. */
+  /** A client and when to resume it, in {@link System#nanoTime}. */
   private record Due(long time, Client client) implements Comparable<Due> {
     @Override
     public int compareTo(Due other) {
@@ -30,11 +30,11 @@ final class DriverThreads {
     }
   }
 
-  /** A logical client that at most one thread runs at a time. */
+  /** A logical client. At most one thread at a time runs it. */
   private final class Client {
     private final Completions completions = new Completions(this::resume);
     private final Worker worker;
-    /** Events since a thread began to run it; 0 while none does. */
+    /** Number of events since a thread began to run the client; 0 while no thread runs it. */
     private final AtomicInteger events = new AtomicInteger();
     private long scheduled;
 
@@ -42,7 +42,7 @@ final class DriverThreads {
       worker = maker.apply(completions);
     }
 
-    /** Resumes the client, on this thread or on the one that runs it. */
+    /** Resumes the client on this thread, or lets the thread that already runs it continue. */
     private void resume() {
       if (events.getAndIncrement() > 0) {
         return;
@@ -54,13 +54,13 @@ final class DriverThreads {
         abort.died(e);
         ended = true;
       }
-      // The count of events stays above 0, so that no thread runs it again.
+      // The number of events stays above 0, so that no thread runs the client again.
       if (ended && working.decrementAndGet() == 0) {
         LockSupport.unpark(thread);
       }
     }
 
-    /** Runs the client while there are events, for a limited number of rounds; true if it has ended. */
+    /** Runs the client while there are events, for at most MAX_ROUNDS rounds. Returns true if the client has ended. */
     private boolean advance() {
       for (int round = 1;; round++) {
         int seen = events.get();
@@ -86,7 +86,7 @@ final class DriverThreads {
     }
   }
 
-  /** Makes the clients; the calling thread then calls {@link #run}. */
+  /** Makes the clients. The same thread must then call {@link #run}. */
   DriverThreads(List<Function<Completions, Worker>> makers, Abort abort) {
     this.abort = abort;
     makers.forEach(maker -> clients.add(new Client(maker)));
@@ -109,7 +109,7 @@ final class DriverThreads {
     }
   }
 
-  /** Has the common thread resume a client at that time. */
+  /** Makes the common thread resume a client at that time, in {@link System#nanoTime}. */
   private synchronized void schedule(long time, Client client) {
     Due added = new Due(time, client);
     due.add(added);
@@ -122,7 +122,7 @@ final class DriverThreads {
     return due.isEmpty() || due.peek().time - now > 0 ? null : due.poll().client;
   }
 
-  /** Sleeps until a client is to be resumed, and until that time at the latest. */
+  /** Sleeps until a client is due, or until the given time if that is earlier. */
   private void sleep(long until) {
     long wake = until;
     synchronized (this) {
@@ -131,7 +131,7 @@ final class DriverThreads {
       }
     }
     long wait = wake - System.nanoTime();
-    // No wake-up is lost: a client that is scheduled meanwhile has unparked this thread, which then does not park.
+    // No wake-up is lost: scheduling a client unparks this thread, which then does not park.
     if (wait > 0 && working.get() > 0) {
       LockSupport.parkNanos(this, wait);
     }

@@ -12,7 +12,7 @@ import java.util.HashMap;
 import java.util.Map;
 import java.util.Set;
 
-/** What this process took for the measured window: processor time, that of its busiest thread, and the transport. */
+/** Resources that this process used for the measured window: processor time, its busiest thread, and the transport. */
 final class Footprint {
   private static final OperatingSystemMXBean SYSTEM =
       ManagementFactory.getPlatformMXBean(OperatingSystemMXBean.class);
@@ -31,7 +31,7 @@ final class Footprint {
   private double cpuSeconds;
   private long retries;
 
-  /** Begins with the measured window. */
+  /** Starts at the beginning of the measured window. */
   Footprint(Set<Transport> transports) {
     this.transports = transports;
     cpuAtBegin = SYSTEM.getProcessCpuTime();
@@ -42,7 +42,7 @@ final class Footprint {
     begun = System.nanoTime();
   }
 
-  /** Samples threads and connections once, when the window is over and all threads still run. */
+  /** Samples threads and connections once, after the window and before the threads end. */
   void sample() {
     if (isSampled) {
       return;
@@ -64,14 +64,17 @@ final class Footprint {
     eventLoops = transports.stream().mapToInt(Transport::eventLoops).sum();
   }
 
-  /** The end: the last answer has come. */
+  /** Ends the measurement after the last answer. */
   void end() {
     sample();
     cpuSeconds = (SYSTEM.getProcessCpuTime() - cpuAtBegin) / 1e9;
     retries = retriesSoFar() - retriesAtBegin;
   }
 
-  /** Processors that this process may use, as in 0-3,8; {@code null} where it may use all, or that is not known. */
+  /**
+   * Returns the processors that this process may use, such as 0-3,8. Returns {@code null} if it may use all, or if the
+   * kernel does not show them.
+   */
   static String processors() {
     try {
       String prefix = "Cpus_allowed_list:";
@@ -88,12 +91,12 @@ final class Footprint {
     return transports.stream().mapToLong(Transport::retries).sum();
   }
 
-  /** Processor time that this process used from the begin of the window to the last answer. */
+  /** Returns the processor time of this process from the beginning of the window to the last answer, in seconds. */
   double cpuSeconds() {
     return cpuSeconds;
   }
 
-  /** Writes the samples; {@code null} where a binding reports no transport. */
+  /** Writes the samples to a summary. The transport's are {@code null} if the binding reports no transport. */
   void write(Map<String, Object> summary) {
     boolean isKnown = !transports.isEmpty();
     summary.put("connections", isKnown ? connections : null);

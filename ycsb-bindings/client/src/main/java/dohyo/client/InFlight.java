@@ -3,7 +3,7 @@ package dohyo.client;
 import java.util.ArrayList;
 import java.util.List;
 
-/** The open calls of one logical client, in a fixed number of slots that are found without a search. */
+/** Open calls of one logical client, in a fixed number of slots. Adding and removing take constant time. */
 final class InFlight {
   private final Call[] slots;
   private final int[] free;
@@ -31,7 +31,7 @@ final class InFlight {
     call.slot(slot);
   }
 
-  /** Removes a call; false if it was not there any more. */
+  /** Removes a call. Returns false if it was no longer there. */
   boolean remove(Call call) {
     int slot = call.slot();
     if (slots[slot] != call) {
@@ -42,7 +42,7 @@ final class InFlight {
     return true;
   }
 
-  /** When the first of them was sent, in {@link System#nanoTime}; there must be one. */
+  /** Returns when the oldest call was sent, in {@link System#nanoTime}; now if there is no call. */
   long oldest() {
     long now = System.nanoTime();
     long age = 0;
@@ -54,7 +54,7 @@ final class InFlight {
     return now - age;
   }
 
-  /** Those that were sent before that time, in {@link System#nanoTime}. */
+  /** Returns the calls that were sent until that time, in {@link System#nanoTime}. */
   List<Call> sentBefore(long time) {
     List<Call> found = new ArrayList<>();
     for (Call call : slots) {

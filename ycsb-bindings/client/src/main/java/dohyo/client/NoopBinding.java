@@ -8,23 +8,23 @@ import dohyo.binding.Settings;
 import java.util.concurrent.CompletableFuture;
 import site.ycsb.Status;
 
-/** No database, to measure the client's own cost ({@code -db noop}). */
+/** Does nothing and succeeds, to measure the client's own cost ({@code -db noop}). */
 public final class NoopBinding extends Binding {
   private static final CompletableFuture<Status> OK = CompletableFuture.completedFuture(Status.OK);
 
   @Override
   public String[] loops(Settings settings) {
-    return new String[] {"events", "threads"}; // so that both can be measured
+    return new String[] {"events", "threads"}; // both loops can be measured
   }
 
   @Override
   protected void connect(Settings settings) {
-    // There is nothing to connect to.
+    // There is no connection.
   }
 
   @Override
   protected void disconnect() {
-    // There is nothing to disconnect.
+    // There is no connection.
   }
 
   @Override

@@ -4,8 +4,8 @@ import java.util.concurrent.locks.LockSupport;
 import java.util.function.Function;
 
 /**
- * Runs one logical client on a thread of its own, which sleeps until an answer comes, an operation is due or
- * one has timed out. An abort or a moved window wakes it ({@link Workers#wake}).
+ * Runs one logical client on a thread of its own. The thread sleeps until an answer comes, an operation is due or an
+ * operation has timed out. {@link Workers#wake} wakes it after an abort or a change of the window.
  */
 final class OwnThread {
   private final Completions completions = new Completions(this::wake);
@@ -26,7 +26,7 @@ final class OwnThread {
       }
       if (wait > 0) {
         waiting = Thread.currentThread();
-        // An answer that is added from here on wakes the thread.
+        // An answer that is added after this check wakes the thread.
         if (completions.isEmpty()) {
           LockSupport.parkNanos(this, Math.min(wait, worker.untilTimeout()));
         }

@@ -4,10 +4,12 @@ import java.util.ArrayList;
 import java.util.List;
 
 /**
- * Tells a thread when its next operation is due. With a target rate the due times do not wait for slow answers: the
- * latency from the due time is the one that a user of an open system would see (the "intended" latency of YCSB and
- * wrk2). They are a fixed grid, and the grids of the threads of all clients are shifted against each other, so that
- * together they send at an even rate; or they are random {@link Arrivals}.
+ * Schedule of one thread's operations. With a target rate, due times do not wait for slow answers. The latency from the
+ * due time is therefore the latency that users of an open system see (the "intended" latency of YCSB and wrk2).
+ *
+ * <p>Due times have equal distances by default. The schedules of all threads of all clients are shifted against each
+ * other, so that together they send at an even rate. With {@code arrival=poisson} the due times are random {@link
+ * Arrivals}.
  */
 final class Pacer {
   private final double nanosBetween;
@@ -20,10 +22,10 @@ final class Pacer {
   /**
    * Makes the pacer of one thread.
    *
-   * @param target  operations per second over all threads of this client, 0 for as fast as possible
-   * @param threads how many there are
-   * @param shift   how far the grid is shifted, as a share of the time between two operations of the thread
-   * @param begin   time of the first operation of a grid that is not shifted, in {@link System#nanoTime}
+   * @param target  operations per second over all threads of this client, 0 for no limit
+   * @param threads number of threads
+   * @param shift   offset of the schedule, as a share of the time between two operations of the thread
+   * @param begin   time of the first operation of a schedule without offset, in {@link System#nanoTime}
    */
   Pacer(double target, int threads, double shift, long begin) {
     nanosBetween = target > 0 ? threads * 1e9 / target : 0;
@@ -31,7 +33,7 @@ final class Pacer {
     this.begin = begin;
   }
 
-  /** The pacers of all threads of this client. */
+  /** Makes the pacers of all threads of this client. */
   static List<Pacer> of(Run run, Window window) {
     List<Pacer> pacers = new ArrayList<>();
     for (int thread = 0; thread < run.threads(); thread++) {
@@ -54,19 +56,21 @@ final class Pacer {
     return pacers;
   }
 
-  /** How many operations the grid has in that many nanoseconds. */
+  /** Returns how many operations of the even schedule are due in that many nanoseconds. */
   private long dueWithin(long length) {
     return Math.max(0, (long) Math.ceil((length - offset) / nanosBetween));
   }
 
-  /** Begins anew with the measured window; what was due before and is not sent yet is dropped. */
+  /**
+   * Restarts the schedule with the measured window. Operations that were due before and are not sent yet are dropped.
+   */
   void begin(long time) {
     begin = time;
     passed = 0;
     turns = measured;
   }
 
-  /** What the due times are counted from, in {@link System#nanoTime}. */
+  /** Returns the start of the schedule, in {@link System#nanoTime}. */
   long begin() {
     return begin;
   }
@@ -75,12 +79,12 @@ final class Pacer {
     return nanosBetween > 0;
   }
 
-  /** When the next operation is due, in {@link System#nanoTime}; only with a target. */
+  /** Returns when the next operation is due, in {@link System#nanoTime}. Requires a target rate. */
   long due() {
     return begin + (turns == null ? (long) (offset + passed * nanosBetween) : turns.time());
   }
 
-  /** Goes on to the one after that. */
+  /** Proceeds to the operation after the next one. */
   void pass() {
     passed++;
     if (turns != null) {

@@ -28,16 +28,16 @@ import site.ycsb.DBException;
 import site.ycsb.Status;
 
 /**
- * Reads every record of the {@link Ledger} back after the run, with the strongest read of the system. What fails is
- * read again, after pauses in which a server may come back. What still fails, or is not read within
- * {@code verify.timeout} seconds, is unreadable.
+ * Reads every record of the {@link Ledger} back after the run, with the strongest reads of the system. After failures
+ * it pauses, so that a server can recover, and reads the failed records again. A record is unreadable if all tries
+ * fail, or if it is not read within {@code verify.timeout} seconds.
  */
 final class ReadBack {
   private static final int MAX_THREADS = 16;
   private static final int OPEN_PER_THREAD = 32;
-  /** Before each further try of what has failed. */
+  /** Pauses in seconds before the further tries of failed records. */
   private static final int[] PAUSE_SECONDS = {1, 5, 10, 20, 30};
-  /** After so many failures in a row nobody answers: it asks once a second then. */
+  /** Number of consecutive failures after which each thread sends only one read per second. */
   private static final int NOBODY_ANSWERS = 1000;
 
   private final Run run;
@@ -56,9 +56,9 @@ final class ReadBack {
   private volatile String firstError;
 
   /**
-   * Prepares it.
+   * Prepares the read-back.
    *
-   * @param folder the gate's folder, which gets a line a second in {@code readback.txt}; {@code null} without a gate
+   * @param folder the gate's folder, where {@code readback.txt} gets a line per second; {@code null} without a gate
    */
   ReadBack(Run run, Abort abort, Path folder, PrintStream messages) {
     this.run = run;
@@ -75,8 +75,8 @@ final class ReadBack {
   }
 
   /**
-   * With {@code verify.wait}, waits at most that many seconds for the file {@code readback} in the gate's folder: what
-   * faults have done to the servers is undone by then.
+   * Waits at most {@code verify.wait} seconds for the file {@code readback} in the gate's folder. The file appears when
+   * the effects of faults on the servers are undone.
    */
   private void await() throws IOException, InterruptedException {
     long seconds = gate == null ? 0 : settings.whole("verify.wait", 0, 0, 86_400);
@@ -88,7 +88,7 @@ final class ReadBack {
     deadline = begin + TimeUnit.SECONDS.toNanos(settings.whole("verify.timeout", 600, 1, 86_400));
   }
 
-  /** Reads back, unless the run was aborted, and returns all figures of the accounting. */
+  /** Reads the records back, unless the run was aborted. Returns all figures of the accounting. */
   Map<String, Object> perform() throws IOException, InterruptedException {
     await();
     long inserted = run.workload().insertedInRun();
@@ -109,7 +109,7 @@ final class ReadBack {
       return -1;
     };
     pass(first);
-    // Not only what has failed: where no thread could connect, nothing was asked for.
+    // Includes records that were never requested, because no thread could connect.
     for (int i = 0; i < PAUSE_SECONDS.length && done.get() < all && !isOver(); i++) {
       pause(PAUSE_SECONDS[i]);
       ConcurrentLinkedQueue<Long> again = failed;
@@ -145,7 +145,7 @@ final class ReadBack {
     }
   }
 
-  /** Shows the conductor that this client has not stopped. */
+  /** Shows the conductor that this client still works. */
   private void tell() throws IOException {
     if (log != null) {
       String line = String.format(Locale.ROOT, "%.3f %d%n", (System.nanoTime() - begin) / 1e9, done.get());
@@ -154,7 +154,7 @@ final class ReadBack {
     }
   }
 
-  /** Reads each key that {@code keys} gives, until it gives -1. */
+  /** Reads each key that {@code keys} returns, until it returns -1. */
   private void pass(LongSupplier keys) throws IOException, InterruptedException {
     List<Thread> threads = new ArrayList<>();
     for (int i = 0; i < Math.min(MAX_THREADS, run.threads()) && !isOver(); i++) {
@@ -164,7 +164,7 @@ final class ReadBack {
       threads.add(thread);
     }
     for (Thread thread : threads) {
-      // A thread that hangs in a driver is abandoned: it ends nothing, and its records are unreadable.
+      // A thread that hangs in a driver is abandoned. It cannot keep the process alive, and its records are unreadable.
       while (thread.isAlive() && !isOver()) {
         thread.join(TimeUnit.SECONDS.toMillis(1));
         tell();

@@ -21,8 +21,9 @@ import org.HdrHistogram.Histogram;
 import org.HdrHistogram.HistogramLogWriter;
 
 /**
- * Once a second takes what all threads have measured, adds it to the totals, writes it to the interval logs, and aborts
- * the run when nothing succeeds any more. Every {@code status.interval} seconds it prints YCSB's status line.
+ * Collects the measurements of all threads once a second. It adds them to the totals, writes them to the interval logs,
+ * and aborts the run if no operation succeeds any more. Every {@code status.interval} seconds it prints YCSB's status
+ * line.
  */
 final class Reporter {
   private static final DateTimeFormatter CLOCK = DateTimeFormatter.ofPattern("yyyy-MM-dd HH:mm:ss:SSS", Locale.ROOT);
@@ -56,7 +57,7 @@ final class Reporter {
   /**
    * Reads {@code status}, {@code status.interval} (seconds), {@code label} and {@code hdrhistogram.…}.
    *
-   * @throws SettingException if one has an impossible value
+   * @throws SettingException if one has an invalid value
    */
   Reporter(Run run, List<ThreadStatistics> threads, Abort abort, PrintStream status) {
     this.run = run;
@@ -71,14 +72,14 @@ final class Reporter {
         : null;
   }
 
-  /** Fixes the times; called before the threads begin. */
+  /** Sets the times of the run. Called before the threads begin. */
   void begin(Window window) {
     this.window = window;
     lastSuccess = window.begin();
     measure();
   }
 
-  /** Fixes when measuring begins; called again beforehand if it begins earlier. */
+  /** Sets when the measured window begins. Called again if the window is moved. */
   void measure() {
     long untilMeasure = TimeUnit.NANOSECONDS.toMillis(window.measure() - System.nanoTime());
     measureStartMillis = System.currentTimeMillis() + untilMeasure;
@@ -87,7 +88,7 @@ final class Reporter {
     nextStatus = window.measure() + statusNanos;
   }
 
-  /** One report: interval histograms, logs, stall check, and the status line when it is due. */
+  /** Makes one report: interval histograms, logs, a check for stalls, and the status line if it is due. */
   void tick() throws IOException {
     long now = System.nanoTime();
     collect();
@@ -105,7 +106,11 @@ final class Reporter {
     }
   }
 
-  /** The last report, after all threads have ended. */
+  /**
+   * Makes the last report, after all threads have ended.
+   *
+   * @throws IOException if a log was not written completely
+   */
   void end() throws IOException {
     collect();
     printStatus(System.nanoTime());
@@ -136,7 +141,7 @@ final class Reporter {
         interval.setStartTimeStamp(intervalStartMillis);
         interval.setEndTimeStamp(nowMillis);
         log(index).outputIntervalHistogram(interval);
-        // So that a reader that follows the file sees whole seconds, and a kill loses at most one.
+        // Flush so that readers of a growing file see whole seconds, and a kill loses at most one second.
         logFiles[index].flush();
       }
       interval.reset();
@@ -149,7 +154,7 @@ final class Reporter {
       String name = Series.name(index);
       logFiles[index] = new PrintStream(new FileOutputStream(logPrefix + name + ".hdr"), false, StandardCharsets.UTF_8);
       logs[index] = new HistogramLogWriter(logFiles[index]);
-      // The unit of the histograms; the column Interval_Max is in milliseconds.
+      // Unit of the histograms. Only the column Interval_Max is in milliseconds.
       logs[index].outputComment("[Logging for: " + name + ", nanoseconds]");
       logs[index].outputLogFormatVersion();
       logs[index].outputStartTime(measureStartMillis);
@@ -228,12 +233,12 @@ final class Reporter {
     return text.toString();
   }
 
-  /** Everything measured in a series, in nanoseconds; {@code null} if nothing was. */
+  /** Returns all latencies of a series, in nanoseconds; {@code null} if there are none. */
   Histogram total(int index) {
     return totals[index];
   }
 
-  /** The first error of any thread, if there was one. */
+  /** Returns an error of a thread's first failed operation; empty if there was no error. */
   Optional<String> firstError() {
     return threads.stream().map(ThreadStatistics::firstError).filter(Objects::nonNull).findFirst();
   }

@@ -21,7 +21,7 @@ import org.codehaus.jackson.map.ObjectMapper;
 import site.ycsb.Utils;
 import site.ycsb.measurements.exporter.MeasurementsExporter;
 
-/** The results of a run, as YCSB's result lines and as a JSON summary. */
+/** Results of a run, as YCSB's result lines and as a JSON summary. */
 final class Results {
   private final Run run;
   private final Reporter reporter;
@@ -34,22 +34,27 @@ final class Results {
   private Map<String, Object> accounting;
 
   /**
-   * When things happened in a run.
+   * Times of a run.
    *
    * @param agreedStartMillis agreed instant in milliseconds since 1970, {@code null} without a start gate
-   * @param skewMillis        how late the first operation was sent, {@code null} without a start gate
-   * @param finishedMillis    how long after the agreed instant the last answer came, {@code null} without a start gate
-   * @param connectSeconds    from the start of the process to all threads connected
+   * @param skewMillis        delay of the first operation in milliseconds, {@code null} without a start gate
+   * @param finishedMillis    time from the agreed instant to the last answer in milliseconds, {@code null} without a
+   *                          start gate
+   * @param connectSeconds    time from the start of the process until all threads were connected
    * @param warmupSeconds     length of the warm-up
    * @param measuredSeconds   length of the measured window
-   * @param missedOperations  how many operations were due in the measured window and not sent in it
+   * @param missedOperations  number of operations that were due in the measured window but not sent in it
    * @param gcMillis          time in garbage collection since the start of the process
    */
   record Timing(Long agreedStartMillis, Double skewMillis, Double finishedMillis, double connectSeconds,
       double warmupSeconds, double measuredSeconds, long missedOperations, long gcMillis) {
   }
 
-  /** The results of a run; {@code footprint} is {@code null} if its window never began. */
+  /**
+   * Collects the results of a run.
+   *
+   * @param footprint resources of the client; {@code null} if the window never began
+   */
   Results(Run run, Reporter reporter, List<ThreadStatistics> threads, Timing timing, Footprint footprint,
       Histogram cleanup) {
     this.run = run;
@@ -85,12 +90,12 @@ final class Results {
     return threads.stream().mapToLong(ThreadStatistics::attemptedRecords).sum();
   }
 
-  /** Whether more records failed than the run allows. */
+  /** Returns whether more records failed than the run allows. */
   boolean hasTooManyErrors() {
     return failedRecords() > run.maxErrorRate() * attemptedRecords();
   }
 
-  /** Why the run is invalid; {@code null} if it is valid. */
+  /** Returns why the run is invalid; {@code null} if it is valid. */
   String invalidReason() {
     if (hasTooManyErrors()) {
       String share = String.format(java.util.Locale.ROOT, "%d of %d records (%.2f %%) failed", failedRecords(),
@@ -109,7 +114,7 @@ final class Results {
   }
 
   /**
-   * Writes YCSB's result lines, by {@code exporter} to {@code exportfile} or to the stream.
+   * Writes YCSB's result lines with {@code exporter}, to {@code exportfile} or else to the stream.
    *
    * @throws SettingException if the exporter cannot be made
    */
@@ -193,7 +198,10 @@ final class Results {
     }
   }
 
-  /** The lines of one histogram; YCSB's are of whole microseconds, rounded down. */
+  /**
+   * Writes the lines of one histogram. As in YCSB, minimum, maximum and percentiles are whole microseconds, rounded
+   * down.
+   */
   private void series(MeasurementsExporter exporter, String name, Histogram histogram) throws IOException {
     boolean empty = histogram.getTotalCount() == 0;
     exporter.write(name, "Operations", histogram.getTotalCount());
@@ -209,7 +217,7 @@ final class Results {
   /**
    * Reads {@code hdrhistogram.percentiles}.
    *
-   * @return the percentiles as they were written, 50, 95, 99 and 99.9 where none are given
+   * @return the percentiles as written, by default 50, 95, 99 and 99.9
    * @throws SettingException if one is not a number from 0 to 100
    */
   static List<String> percentiles(Settings settings) {
@@ -230,7 +238,7 @@ final class Results {
     return all;
   }
 
-  /** YCSB's spelling: 95th, 1st, but 99.9 without an ending. */
+  /** Returns YCSB's spelling of a percentile: 95th, 1st, but 99.9 without an ending. */
   private static String ordinal(String percentile) {
     double number = Double.parseDouble(percentile);
     if (number % 1 != 0) {
@@ -248,12 +256,12 @@ final class Results {
     };
   }
 
-  /** The accounting of {@code verify=acknowledged}. */
+  /** Sets the accounting of {@code verify=acknowledged}. */
   void accounting(Map<String, Object> figures) {
     accounting = figures;
   }
 
-  /** Writes the JSON summary to {@code client.summary}, where that is given. */
+  /** Writes the JSON summary to the file {@code client.summary}, if that is set. */
   void writeSummary(String reason, int exit) throws IOException {
     String file = run.settings().text("client.summary", "");
     if (file.isEmpty()) {
@@ -292,8 +300,8 @@ final class Results {
       footprint.write(summary);
     }
     summary.put("gc_ms", timing.gcMillis());
-    // Both include the warm-up: how many records the tables may have beyond the load, and how many of these are
-    // uncertain.
+    // These three include the warm-up. {@code inserted} also includes earlier runs and the numbers that were passed
+    // over.
     summary.put("inserted", run.workload().inserted());
     summary.put("passed_over", run.workload().passedOver());
     summary.put("unacknowledged_inserts", run.workload().unacknowledgedInserts());
@@ -315,7 +323,7 @@ final class Results {
     new ObjectMapper().writerWithDefaultPrettyPrinter().writeValue(Path.of(file).toFile(), summary);
   }
 
-  /** Keeps an exporter, which closes its stream, from closing standard output. */
+  /** Prevents an exporter from closing standard output. */
   private static final class UnclosedStream extends java.io.FilterOutputStream {
     UnclosedStream(OutputStream out) {
       super(out);

@@ -6,44 +6,47 @@ import dohyo.binding.Settings;
 import dohyo.workload.RecordWorkload;
 
 /**
- * What one call of the client is to do, read from the properties and checked before anything is started.
+ * Configuration of one run of the client, checked before anything is started.
  *
  * @param settings        all properties
  * @param workload        makes the operations
- * @param load            whether it loads, or runs the mix
+ * @param load            whether the client loads instead of running the mix
  * @param threads         number of logical clients
  * @param events          whether logical clients run on the driver's threads and have none of their own
  * @param inflight        operations in flight per thread
- * @param target          operations per second over all threads, 0 for as fast as possible
- * @param poisson         whether operations are due at random times, and not at even distances
- * @param operations      most operations (in the load: records); 0 for no bound
- * @param warmupSeconds   longest time before the measured window
- * @param steady          whether it ends earlier when the throughput of all clients is steady
- * @param measuredSeconds length of the measured window, 0 where only the count bounds it
- * @param maxErrorRate    share of failed records above which the run is invalid; 0 for a load: its rows must be there
- * @param timeoutMillis   last bound on one operation
- * @param stallSeconds    time without any success after which the run is aborted; with a target at least
- *                        {@link #STALL_OPERATIONS}, of random arrivals {@link #STALL_ARRIVALS} times the mean time
- *                        between two operations of this client
+ * @param target          operations per second over all threads, 0 for no limit
+ * @param poisson         whether operations are due at random times instead of equal distances
+ * @param operations      maximum number of operations (in a load: records), 0 for no limit
+ * @param warmupSeconds   maximum length of the warm-up
+ * @param steady          whether the warm-up ends earlier when the throughput of all clients is steady
+ * @param measuredSeconds length of the measured window, 0 if only the count limits it
+ * @param maxErrorRate    share of failed records above which the run is invalid; 0 for a load, whose records must all
+ *                        exist
+ * @param timeoutMillis   timeout of one operation
+ * @param stallSeconds    time without a success after which the run is aborted: {@code stalltime}, but with a target at
+ *                        least {@link #STALL_OPERATIONS} mean times between two operations of this client, {@link
+ *                        #STALL_ARRIVALS} if they are random
  * @param retries         how often the binding may send a failed request again
- * @param insertRetries   how often a failed insert of the load is sent again by this client
+ * @param insertRetries   how often this client sends a failed insert of the load again
  */
 record Run(Settings settings, RecordWorkload workload, boolean load, int threads, boolean events, int inflight,
     double target, boolean poisson, long operations, double warmupSeconds, boolean steady, double measuredSeconds,
     double maxErrorRate, long timeoutMillis, double stallSeconds, int retries, int insertRetries) {
 
-  /** One of a thousand clients may send an operation every two minutes: that is no stall. */
+  /**
+   * Factor for even distances. One of a thousand clients may send an operation every two minutes, which is no stall.
+   */
   private static final double STALL_OPERATIONS = 10;
-  /** The probability that this many random arrivals are due in one gap is 10⁻¹³. */
+  /** Factor for random distances. One is that long with a probability of e⁻³⁰, which is about 10⁻¹³. */
   private static final double STALL_ARRIVALS = 30;
 
-  /** The workload of stock YCSB; this client runs {@link RecordWorkload} in its place. */
+  /** Class name of stock YCSB's workload. This client runs {@link RecordWorkload} instead. */
   private static final String CORE_WORKLOAD = "site.ycsb.workloads.CoreWorkload";
 
   /**
-   * Reads and checks everything.
+   * Reads and checks all properties.
    *
-   * @throws SettingException if a property has an impossible value
+   * @throws SettingException if a property has an invalid value
    */
   static Run of(Settings settings) {
     String name = settings.text("workload", CORE_WORKLOAD);
@@ -84,7 +87,7 @@ record Run(Settings settings, RecordWorkload workload, boolean load, int threads
 
   private static boolean events(Settings settings) {
     String loop = settings.choice("client.loop", Bindings.create(settings).loops(settings));
-    // For the binding, which under another client must expect one thread per logical client.
+    // Tell the binding: other clients do not set it, and then there is one thread per logical client.
     settings.properties().setProperty("client.loop", loop);
     return loop.equals("events");
   }

@@ -1,6 +1,6 @@
 package dohyo.client;
 
-/** The run is invalid; the message says why. */
+/** Thrown if the run is invalid. The message says why. */
 final class RunInvalidException extends Exception {
   private static final long serialVersionUID = 1L;
 

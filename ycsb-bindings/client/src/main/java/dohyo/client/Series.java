@@ -3,8 +3,8 @@ package dohyo.client;
 import dohyo.workload.OperationType;
 
 /**
- * What one histogram holds: the latencies of one kind of operation with one kind of result. The names are those of
- * YCSB's result lines: {@code READ}, {@code READ-FAILED}, {@code Intended-READ}.
+ * Kinds of results. With the type of operation, and measured or intended latency, each has a histogram of its own. The
+ * names are those of YCSB's result lines: {@code READ}, {@code READ-FAILED}, {@code Intended-READ}.
  */
 enum Series {
   OK(""), NOT_FOUND("-NOT_FOUND"), FAILED("-FAILED");

@@ -6,23 +6,25 @@ import java.util.concurrent.atomic.AtomicLong;
 import org.HdrHistogram.Histogram;
 
 /**
- * Histograms that several threads share, one for each {@link Series}, in nanoseconds. A histogram takes up to 220 kB,
- * so each thread writes to a small {@link Buffer} that is flushed to them when it is full and when they are read. The
- * hot path has no lock and no counter with two writers.
+ * Histograms that several threads share, one per {@link Series}, in nanoseconds. A histogram takes up to 220 kB. Each
+ * thread therefore records into a small {@link Buffer}, which is flushed when it is full and when the histograms are
+ * read. The hot path has no lock, and each counter has only one writer.
  */
 final class SharedHistograms {
   /** Significant digits: values are exact to 0.1 %, as in stock YCSB. */
   static final int DIGITS = 3;
   static final int NANOS_PER_MICRO = 1000;
 
-  /** With more threads some share one. It is locked for some microseconds per full buffer. */
+  /**
+   * Maximum number of instances. Further threads share one, and hold its lock for some microseconds per full buffer.
+   */
   private static final int MAX_COUNT = 16;
 
   private final List<Buffer> buffers = new ArrayList<>();
   private Histogram[] active = new Histogram[Series.COUNT];
   private Histogram[] spare = new Histogram[Series.COUNT];
 
-  /** One for each thread, up to MAX_COUNT; threads share them round-robin. */
+  /** Makes an instance for each thread, up to MAX_COUNT. Threads share them round-robin. */
   static List<SharedHistograms> forThreads(int threads) {
     List<SharedHistograms> all = new ArrayList<>();
     while (all.size() < Math.min(threads, MAX_COUNT)) {
@@ -42,7 +44,7 @@ final class SharedHistograms {
     return sum;
   }
 
-  /** Makes the buffer of one more thread; before any of them records. */
+  /** Makes the buffer of one more thread. Must be called before any thread records. */
   Buffer buffer() {
     Buffer buffer = new Buffer(this);
     buffers.add(buffer);
@@ -71,8 +73,8 @@ final class SharedHistograms {
   }
 
   /**
-   * Adds to each series what was recorded in it since the last call; where nothing ever was, it stays {@code null}.
-   * Only one thread may call.
+   * Adds to each series the latencies since the last call. A series without any latency stays {@code null}. Only one
+   * thread may call this method.
    */
   void takeInto(Histogram[] series) {
     swap();
@@ -84,11 +86,11 @@ final class SharedHistograms {
     }
   }
 
-  /** The latest latencies of one thread, which is the only writer; readers hold the lock. */
+  /** Latest latencies of one thread. Only this thread writes; readers hold the lock of the shared histograms. */
   static final class Buffer {
     private static final int SIZE = 512;
     private static final int SERIES_SHIFT = 57;
-    /** Bits of a latency beside the number of the series: up to four years. */
+    /** Maximum latency in nanoseconds, more than four years: the bits that the number of the series leaves. */
     private static final long MAX_VALUE = (1L << SERIES_SHIFT) - 1;
 
     private final SharedHistograms shared;

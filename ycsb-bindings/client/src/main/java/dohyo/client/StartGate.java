@@ -12,14 +12,14 @@ import java.util.concurrent.TimeUnit;
 import java.util.function.BooleanSupplier;
 
 /**
- * Starts all clients of a run at one instant. This process creates the file {@code ready} in the gate's folder, and
- * waits there for the file {@code start} with the agreed instant, in milliseconds since 1970. Without {@code startgate}
- * the run begins at once.
+ * Starts all clients of a run at the same instant. This process creates the file {@code ready} in the gate's folder.
+ * Then it waits for the file {@code start} with the agreed instant, in milliseconds since 1970. Without {@code
+ * startgate} the run begins immediately.
  */
 final class StartGate {
   private static final long POLL_NANOS = TimeUnit.MILLISECONDS.toNanos(5);
 
-  /** How long reading two clocks may take, so that they were read at the same time. */
+  /** Maximum time between reading two clocks for which the readings count as simultaneous. */
   private static final long TOGETHER_NANOS = TimeUnit.MICROSECONDS.toNanos(100);
 
   private final Path folder;
@@ -27,9 +27,9 @@ final class StartGate {
   private final boolean alone;
 
   /**
-   * Reads {@code startgate} and {@code startgate.timeout} (seconds).
+   * Reads {@code startgate} and {@code startgate.timeout} (seconds, default 300).
    *
-   * @throws SettingException if the folder is not there
+   * @throws SettingException if the folder does not exist
    */
   StartGate(Settings settings) {
     folder = settings.has("startgate") ? Path.of(settings.text("startgate", "")) : null;
@@ -45,12 +45,13 @@ final class StartGate {
   }
 
   /**
-   * Reports ready and waits for the agreed instant to be known; it may still be in the future. A single client may
-   * receive it too late: no other client has begun meanwhile, and {@code skew_ms} records the delay.
+   * Reports ready and waits until the agreed instant is known, which may be in the future. A single client accepts an
+   * instant that has passed: no other client has begun meanwhile, and {@code skew_ms} records the delay.
    *
    * @param stopped returns whether to stop waiting
-   * @return the agreed instant, now where there is no gate, or {@code null} if it was stopped
-   * @throws RunInvalidException if no instant was agreed within {@code startgate.timeout}, or the others have begun
+   * @return the agreed instant, now if there is no gate, {@code null} if it was stopped
+   * @throws RunInvalidException if there is no instant within {@code startgate.timeout}, or it has passed and there are
+   *                             several clients
    */
   Instant await(BooleanSupplier stopped) throws IOException, RunInvalidException {
     if (folder == null) {
@@ -60,7 +61,7 @@ final class StartGate {
     Path start = folder.resolve("start");
     Instant giveUp = Instant.now().plus(timeout);
     while (!stopped.getAsBoolean()) {
-      // The file may appear before its content: an empty one is ignored.
+      // The file may exist before it has content.
       String text = Files.exists(start) ? Files.readString(start).strip() : "";
       if (!text.isEmpty()) {
         return checked(text);
@@ -74,7 +75,7 @@ final class StartGate {
     return null;
   }
 
-  /** The gate's folder, {@code null} without a gate. */
+  /** Returns the gate's folder, {@code null} without a gate. */
   Path folder() {
     return folder;
   }
@@ -82,8 +83,9 @@ final class StartGate {
   /**
    * Reads an instant.
    *
-   * @param text what a file of that name holds
-   * @throws RunInvalidException if that is not milliseconds since 1970
+   * @param text content of the file
+   * @param file name of the file, for the message
+   * @throws RunInvalidException if the text is not a number of milliseconds since 1970
    */
   static Instant instant(String text, String file) throws RunInvalidException {
     try {
@@ -93,7 +95,10 @@ final class StartGate {
     }
   }
 
-  /** An instant in {@link System#nanoTime}. Where the machine stops between both clocks, they are read again. */
+  /**
+   * Converts an instant to {@link System#nanoTime}. If the process is interrupted between reading both clocks, it reads
+   * them again.
+   */
   static long nanoTime(Instant instant) {
     long shortest = Long.MAX_VALUE;
     long time = 0;

@@ -20,7 +20,7 @@ import site.ycsb.DB;
 import site.ycsb.DBException;
 import site.ycsb.Status;
 
-/** Any binding written for stock YCSB, as one of ours: synchronous, its batches one record after another. */
+/** Adapts a binding for stock YCSB. It is synchronous and sends the records of a batch one after another. */
 final class StockBinding extends Binding {
   private final DB db;
 
@@ -76,7 +76,7 @@ final class StockBinding extends Binding {
     return CompletableFuture.completedFuture(status);
   }
 
-  // One char per byte, so that a salted key survives the way through a String.
+  // One char per byte preserves salted keys in a String.
   private static String text(byte[] key) {
     return new String(key, StandardCharsets.ISO_8859_1);
   }

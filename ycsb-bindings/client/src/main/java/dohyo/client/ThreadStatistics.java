@@ -10,8 +10,8 @@ import java.util.stream.IntStream;
 import site.ycsb.Status;
 
 /**
- * Measurements of one thread. Only that thread writes. {@link Reporter} reads latencies at any time, and the counts
- * once the thread has ended.
+ * Measurements of one logical client. One thread at a time writes. {@link Reporter} reads the latencies and the totals
+ * at any time, and the counts by type when the client has ended.
  */
 final class ThreadStatistics {
   private final boolean withIntended;
@@ -53,7 +53,7 @@ final class ThreadStatistics {
     long finished = call.finished();
     boolean ok = count(type, all, call.started(), finished, call.intended());
     if (type == OperationType.READ_MODIFY_WRITE) {
-      // As in YCSB: a read-modify-write shows as a read, as an update, and as the two together.
+      // As in YCSB, a read-modify-write counts as a read, as an update, and as the two together.
       long read = call.readFinished();
       Status[] reads = call.reads();
       count(OperationType.READ, reads, call.started(), read, call.intended());
@@ -76,7 +76,7 @@ final class ThreadStatistics {
     add(ok ? succeeded : failed, 1);
   }
 
-  // One writer, so no locked instruction is needed; readers see it soon enough.
+  // With one writer no locked instruction is needed. Readers see the value soon enough.
   private static void add(AtomicLong counter, long amount) {
     counter.lazySet(counter.getPlain() + amount);
   }
@@ -101,7 +101,7 @@ final class ThreadStatistics {
     Status last = null;
     long[] count = null;
     for (Status status : all) {
-      // Nearly always the same one again, so it is looked up once per batch.
+      // A batch nearly always has only one status, so one lookup is enough.
       if (status != last) {
         last = status;
         count = counts.computeIfAbsent(status.getName(), name -> new long[1]);
@@ -128,7 +128,7 @@ final class ThreadStatistics {
     return count;
   }
 
-  /** Counts the records with an error, and keeps the very first error. */
+  /** Returns the number of records with an error, and stores the first error of all. */
   private long errors(Call call) {
     long count = 0;
     for (Status status : call.statuses()) {
@@ -142,68 +142,70 @@ final class ThreadStatistics {
     return count;
   }
 
-  /** What became of the updates of read-modify-writes: only what was read is updated. */
+  /** Returns the statuses of the updates of read-modify-writes. Only records that were read are updated. */
   private static Status[] updates(Status[] reads, Status[] all) {
     return succeeded(reads) == reads.length ? all
         : IntStream.range(0, reads.length).filter(i -> reads[i].isOk()).mapToObj(i -> all[i]).toArray(Status[]::new);
   }
 
-  /** Where its latencies are, with those of other threads. */
+  /** Returns the histograms with the latencies of this thread and of others. */
   SharedHistograms histograms() {
     return histograms;
   }
 
-  /** Operations without an error, so far. */
+  /** Returns the number of measured operations without an error so far. */
   long succeeded() {
     return succeeded.get();
   }
 
-  /** Operations with an error, so far. */
+  /** Returns the number of measured operations with an error so far. */
   long failed() {
     return failed.get();
   }
 
-  /** Records done by all operations, so far. */
+  /** Returns the number of records that measured operations have read or written so far. */
   long recordsDone() {
     return recordsDone.get();
   }
 
-  /** Records that the workload requested, so far: each counts once, with or without batches; a scan counts as one. */
+  /**
+   * Returns the number of records that the workload requested so far, with or without batches. A scan counts as one.
+   */
   long attemptedRecords() {
     return attemptedRecords.get();
   }
 
-  /** Those of them that had an error, so far. */
+  /** Returns the number of requested records with an error so far. */
   long failedRecords() {
     return failedRecords.get();
   }
 
-  /** Operations of the warm-up, so far. */
+  /** Returns the number of finished operations of the warm-up so far. */
   long warmups() {
     return warmups.get();
   }
 
-  /** Those of them that had an error, so far. */
+  /** Returns the number of operations of the warm-up with an error so far. */
   long failedWarmups() {
     return failedWarmups.get();
   }
 
-  /** Records of the load that failed and were retried, so far; one that failed twice counts twice. */
+  /** Returns how many records of the load failed and were retried so far. A record that failed twice counts twice. */
   long retriedRecords() {
     return retriedRecords.get();
   }
 
-  /** The first error, including the warm-up and retried requests; {@code null} if there is none. */
+  /** Returns the first error, including the warm-up and retried requests; {@code null} if there is none. */
   String firstError() {
     return firstError;
   }
 
-  /** Per type of operation and status, how many records; only after the thread has ended. */
+  /** Returns the number of records by type of operation and status. Only for clients that have ended. */
   Map<OperationType, Map<String, long[]>> statuses() {
     return statuses;
   }
 
-  /** Per type of operation, how many records were done; only after the thread has ended. */
+  /** Returns the number of records by type of operation. Only for clients that have ended. */
   Map<OperationType, long[]> records() {
     return records;
   }

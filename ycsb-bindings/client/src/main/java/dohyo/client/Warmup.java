@@ -10,13 +10,13 @@ import java.util.Locale;
 import java.util.concurrent.TimeUnit;
 
 /**
- * A warm-up that may end before {@code warmuptime} ({@code warmup=steady}). Only the process that runs
- * all clients can decide whether their throughput is steady. This client writes the number of its operations to
- * {@code warmup.txt} in the gate's folder once a second, and waits there for the file {@code measure} with the instant,
- * in milliseconds since 1970, at which the measured window begins.
+ * A warm-up that may end before {@code warmuptime} ({@code warmup=steady}). Only the process that runs all clients can
+ * decide whether their throughput is steady. This client writes the number of its operations to {@code warmup.txt} in
+ * the gate's folder once a second. It waits there for the file {@code measure} with the start of the measured window,
+ * in milliseconds since 1970.
  */
 final class Warmup {
-  /** How often it checks for the file {@code measure}. */
+  /** Time between two checks for the file {@code measure}, in nanoseconds. */
   static final long POLL_NANOS = TimeUnit.MILLISECONDS.toNanos(50);
 
   private static final long LINE_NANOS = TimeUnit.SECONDS.toNanos(1);
@@ -29,7 +29,7 @@ final class Warmup {
   private long nextLine;
 
   /**
-   * Begins the log.
+   * Creates the log.
    *
    * @param folder the gate's folder
    */
@@ -43,9 +43,10 @@ final class Warmup {
   }
 
   /**
-   * Writes a line when it is due, and sets the window's beginning once the agent has written the instant.
+   * Writes a line if one is due. When the file {@code measure} exists, it sets the start of the window, or aborts the
+   * run if that instant has passed or cannot be read.
    *
-   * @return whether that was now; the run is aborted if the instant has passed already
+   * @return whether the file exists
    */
   boolean poll() throws IOException {
     long now = System.nanoTime();

@@ -1,9 +1,8 @@
 package dohyo.client;
 
 /**
- * The measured window in {@link System#nanoTime}: operations that start in it are measured, and none that
- * starts after it. An operation that was started in the window is measured to its end, however long that takes, so slow
- * answers near the end are not lost.
+ * The measured window, in {@link System#nanoTime}. Operations that start in it are measured. Such an operation is
+ * measured to its end, however long that takes, so slow answers near the end of the window are not lost.
  */
 final class Window {
   private final long begin;
@@ -14,8 +13,8 @@ final class Window {
    * Makes a window.
    *
    * @param begin   when the threads begin to send, which is the start of the warm-up
-   * @param measure when measuring begins, unless the warm-up ends earlier
-   * @param length  how long it lasts, in nanoseconds; {@link Long#MAX_VALUE} where only the count of operations bounds
+   * @param measure start of the window, unless the warm-up ends earlier
+   * @param length  length of the window in nanoseconds, {@link Long#MAX_VALUE} if only the number of operations limits
    *                the run
    */
   Window(long begin, long measure, long length) {
@@ -28,7 +27,7 @@ final class Window {
     return begin;
   }
 
-  /** {@link Long#MAX_VALUE} where only the count of operations bounds the run. */
+  /** Returns the length in nanoseconds, {@link Long#MAX_VALUE} if only the number of operations limits the run. */
   long length() {
     return length;
   }
@@ -38,9 +37,9 @@ final class Window {
   }
 
   /**
-   * Lets measuring begin at another time.
+   * Moves the start of the window.
    *
-   * @return false if that time has passed already, so that operations may have counted by either
+   * @return false if that time has passed, so that operations may have been counted by the old or the new start
    */
   boolean measureFrom(long time) {
     measure = time;
@@ -51,7 +50,7 @@ final class Window {
     return length != Long.MAX_VALUE && now - measure >= length;
   }
 
-  /** That time, or the end where it comes first. */
+  /** Returns the given time, or the end of the window if that is earlier. */
   long earlier(long time) {
     return isOver(time) ? measure + length : time;
   }

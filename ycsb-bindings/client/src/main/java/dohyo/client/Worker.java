@@ -12,15 +12,15 @@ import site.ycsb.Status;
 /**
  * One logical client. It takes requests from its source, sends them when they are due, keeps up to {@code inflight} of
  * them in flight and records each answer. It has no thread of its own: {@link OwnThread} or {@link DriverThreads} call
- * {@link #advance}, from one thread at a time.
+ * {@link #advance}, on one thread at a time.
  */
 final class Worker {
-  /** What {@link #advance} returns when there is nothing to do before the next answer. */
+  /** Result of {@link #advance} if there is nothing to do before the next answer. */
   static final long ANSWER = Long.MAX_VALUE;
-  /** How often {@link #advance} checks for operations that have timed out. */
+  /** Time between two checks for operations that have timed out, in nanoseconds. */
   static final long TIMEOUT_CHECK_NANOS = TimeUnit.MILLISECONDS.toNanos(50);
 
-  /** Limit on operations sent, and on answers taken, per call: other clients wait for the thread. */
+  /** Maximum number of operations sent, and of answers taken, per call. Other clients wait for the thread. */
   private static final int MAX_AT_ONCE = 64;
 
   private final Run run;
@@ -62,7 +62,7 @@ final class Worker {
     this.whenDone = completions::add;
     this.source = run.workload().source(number, run.threads());
     this.pacer = pacer;
-    // The source of a load ends by itself; its bound is records, not operations.
+    // The source of a load ends by itself: its limit is a number of records, not of operations.
     this.quota = run.load() || run.operations() == 0 ? Long.MAX_VALUE
         : RecordWorkload.part(run.operations(), number + 1, run.threads())
             - RecordWorkload.part(run.operations(), number, run.threads());
@@ -72,10 +72,11 @@ final class Worker {
 
   /**
    * Takes answers and sends due operations. It sends until the window is over, the count is reached or the run is
-   * aborted, then waits for open operations; then it {@link #hasEnded}.
+   * aborted. Then it waits for open operations, after which the client {@link #hasEnded}.
    *
-   * @return nanoseconds until the next call; earlier if an answer comes, {@link #untilTimeout} has passed, the run is
-   *         aborted or the window is moved; 0 for an immediate call, {@link #ANSWER} for none before the next answer
+   * @return nanoseconds until the next call, 0 for an immediate one, {@link #ANSWER} for none before the next answer;
+   *         call earlier if an answer comes, {@link #untilTimeout} has passed, the run is aborted or the window is
+   *         moved
    */
   long advance() {
     long wait = 0;
@@ -98,10 +99,10 @@ final class Worker {
   /**
    * Prepares the next operation, and sends it if it is due and fewer than {@code inflight} are open.
    *
-   * @return as {@link #advance}
+   * @return see {@link #advance}
    */
   private long sendNext() {
-    // One that is due after the window is not prepared. A slightly old time is accurate enough for this check.
+    // Do not prepare an operation that is due after the window. A slightly old time is accurate enough for this check.
     if (next == null && !(pacer.hasTarget() && window.isOver(due()))) {
       Request request = measured < quota ? source.next() : null;
       if (request == null) {
@@ -118,14 +119,14 @@ final class Worker {
       return ANSWER;
     }
     now = System.nanoTime();
-    // Computed again: the window may have begun since, or have been moved.
+    // Compute it again: the window may have begun since, or have been moved.
     nextDue = window.earlier(due());
     if (now - nextDue < 0) {
       return nextDue - now;
     }
     if (window.isOver(now)) {
       reachedEnd = true;
-      // A key number that was assigned but never used would be missing in all later runs.
+      // A key number that was assigned but never inserted would be missing in all later runs.
       if (next != null && next.request() instanceof Request.Insert insert && insert.isNew()) {
         send(next);
       }
@@ -162,8 +163,8 @@ final class Worker {
   }
 
   /**
-   * When the next operation is due. Due times restart with the measured window, so that the backlog of a cold server
-   * is not measured.
+   * Returns when the next operation is due. Due times restart with the measured window, so that the backlog of a cold
+   * server is not measured.
    */
   private long due() {
     if (!pacer.hasTarget()) {
@@ -171,7 +172,7 @@ final class Worker {
     }
     long measure = window.measure();
     if (pacer.begin() != measure && (window.hasBegun(now) || pacer.due() - measure >= 0)) {
-      // Not even the first operation of the warm-up was sent in time.
+      // No operation of the warm-up was sent in time, not even the first.
       isLate = !hasSent && pacer.due() - measure < 0;
       firstDue = pacer.due();
       pacer.begin(measure);
@@ -193,7 +194,7 @@ final class Worker {
     return count;
   }
 
-  /** Abandons operations that are open for longer than the timeout; checks at most every TIMEOUT_CHECK_NANOS. */
+  /** Abandons operations that are open for longer than the timeout. Checks at most every TIMEOUT_CHECK_NANOS. */
   private void expire() {
     if (now - nextTimeoutCheck >= 0) {
       nextTimeoutCheck = now + TIMEOUT_CHECK_NANOS;
@@ -201,7 +202,7 @@ final class Worker {
     }
   }
 
-  /** Nanoseconds until {@link #advance} can find the next operation that has timed out. */
+  /** Returns the nanoseconds until {@link #advance} can find the next operation that has timed out. */
   long untilTimeout() {
     long time = System.nanoTime();
     long left = open.isEmpty() ? ANSWER : timeoutNanos - (time - open.oldest());
@@ -215,7 +216,7 @@ final class Worker {
     }
   }
 
-  /** Abandons the operations that have been open for that many nanoseconds. */
+  /** Abandons the operations that have been open for at least that many nanoseconds. */
   private void abandon(long age) {
     for (Call call : open.sentBefore(System.nanoTime() - age)) {
       if (call.abandon()) {
@@ -229,7 +230,7 @@ final class Worker {
     if (!open.remove(call)) {
       return;
     }
-    // A blocking driver cannot be interrupted, and an answer may come just before the next check.
+    // A blocking driver cannot be interrupted, and an answer may come just before the next check for timeouts.
     if (call.finished() - call.started() > timeoutNanos) {
       call.timeOut();
     }
@@ -258,17 +259,20 @@ final class Worker {
     return false;
   }
 
-  /** When the next operation is due, in {@link System#nanoTime}; set by {@link #advance} if that is in the future. */
+  /**
+   * Returns when the next operation is due, in {@link System#nanoTime}. Valid if {@link #advance} returned a time to
+   * wait.
+   */
   long nextDue() {
     return nextDue;
   }
 
-  /** Whether everything was sent, and answered or abandoned; set by {@link #advance}. */
+  /** Returns whether all requests were sent and then answered or abandoned. */
   boolean hasEnded() {
     return hasEnded;
   }
 
-  /** Whether it stopped because the window was over, and not because its requests were. */
+  /** Returns whether the client stopped because the window was over, not because it had no more requests. */
   boolean reachedEnd() {
     return reachedEnd;
   }
@@ -277,22 +281,22 @@ final class Worker {
     return hasSent;
   }
 
-  /** How late the first operation was sent, in nanoseconds. */
+  /** Returns the delay of the first operation, in nanoseconds. */
   long skew() {
     return skew;
   }
 
-  /** How many operations were due in the measured window but not sent in it. */
+  /** Returns how many operations were due in the measured window but not sent in it. */
   long missed() {
     return missed;
   }
 
-  /** When the first measured operation was sent, in {@link System#nanoTime}; 0 if there was none. */
+  /** Returns when the first measured operation was sent, in {@link System#nanoTime}; 0 if there was none. */
   long firstMeasured() {
     return firstMeasured;
   }
 
-  /** When the last measured operation was answered, in {@link System#nanoTime}; 0 if there was none. */
+  /** Returns when the last measured operation was answered, in {@link System#nanoTime}; 0 if there was none. */
   long lastFinished() {
     return lastFinished;
   }

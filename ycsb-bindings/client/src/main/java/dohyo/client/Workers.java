@@ -27,15 +27,15 @@ import org.HdrHistogram.Histogram;
 import site.ycsb.DBException;
 
 /**
- * The logical clients and their threads, one per client or a few for all. All connect, wait for the start, work and
- * disconnect together.
+ * The logical clients and their threads, one per client or a few for all. All of them connect, wait for the start, work
+ * and disconnect together.
  */
 final class Workers {
-  /** How long a thread may take to disconnect before it is abandoned. */
+  /** Seconds that threads have to disconnect before they are abandoned. */
   private static final long DISCONNECT_SECONDS = 15;
-  /** The same after an abort: the shutdown hook waits 10 s for everything. */
+  /** Seconds to disconnect after an abort. It is short because the shutdown hook waits 10 s for everything. */
   private static final long ABORTED_DISCONNECT_SECONDS = 3;
-  /** Made in advance: later there may be no memory for it. */
+  /** Made in advance, because there may be no memory for it later. */
   private static final DBException OUT_OF_MEMORY = new DBException("a client thread could not connect: out of memory;"
       + " set a lower threadcount, or give the client more heap (client_heap)");
 
@@ -60,7 +60,7 @@ final class Workers {
     this.run = run;
     this.statistics = statistics;
     this.abort = abort;
-    // As many as the default number of a driver's event loops: they send the operations of a target rate.
+    // The default number of a driver's event loops. These threads send the operations of a target rate.
     threads = run.events() ? Math.min(run.threads(), Transport.defaultEventLoops()) : run.threads();
     workers = new AtomicReferenceArray<>(run.threads());
     transports = new AtomicReferenceArray<>(run.threads());
@@ -73,14 +73,14 @@ final class Workers {
   /**
    * Starts the threads and waits until each has connected.
    *
-   * @throws DBException      if one cannot connect
-   * @throws SettingException if the binding refuses a property
+   * @throws DBException      if a thread cannot be started or cannot connect
+   * @throws SettingException if the binding rejects a property
    */
   void connect() throws DBException, InterruptedException {
     for (int i = 0; i < threads; i++) {
       int number = i;
       Thread thread = new Thread(() -> serve(number), "client-" + number);
-      // A thread stuck in a driver must not keep the process from ending.
+      // A thread that hangs in a driver must not keep the process alive.
       thread.setDaemon(true);
       try {
         thread.start();
@@ -115,12 +115,12 @@ final class Workers {
     released.complete(window);
   }
 
-  /** Wakes each thread after a change: the window was moved, or the run aborted. */
+  /** Wakes each thread after the window was moved or the run was aborted. */
   void wake() {
     started.forEach(LockSupport::unpark);
   }
 
-  /** Waits up to that many nanoseconds for all threads to finish; false if they have not. */
+  /** Waits up to that many nanoseconds for all threads to finish. Returns false if they have not. */
   boolean awaitEnd(long nanos) throws InterruptedException {
     return ended.await(nanos, TimeUnit.NANOSECONDS);
   }
@@ -130,17 +130,17 @@ final class Workers {
     disconnectAllowed.countDown();
   }
 
-  /** The transports of all bindings, each once; empty where bindings do not report them. */
+  /** Returns the distinct transports of all bindings; empty if the bindings do not report them. */
   Set<Transport> transports() {
     Set<Transport> each = Collections.newSetFromMap(new IdentityHashMap<>());
     IntStream.range(0, transports.length()).mapToObj(transports::get).filter(Objects::nonNull).forEach(each::add);
     return each;
   }
 
-  /** Ends all threads, released or not, and waits a bounded time until all have disconnected. */
+  /** Ends all threads, even if they were never released, and waits a bounded time until all have disconnected. */
   void close() throws InterruptedException {
     released.cancel(false);
-    // After an error of this process they may still be running.
+    // They may still run after an internal error of this process.
     abort.set("closed");
     allowDisconnect();
     if (!failure.isDone() || connected.getCount() == 0) {
@@ -148,13 +148,13 @@ final class Workers {
     }
   }
 
-  /** How long each thread took to disconnect, in nanoseconds. */
+  /** Returns how long each binding took to disconnect, in nanoseconds. */
   Histogram cleanup() throws InterruptedException {
     awaitDisconnected();
     return cleanup;
   }
 
-  /** Waits until all have disconnected, up to one deadline for all calls. */
+  /** Waits until all threads have disconnected. All calls share one deadline. */
   private void awaitDisconnected() throws InterruptedException {
     if (disconnectDeadline == 0) {
       disconnectDeadline = System.nanoTime()
@@ -163,7 +163,7 @@ final class Workers {
     disconnected.await(disconnectDeadline - System.nanoTime(), TimeUnit.NANOSECONDS);
   }
 
-  /** Body of a thread: runs its logical client and every {@code threads}-th after it. */
+  /** Body of a thread: runs its logical client and every {@code threads}-th one after it. */
   private void serve(int first) {
     List<Binding> bindings = new ArrayList<>();
     try {
@@ -179,7 +179,7 @@ final class Workers {
         work(first, bindings);
       } finally {
         ended.countDown();
-        // Processor time and connections are sampled while the threads are there.
+        // Stay until processor time and connections have been sampled.
         disconnectAllowed.await();
       }
     } catch (OutOfMemoryError e) {
@@ -200,7 +200,7 @@ final class Workers {
       try {
         binding.cleanup();
       } catch (Exception | Error e) {
-        // Everything has been measured, and the process ends.
+        // Ignore failures: everything has been measured, and the process ends.
         continue;
       }
       cleanup.recordValue(System.nanoTime() - start);
@@ -212,7 +212,7 @@ final class Workers {
     try {
       window = released.join();
     } catch (CancellationException e) {
-      // Closed before the run began.
+      // The run was closed before it began.
       return;
     }
     List<Function<Completions, Worker>> makers = new ArrayList<>();
@@ -237,27 +237,32 @@ final class Workers {
     }
   }
 
-  /** Whether the run lasted to the end of the window: at least one thread worked until then. */
+  /** Returns whether the run lasted to the end of the window, that is, at least one client worked until then. */
   boolean reachedEnd() {
     return workers().anyMatch(Worker::reachedEnd);
   }
 
-  /** How late the first operation was sent, in nanoseconds; the minimum over all threads. */
+  /** Returns the delay of the first operation in nanoseconds, which is the minimum over all clients. */
   long skew() {
     return workers().filter(Worker::hasSent).mapToLong(Worker::skew).min().orElse(0);
   }
 
-  /** How many operations were due in the measured window but not sent in it. */
+  /** Returns how many operations were due in the measured window but not sent in it. */
   long missed() {
     return workers().mapToLong(Worker::missed).sum();
   }
 
-  /** When the first measured operation of all was sent, in {@link System#nanoTime}. */
+  /**
+   * Returns when the first measured operation of all clients was sent, in {@link System#nanoTime}; 0 if there was none.
+   */
   long firstMeasured() {
     return times(Worker::firstMeasured).reduce((a, b) -> a - b <= 0 ? a : b).orElse(0);
   }
 
-  /** When the last measured operation of all was answered, in {@link System#nanoTime}. */
+  /**
+   * Returns when the last measured operation of all clients was answered, in {@link System#nanoTime}; 0 if there was
+   * none.
+   */
   long lastFinished() {
     return times(Worker::lastFinished).reduce((a, b) -> a - b >= 0 ? a : b).orElse(0);
   }

@@ -2,7 +2,7 @@ package dohyo.workload;
 
 import java.util.Arrays;
 
-/** A small set of non-negative numbers without boxing, in the order in which they came. */
+/** A small set of non-negative numbers in the order of insertion, without boxing. */
 final class DistinctLongs {
   private final long[] values;
   private final long[] slots;
@@ -10,7 +10,7 @@ final class DistinctLongs {
 
   DistinctLongs(int capacity) {
     values = new long[capacity];
-    // At most half full, so that a search ends after a step or two.
+    // The table is at most half full, so that a search ends after a step or two.
     slots = new long[Integer.highestOneBit(Math.max(1, capacity)) * 4];
     Arrays.fill(slots, -1);
   }

@@ -5,13 +5,13 @@ import dohyo.binding.Settings;
 import java.math.BigInteger;
 
 /**
- * How the clients of a run and their threads share the records, the tables and the key numbers of new records:
- * there are {@code clients}, and this one is {@code clientnumber}. With {@code tables=client} each works on its own
- * share of the {@code tablecount} tables alone.
+ * Divides the records, the tables and the key numbers of new records among the clients of a run and their threads.
+ * {@code clients} is the number of clients, {@code clientnumber} the number of this one. With {@code tables=client}
+ * each client uses only its own share of the {@code tablecount} tables.
  *
- * <p>New records are numbered round-robin: with two clients the first inserts {@code recordcount}, {@code recordcount}
- * + 2, …, the second the numbers between. {@link RecordLayout#tableOf} assigns tables in the same way, so a client with
- * m tables of its own takes m numbers at a time, which belong to its tables.
+ * <p>New records are numbered round-robin. With two clients, the first inserts {@code recordcount}, {@code recordcount}
+ * + 2, …, and the second inserts the numbers between. {@link RecordLayout#tableOf} assigns tables in the same way. A
+ * client with m tables of its own therefore takes m consecutive numbers at a time, which belong to its tables.
  */
 final class Division {
   private final int clients;
@@ -46,23 +46,24 @@ final class Division {
     ownTables = own ? tables : 1;
   }
 
-  /** First of the records that all clients together load and request ({@code insertstart}). */
+  /** Returns the first record that the clients load and request ({@code insertstart}). */
   long first() {
     return first;
   }
 
-  /** How many these are ({@code insertcount}). */
+  /** Returns the number of records that all clients together load and request ({@code insertcount}). */
   long count() {
     return count;
   }
 
   /**
-   * Where a thread's contiguous range of the records begins, and that of the thread before it ends. The ranges of all
-   * clients and threads meet without gaps; where the threads are a multiple of the tables, or the tables of the
-   * threads, none lies in two tables in part. Those of a client do not depend on how many threads it has.
+   * Returns the key number at which a thread's contiguous range of records begins. The range of the thread before it
+   * ends there. The ranges of all clients and threads cover all records without gaps. If the number of threads is a
+   * multiple of the number of tables, or the other way round, a range lies within one table or consists of whole
+   * tables. The records of a client do not depend on its number of threads.
    *
-   * @param thread  number of a thread of this client, from 0; {@code threads} for the end of the last one's range
-   * @param threads how many threads each client has
+   * @param thread  number of a thread of this client, from 0; {@code threads} for the end of the last range
+   * @param threads number of threads per client
    */
   long edge(int thread, int threads) {
     long index = (long) number * threads + thread;
@@ -76,36 +77,38 @@ final class Division {
   }
 
   /**
-   * How far a thread's grid of a target rate is shifted, as a share of the time between two of its operations, so that
-   * all threads of all clients are evenly spread over it and a client's next one comes after a turn of all clients.
+   * Returns the offset of a thread's schedule at a target rate, as a share of the time between two of its operations.
+   * The offsets spread all threads of all clients evenly over that time. Between two threads of one client comes one
+   * thread of every other client.
    *
    * @param thread  number of a thread of this client, from 0
-   * @param threads how many threads each client has
+   * @param threads number of threads per client
    */
   double shift(int thread, int threads) {
     return ((double) thread * clients + number) / ((double) threads * clients);
   }
 
-  // Only rounding down keeps the order of places that are counted in different parts; a product has up to 96 bits.
+  // Rounding down keeps places in order even if they are counted in different parts. The product may exceed 64 bits.
   private static long part(long of, long index, long parts) {
     return BigInteger.valueOf(of).multiply(BigInteger.valueOf(index)).divide(BigInteger.valueOf(parts))
         .longValueExact();
   }
 
-  /** First of the tables that this client works on. */
+  /** Returns the first table that this client uses. */
   int firstTable() {
     return firstTable;
   }
 
-  /** How many tables it works on. */
+  /** Returns the number of tables that this client uses. */
   int tables() {
     return tables;
   }
 
   /**
-   * The key number of a record.
+   * Returns the key number of a record.
    *
-   * @param count a key number below {@code recordcount}, which stays; from there on the count of this client's inserts
+   * @param count a key number below {@code recordcount}, which is returned unchanged, or {@code recordcount} plus the
+   *              number of this client's earlier inserts
    */
   long keynum(long count) {
     if (count < recordCount) {
@@ -115,7 +118,10 @@ final class Division {
     return recordCount + inserted / ownTables * ownTables * clients + (long) number * ownTables + inserted % ownTables;
   }
 
-  /** Which of this client's inserts a key number from {@code recordcount} on is; below 0 if another client's. */
+  /**
+   * Returns the position of a key number among this client's inserts, from 0; -1 if another client inserts it. The key
+   * number is at least {@code recordcount}.
+   */
   long inserted(long keynum) {
     long offset = keynum - recordCount;
     long turn = offset / ownTables;
@@ -130,7 +136,7 @@ final class Division {
     return number;
   }
 
-  /** Whether each client works on tables of its own. */
+  /** Returns whether each client uses tables of its own. */
   boolean byTables() {
     return tables < layout.tableCount();
   }

@@ -6,22 +6,22 @@ import java.util.concurrent.atomic.AtomicReference;
 import java.util.concurrent.locks.ReentrantLock;
 
 /**
- * Counts new records, and knows up to which count all inserts have finished. YCSB's AcknowledgedCounterGenerator does
- * the same, but fails as soon as one insert takes longer than 2^20 later ones; this one takes a bit of memory for each
- * of them.
+ * Counts new records and tracks up to which count all inserts have finished. YCSB's AcknowledgedCounterGenerator does
+ * the same, but fails if one insert takes longer than 2^20 later ones. This class needs one bit of memory for each of
+ * those later inserts instead.
  */
 final class InsertCounter {
   private static final int PAGE_BITS = 1 << 16;
 
   private final AtomicLong next;
   private final ReentrantLock advancing = new ReentrantLock();
-  // The first insert that is not over comes after the last one, and is in the first page; changed only under the lock.
+  // The insert after {@code last} is unfinished, and {@code first} is its page. Both change only under the lock.
   private volatile long last;
   private volatile Page first;
-  // Where most are found without walking.
+  // Shortcut to the page of most counts, so that {@code completed} need not walk from the first page.
   private volatile Page recent;
 
-  /** Which inserts of a range are over, and the page of the next range, once there is one. */
+  /** Finished inserts of a range of counts, and a link to the page of the next range. */
   private static final class Page {
     final long begin;
     final AtomicLongArray over = new AtomicLongArray(PAGE_BITS / Long.SIZE);
@@ -62,17 +62,17 @@ final class InsertCounter {
     last = begin - 1;
   }
 
-  /** The count of a new record; {@link #completed} must follow. */
+  /** Returns the count of a new record. The caller must pass it to {@link #completed} later. */
   long next() {
     return next.getAndIncrement();
   }
 
-  /** The last count up to which all inserts are over. */
+  /** Returns the last count up to which all inserts have finished. */
   long last() {
     return last;
   }
 
-  /** To be called once for each count. */
+  /** Marks an insert as finished. Must be called once per count. */
   void completed(long count) {
     Page page = recent;
     if (count < page.begin) {
@@ -85,7 +85,8 @@ final class InsertCounter {
       recent = page;
     }
     page.set(count);
-    // Whoever holds the lock, or comes next, does it for all.
+    // One thread advances for all. A thread that does not get the lock leaves the work to its holder or to the next
+    // call.
     if (advancing.tryLock()) {
       try {
         advance();

@@ -9,18 +9,19 @@ import java.util.Set;
 import site.ycsb.Status;
 
 /**
- * The values of {@code dataintegrity=true}: each follows from its key and field name, so a read can be checked. They
- * are the very values of YCSB's CoreWorkload (key, field name and running {@link String#hashCode} values, joined by
- * colons and cut to length), so data loaded by either client can be checked by the other.
+ * Checks the values of {@code dataintegrity=true}. A value is the key, the field name and running
+ * {@link String#hashCode} values, joined by colons and cut to length. YCSB's CoreWorkload makes the same values. Each
+ * client can therefore check data that the other has loaded.
  *
- * <p>One instance checks the records of one read: each must hold every field that was asked for, once and with its
- * whole value, and no other.
+ * <p>One instance checks the records of one read. Each record must have every requested field exactly once with its
+ * whole value, and no other field.
  */
 final class IntegrityCheck implements ReadCheck {
   private final List<byte[]> keys;
   private final Columns columns;
   private final int length;
-  // Per record, whose fields come from one thread; the answer that comes after them makes them visible.
+  // Per record. One thread delivers the fields of a record, and completing the request publishes them to the checking
+  // thread.
   private final Set<String>[] right;
   private final boolean[] wrong;
 
@@ -28,8 +29,8 @@ final class IntegrityCheck implements ReadCheck {
    * Makes the check of one read.
    *
    * @param keys    the workload's keys, one per record
-   * @param columns fields that are asked for
-   * @param length  bytes of each value
+   * @param columns requested fields
+   * @param length  length of each value in bytes
    */
   @SuppressWarnings({"unchecked", "rawtypes"})
   IntegrityCheck(List<byte[]> keys, Columns columns, int length) {

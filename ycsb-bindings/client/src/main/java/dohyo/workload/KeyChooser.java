@@ -10,20 +10,20 @@ import site.ycsb.Utils;
 import site.ycsb.generator.ScrambledZipfianGenerator;
 
 /**
- * Chooses which records the run phase works on, with YCSB's meaning of {@code requestdistribution}, and with two that
- * are ours: {@code ranges} ({@link RangeWalk}), and {@code next}, which takes the key number that a new record would
- * have had, so that reads and inserts together ask for one key after the other. With several tables each table has the
- * distribution of its own. One instance per thread.
+ * Chooses the records of the run phase. {@code requestdistribution} has YCSB's meaning, plus two distributions of our
+ * own. {@code ranges} is a {@link RangeWalk}. {@code next} takes the key number of the next new record without
+ * inserting it, so that reads and inserts together request one key after the other. With several tables, each table has
+ * its own distribution. Each thread has its own instance.
  */
 final class KeyChooser {
-  /** After so many draws without a new record the distribution has no more. */
+  /** Number of draws without a new record after which the distribution is considered exhausted. */
   private static final int MAX_DRAWS = 1_000_000;
 
   /**
-   * What all threads share: which keys are there, and the distributions that need one common state. New records are
-   * counted from {@code recordcount} on by each client for itself; {@link Division#keynum} makes the count a key number
-   * that no other client uses. A later run of a trial continues where the same client's earlier ones have ended
-   * ({@code inserted}), so that no key is inserted twice, and {@code latest} knows what they have inserted.
+   * State that all threads share: which keys exist, and distributions with a common state. Each client counts its new
+   * records from {@code recordcount}. {@link Division#keynum} converts the count to a key number that no other client
+   * uses. A later run of a trial continues where earlier runs of the same client ended ({@code inserted}). No key is
+   * therefore inserted twice, and {@code latest} covers the records of earlier runs.
    */
   static final class Shared {
     private final String distribution;
@@ -40,9 +40,9 @@ final class KeyChooser {
     private final long expectedInserts;
 
     /**
-     * Reads {@code requestdistribution}, what belongs to it, {@code operationcount} and {@code inserted}.
+     * Reads {@code requestdistribution} and its properties, {@code operationcount} and {@code inserted}.
      *
-     * @throws SettingException if one has an impossible value, or the records cannot be chosen like that
+     * @throws SettingException if one has an invalid value, or the distribution does not fit the records
      */
     Shared(Settings settings, RecordLayout layout, Division division, double insertProportion) {
       this.layout = layout;
@@ -64,19 +64,19 @@ final class KeyChooser {
       turns = new AtomicLongArray(layout.tableCount());
       hotRecords = settings.decimal("hotspotdatafraction", 0.2, 0, 1);
       hotOperations = settings.decimal("hotspotopnfraction", 0.8, 0, 1);
-      // Twice the expected inserts, as in CoreWorkload: the popular keys must not change when keys are
-      // added, so the draw is over the final range and keys that are not there yet are drawn again. Several tables are
-      // asked for what was loaded alone. The range is the same in every run of a trial, so that they have the same
-      // popular keys; what earlier runs have inserted fills the part of it beyond recordcount.
+      // Key space of twice the expected inserts, as in CoreWorkload, so that new keys do not change which ones are
+      // popular. A key that does not exist yet is drawn again. With several tables only loaded records are requested.
+      // The key space is the same in every run of a trial, and so are the popular keys. Inserts of earlier runs fill
+      // its part beyond recordcount.
       long operations = settings.whole("operationcount", 0, 0, Long.MAX_VALUE / 2);
       expectedInserts = layout.tableCount() > 1 ? 0
           : (long) Math.min(operations * insertProportion * 2, Long.MAX_VALUE / 2);
     }
 
     /**
-     * Refuses what would show only in the middle of a run, by drawing as the threads will.
+     * Draws records like the threads will, to report errors before the run instead of in the middle of it.
      *
-     * @throws SettingException if the distribution does not give a thread the records that it needs
+     * @throws SettingException if the distribution cannot give a thread the records that it needs
      */
     void check(Settings settings, int threads, int batchSize, SplittableRandom random) {
       if (distribution.equals("ranges")) {
@@ -106,16 +106,17 @@ final class KeyChooser {
       }
     }
 
-    /** The count of a new record, for {@link #keynum}; {@link #acknowledge} must follow. */
+    /** Returns the count of a new record, for {@link #keynum}. The caller must call {@link #acknowledge} later. */
     long nextInsert() {
       issued.increment();
       return inserted.next();
     }
 
     /**
-     * To be called when the insert is over.
+     * Marks an insert as finished.
      *
-     * @param done whether the database has acknowledged the record; otherwise it may exist or not
+     * @param count count of the record
+     * @param done  whether the database has acknowledged the record; otherwise the record may or may not exist
      */
     void acknowledge(long count, boolean done) {
       if (done) {
@@ -124,7 +125,7 @@ final class KeyChooser {
       inserted.completed(count);
     }
 
-    /** The count that a new record would have had: nothing is inserted there. */
+    /** Returns the count of the next new record and skips it: no record is inserted there. */
     long passOver() {
       passedOver.increment();
       long count = nextInsert();
@@ -132,17 +133,17 @@ final class KeyChooser {
       return count;
     }
 
-    /** How many counts of this run have no record, as they were asked for instead. */
+    /** Returns how many counts of this run {@code requestdistribution=next} has skipped. */
     long passedOver() {
       return passedOver.sum();
     }
 
-    /** How many counts this client has used, in earlier runs and in this one. */
+    /** Returns how many counts this client has used in this run and in earlier ones. */
     long inserted() {
       return insertedBefore + issued.sum();
     }
 
-    /** How many counts of this run the database has not acknowledged: such a record may exist or not. */
+    /** Returns how many inserts of this run the database has not acknowledged. These records may or may not exist. */
     long unacknowledged() {
       return issued.sum() - passedOver.sum() - acknowledged.sum();
     }
@@ -168,9 +169,9 @@ final class KeyChooser {
   /**
    * Makes the chooser of one thread.
    *
-   * @param random  what the thread draws from
+   * @param random  the thread's random numbers
    * @param thread  number of the thread, from 0
-   * @param threads how many there are
+   * @param threads number of threads
    */
   KeyChooser(Settings settings, Shared shared, SplittableRandom random, int thread, int threads) {
     this.shared = shared;
@@ -180,16 +181,17 @@ final class KeyChooser {
     walk = shared.distribution.equals("ranges") ? new RangeWalk(layout, division, thread, threads) : null;
     popularity = new Zipfian(random);
     age = new Zipfian(random);
-    // As in YCSB's ExponentialGenerator.
+    // Formula of YCSB's ExponentialGenerator.
     decay = -Math.log(1 - settings.decimal("exponential.percentile", 95, 0.001, 99.999) / 100)
         / (layout.recordCount() * settings.decimal("exponential.frac", 0.8571428571, 1e-9, 1));
   }
 
   /**
-   * The key numbers of the next operation: different existing records of one table.
+   * Returns the key numbers of the next operation: different records of one table. The records exist, except with
+   * {@code requestdistribution=next}.
    *
-   * @param count how many; a thread that walks through a range gives fewer at the end of the range or table
-   * @throws SettingException if the distribution never draws so many different records
+   * @param count number of records; a {@link RangeWalk} returns fewer at the end of its range or of a table
+   * @throws SettingException if the distribution does not give so many different records
    */
   long[] next(int count) {
     if (walk != null) {
@@ -214,7 +216,9 @@ final class KeyChooser {
     return drawn.toArray();
   }
 
-  /** Another record of the table, {@code -1} where the thread walks through a range, whose records are all its own. */
+  /**
+   * Draws another record of the table. Returns -1 for a {@link RangeWalk}, where no other thread uses the same records.
+   */
   long again(int table) {
     return walk != null ? -1 : draw(table);
   }
@@ -241,7 +245,7 @@ final class KeyChooser {
 
   private long popular(long first, long range) {
     for (int draws = 0; draws < MAX_DRAWS; draws++) {
-      // As in ScrambledZipfianGenerator, which cannot change the range that it scatters the numbers over.
+      // Formula of ScrambledZipfianGenerator, which itself cannot change its range.
       long rank = popularity.next(ScrambledZipfianGenerator.ITEM_COUNT + 1);
       long keynum = first + Utils.fnvhash64(rank) % range;
       if (keynum <= shared.lastReadable()) {

@@ -22,29 +22,32 @@ import java.util.concurrent.atomic.LongAdder;
 import site.ycsb.Status;
 
 /**
- * What this client has written in a run, and what the database has acknowledged ({@code verify=acknowledged}). All
- * logical clients share it.
+ * Records what this client has written in a run and what the database has acknowledged ({@code verify=acknowledged}).
+ * All logical clients share it.
  *
- * <p>Each value carries a {@link Stamp}. A record that an update can change in part is accounted for field by field,
- * any other as a whole: a <em>cell</em>. A cell has eight bytes: the sequence numbers of the last write that was
- * acknowledged and of the last one that was attempted. One client writes a record, one write at a time, so that the
- * order of its writes is known. A write that failed may be applied at any later time: its sequence number is kept, and
- * is right whenever it is read.
+ * <p>Each value begins with a {@link Stamp}. The ledger tracks <em>cells</em>: each field is one if updates can change
+ * single fields, otherwise the whole record is one. A cell takes eight bytes: the sequence numbers of the last
+ * acknowledged and the last attempted write. Only one client writes a record, one write at a time, so the order of the
+ * writes is known. The database may apply a failed write at any later time. The ledger keeps its sequence number and
+ * accepts it in every later read.
  */
 public final class Ledger {
-  /** The verdict on a record that was read. */
+  /** Verdict on a record that was read, from the best to the worst. */
   public enum Finding {
-    /** The last write, or one that may have been applied. */
+    /** Value of the last write, or of a failed write that may have been applied. */
     RIGHT,
-    /** Whole, but another client writes it, or it is not in the sample. */
+    /**
+     * Valid value, but the ledger does not track the record: another client writes it, an earlier run inserted it, or
+     * it is not in the sample.
+     */
     UNKNOWN,
-    /** Older than a write that was acknowledged before the read began. */
+    /** Older value than a write that was acknowledged before the read began. */
     BEHIND,
-    /** Not there, although a write was acknowledged before the read began. */
+    /** Record not found, although a write was acknowledged before the read began. */
     MISSING,
-    /** Of a write that was not attempted. */
+    /** Value of a write that was never attempted. */
     UNWRITTEN,
-    /** Not what anybody wrote: checksum, length, key or fields are wrong. */
+    /** Value that nobody wrote: wrong checksum, length, key or fields. */
     CORRUPT
   }
 
@@ -64,7 +67,7 @@ public final class Ledger {
   private final int run;
   private final long sample;
   private final long slots;
-  // Chunks are made when they are first written to.
+  // Chunks are allocated by their first write.
   private final AtomicReferenceArray<AtomicLongArray> states;
   private final Map<Long, int[]> maybes = new ConcurrentHashMap<>();
   private final Counts reads = new Counts();
@@ -76,7 +79,7 @@ public final class Ledger {
   private final List<long[]> bySecond = new ArrayList<>();
   private long[] lastSecond = {0, 0, 0, 0};
 
-  /** Records by verdict. */
+  /** Number of records by verdict. */
   private static final class Counts {
     private final Map<Finding, LongAdder> each = new EnumMap<>(Finding.class);
 
@@ -102,7 +105,7 @@ public final class Ledger {
   /**
    * Reads {@code verify.keys} and {@code verify.run}.
    *
-   * @param open the most records that can have an open write at a time; 0 where none that is there is written
+   * @param open maximum number of records with an open write at a time; 0 if the run only inserts or reads
    * @throws SettingException if there are too few records for that
    */
   Ledger(Settings settings, RecordLayout layout, Division division, long open) {
@@ -124,12 +127,16 @@ public final class Ledger {
     run = settings.number("verify.run", 1, 1, Stamp.MAX_RUN);
     long most = settings.whole("verify.keys", 500_000, 1, 100_000_000);
     sample = Math.max(1, (own.loaded() + most - 1) / most);
-    // As many again for the records that the run inserts.
+    // The second term has room for the records that the run inserts.
     slots = (own.loaded() + sample - 1) / sample + most;
     states = new AtomicReferenceArray<>((int) (slots * cells >> CHUNK_BITS) + 1);
   }
 
-  /** Whether the properties ask for it. */
+  /**
+   * Returns whether {@code verify=acknowledged} is set.
+   *
+   * @throws SettingException if {@code dataintegrity=true} is set, too
+   */
   static boolean isWanted(Settings settings) {
     boolean wanted = settings.choice("verify", "none", "acknowledged").equals("acknowledged");
     if (wanted && settings.flag("dataintegrity", false)) {
@@ -148,7 +155,7 @@ public final class Ledger {
 
   // ---- Where a record's cells are ----
 
-  /** First cell of a record that is in the sample, else -1. */
+  /** Returns the first cell of a record, -1 if the record is not in the sample. */
   private long cell(long index) {
     if (index < 0) {
       return -1;
@@ -157,7 +164,7 @@ public final class Ledger {
     return slot < slots && index == member(slot) ? slot * cells : -1;
   }
 
-  /** The record of a block of {@code sample} ones that is in the sample, by a hash of the block's number. */
+  /** Returns the sampled record of a block of {@code sample} records. A hash of the block's number chooses it. */
   private long member(long slot) {
     return slot * sample + (sample == 1 ? 0 : (slot * 0x9E3779B97F4A7C15L >>> 33) % sample);
   }
@@ -202,9 +209,9 @@ public final class Ledger {
   // ---- Writes ----
 
   /**
-   * Takes a record for one write, which {@link Writes#finished} gives back.
+   * Reserves a record for one write. {@link Writes#finished} releases it.
    *
-   * @return false if another client writes it, or another write of it is open
+   * @return false if another client writes the record, or a write of it is open
    */
   boolean take(long keynum) {
     long index = own.index(keynum);
@@ -218,10 +225,12 @@ public final class Ledger {
   }
 
   /**
-   * Takes the own record of the same table that is nearest to a loaded one, and can be written.
+   * Reserves the nearest record of this client in the same table that can be written now.
    *
-   * @param taken the batch so far, whose records it must not be
-   * @param count how many of them there are
+   * @param keynum number of a loaded record
+   * @param taken  the batch so far; its records are not eligible
+   * @param count  number of records in the batch so far
+   * @throws SettingException if every record of the table has an open write
    */
   long takeNear(long keynum, long[] taken, int count) {
     int table = layout.tableOf(keynum);
@@ -249,16 +258,16 @@ public final class Ledger {
     return false;
   }
 
-  /** Numbers and stamps the values of records that were taken, or are new. */
+  /** Numbers and stamps the values of records that are reserved or new. */
   Writes write(long[] keynums, Columns columns, byte[][][] values) {
     return new Writes(keynums, numbers(columns), values);
   }
 
-  /** The writes of one request. */
+  /** Writes of one request. */
   final class Writes {
     private final long[] firstCells;
     private final int[] written;
-    // Per record and cell.
+    // One sequence number per record and written cell.
     private final int[] sequences;
 
     private Writes(long[] keynums, int[] fieldNumbers, byte[][][] values) {
@@ -286,7 +295,7 @@ public final class Ledger {
       return attempted(state);
     }
 
-    /** Notes their outcome: acknowledged, not written ({@link Status#NOT_FOUND}), or maybe. */
+    /** Records the outcome of the writes: acknowledged, not written ({@link Status#NOT_FOUND}), or possibly applied. */
     void finished(Status... statuses) {
       for (int i = 0; i < firstCells.length; i++) {
         long first = firstCells[i];
@@ -322,23 +331,28 @@ public final class Ledger {
 
   // ---- Reads ----
 
-  /** The check of one read during the run; {@code columns} are {@code null} for all. */
+  /**
+   * Makes the check of one read during the run.
+   *
+   * @param keynums numbers of the records
+   * @param columns requested fields, {@code null} for all
+   */
   ReadCheck check(long[] keynums, Columns columns) {
     return new Check(keynums, columns, reads);
   }
 
-  /** The check of one record that is read back after the run. */
+  /** Makes the check of one record that is read back after the run. */
   public ReadCheck checkReadBack(long keynum) {
     return new Check(new long[] {keynum}, null, readBack);
   }
 
-  /** Compares records that are read with what was acknowledged before, and attempted. */
+  /** Compares the records of a read with the acknowledged and attempted writes. */
   private final class Check implements ReadCheck {
     private final long[] keynums;
     private final int[] wanted;
     private final Counts counts;
     private final long[] firstCells;
-    // Per record and cell: last acknowledged when the read began.
+    // Sequence number of the last acknowledged write when the read began, per record and cell.
     private final int[] floors;
     private final boolean[] seen;
     private final Finding[] findings;
@@ -380,7 +394,7 @@ public final class Ledger {
       } else if (stamp.key() != keynums[row]) {
         found(row, Finding.CORRUPT, column + " is of record " + stamp.key());
       } else {
-        // Of an earlier run some may be: its updates may have changed single fields.
+        // Fields from earlier runs may have different stamps: those runs may have updated single fields.
         if (stamps != null && stamps[row] != null && !stamps[row].equals(stamp)
             && (stamp.run() == run || stamps[row].run() == run)) {
           found(row, Finding.CORRUPT, column + " is of " + stamp + ", another field of " + stamps[row]);
@@ -450,34 +464,34 @@ public final class Ledger {
   // ---- After the run ----
 
   /**
-   * How many blocks of records {@link #readBackKey} knows.
+   * Returns the number of blocks for {@link #readBackKey}.
    *
-   * @param inserted how many records this run has inserted, or may have
+   * @param inserted number of records that this run has inserted or may have inserted
    */
   public long readBackBlocks(long inserted) {
     return Math.min(slots, (own.loaded() + inserted + sample - 1) / sample);
   }
 
-  /** The record of a block that is to be read back, -1 where there is none. */
+  /** Returns the record of a block to read back, -1 if the block has none. */
   public long readBackKey(long block, long inserted) {
     long index = member(block);
     return index < own.loaded() + inserted ? own.keynum(index) : -1;
   }
 
-  /** The table of a record. */
+  /** Returns the table of a record. */
   public String table(long keynum) {
     return layout.table(layout.tableOf(keynum));
   }
 
-  /** The workload's key of a record. */
+  /** Returns the workload's key of a record. */
   public byte[] key(long keynum) {
     return layout.key(keynum);
   }
 
   /**
-   * Notes the verdicts since the last call, unless all reads were right.
+   * Stores the number of bad verdicts since the last call, if there are any.
    *
-   * @param second that has ended, from the begin of the measured window; the warm-up's are below 0
+   * @param second the second that has ended, from the start of the measured window; negative in the warm-up
    */
   public void tick(long second) {
     long[] now = {reads.of(Finding.BEHIND, Finding.MISSING), reads.of(Finding.UNWRITTEN), reads.of(Finding.CORRUPT),
@@ -494,7 +508,7 @@ public final class Ledger {
     lastSecond = now;
   }
 
-  /** The figures of the run, as client.json has them: of the writes, of the reads, and of what was read back. */
+  /** Returns the figures for client.json: writes, reads during the run, and records that were read back. */
   public Map<String, Object> figures() {
     Map<String, Object> figures = new LinkedHashMap<>();
     figures.put("sample", sample);

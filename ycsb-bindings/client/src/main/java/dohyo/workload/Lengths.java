@@ -2,7 +2,7 @@ package dohyo.workload;
 
 import java.util.SplittableRandom;
 
-/** Whole numbers of a range, equally likely, or with {@code zipfian} the smaller ones more likely; for one thread. */
+/** Draws integers of a range: all equally likely, or with {@code zipfian} smaller ones more likely. For one thread. */
 final class Lengths {
   private final SplittableRandom random;
   private final long min;

@@ -5,7 +5,9 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.SplittableRandom;
 
-/** The load: inserts a contiguous range of records in order, in batches that stay within one table. */
+/**
+ * Makes the requests of the load: inserts of a contiguous range of records in order. A batch stays within one table.
+ */
 final class LoadSource implements RequestSource {
   private static final long[] NOT_NEW = {};
 
@@ -21,9 +23,9 @@ final class LoadSource implements RequestSource {
   /**
    * Makes the source of one thread.
    *
-   * @param client number of this client, which verify=acknowledged writes into the records
+   * @param client number of this client, part of each record's stamp with {@code verify=acknowledged}
    * @param first  first key number
-   * @param end    first key number that is not loaded any more
+   * @param end    key number after the last one
    */
   LoadSource(Settings settings, RecordLayout layout, SplittableRandom random, int batchSize, int client, long first,
       long end) {

@@ -8,12 +8,13 @@ import java.util.SplittableRandom;
 import site.ycsb.Status;
 
 /**
- * The run phase: operations drawn by their proportions. The records of a batch are different ones of one table: a
- * batch of 100 works on 100 records, so that no database can save work on a hot key that another one, with another
- * batch form, has to do.
+ * Makes the requests of the run phase, drawn by their proportions. The records of a batch are different and belong to
+ * one table. Repeated hot keys would save work for databases with one form of batch and not for others.
  */
 final class MixSource implements RequestSource {
-  /** Draws of a record that this client may write now, before the nearest one is taken: as many as few clients need. */
+  /**
+   * Draws of a record that this client may write now, before it takes the nearest one. Few clients seldom need more.
+   */
   private static final int MAX_DRAWS = 16;
 
   private final RecordLayout layout;
@@ -56,7 +57,7 @@ final class MixSource implements RequestSource {
   }
 
   private Request insert() {
-    // Inserts go to the tables round-robin, so a batch for one table would take every n-th number; it stays one record.
+    // New records go to the tables round-robin, so with several tables an insert writes a single record.
     long[] counts = new long[layout.tableCount() == 1 ? batchSize : 1];
     long[] keynums = new long[counts.length];
     for (int i = 0; i < counts.length; i++) {
@@ -94,7 +95,7 @@ final class MixSource implements RequestSource {
             writes(keynums, written, values));
   }
 
-  /** Puts records in the place of those that another client writes, or that have an open write. */
+  /** Replaces records that another client writes or that have an open write. */
   private void takeEach(long[] keynums) {
     int table = layout.tableOf(keynums[0]);
     for (int i = 0; i < keynums.length; i++) {

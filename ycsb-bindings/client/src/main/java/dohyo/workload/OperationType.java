@@ -1,13 +1,13 @@
 package dohyo.workload;
 
-/** What an operation does; the labels are those of YCSB's result lines. */
+/** Type of an operation, with its label in YCSB's result lines. */
 public enum OperationType {
   INSERT("INSERT"),
   READ("READ"),
   UPDATE("UPDATE"),
   SCAN("SCAN"),
   READ_MODIFY_WRITE("READ-MODIFY-WRITE"),
-  /** Not sent to the database: the check of what a read returned ({@code dataintegrity}, {@code verify}). */
+  /** Check of what a read returned ({@code dataintegrity}, {@code verify}). It sends nothing to the database. */
   VERIFY("VERIFY");
 
   private final String label;

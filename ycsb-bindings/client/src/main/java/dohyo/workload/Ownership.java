@@ -1,14 +1,14 @@
 package dohyo.workload;
 
 /**
- * Which records this client alone writes, with {@code verify=acknowledged}. Of the loaded ones every
- * {@code clients}-th, or one contiguous range where each client works on a range or on tables of its own; of the later
- * ones those that it inserts in this run.
+ * Decides which records only this client writes, with {@code verify=acknowledged}. Every {@code clients}-th loaded
+ * record is its own. If each client has a contiguous range or tables of its own, all loaded records there are its own
+ * instead. New records belong to the client that inserts them in this run.
  */
 final class Ownership {
-  /** Another client writes the record. */
+  /** Index of a record that another client writes. */
   static final long NOT_OWN = -1;
-  /** This client has inserted it in an earlier run, which has accounted for it. */
+  /** Index of a record that this client inserted in an earlier run, which accounted for it. */
   static final long OF_EARLIER_RUN = -2;
 
   private final Division division;
@@ -30,12 +30,15 @@ final class Ownership {
     count = Math.max(0, (end - first + step - 1) / step);
   }
 
-  /** How many of the loaded records are own. */
+  /** Returns the number of loaded records that this client owns. */
   long loaded() {
     return count;
   }
 
-  /** Its number among the own records: the loaded ones from 0, then this run's inserts; else one of the above. */
+  /**
+   * Returns the index of a record among the own ones: first the loaded records, then the inserts of this run. Returns
+   * {@link #NOT_OWN} or {@link #OF_EARLIER_RUN} for other records.
+   */
   long index(long keynum) {
     if (keynum < recordCount) {
       long offset = keynum - first;
@@ -45,12 +48,12 @@ final class Ownership {
     return inserted < 0 ? NOT_OWN : inserted < insertedBefore ? OF_EARLIER_RUN : count + inserted - insertedBefore;
   }
 
-  /** The record with that number among the own ones. */
+  /** Returns the key number of an own record. */
   long keynum(long index) {
     return index < count ? first + index * step : division.keynum(recordCount + insertedBefore + index - count);
   }
 
-  /** The own loaded record that is nearest to another loaded one. */
+  /** Returns the index of the own loaded record nearest to a loaded record. */
   long nearest(long keynum) {
     return Math.max(0, Math.min(count - 1, (keynum - first) / step));
   }

@@ -4,7 +4,7 @@ import dohyo.binding.SettingException;
 import dohyo.binding.Settings;
 import java.util.Map;
 
-/** How often each operation is drawn in the run phase ({@code readproportion} and its like, scaled to a sum of 1). */
+/** Proportions of the operations in the run phase ({@code readproportion} and so on), scaled to a sum of 1. */
 final class Proportions {
   private final OperationType[] types;
   private final double[] upTo;
@@ -35,7 +35,7 @@ final class Proportions {
     }
   }
 
-  /** The operation at a point from 0 (inclusive) to 1 (exclusive). */
+  /** Returns the operation at a point from 0 (inclusive) to 1 (exclusive). */
   OperationType draw(double point) {
     int i = 0;
     while (i < types.length - 1 && point >= upTo[i]) {
@@ -44,7 +44,7 @@ final class Proportions {
     return types[i];
   }
 
-  /** The share of an operation, from 0 to 1. */
+  /** Returns the share of an operation, from 0 to 1. */
   double share(OperationType type) {
     double from = 0;
     for (int i = 0; i < types.length; i++) {

@@ -2,7 +2,10 @@ package dohyo.workload;
 
 import dohyo.binding.SettingException;
 
-/** {@code requestdistribution=ranges}: a thread walks through its own part of the records, in order, over and over. */
+/**
+ * Implements {@code requestdistribution=ranges}: a thread requests the records of its own range in order, again and
+ * again.
+ */
 final class RangeWalk {
   private final RecordLayout layout;
   private final long first;
@@ -10,11 +13,11 @@ final class RangeWalk {
   private long next;
 
   /**
-   * Makes the walk of one thread, through the range that {@link Division} gives it.
+   * Makes the walk of one thread through the range that {@link Division} gives it.
    *
    * @param thread  number of the thread, from 0
-   * @param threads how many there are
-   * @throws SettingException if there are too few records for all threads
+   * @param threads number of threads
+   * @throws SettingException if the thread's range is empty
    */
   RangeWalk(RecordLayout layout, Division division, int thread, int threads) {
     this.layout = layout;
@@ -27,7 +30,7 @@ final class RangeWalk {
     }
   }
 
-  /** The next neighbours within one table: {@code most} of them, or as many as are left there of the range. */
+  /** Returns the next records of the range, at most {@code most}, all in one table. */
   long[] next(int most) {
     long[] keynums = new long[layout.neighbours(next, end, most)];
     for (int i = 0; i < keynums.length; i++) {

@@ -4,9 +4,9 @@ import dohyo.binding.RowSink;
 import java.util.Arrays;
 import site.ycsb.Status;
 
-/** Checks the records of one read. It takes their fields, which for one record come from one thread. */
+/** Checks the records of one read. It receives their fields; all fields of one record come from one thread. */
 public interface ReadCheck extends RowSink {
-  /** The status of a record whose content is not what was written. */
+  /** Status of a record whose content differs from what was written. */
   Status WRONG = new Status(Status.UNEXPECTED_STATE.getName(),
       "fields are missing, or are not what was written (dataintegrity, verify)");
 
@@ -16,20 +16,20 @@ public interface ReadCheck extends RowSink {
     ReadCheck make();
   }
 
-  /** Called just before the read is sent. */
+  /** Prepares the check. The client calls it just before it sends the read. */
   default void begin() {
   }
 
   /**
-   * The status of one record, after its fields.
+   * Returns the status of one record after its fields have arrived.
    *
-   * @param row    its position in the read, from 0
-   * @param status what the binding says
-   * @return the same, or {@link #WRONG} where it was read and is not right
+   * @param row    position of the record in the read, from 0
+   * @param status status from the binding
+   * @return the same status, or {@link #WRONG} if the record was read and has wrong content
    */
   Status checked(int row, Status status);
 
-  /** The status of each record, as {@link #checked(int, Status)}. */
+  /** Returns the status of each record, see {@link #checked(int, Status)}. */
   default Status[] checked(Status[] statuses) {
     Status[] checked = new Status[statuses.length];
     for (int i = 0; i < checked.length; i++) {
@@ -38,7 +38,7 @@ public interface ReadCheck extends RowSink {
     return checked;
   }
 
-  /** Of the statuses of checked records, those of records that were read, be they right or {@link #WRONG}. */
+  /** Returns the statuses of the records that were found, with right content or {@link #WRONG}. */
   static Status[] verified(Status[] checked) {
     return Arrays.stream(checked).filter(status -> status.isOk() || status == WRONG).toArray(Status[]::new);
   }

@@ -11,13 +11,14 @@ import java.util.stream.LongStream;
 import site.ycsb.Utils;
 
 /**
- * Tables, keys and fields of the records. One instance serves all threads.
+ * Tables, keys and fields of the records. All threads share one instance.
  *
- * <p>Keys are those of YCSB: {@code user} and the key number, hashed with {@link Utils#hash} unless
- * {@code insertorder=ordered}, padded with zeros to {@code zeropadding} digits. With {@code keycolumns} they are
- * columns made from the key number ({@link KeyColumns}). With {@code tablecount} above one the key numbers from 0 to
- * {@code recordcount} are divided into contiguous ranges, one per table. Where the number is not divisible, the first
- * ranges are one record longer. Later inserts go to the tables round-robin.
+ * <p>Keys equal those of YCSB: {@code user} and the key number. The number is hashed with {@link Utils#hash} unless
+ * {@code insertorder=ordered}, and padded with zeros to {@code zeropadding} digits. With {@code keycolumns} the columns
+ * of a key are made from the key number ({@link KeyColumns}).
+ *
+ * <p>Each of the {@code tablecount} tables has a contiguous range of the key numbers below {@code recordcount}. If the
+ * number is not divisible, the first ranges have one record more. Later inserts go to the tables round-robin.
  */
 public final class RecordLayout {
   private static final byte[] PREFIX = "user".getBytes(StandardCharsets.US_ASCII);
@@ -36,18 +37,18 @@ public final class RecordLayout {
   private final Columns[] single;
 
   /**
-   * Reads {@code table}, {@code tablecount}, {@code recordcount}, {@code insertorder}, {@code keycolumns},
-   * {@code zeropadding}, {@code fieldcount} and {@code fieldnameprefix}.
+   * Reads {@code table}, {@code tablecount}, {@code recordcount}, {@code insertorder}, {@code keycolumns}, {@code
+   * zeropadding}, {@code fieldcount} and {@code fieldnameprefix}.
    *
    * @param settings the client's properties
-   * @throws SettingException if one of them is out of range, or {@code keycolumns} does not go with the others
+   * @throws SettingException if one of them is out of range, or {@code keycolumns} contradicts the others
    */
   public RecordLayout(Settings settings) {
     int count = settings.number("tablecount", 1, 1, 10_000);
     String table = settings.text("table", "usertable");
     tables = count == 1 ? new String[] {table}
         : IntStream.range(0, count).mapToObj(i -> table + i).toArray(String[]::new);
-    // YCSB's own reading of "not given".
+    // YCSB treats 0 as "not given", too.
     long given = settings.whole("recordcount", 0, 0, Long.MAX_VALUE / 2);
     recordCount = given == 0 ? Integer.MAX_VALUE : given;
     if (recordCount < count) {
@@ -93,7 +94,7 @@ public final class RecordLayout {
     return all;
   }
 
-  /** The set that holds just that field. */
+  /** Returns the set of columns with just that field. */
   public Columns column(int field) {
     return single[field];
   }
@@ -106,12 +107,12 @@ public final class RecordLayout {
     return tables[index];
   }
 
-  /** How many records the smallest table holds after the load. */
+  /** Returns the number of records of the smallest table after the load. */
   public long recordsPerTable() {
     return recordsPerTable;
   }
 
-  /** Index of the table that holds a record. */
+  /** Returns the index of the table of a record. */
   public int tableOf(long keynum) {
     if (keynum >= recordCount) {
       return (int) ((keynum - recordCount) % tables.length);
@@ -121,29 +122,31 @@ public final class RecordLayout {
         : longerTables + (keynum - ofLonger) / recordsPerTable);
   }
 
-  /** First key number of a table; for the number of tables, {@code recordcount}. */
+  /**
+   * Returns the first key number of a table. For {@code table} equal to the number of tables it is {@code recordcount}.
+   */
   public long firstOf(int table) {
     return table * recordsPerTable + Math.min(table, longerTables);
   }
 
-  /** First key number after those of a table. */
+  /** Returns the key number after the last one of a table. */
   public long endOf(int table) {
     return firstOf(table + 1);
   }
 
   /**
-   * How many records of a range lie in the table of its first one.
+   * Returns how many records of a range are in the table of its first record.
    *
    * @param from first key number of the range, below {@code recordcount}
-   * @param end  first key number after it, above {@code from}
-   * @param most the most that are wanted
+   * @param end  key number after the range, above {@code from}
+   * @param most upper limit of the result
    * @return from 1 to {@code most}
    */
   int neighbours(long from, long end, int most) {
     return (int) Math.min(most, Math.min(end, endOf(tableOf(from))) - from);
   }
 
-  /** The key of a record. */
+  /** Returns the key of a record. */
   public byte[] key(long keynum) {
     if (keyColumns.several()) {
       return keyColumns.key(keynum);

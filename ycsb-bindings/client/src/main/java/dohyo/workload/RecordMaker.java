@@ -9,7 +9,10 @@ import java.util.SplittableRandom;
 import java.util.function.IntSupplier;
 import site.ycsb.generator.HistogramGenerator;
 
-/** Makes the content of records for one thread, according to {@code fieldlength…}, {@code valueentropy} and others. */
+/**
+ * Makes the field values of records for one thread. {@code valueentropy} and the properties {@code fieldlength…}
+ * control them.
+ */
 final class RecordMaker {
   private final RecordLayout layout;
   private final SplittableRandom random;
@@ -58,7 +61,7 @@ final class RecordMaker {
     };
   }
 
-  /** The fields that an update changes: one at random, or all with {@code writeallfields}. */
+  /** Returns the fields that an update changes: a random one, or all with {@code writeallfields}. */
   Columns updateColumns() {
     return writeAll ? layout.allColumns() : anyColumn();
   }
@@ -67,12 +70,12 @@ final class RecordMaker {
     return layout.column(random.nextInt(layout.fieldCount()));
   }
 
-  /** The check of a read of these records; {@code null} where values do not follow from their keys. */
+  /** Makes the check of a read; {@code null} if the values do not follow from the keys. */
   ReadCheck.Maker check(List<byte[]> keys, Columns columns) {
     return deterministic ? () -> new IntegrityCheck(keys, columns, constantLength) : null;
   }
 
-  /** New values for these fields of that record. */
+  /** Returns new values for these fields of a record. */
   byte[][] values(byte[] key, Columns columns) {
     byte[][] values = new byte[columns.size()][];
     for (int i = 0; i < values.length; i++) {

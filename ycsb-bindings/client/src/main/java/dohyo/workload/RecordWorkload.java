@@ -19,10 +19,9 @@ import site.ycsb.Workload;
 import site.ycsb.WorkloadException;
 
 /**
- * The workload of YCSB's CoreWorkload (same properties, same keys, same mixes) that also knows batches, several tables
- * and values of set entropy. Our client runs it wherever a scenario says
- * {@code workload=site.ycsb.workloads.CoreWorkload}; the stock client runs it, one record at a time, with
- * {@code workload=dohyo.workload.RecordWorkload}.
+ * Equals YCSB's CoreWorkload (same properties, keys and mixes), plus batches, several tables and values of set entropy.
+ * Our client runs it if a scenario has {@code workload=site.ycsb.workloads.CoreWorkload}. The stock client runs it, one
+ * record at a time, with {@code workload=dohyo.workload.RecordWorkload}.
  */
 public final class RecordWorkload extends Workload {
   private Settings settings;
@@ -39,7 +38,7 @@ public final class RecordWorkload extends Workload {
    * Reads and checks all properties of the workload.
    *
    * @param p the client's properties
-   * @throws SettingException if one has an impossible value
+   * @throws SettingException if one has an invalid value
    */
   @Override
   public void init(Properties p) {
@@ -64,7 +63,7 @@ public final class RecordWorkload extends Workload {
       scanLengths(seed.of(0));
       ledger = Ledger.isWanted(settings) ? newLedger() : null;
     }
-    // Makes one, so that a bad value is refused here and not in the middle of a thread.
+    // Report a bad value here instead of in a thread during the run.
     new RecordMaker(settings, layout, seed.of(0));
   }
 
@@ -74,12 +73,12 @@ public final class RecordWorkload extends Workload {
         * settings.number("inflight", 1, 1, 1_000_000) * batchSize);
   }
 
-  /** The ledger of {@code verify=acknowledged}; {@code null} for a load, and without that property. */
+  /** Returns the ledger of {@code verify=acknowledged}; {@code null} for a load, and without that property. */
   public Ledger ledger() {
     return ledger;
   }
 
-  /** How many records this run has inserted, or may have. */
+  /** Returns how many records this run has inserted or may have inserted. Not for a load. */
   public long insertedInRun() {
     return keys.inserted() - settings.whole("inserted", 0, 0, Long.MAX_VALUE / 4);
   }
@@ -91,7 +90,7 @@ public final class RecordWorkload extends Workload {
         settings.choice("scanlengthdistribution", "uniform", "zipfian").equals("zipfian"));
   }
 
-  /** Records per operation. */
+  /** Returns the number of records per operation. */
   public int batchSize() {
     return batchSize;
   }
@@ -101,44 +100,49 @@ public final class RecordWorkload extends Workload {
   }
 
   /**
-   * Whether an update reads its record first; none where the run has no updates of their own, as for the load, and
-   * for read-modify-writes, which read anyway.
+   * Returns whether an update reads its record first. The result is empty for a load and for a run without updates. A
+   * read-modify-write is not an update here, because it always reads.
    */
   public Optional<Boolean> readBeforeWrite() {
     return transactions && proportions.share(OperationType.UPDATE) > 0
         ? Optional.of(settings.flag("readbeforewrite", false)) : Optional.empty();
   }
 
-  /** The seed of all random draws: the given {@code seed}, or one that was drawn. */
+  /** Returns the seed of all random numbers: the property {@code seed}, or a random one. */
   public long seed() {
     return seed.value();
   }
 
-  /** How many records the load of this client inserts. */
+  /** Returns how many records this client inserts in the load. */
   public long loadCount() {
     return division.edge(1, 1) - division.edge(0, 1);
   }
 
-  /** How many key numbers for new records this client has used, in earlier runs and in this one; 0 for a load. */
+  /**
+   * Returns how many key numbers for new records this client has used in this run and in earlier ones; 0 for a load.
+   */
   public long inserted() {
     return keys == null ? 0 : keys.inserted();
   }
 
-  /** How many of these were asked for instead ({@code requestdistribution=next}), in this run; 0 for a load. */
+  /**
+   * Returns how many key numbers of this run were requested without being inserted ({@code requestdistribution=next});
+   * 0 for a load.
+   */
   public long passedOver() {
     return keys == null ? 0 : keys.passedOver();
   }
 
-  /** How many new records of this run the database has not acknowledged; 0 for a load. */
+  /** Returns how many inserts of this run the database has not acknowledged; 0 for a load. */
   public long unacknowledgedInserts() {
     return keys == null ? 0 : keys.unacknowledged();
   }
 
   /**
-   * Makes the requests of one thread: its part of the load, or its share of the run.
+   * Makes the source of one thread's requests: its part of the load, or its share of the run.
    *
    * @param thread  number of the thread, from 0
-   * @param threads how many there are
+   * @param threads number of threads
    * @return a source that ends after the load, and never in the run
    */
   public RequestSource source(int thread, int threads) {
@@ -151,17 +155,26 @@ public final class RecordWorkload extends Workload {
         division.edge(thread, threads), division.edge(thread + 1, threads));
   }
 
-  /** How far a thread's grid of a target rate is shifted, as a share of the time between two of its operations. */
+  /**
+   * Returns the offset of a thread's schedule at a target rate, as a share of the time between two of its operations.
+   */
   public double shift(int thread, int threads) {
     return division.shift(thread, threads);
   }
 
-  /** The seeds for the times at which operations are due: one for the warm-up, another for the window. */
+  /**
+   * Returns the random numbers for the times at which operations are due.
+   *
+   * @param which number of the schedule: the warm-up and the window have different ones
+   */
   public SplittableRandom arrivals(int which) {
     return seed.of(-1 - which);
   }
 
-  /** Where part {@code index} of {@code parts} equal parts of a count begins; no product, so it cannot overflow. */
+  /**
+   * Returns where part {@code index} of {@code parts} equal parts of a count begins. The formula has no product that
+   * could overflow.
+   */
   public static long part(long count, int index, int parts) {
     return count / parts * index + Math.min(index, count % parts);
   }

@@ -6,49 +6,53 @@ import dohyo.binding.Row;
 import java.util.ArrayList;
 import java.util.List;
 
-/** What one operation does to the database, with one record or a batch of records of one table. Immutable. */
+/** One operation on one record or on a batch of records of one table. Immutable. */
 public sealed interface Request {
   OperationType type();
 
   String table();
 
-  /** The workload's keys, one per record; a scan has the one that it starts from. */
+  /** Returns the workload's keys, one per record; for a scan the key at which it begins. */
   List<byte[]> keys();
 
-  /** Whether it uses the batch methods of the binding, even with one record. */
+  /** Returns whether the client uses the binding's batch methods, even for one record. */
   boolean batched();
 
-  /** A request that reads records by their keys. */
+  /** Request that reads records by their keys. */
   sealed interface Reading extends Request {
-    /** Fields to read, {@code null} for all. */
+    /** Returns the fields to read, {@code null} for all. */
     Columns readColumns();
 
-    /** Makes the check of one answer ({@code dataintegrity}, {@code verify}); {@code null} without a check. */
+    /** Returns the maker of the read's check ({@code dataintegrity}, {@code verify}); {@code null} without a check. */
     ReadCheck.Maker check();
   }
 
-  /** A request that writes records. */
+  /** Request that writes records. */
   sealed interface Writing extends Request {
-    /** Fields to write. */
+    /** Returns the fields to write. */
     Columns writeColumns();
 
-    /** Per record one value per field to write. */
+    /** Returns the values by record and field, in the order of the fields to write. */
     byte[][][] values();
 
-    /** What is accounted for ({@code verify}); {@code null} where nothing is. */
+    /** Returns the writes in the ledger ({@code verify}); {@code null} without a ledger. */
     Ledger.Writes writes();
 
     /**
-     * What is written to one record.
+     * Returns the row to write for one record.
      *
-     * @param key   its key in the database
-     * @param index its number, from 0
+     * @param key   the record's key in the database
+     * @param index position of the record in the request, from 0
      */
     default Row row(byte[] key, int index) {
       return new Row(table(), key, writeColumns(), values()[index]);
     }
 
-    /** What is written to all its records, whose keys {@code codec} turns into those of the database. */
+    /**
+     * Returns the rows to write for all records.
+     *
+     * @param codec converts the workload's keys to stored keys
+     */
     default List<Row> rows(KeyCodec codec) {
       List<Row> rows = new ArrayList<>(keys().size());
       for (int i = 0; i < keys().size(); i++) {
@@ -80,7 +84,7 @@ public sealed interface Request {
     }
   }
 
-  /** Inserts records; {@code counts} holds the count of each that is new, and nothing for those of the load. */
+  /** Inserts records. {@code counts} has the count of each new record and is empty for a load. */
   record Insert(String table, List<byte[]> keys, boolean batched, Columns writeColumns, byte[][][] values,
       Ledger.Writes writes, long[] counts) implements Writing {
     @Override
@@ -88,13 +92,13 @@ public sealed interface Request {
       return OperationType.INSERT;
     }
 
-    /** Whether it inserts records that were not loaded. */
+    /** Returns whether the records are new, that is, not part of the load. */
     public boolean isNew() {
       return counts.length > 0;
     }
   }
 
-  /** Writes some fields of records that are there. */
+  /** Writes some fields of existing records. */
   record Update(String table, List<byte[]> keys, boolean batched, Columns writeColumns, byte[][][] values,
       Ledger.Writes writes) implements Writing {
     @Override

@@ -4,13 +4,13 @@ import site.ycsb.Status;
 
 /** Makes the requests of one client thread, one after another. */
 public interface RequestSource {
-  /** The next request, or {@code null} when there are no more. */
+  /** Returns the next request, {@code null} after the last one. */
   Request next();
 
   /**
-   * Called when a request has finished, so that inserted keys become readable.
+   * Tells the source that a request has finished, so that inserted keys become readable.
    *
-   * @param request  one that {@link #next} made
+   * @param request  a result of {@link #next}
    * @param statuses one per record
    */
   default void finished(Request request, Status... statuses) {

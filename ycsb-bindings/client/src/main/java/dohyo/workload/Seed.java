@@ -6,12 +6,12 @@ import java.util.SplittableRandom;
 import java.util.concurrent.ThreadLocalRandom;
 
 /**
- * The source of all randomness of a workload ({@code seed}): the same seed, client, thread and phase draw the same
- * operations, records and values. Without the property the seed itself is drawn, and can be given later to repeat the
- * run.
+ * Makes all random numbers of a workload from one seed ({@code seed}). The same seed, client, thread and phase give the
+ * same operations, records and values. Without the property the seed is random. The results state it, so that the run
+ * can be repeated.
  */
 final class Seed {
-  /** The largest whole number that every reader of JSON keeps exact. */
+  /** Largest integer that every JSON reader keeps exact. */
   private static final long LARGEST = (1L << 53) - 1;
 
   private final long seed;
@@ -21,8 +21,7 @@ final class Seed {
   /**
    * Reads {@code seed}, {@code clientnumber} and {@code dotransactions}.
    *
-   * @throws SettingException if the seed is out of range, or given together with a property whose draws cannot be
-   * repeated
+   * @throws SettingException if the seed is out of range, or given together with a property that ignores the seed
    */
   Seed(Settings settings) {
     seed = settings.whole("seed", ThreadLocalRandom.current().nextLong(LARGEST), 0, LARGEST);
@@ -38,12 +37,16 @@ final class Seed {
     return seed;
   }
 
-  /** The numbers of one thread, from 0. The load has others than a run, so that no update writes what is there. */
+  /**
+   * Returns the random numbers of one thread, from 0. The load and the run have different ones, so that an update does
+   * not write the value that is already there.
+   */
   SplittableRandom of(int thread) {
     return new SplittableRandom(mixed(mixed(mixed(seed + (transactions ? 1L << 53 : 0)) + client) + thread));
   }
 
-  // Seeds next to each other would give overlapping sequences; the first number of one is mixed well.
+  // Adjacent seeds would give overlapping sequences. The first number of a sequence is mixed well, so it serves as the
+  // seed.
   private static long mixed(long number) {
     return new SplittableRandom(number).nextLong();
   }

@@ -4,21 +4,21 @@ import java.nio.ByteBuffer;
 import java.util.zip.CRC32C;
 
 /**
- * The beginning of each value with {@code verify=acknowledged}: checksum, key number, writer, run and sequence number,
- * in printable characters of six bits each, so that any column type can store it. The checksum is the CRC-32C of
- * everything behind it, and of the value's length and the number of its field.
+ * Beginning of each value with {@code verify=acknowledged}: checksum, key number, writer, run and sequence number. It
+ * consists of printable characters of six bits each, so that any column type can store it. The checksum is a CRC-32C of
+ * all bytes after it, combined with the value's length and the number of its field.
  *
  * @param key      number of the record
  * @param writer   number of the client that wrote it
  * @param run      number of the run that wrote it, 0 for the load
- * @param sequence of the writes of that run to this value; 0 for the load
+ * @param sequence number of the write among that run's writes of this cell, 0 for the load
  */
 record Stamp(long key, int writer, int run, int sequence) {
-  /** Bytes of a stamp: the least length of a value. */
+  /** Length of a stamp in bytes, and the minimum length of a value. */
   static final int LENGTH = 29;
-  /** Sequence number of a record that is not among those of the sample. */
+  /** Sequence number in the values of records outside the sample. */
   static final int UNCOUNTED = (1 << 30) - 1;
-  /** Runs of a trial are numbered up to here. */
+  /** Maximum number of a run in a trial. */
   static final int MAX_RUN = (1 << 18) - 1;
 
   private static final int KEY = 6;
@@ -26,7 +26,12 @@ record Stamp(long key, int writer, int run, int sequence) {
   private static final int RUN = 21;
   private static final int SEQUENCE = 24;
 
-  /** Writes it over the beginning of a value of at least {@link #LENGTH} bytes. */
+  /**
+   * Writes the stamp over the beginning of a value.
+   *
+   * @param value the value, at least {@link #LENGTH} bytes
+   * @param field number of the field
+   */
   void write(byte[] value, int field) {
     digits(value, KEY, WRITER, key);
     digits(value, WRITER, RUN, writer);
@@ -37,7 +42,12 @@ record Stamp(long key, int writer, int run, int sequence) {
     digits(value, 0, KEY, crc.getValue() ^ mark(field, value.length));
   }
 
-  /** Reads it from a value; {@code null} if the value is not what somebody wrote as that field. */
+  /**
+   * Reads the stamp of a value.
+   *
+   * @param field number of the field
+   * @return the stamp; {@code null} if the value is shorter than a stamp or its checksum is wrong
+   */
   static Stamp read(ByteBuffer value, int field) {
     int length = value.remaining();
     if (length < LENGTH) {

@@ -6,12 +6,12 @@ import java.lang.invoke.VarHandle;
 import java.nio.ByteOrder;
 
 /**
- * Makes field values of a set size and entropy, eight bytes per step; one instance per thread.
+ * Makes field values of a set size and entropy, eight bytes per step. Each thread has its own instance.
  *
- * <p>{@code valueentropy} is the entropy in bits per byte, 0 to 8. Up to 6 the bytes are the printable characters from
- * {@code '0'} on (6 gives 64 of them, near to what YCSB's own generator makes), 7 is any ASCII, 8 is incompressible
- * binary. The numbers come from wyrand (Wang Yi, wyhash; its constants and its one 128-bit product per step), drawn
- * anew for every value, so a compressor finds no repeats beyond the alphabet itself.
+ * <p>{@code valueentropy} is the entropy in bits per byte, from 0 to 8. Up to 6 the bytes are printable characters from
+ * {@code '0'} on. 6 gives 64 different ones, similar to YCSB's own generator. 7 gives any ASCII, 8 incompressible
+ * binary data. The numbers come from wyrand (Wang Yi, wyhash), with its constants and one 128-bit product per step.
+ * Every value is new, so a compressor finds no repeats beyond the alphabet itself.
  */
 public final class ValueGenerator {
   private static final VarHandle LONGS = MethodHandles.byteArrayViewVarHandle(long[].class, ByteOrder.LITTLE_ENDIAN);
@@ -37,7 +37,11 @@ public final class ValueGenerator {
     this.state = seed;
   }
 
-  /** A new value of that many bytes. */
+  /**
+   * Returns a new value.
+   *
+   * @param length length in bytes
+   */
   public byte[] next(int length) {
     byte[] value = new byte[length];
     long s = state;

@@ -4,15 +4,15 @@ import java.util.SplittableRandom;
 import site.ycsb.generator.ZipfianGenerator;
 
 /**
- * Numbers from 0 on; the first is the most popular: the distribution of {@link ZipfianGenerator} (Gray et al.,
- * "Quickly Generating Billion-Record Synthetic Databases", SIGMOD 1994), for a range that may grow at every draw. That
- * class adds up one term per number, which takes minutes for billions of them, and then again for those that are added;
- * here the sum is known at once. One instance per thread.
+ * Draws numbers from 0 on; 0 is the most popular. The distribution is that of {@link ZipfianGenerator} (Gray et al.,
+ * "Quickly Generating Billion-Record Synthetic Databases", SIGMOD 1994), for a range that may grow at every draw.
+ * ZipfianGenerator adds up one term per number, which takes minutes for billions of them, and it adds more when the
+ * range grows. This class computes the sum in constant time. Each thread has its own instance.
  */
 final class Zipfian {
   private static final double THETA = ZipfianGenerator.ZIPFIAN_CONSTANT;
   private static final double ALPHA = 1 / (1 - THETA);
-  /** The sums of so many first terms; from there on the error of the formula is far below what a double holds. */
+  /** Sums of up to 1000 first terms. The formula for larger ranges is accurate only from there on. */
   private static final double[] SUMS = new double[1001];
   private static final double OFFSET;
 
@@ -33,8 +33,8 @@ final class Zipfian {
   }
 
   /**
-   * The sum of 1 / i<sup>0.99</sup> for i from 1 to n: above 1000 by the Euler–Maclaurin formula up to its first
-   * derivative, with an error below 10<sup>-12</sup>.
+   * Returns the sum of 1 / i<sup>0.99</sup> for i from 1 to n. Above 1000 it uses the Euler–Maclaurin formula up to the
+   * first derivative, with an error below 10<sup>-12</sup>.
    */
   static double zeta(long n) {
     return n < SUMS.length ? SUMS[(int) n] : OFFSET + antiderivative(n);
@@ -45,7 +45,11 @@ final class Zipfian {
     return x * term / (1 - THETA) + term / 2 - THETA * term / x / 12;
   }
 
-  /** A number from 0 to {@code n} - 1; {@code n} is at least 1. */
+  /**
+   * Draws a number from 0 to {@code n} - 1.
+   *
+   * @param n size of the range, at least 1
+   */
   long next(long n) {
     if (n != count) {
       count = n;

@@ -16,10 +16,10 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
 class AttachedTest {
-  /** The marks of the tables, by place, on a cluster in memory. */
+  /** Marks of the tables by place, as a cluster in memory. */
   private final Map<String, String> cluster = new HashMap<>();
 
-  /** What the servers say instead of an answer; null if they answer. */
+  /** Message of the servers' exceptions; null if they answer. */
   private String refusal;
 
   @TempDir
@@ -79,7 +79,7 @@ class AttachedTest {
 
     @Override
     public void ping() {
-      // It answers at once.
+      // Succeeds.
     }
 
     @Override
@@ -89,7 +89,7 @@ class AttachedTest {
 
     @Override
     public void close() {
-      // Nothing is open.
+      // There is no connection.
     }
   }
 
@@ -110,7 +110,7 @@ class AttachedTest {
     assertTrue(Files.notExists(made));
   }
 
-  /** Messages become evidence. */
+  /** Messages become evidence, so they must not contain credentials. */
   @Test
   void aMessageDoesNotSayWhoWeAre() throws Exception {
     refusal = "Access denied for user 'ann'@'h', anna, pw, bob@A.B, bob (auth:KERBEROS), hb";
@@ -128,11 +128,11 @@ class AttachedTest {
     assertTrue(Files.notExists(other));
   }
 
-  /** The path of the evidence, from which a trial has its name, is the same on another machine. */
+  /** A trial is named after the path of its evidence, which another machine may use, too. */
   @Test
   void theRunOfAnotherMachineIsLeftAloneThoughItsTrialHasTheSameName() throws Exception {
     run("schema", folder.resolve("made"));
-    // Somebody who was killed just before the place was made.
+    // Another run, which was killed just before it created the place.
     Path killed = Files.writeString(folder.resolve("killed"), "another\nthe place dohyo_1\n");
     IOException error = assertThrows(IOException.class, () -> run("remove", killed));
     assertTrue(error.getMessage().endsWith("nothing was removed"), error.getMessage());

@@ -15,7 +15,7 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** What {@code verify=acknowledged} finds in a store that is not to be trusted: all that it did, and nothing else. */
+/** Checks that {@code verify=acknowledged} finds everything that an unfaithful store does, and nothing else. */
 @Timeout(value = 180, unit = TimeUnit.SECONDS)
 class AccountingTest extends OnMemory {
   private static final List<String> BAD = List.of("stale_reads", "unwritten_reads", "corrupt_reads", "lost", "missing",
@@ -71,14 +71,14 @@ class AccountingTest extends OnMemory {
     assertEquals(200 + inserted, of(figures, "keys"));
     assertEquals(line("READ", "Return=OK"), of(figures, "reads"));
     assertEquals(line("UPDATE", "Return=OK") + line("INSERT", "Return=OK"), of(figures, "acknowledged"));
-    // A second run knows nothing of the first one's writes, and takes none of them for wrong.
+    // A second run does not know the writes of the first one, and must not report them as wrong.
     assertNothingBad(again(concat(mix, "-p", "verify.run=2", "-p", "inserted=" + inserted)));
-    // With the records as a whole, whose fields the runs before have changed one by one.
+    // Records are accounted for as a whole here, after earlier runs have changed single fields.
     assertNothingBad(again(concat(mix, "-p", "verify.run=3", "-p", "writeallfields=true", "-p",
         "readbeforewrite=true", "-p", "inserted=" + summary().get("inserted").asLong())));
   }
 
-  /** One thread with one operation in flight: the store and the client know the same at any time. */
+  /** With one thread and one operation in flight, the store and the client have the same view at any time. */
   @ParameterizedTest
   @CsvSource({"lose, false", "reorder, false", "duplicate, false", "delay, false", "truncate, false", "flip, false",
       "swap, false", "remove, false", "lose, true", "reorder, true", "duplicate, true", "delay, true", "truncate, true",
@@ -142,7 +142,7 @@ class AccountingTest extends OnMemory {
     assertEquals(67, of(figures, "keys"));
     assertEquals(line("READ", "Return=OK"), of(figures, "reads", "unknown_reads"));
     assertTrue(of(figures, "unknown_reads") > of(figures, "reads"), figures.toString());
-    // The third client's writes are not in the way of the second one's account.
+    // The writes of the third client must not disturb the accounting of the second.
     assertNothingBad(again("-p", "clients=3", "-p", "clientnumber=2"));
     assertNothingBad(again(concat(second, "-p", "verify.run=2")));
     assertNothingBad(again(concat(second, "-p", "verify.run=3", "-p", "requestdistribution=ranges")));
@@ -163,7 +163,7 @@ class AccountingTest extends OnMemory {
     assertNothingBad(run("-threads", "4"));
   }
 
-  /** The server is down when the run ends, and comes back: the first two times no thread can connect. */
+  /** The server is down when the run ends, and comes back. The first two times no thread can connect. */
   @Test
   void connectsAgainWhereNoThreadCould() throws IOException {
     kept.refusedConnections = 2;

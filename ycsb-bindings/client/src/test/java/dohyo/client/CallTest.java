@@ -19,7 +19,7 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 import site.ycsb.Status;
 
-/** A driver with listeners settles a call itself: an operation on one record needs no future. */
+/** Checks calls with a driver that has listeners: an operation on one record must not need a future. */
 class CallTest {
   @ParameterizedTest
   @ValueSource(strings = {"read", "update", "insert"})
@@ -73,7 +73,7 @@ class CallTest {
     return binding;
   }
 
-  /** Answers a request, at once or later. */
+  /** Answers a request, immediately or later. */
   private interface Driver {
     void send(BiConsumer<Status, Throwable> answered);
   }
@@ -95,7 +95,7 @@ class CallTest {
 
     @Override
     protected void disconnect() {
-      // There is nothing to disconnect.
+      // There is no connection.
     }
 
     @Override

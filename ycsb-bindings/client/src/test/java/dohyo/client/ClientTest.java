@@ -34,7 +34,7 @@ import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.MethodSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** The whole client in one process, on a store that fails on demand. */
+/** Tests the whole client in one process, on a store that fails on demand. */
 @Timeout(value = 180, unit = TimeUnit.SECONDS)
 class ClientTest extends OnMemory {
   @ParameterizedTest
@@ -164,7 +164,7 @@ class ClientTest extends OnMemory {
     String[] timed = {"-threads", "3", "-p", "batchsize=" + batch, "-p", "inflight=" + inflight, "-p",
         "insertproportion=0.5", "-p", "readproportion=0.5", "-p", "updateproportion=0", "-p", "insertorder=ordered",
         "-p", "requestdistribution=latest", "-p", "maxexecutiontime=3", "-p", "warmuptime=0.2", "-target", "" + target,
-        // Not at the full speed of memory, so that the store stays small; a busy machine stood still for a second.
+        // The delay keeps the store small. Without it, a busy machine stood still for a second.
         "-p", "memory.delay=10", "-p", "inserted="};
     long inserted = 0;
     for (int run = 0; run < 3; run++) {
@@ -185,7 +185,7 @@ class ClientTest extends OnMemory {
   @CsvSource({"1, 0", "20, 0", "20, 0.5"})
   void nothingIsSentThatIsDueAfterTheWindow(int threads, String warmup) throws IOException {
     assertEquals(0, client("-load"), err);
-    // Due every 250 ms; each of 20 threads has one operation in 5 s, and most have none in the window of 1 s.
+    // An operation is due every 250 ms. Each of 20 threads has one in 5 s, and most have none in the window of 1 s.
     assertEquals(0, client("-p", "maxexecutiontime=1", "-p", "warmuptime=" + warmup, "-threads", "" + threads,
         "-target", "4", "-p", "insertproportion=1", "-p", "readproportion=0", "-p", "updateproportion=0"), err);
     long operations = summary().get("operations").asLong();
@@ -253,7 +253,7 @@ class ClientTest extends OnMemory {
   @Test
   void intendedLatencyCountsTheWait() {
     assertEquals(0, client("-load"), err);
-    // One thread, 20 ms an answer, asked for 100 a second: each waits longer than the one before.
+    // One thread needs 20 ms per answer and is due 100 times a second: each operation waits longer than the one before.
     assertEquals(0, client("-p", "operationcount=50", "-p", "readproportion=1", "-p", "updateproportion=0",
         "-target", "100", "-p", "memory.delay=20"), err);
     assertTrue(line("READ", "95thPercentileLatency(us)") < 200_000, out);
@@ -263,10 +263,10 @@ class ClientTest extends OnMemory {
   @Test
   void whatTheWarmUpHasLeftUndoneIsNotMeasured() throws IOException {
     assertEquals(0, client("-load"), err);
-    // The first answer takes nearly all of the warm-up: 300 operations are overdue when the window begins.
+    // The first answer takes nearly the whole warm-up, so 300 operations are overdue when the window begins.
     assertEquals(0, client("-p", "maxexecutiontime=2", "-p", "warmuptime=3", "-p", "readproportion=1", "-p",
         "updateproportion=0", "-target", "100", "-p", "memory.cold=2990", "-p", "memory.delay=20"), err);
-    // One thread, 20 ms an answer: half of what is due is sent.
+    // One thread needs 20 ms per answer and can send half of the due operations.
     long operations = summary().get("operations").asLong();
     assertTrue(operations <= 101, "" + operations);
     assertEquals(200, operations + summary().get("missed_operations").asLong());
@@ -276,7 +276,7 @@ class ClientTest extends OnMemory {
   @Test
   void whatWasDueAndNeverSentIsCounted() throws IOException {
     assertEquals(0, client("-load"), err);
-    // The first answers come after the window.
+    // The first answers arrive after the window.
     assertEquals(4, client("-p", "maxexecutiontime=1", "-p", "warmuptime=0.2", "-p", "readproportion=1", "-p",
         "updateproportion=0", "-target", "50", "-threads", "5", "-p", "memory.cold=3000"));
     assertEquals(50, summary().get("missed_operations").asLong());
@@ -299,7 +299,7 @@ class ClientTest extends OnMemory {
   @CsvSource({"1, 40, 5", "1, 60, 0", "5, 40, 5", "5, 60, 0"})
   void aReadModifyWriteIsOneRecordOfTheErrorRate(int batch, int good, int exit) throws IOException {
     assertEquals(0, client("-load"), err);
-    // Of 100 records the update of the first ones succeeds, that of all others fails.
+    // The updates of the first {@code good} records succeed, the others fail.
     assertEquals(exit, client("-p", "operationcount=" + 100 / batch, "-p", "readproportion=0", "-p",
         "updateproportion=0", "-p", "readmodifywriteproportion=1", "-p", "batchsize=" + batch, "-p",
         "memory.fail=error", "-p", "memory.failafter=" + (1000 + good), "-p", "maxerrorrate=0.5"), err);
@@ -353,7 +353,7 @@ class ClientTest extends OnMemory {
     assertTrue(err.contains("1 of 1000 records"), err);
   }
 
-  // ---- what the client itself took: processor time does not depend on what else runs on the machine ----
+  // ---- The client's own resources: its processor time does not depend on other processes of the machine ----
 
   @Test
   void theBusiestThreadAndTheTransportAreThoseOfTheWindow() throws IOException {
@@ -368,7 +368,7 @@ class ClientTest extends OnMemory {
     assertEquals(1, summary.get("event_loops").asInt(), "four threads share one transport");
     assertEquals(3, summary.get("retries").asInt());
     long retried = summary.get("retried_requests").asLong();
-    // Without the warm-up, which is half as long; looked at some ms late where processors are taken.
+    // The warm-up, half as long, is not included. On a busy machine the sample comes some ms late.
     long operations = summary.get("operations").asLong();
     assertTrue(retried > operations / 2 && retried <= operations + 8, retried + " of " + operations);
   }
@@ -429,7 +429,7 @@ class ClientTest extends OnMemory {
         "-p", "memory.delay=1", "-p", "memory.fail=hang", "-p", "operationtimeout=200", "-p", "inflight=400", "-p",
         "maxerrorrate=1", "-target", target), err);
     assertTrue(line("UPDATE", "Return=TIMEOUT") > 0, out);
-    // The histogram rounds down, by up to 0.1 %.
+    // The histogram rounds down by up to 0.1 %.
     assertTrue(line("UPDATE-FAILED", "MinLatency(us)") >= 199_800, out);
     assertTrue(line("UPDATE-FAILED", "MaxLatency(us)") < 2_000_000, out);
   }
@@ -446,7 +446,7 @@ class ClientTest extends OnMemory {
   @Test
   void aClientWithLittleToDoDoesNotStall() {
     assertEquals(0, client("-load"), err);
-    // The first one of this client is due after 2 s.
+    // The first operation of this client is due after 2 s.
     assertEquals(0, client("-p", "operationcount=1", "-target", "0.4", "-p", "clients=5", "-p", "clientnumber=4", "-p",
         "stalltime=1"), err);
     assertEquals(1, line("OVERALL", "Operations"));
@@ -473,7 +473,7 @@ class ClientTest extends OnMemory {
 
   @Test
   void aThreadThatCannotBeStartedEndsTheClient() throws Exception {
-    // Each thread reserves 64 MB of address space, and the process has 6 GB.
+    // Each thread reserves 64 MB of address space, and the process is limited to 6 GB.
     Process process = new ProcessBuilder("bash", "-c", "ulimit -v 6000000 && exec \"$@\"", "client",
         Path.of(System.getProperty("java.home"), "bin", "java").toString(), "-Xss64m", "-Xmx64m",
         "-XX:ReservedCodeCacheSize=64m", "-XX:CompressedClassSpaceSize=64m",
@@ -488,7 +488,7 @@ class ClientTest extends OnMemory {
 
   @Test
   void aThousandThreadsNeedLittleHeap() throws Exception {
-    // Reads and updates, latencies as measured and as intended: four histograms, and no thread has its own.
+    // Reads and updates with measured and intended latencies need four histograms. No thread has its own.
     Process process = new ProcessBuilder(Path.of(System.getProperty("java.home"), "bin", "java").toString(), "-Xmx96m",
         "-cp", System.getProperty("java.class.path"), Client.class.getName(), "-db", "noop", "-t", "-threads", "1000",
         "-p", "client.loop=" + loop(), "-p", "recordcount=1000", "-p", "operationcount=20000", "-target", "10000",
@@ -520,7 +520,7 @@ class ClientTest extends OnMemory {
   void theSkewOfAClientWhoseTurnIsLaterIsItsOwn() throws Exception {
     assertEquals(0, client("-load"), err);
     Files.writeString(folder.resolve("start"), "" + (System.currentTimeMillis() + 3000));
-    // One operation every 4 s, the first of this client 3 s after the agreed instant.
+    // An operation is due every 4 s, and the first of this client 3 s after the agreed instant.
     assertEquals(0, client("-p", "startgate=" + folder, "-p", "clients=4", "-p", "clientnumber=3", "-target", "0.25",
         "-p", "operationcount=1"), err);
     assertTrue(summary().get("finished_ms").asDouble() >= 3000, "it waits for its turn");
@@ -556,7 +556,7 @@ class ClientTest extends OnMemory {
   @Test
   void whatWasDueInTheWarmUpIsNotMeasured() throws IOException {
     assertEquals(0, client("-load"), err);
-    // The first read keeps the client for 1.5 s: 0.5 s of the window, in which 50 operations are due.
+    // The first read blocks the client for 1.5 s. In the 0.5 s of that inside the window, 50 operations are due.
     assertEquals(0, client("-p", "readproportion=1", "-p", "updateproportion=0", "-p", "memory.cold=1500", "-p",
         "warmuptime=1", "-p", "maxexecutiontime=2", "-target", "100"), err);
     assertEquals(200, line("READ", "Operations") + summary().get("missed_operations").asLong());
@@ -663,7 +663,7 @@ class ClientTest extends OnMemory {
     assertTrue(line("VERIFY", "Return=UNEXPECTED_STATE") > 0, out);
   }
 
-  /** Ways to damage each record of the store. */
+  /** Changes that damage each record of the store. */
   private static final Map<String, Consumer<Map<String, byte[]>>> DAMAGES = Map.of(
       "a value is cut", row -> row.replaceAll((name, value) -> Arrays.copyOf(value, 99)),
       "a value is longer", row -> row.replaceAll((name, value) -> Arrays.copyOf(value, 101)),

@@ -7,9 +7,9 @@ import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
 import org.junit.jupiter.api.Test;
 
-/** Where a process may run, asked in a JVM that is bound to a processor. */
+/** Tests the list of allowed processors in a JVM that is bound to one processor. */
 class FootprintTest {
-  /** Prints what the process says of itself. */
+  /** Prints the processors that this process may use. */
   public static void main(String[] arguments) {
     System.out.print(Footprint.processors());
   }

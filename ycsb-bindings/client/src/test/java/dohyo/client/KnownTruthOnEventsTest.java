@@ -1,6 +1,6 @@
 package dohyo.client;
 
-/** The same on the threads that bring the answers. */
+/** Runs the same tests with {@code client.loop=events}. */
 class KnownTruthOnEventsTest extends KnownTruthTest {
   @Override
   String loop() {

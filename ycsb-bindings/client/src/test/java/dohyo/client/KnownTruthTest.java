@@ -21,17 +21,17 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
 /**
- * What the client says against what the store knows: when it was asked and when it answered, to the nanosecond. The
- * client cannot have seen an answer sooner than the store gave it, so each bound from below is exact: sorted, no
- * latency is below that of the store. Those from above leave time for threads to wake on a busy machine, which the
- * store's own delays have in them already.
+ * Compares the client's results with the store's own times of requests and answers, in nanoseconds. The client cannot
+ * see an answer before the store gives it, so lower bounds are exact: the sorted latencies are at least those of the
+ * store. Upper bounds leave time for threads to wake on a busy machine. The store's times already include its own
+ * delays.
  */
 @Timeout(value = 180, unit = TimeUnit.SECONDS)
 class KnownTruthTest extends OnMemory {
   private static final String[] PERCENTILES = {"0", "1", "10", "25", "50", "75", "90", "95", "99", "99.9", "100"};
-  /** A histogram of three digits is exact to 0.1 %; result lines are rounded down to microseconds. */
+  /** A histogram of three digits is exact to 0.1 %. Result lines are rounded down to microseconds. */
   private static final double EXACT = 0.001;
-  /** How much later than the store the client may be: more than a busy machine needs, less than the largest step. */
+  /** Maximum delay of the client after the store: more than a busy machine needs, less than the largest step. */
   private static final long LATE_MICROS = 350_000;
   private static final String[] READS = {"-p", "readproportion=1", "-p", "updateproportion=0", "-p", "maxerrorrate=1",
       "-p", "hdrhistogram.percentiles=" + String.join(",", PERCENTILES)};
@@ -40,13 +40,13 @@ class KnownTruthTest extends OnMemory {
     return MemoryBinding.store(store).answers.stream().sorted(Comparator.comparingLong(Answer::number)).toList();
   }
 
-  /** The arguments of a run that says how late its first operation was sent. */
+  /** Returns the arguments of a run that reports the delay of its first operation. */
   private String[] gate() throws IOException {
     Files.writeString(folder.resolve("start"), "" + System.currentTimeMillis());
     return new String[] {"-p", "startgate=" + folder};
   }
 
-  /** When the first operation was due, or a little later. */
+  /** Returns when the first operation was due, or a little later, in {@link System#nanoTime}. */
   private long firstDue() throws IOException {
     return answers().get(0).asked() - (long) (summary().get("skew_ms").asDouble() * 1e6);
   }
@@ -55,7 +55,7 @@ class KnownTruthTest extends OnMemory {
     return answers.stream().mapToLong(answer -> nanos.applyAsLong(answer) / 1000).sorted().toArray();
   }
 
-  /** Every percentile, the ends and the mean of a series against the sorted truth. */
+  /** Compares every percentile, the minimum, the maximum and the mean of a series with the sorted true latencies. */
   private void assertLatencies(String series, long[] truth, long late) {
     assertEquals(truth.length, line(series, "Operations"));
     for (String percentile : PERCENTILES) {
@@ -79,7 +79,7 @@ class KnownTruthTest extends OnMemory {
   @ValueSource(ints = {1, 64})
   void asFastAsItGoes(int inflight) throws IOException {
     int times = 40 * inflight;
-    // Of 40 reads 30 take 20 ms, 6 take 60 ms, one 400 ms; two fail, and one is never answered.
+    // 40 reads take 20 ms (30 of them), 60 ms (6) or 400 ms (1). Two fail, and one gets no answer.
     String tenth = "20,20,60,20,20,20,20,20,";
     int exit = client(concat(READS, "-p", "memory.answers=" + tenth + "20,error," + tenth + "20,400," + tenth
         + "60,hang," + tenth + "60,error", "-p", "inflight=" + inflight, "-p", "operationcount=" + times, "-p",
@@ -102,7 +102,7 @@ class KnownTruthTest extends OnMemory {
     assertEquals(0, summary().get("missed_operations").asLong());
     double span = answers.stream().mapToLong(Answer::answered).max().orElseThrow() - answers.get(0).asked();
     double seconds = summary().get("measured_seconds").asDouble();
-    // The last answer may be the one that never comes.
+    // The last answer may be a timeout.
     assertTrue(seconds >= span / 1e9 && seconds <= span / 1e9 + 6, seconds + " s, and in truth " + span / 1e9);
     assertEquals((long) (37 * inflight / seconds), line("OVERALL", "Throughput(ops/sec)"));
     if (inflight == 1) {
@@ -136,19 +136,19 @@ class KnownTruthTest extends OnMemory {
     assertEquals(answers.size() / 4, line("OVERALL", "Throughput(ops/sec)"));
     assertTrue(answers.size() >= 2 * rate, "most of what the stall held up is sent after it: " + answers.size());
     assertLatencies("READ", sortedMicros(answers, answer -> answer.answered() - answer.asked()), LATE_MICROS);
-    // The others follow the first operation at even distances.
+    // The other operations follow the first at equal distances.
     long begin = firstDue();
     long[] intended = sortedMicros(answers,
         answer -> answer.answered() - begin - TimeUnit.SECONDS.toNanos(answer.number()) / rate);
     assertLatencies("Intended-READ", intended, 2 * LATE_MICROS);
-    // Of 4 s the stall takes 0.9 s; those that were due in it waited for its end.
+    // The stall takes 0.9 s of 4 s. Operations that were due during the stall waited for its end.
     assertTrue(line("Intended-READ", "90thPercentileLatency(us)") > 400_000, out);
     assertTrue(line("READ", "90thPercentileLatency(us)") < 400_000, out);
     assertLogged("READ");
     assertLogged("Intended-READ");
   }
 
-  /** The log holds nanoseconds, and says so; the lines are its values, rounded down. */
+  /** Checks that the log states its unit, nanoseconds, and that the result lines are its values, rounded down. */
   private void assertLogged(String series) throws IOException {
     Path log = folder.resolve(series + ".hdr");
     assertEquals("#[Logging for: " + series + ", nanoseconds]", Files.readAllLines(log).get(0));
@@ -175,7 +175,7 @@ class KnownTruthTest extends OnMemory {
     assertEquals(4L * rate, answers.size() + summary().get("missed_operations").asLong(), "as many as at even ones");
     assertTrue(answers.size() >= 2 * rate, "most of what the stall held up is sent after it: " + answers.size());
     assertLatencies("READ", sortedMicros(answers, answer -> answer.answered() - answer.asked()), LATE_MICROS);
-    // The seed gives the times again.
+    // The seed reproduces the times.
     Properties properties = Arguments.parse(concat(random, "-p", "recordcount=1000"));
     Pacer pacer = Pacer.of(Run.of(new Settings(properties)), new Window(0, 0, TimeUnit.SECONDS.toNanos(4))).get(0);
     long begin = firstDue() - pacer.due();
@@ -192,7 +192,7 @@ class KnownTruthTest extends OnMemory {
   @ParameterizedTest
   @ValueSource(ints = {1, 64})
   void atARateThatItDoesNotReach(int inflight) throws IOException {
-    // 50 a second and slot are possible, and twice as many due.
+    // Each slot can do 50 operations a second, and twice as many are due.
     assertEquals(0, client(concat(concat(READS, gate()), "-p", "memory.answers=20", "-target",
         "" + 100 * inflight, "-p", "inflight=" + inflight, "-p", "maxexecutiontime=2")), err);
     List<Answer> answers = answers();

@@ -27,23 +27,27 @@ import site.ycsb.DBException;
 import site.ycsb.Status;
 
 /**
- * A small store inside the test's process that fails, hangs and delays on demand: {@code memory.fail} (none, connect,
- * nomemory, throw, outofmemory, error, hang) from the {@code memory.failafter}-th write on, up to the {@code
- * memory.failuntil}-th, {@code memory.failread} (none, status, error, throw, hang) for reads, {@code memory.delay} in
- * milliseconds for reads, {@code memory.writedelay} for writes, and {@code memory.cold} for the first read of each
- * thread, which waits for it;
- * with {@code memory.scanned} a scan says that it has found so many rows; with {@code memory.loop} one thread works on
- * the reads of all, as many microseconds on each.
- * With {@code memory.answers} reads are answered by a list, in turns: after so many milliseconds, with {@code error} or
- * never ({@code hang}), and nothing within the {@code memory.stall}, milliseconds since the first read (from-until);
- * the store keeps when it was asked and when it answered.
- * The store is found by {@code memory.store}, so that each test has its own.
+ * A small store in the process of the test that fails, hangs and delays on demand:
+ * <ul>
+ *   <li>{@code memory.fail} (none, connect, nomemory, throw, outofmemory, error, hang): kind of failure of
+ *     connections or of writes, from the one after number {@code memory.failafter} up to number {@code
+ *     memory.failuntil}</li>
+ *   <li>{@code memory.failread} (none, status, error, throw, hang): kind of failure of reads</li>
+ *   <li>{@code memory.delay}, {@code memory.writedelay}: delay of reads and of writes, in milliseconds</li>
+ *   <li>{@code memory.cold}: milliseconds for which the first read of each instance blocks</li>
+ *   <li>{@code memory.scanned}: number of rows that a scan pretends to find</li>
+ *   <li>{@code memory.loop}: a single thread does all reads, and spends this many microseconds on each</li>
+ *   <li>{@code memory.answers}: list of answers to reads, used in turns: milliseconds, {@code error}, or {@code hang}
+ *     for no answer; the store records the times</li>
+ *   <li>{@code memory.stall}: from-until in milliseconds since the first read, without any answer from the list</li>
+ *   <li>{@code memory.store}: name of the store; each test has its own</li>
+ * </ul>
  */
 public final class MemoryBinding extends Binding {
   private static final Map<String, Store> STORES = new ConcurrentHashMap<>();
   private static final Shared<Loop> LOOP = new Shared<>(Loop::new);
-  // The JDK's own pool makes a thread for each answer where there are two processors: thousands per second that are
-  // late by more than a timeout keep being late.
+  // With two processors, the JDK's own pool makes a thread for each answer. Thousands of them per second that exceed a
+  // timeout never catch up.
   private static final Executor ANSWERS = Executors.newFixedThreadPool(2, MemoryBinding::answering);
 
   private Store store;
@@ -59,7 +63,7 @@ public final class MemoryBinding extends Binding {
   private long[] stallMillis;
   private Loop loop;
 
-  /** One thread that carries all reads, as a driver's event loop does; every read is sent twice. */
+  /** A single thread that does all reads, like the event loop of a driver. It pretends one retry per read. */
   private static final class Loop implements Shared.Connection, Transport {
     private final ExecutorService thread = Executors.newSingleThreadExecutor(work -> new Thread(work, "memory-loop"));
     private final AtomicLong reads = new AtomicLong();
@@ -101,7 +105,7 @@ public final class MemoryBinding extends Binding {
     }
   }
 
-  /** The content of one store. */
+  /** Content of a store. */
   static final class Store {
     final ConcurrentSkipListMap<String, Map<String, byte[]>> rows = new ConcurrentSkipListMap<>();
     final AtomicLong reads = new AtomicLong();
@@ -110,7 +114,7 @@ public final class MemoryBinding extends Binding {
     final AtomicLong firstRead = new AtomicLong();
   }
 
-  /** What became of a read that was answered by the list: times in {@link System#nanoTime}. */
+  /** A read that was answered from the list. Times are in {@link System#nanoTime}. */
   record Answer(long number, String kind, long asked, long answered) {
   }
 
@@ -152,7 +156,7 @@ public final class MemoryBinding extends Binding {
 
   @Override
   protected void disconnect() {
-    // The store stays for the test to look at.
+    // The store stays, so that the test can examine it.
     if (loop != null) {
       LOOP.release();
     }
@@ -177,7 +181,7 @@ public final class MemoryBinding extends Binding {
       return loop.work();
     }
     if (coldMillis > 0) {
-      // Neither an earlier permit to go on nor an interrupt wakes a driver that does not return.
+      // A driver that blocks is woken neither by an earlier permit nor by an interrupt.
       long until = System.nanoTime() + TimeUnit.MILLISECONDS.toNanos(coldMillis);
       for (long left; (left = until - System.nanoTime()) > 0; Thread.interrupted()) {
         LockSupport.parkNanos(left);
@@ -288,7 +292,7 @@ public final class MemoryBinding extends Binding {
     return CompletableFuture.completedFuture(Status.OK);
   }
 
-  /** Keys of all stores' rows of one table, as stored. */
+  /** Returns the ids of all rows of a store: table, slash and stored key. */
   static List<String> keys(String name) {
     return List.copyOf(store(name).rows.keySet());
   }

@@ -19,7 +19,7 @@ import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.TestInfo;
 import org.junit.jupiter.api.io.TempDir;
 
-/** Runs the whole client in this process on a store of the test's own, and keeps what it says. */
+/** Runs the whole client in this process on the test's own store, and captures its output. */
 abstract class OnMemory {
   @TempDir
   Path folder;
@@ -27,7 +27,7 @@ abstract class OnMemory {
   String out;
   String err;
 
-  /** How the client runs; what extends a test may run all of it in another way. */
+  /** Returns the value of {@code client.loop}. A subclass overrides it to run all tests with another one. */
   String loop() {
     return "threads";
   }

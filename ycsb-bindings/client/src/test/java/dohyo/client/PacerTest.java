@@ -20,7 +20,7 @@ class PacerTest {
   private static final long SECOND = 1_000_000_000;
   private static final int CLIENTS = 3;
 
-  /** When the operations of all threads of a client are due in a window of 20 s, perhaps after a warm-up of 1 s. */
+  /** Returns the sorted due times of all threads of a client in a window of 20 s, optionally after a warm-up of 1 s. */
   private static List<Long> due(int client, String arrival, boolean warmup, String... more) {
     Properties properties = new Properties();
     properties.putAll(Map.of("recordcount", "1000", "clients", "" + CLIENTS, "clientnumber", "" + client, "seed", "7",
@@ -51,7 +51,10 @@ class PacerTest {
         .toList();
   }
 
-  /** The largest distance of a sorted sample to a distribution, in units of that which one of 1,000 samples reaches. */
+  /**
+   * Returns the largest distance between a sorted sample and a distribution (Kolmogorov–Smirnov). The unit is the
+   * distance that one in 1,000 samples exceeds.
+   */
   private static double distance(double[] sample, DoubleUnaryOperator distribution) {
     double largest = 0;
     for (int i = 0; i < sample.length; i++) {
@@ -74,7 +77,7 @@ class PacerTest {
     double[] even = ofAll("uniform").stream().mapToDouble(time -> time).toArray();
     double[] same = IntStream.range(1, even.length).mapToDouble(i -> even[i] - even[i - 1]).sorted().toArray();
     assertTrue(distance(same, gap -> -Math.expm1(-gap * 3000.9 / SECOND)) > 10, "and this finds those that are not");
-    // Counts of 10 ms scatter as Poisson's do: their variance is their mean, 30.
+    // The counts of 10 ms are Poisson distributed: their variance equals their mean, 30.
     double[] counts = new double[2000];
     due.forEach(time -> counts[(int) (time / (SECOND / 100))]++);
     double mean = (double) due.size() / counts.length;
@@ -109,7 +112,7 @@ class PacerTest {
     TreeSet<Long> due = new TreeSet<>();
     for (int client = 0; client < clients; client++) {
       for (int thread = 0; thread < threads; thread++) {
-        // 8,000 a second together.
+        // All clients together send 8,000 operations a second.
         Pacer pacer = new Pacer(80, threads, shift(thread, threads, client, clients), 7);
         for (int i = 0; i < 3; i++) {
           due.add(pacer.due());

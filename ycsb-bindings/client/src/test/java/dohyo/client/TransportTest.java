@@ -12,7 +12,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
-/** The defaults of connections, event loops and retries (docs/conditions.md). */
+/** Tests the defaults of connections, event loops and retries (docs/conditions.md). */
 class TransportTest {
   @ParameterizedTest
   @CsvSource({"1, 1, 1", "1, 4, 1", "7, 4, 2", "8, 4, 2", "31, 1, 31", "31, 100, 1"})

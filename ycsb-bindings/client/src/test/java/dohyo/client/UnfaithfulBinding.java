@@ -23,11 +23,19 @@ import site.ycsb.DBException;
 import site.ycsb.Status;
 
 /**
- * A store that acknowledges what it does not do. {@code unfaithful.act} says what it does to every
- * {@code unfaithful.every}-th update: nothing (none), not store it (lose), store it behind a later write of the same
- * record (reorder), store it again behind one (duplicate), some operations late (delay), cut (truncate), with a bit
- * changed (flip), as another record's (swap), remove the record (remove), fail and store it (error), fail and store it
- * late (late), fail and not store it (refuse). It knows by the bytes what a client must find.
+ * A store that acknowledges updates which it does not apply as requested. It knows by the bytes what a client must
+ * find. {@code unfaithful.act} is what it does to every {@code unfaithful.every}-th update:
+ * <ul>
+ *   <li>none: apply it</li>
+ *   <li>lose: do not apply it</li>
+ *   <li>reorder: apply it after a later write of the same record</li>
+ *   <li>duplicate: apply it, and again after a later write of the same record</li>
+ *   <li>delay: apply it some operations later</li>
+ *   <li>truncate, flip: apply it with values that lack the last byte, or have a changed bit</li>
+ *   <li>swap: replace the record with another one</li>
+ *   <li>remove: remove the record</li>
+ *   <li>error, late, refuse: report an error, and apply it, apply it later or do not apply it</li>
+ * </ul>
  */
 public final class UnfaithfulBinding extends Binding {
   private static final Map<String, Store> STORES = new ConcurrentHashMap<>();
@@ -43,7 +51,7 @@ public final class UnfaithfulBinding extends Binding {
   private int every;
   private boolean async;
 
-  /** What is stored, and what was acknowledged. All access is synchronized. */
+  /** Stored and acknowledged values. All access is synchronized. */
   static final class Store {
     private final TreeMap<String, Map<String, byte[]>> rows = new TreeMap<>();
     private final Map<String, Map<String, byte[]>> acknowledged = new HashMap<>();
@@ -79,7 +87,7 @@ public final class UnfaithfulBinding extends Binding {
       }
     }
 
-    /** Whether a record is as it was acknowledged, or as a failed write may have left it. */
+    /** Returns whether a record has the acknowledged values, or those that a failed write may have left. */
     private boolean isRight(String name) {
       Map<String, byte[]> stored = rows.getOrDefault(name, Map.of());
       return acknowledged.getOrDefault(name, Map.of()).entrySet().stream().allMatch(cell -> {
@@ -89,13 +97,13 @@ public final class UnfaithfulBinding extends Binding {
       });
     }
 
-    /** Everything that is still under way is stored. */
+    /** Applies all delayed writes. */
     synchronized void settle() {
       late.values().forEach(rows -> rows.forEach(this::apply));
       late.clear();
     }
 
-    /** How many records are not what they must be. */
+    /** Returns the number of records with wrong values. */
     synchronized long wrong() {
       return acknowledged.keySet().stream().filter(name -> !isRight(name)).count();
     }
@@ -131,7 +139,7 @@ public final class UnfaithfulBinding extends Binding {
           throw new DBException("connection refused");
         }
       }
-      // What is read back after the run: everything that was under way has arrived.
+      // Before the read-back, all delayed writes arrive.
       store.settle();
       act = "read-back";
     }
@@ -144,7 +152,7 @@ public final class UnfaithfulBinding extends Binding {
 
   @Override
   protected void disconnect() {
-    // The store stays for the test to look at.
+    // The store stays, so that the test can examine it.
   }
 
   private CompletableFuture<Status> answer(Status status) {
@@ -164,7 +172,7 @@ public final class UnfaithfulBinding extends Binding {
         return answer(new Status("IO", "the server is lost"));
       }
       Map<String, byte[]> row = store.rows.get(name);
-      // Read-before-write ignores the fields: nobody compares them.
+      // A read-before-write discards the fields and checks nothing.
       if (!store.isRight(name) && !act.equals("read-back") && sink != RowSink.DISCARD) {
         store.badReads++;
       }
@@ -233,7 +241,7 @@ public final class UnfaithfulBinding extends Binding {
           name(row).equals(store.rows.firstKey()) ? store.rows.lastKey() : store.rows.firstKey()));
       case "remove" -> store.rows.remove(name(row));
       default -> {
-        // lose, refuse, error: done.
+        // lose, refuse and error do nothing more.
       }
     }
   }

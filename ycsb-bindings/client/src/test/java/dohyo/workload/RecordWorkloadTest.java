@@ -73,7 +73,7 @@ class RecordWorkloadTest {
     }
   }
 
-  /** Opens what CoreWorkload keeps to its subclasses. */
+  /** Gives access to a protected method of CoreWorkload. */
   private static final class StockKeys extends CoreWorkload {
     String name(long keynum) {
       return buildKeyName(keynum);
@@ -150,7 +150,7 @@ class RecordWorkloadTest {
             "clientnumber=" + client, "insertproportion=1", "readproportion=0", "updateproportion=0",
             "insertorder=ordered", "operationcount=200", "inserted=" + inserted[client]);
         RequestSource source = workload.source(0, 1);
-        // Clients are not equally fast.
+        // The clients have different speeds.
         for (int i = 0; i < 50 + 17 * client; i++) {
           Request next = source.next();
           source.finished(next, Status.OK);
@@ -267,7 +267,7 @@ class RecordWorkloadTest {
     for (int i = 0; i < 10_000; i++) {
       long keynum = Long.parseLong(text(source.next().keys().get(0)).substring("user".length()));
       assertTrue(keynum >= 0 && keynum < 5_000_000_000L, keynum + " is not there");
-      // Of the hot 3 billion records the last sixth is above 2.5 billion, of the others all are.
+      // The hot records are the first 3 billion. A sixth of them and all others are above 2.5 billion.
       beyond += keynum >= 2_500_000_000L ? 1 : 0;
     }
     double expected = switch (distribution) {
@@ -330,7 +330,7 @@ class RecordWorkloadTest {
         "dotransactions=false", "clients=1"};
     workloadKeys(series).forEach(acknowledged::add);
     assertEquals(250, acknowledged.size());
-    // Partition 49 has three points after the load, partition 50 two.
+    // After the load, partition 49 has three points and partition 50 has two.
     assertTrue(acknowledged.contains(point(49, 2)));
     assertTrue(acknowledged.contains(point(50, 1)));
     series[7] = "dotransactions=true";
@@ -365,7 +365,7 @@ class RecordWorkloadTest {
     return all(workload(pairs).source(0, 1)).stream().flatMap(request -> texts(request).stream()).toList();
   }
 
-  /** Such a key, each of its bytes as a character. */
+  /** Returns the key of a point, with each byte as a character. */
   private static String point(long series, long time) {
     return text(ByteBuffer.allocate(16).putLong(series).putLong(1_577_836_800_000L + time).array());
   }
@@ -445,7 +445,7 @@ class RecordWorkloadTest {
       }
       assertEquals(sum, Zipfian.zeta(n), 1e-11 * sum);
     }
-    // The constant that YCSB had added up over 10^10 numbers.
+    // YCSB's constant is the sum over 10^10 numbers.
     assertEquals(ScrambledZipfianGenerator.ZETAN, Zipfian.zeta(10_000_000_000L), 1e-8);
     Zipfian ours = new Zipfian(new SplittableRandom());
     ZipfianGenerator stock = new ZipfianGenerator(10_000);
@@ -465,7 +465,7 @@ class RecordWorkloadTest {
     }
   }
 
-  /** What a thread draws first: operations, records, fields and values. */
+  /** Returns the first draws of a thread: operations, records, fields and values. */
   private static List<String> drawn(int thread, String... pairs) {
     String[] all = Stream.concat(Stream.of("recordcount=1000", "threadcount=3", "clients=2"), Stream.of(pairs))
         .toArray(String[]::new);
@@ -589,7 +589,7 @@ class RecordWorkloadTest {
     for (int i = 0; i < 20_000; i++) {
       seen.merge(text(source.next().keys().get(0)), 1, Integer::sum);
     }
-    // The first item of a zipfian of 10^10 items has 1 / zeta = 3.8 % (ScrambledZipfianGenerator.ZETAN = 26.47).
+    // The first of 10^10 items has a share of 1 / zeta = 3.8 % (ScrambledZipfianGenerator.ZETAN = 26.47).
     assertEquals(20_000 / 26.47, seen.values().stream().mapToInt(Integer::intValue).max().orElseThrow(), 130);
   }
 
@@ -679,7 +679,7 @@ class RecordWorkloadTest {
     assertEquals(10, db.values.size());
   }
 
-  /** Keeps what stock CoreWorkload inserts. */
+  /** Captures what stock CoreWorkload inserts. */
   private static final class CapturingDb extends BasicDB {
     private String key;
     private Map<String, ByteIterator> values;
@@ -707,7 +707,7 @@ class RecordWorkloadTest {
   void whatCannotBeIsRefused() {
     assertThrows(SettingException.class, () -> workload("readproportion=0", "updateproportion=0"));
     assertThrows(SettingException.class, () -> workload("scanproportion=1", "batchsize=10", "recordcount=100"));
-    // A load scans nothing.
+    // A load has no scans.
     assertDoesNotThrow(
         () -> workload("scanproportion=1", "batchsize=10", "recordcount=100", "dotransactions=false"));
     assertThrows(SettingException.class, () -> workload("tablecount=4", "requestdistribution=latest"));

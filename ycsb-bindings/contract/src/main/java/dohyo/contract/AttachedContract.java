@@ -21,32 +21,32 @@ import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 
 /**
- * What the administration of attached servers promises, shown on the real server that {@link Server#running} names: it
- * makes, fills and removes a place of its own, and leaves everything else alone.
+ * Contract of the administration of attached servers, tested on the real server that {@link Server#running} returns. It
+ * creates, fills and removes its own place, and changes nothing else.
  */
 @Timeout(180)
 public abstract class AttachedContract {
   protected final Server server = Server.running();
 
-  /** The place. */
+  /** Name of the place. */
   protected final String place = "dohyo_" + UUID.randomUUID().toString().replace("-", "").substring(0, 16);
 
   @TempDir
   private Path folder;
 
-  /** The administration, as Ansible calls it. */
+  /** Returns the administration that Ansible calls. */
   protected abstract Attached.Opening opening();
 
-  /** Arguments that say where the servers are and what the tables are like: attach of the system's description. */
+  /** Returns the arguments for servers and tables: those of {@code attach()} in the system's class. */
   protected abstract Map<String, String> words();
 
-  /** Puts something into the place that the run has not made, or removes what shows that it has. */
+  /** Creates an object in the place that the run has not made, or removes the run's mark. */
   protected abstract void intrude() throws Exception;
 
-  /** Undoes that. */
+  /** Undoes {@link #intrude}. */
   protected abstract void withdraw() throws Exception;
 
-  /** Names of everything beside the place. */
+  /** Returns the names of everything outside the place. */
   protected abstract List<String> others() throws Exception;
 
   @BeforeEach
@@ -64,12 +64,17 @@ public abstract class AttachedContract {
     return folder.resolve("made");
   }
 
-  /** A file of the test. */
+  /** Returns the path of a file of the test. */
   protected final Path own(String name) {
     return folder.resolve(name);
   }
 
-  /** Runs a verb; {@code more} are names and values of further arguments. */
+  /**
+   * Runs a verb.
+   *
+   * @param verb name of the verb
+   * @param more names and values of further arguments
+   */
   protected final Map<String, ?> run(String verb, String... more) throws Exception {
     Properties arguments = new Properties();
     arguments.putAll(Map.of("place", place, "made", made().toString(), "trial", place.substring("dohyo_".length()),

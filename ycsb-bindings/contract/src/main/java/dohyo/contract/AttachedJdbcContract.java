@@ -10,26 +10,26 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 
-/** The contract of {@link AttachedContract} for servers over JDBC, where the place is a database. */
+/** {@link AttachedContract} for servers over JDBC, where the place is a database. */
 public abstract class AttachedJdbcContract extends AttachedContract {
-  /** The server, as its driver has it, without {@code jdbc:}. */
+  /** URL of the server without {@code jdbc:}. */
   protected final URI url;
   private final String property;
 
   /**
-   * Reads where the server is.
+   * Reads the URL of the server.
    *
-   * @param name beginning of the names of the binding's properties
+   * @param name prefix of the binding's property names
    */
   protected AttachedJdbcContract(String name) {
     property = name + ".url";
     url = URI.create(server.properties().getProperty(property).substring("jdbc:".length()));
   }
 
-  /** A connection with these properties of the binding. */
+  /** Connects with these properties of the binding. */
   protected abstract Connection connect(Settings settings) throws SQLException;
 
-  /** A query with a row for everything beside the place, in order. */
+  /** Returns a query with a sorted row for each object outside the place. */
   protected abstract String everything();
 
   /** Executes a statement in the place. */
@@ -38,7 +38,7 @@ public abstract class AttachedJdbcContract extends AttachedContract {
         property, "jdbc:%s://%s/%s".formatted(url.getScheme(), url.getAuthority(), place)))), statement);
   }
 
-  /** The first column of what a statement returns, which is executed beside the place. */
+  /** Executes a statement outside the place, and returns the first column of its result. */
   protected final List<String> query(String statement) throws SQLException {
     return query(new Settings(server.properties()), statement);
   }

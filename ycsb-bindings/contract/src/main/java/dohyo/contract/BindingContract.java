@@ -65,14 +65,20 @@ import site.ycsb.Status;
 import site.ycsb.StringByteIterator;
 
 /**
- * What every binding promises to the client, shown on the real server that {@link Server#running} names. A binding
- * inherits this and says how its database makes a table and counts reads. The tests end the server.
+ * Contract that every binding fulfils, tested on the real server that {@link Server#running} returns. A binding extends
+ * this class with methods that create a table and count reads. The last test kills the server.
  */
 @TestInstance(TestInstance.Lifecycle.PER_CLASS)
 @TestMethodOrder(MethodOrderer.OrderAnnotation.class)
 @Timeout(180)
 public abstract class BindingContract {
-  /** A way in which the driver sends a batch. */
+  /**
+   * A way to send a batch.
+   *
+   * @param name       name of the mode, for messages and keys
+   * @param properties properties of the binding that select the mode
+   * @param sharedFate whether an error of one record fails the whole batch
+   */
   public record Mode(String name, Map<String, String> properties, boolean sharedFate) {
     @Override
     public String toString() {
@@ -86,83 +92,85 @@ public abstract class BindingContract {
   private static final String YCSB_TABLE = "contract_ycsb";
   private static final String COLUMNS_TABLE = "contract_columns";
   private static final String NAMES_TABLE = "contract_names";
-  /** Six combinations of the first three columns; a reserved word of SQL and CQL, which must be quoted. */
+  /** The first three columns have six combinations. The names include reserved words of SQL, which must be quoted. */
   private static final Map<String, String> KEY_COLUMNS = Map.of("insertorder", "ordered", "recordcount", "1000",
       "keycolumns", "host int 2, user bigint 3, object text(32) 1, when timestamp");
   private static final Columns FIELDS = Columns.of(List.of("field0", "field1", "field2"));
-  /** With a number behind it the name of a field that would end a quoted name everywhere, if it could. */
+  /** Prefix of field names that would end a quoted name in every query language, if quoting were wrong. */
   private static final String NASTY_PREFIX = "`\"'\\;-- {%s$?";
-  /** Names that a database or its driver may misread; each has at most the 15 bytes of Aerospike's bins. */
+  /**
+   * Names that a database or its driver may misread. Each has at most 15 bytes, which is Aerospike's limit for bins.
+   */
   private static final List<String> NASTY_NAMES = List.of("a`b", "a``", "\"", "a\"\"b", "'", "\\", "\\\"", "\\`",
       "; DROP TABLE t", "--", "/*", "#", "?", ":a", "%s", "%1$s", "{d 'x'}", "{{ 7*7 }}", "${x}", "$(id)", "a b", "a,b",
       "(a)", "select", "é土", "a\nb", "a\tb");
   private static final Columns ONE = Columns.of(List.of("field1"));
-  /** Longer than both a Cassandra partition key (65,535 bytes) and an HBase row (32,767 bytes) may be. */
+  /** Longer than a Cassandra partition key (65,535 bytes) and an HBase row key (32,767 bytes) may be. */
   private static final int REFUSED_KEY_LENGTH = 70_000;
-  /** The table that {@link #refused} is written to. */
+  /** Table for {@link #refused}. */
   protected static final String TABLE = "contract";
   private static final int MEGABYTE = 1 << 20;
-  /** Bound on anything that is expected to work. */
+  /** Time limit of everything that is expected to work. */
   private static final Duration WORKS_WITHIN = Duration.ofSeconds(60);
   private static final int TIMEOUT_MILLIS = 3000;
-  /** A last try may begin just before the time is up; the rest is for two busy cores. */
+  /** A last try may begin just before the timeout. The rest is for a busy machine of two cores. */
   private static final Duration TIMEOUT_BOUND = Duration.ofMillis(3 * TIMEOUT_MILLIS);
 
   protected final Server server = Server.running();
   private final List<Binding> opened = new ArrayList<>();
 
-  /** A new instance of the binding, without properties. */
+  /** Returns a new instance of the binding, without properties. */
   protected abstract Binding newBinding();
 
   /**
-   * Makes an empty table. One of that name is not for the tests to remove: they fail.
+   * Creates an empty table. Fails if a table of that name exists: the tests must not remove it.
    *
    * @param name       table name
    * @param binaryKeys whether keys need not be UTF-8
-   * @param fields     field names of any characters, which hold any bytes
+   * @param fields     field names with any characters; the fields hold any bytes
    */
   protected abstract void createTable(String name, boolean binaryKeys, List<String> fields) throws Exception;
 
   /**
-   * Makes an empty table whose keys have several columns, as {@link #createTable(String, boolean, List)} does; here for
-   * databases whose keys are bytes.
+   * Creates an empty table whose keys have several columns, like {@link #createTable(String, boolean, List)}. The
+   * default is for databases whose keys are bytes.
    */
   protected void createTable(String name, KeyColumns key, List<String> fields) throws Exception {
     createTable(name, true, fields);
   }
 
-  /** Whether a scan goes on in the order of keys, as far as the first columns of a key are the same. */
+  /** Returns whether a scan follows the order of keys within the same first columns. */
   protected boolean ordersKeys() {
     return true;
   }
 
-  /** The ways in which this binding sends a batch of records whose keys have several columns. */
+  /** Returns the modes in which this binding sends a batch of records whose keys have several columns. */
   protected List<Mode> modesOfColumns() {
     return modes();
   }
 
-  /** The server's own count of records of a table that were asked for. */
+  /** Returns how many records of a table the server has read so far, by its own count. */
   protected abstract long readsServed(String table) throws Exception;
 
-  /** Every way in which this binding sends a batch. */
+  /** Returns all modes in which this binding sends a batch. */
   protected abstract List<Mode> modes();
 
-  /** Properties that every test gives to the binding. */
+  /** Returns properties that every test gives to the binding. */
   protected Map<String, String> settings() {
     return Map.of();
   }
 
-  /** A record of the table {@link #TABLE} that the database refuses; here its key is too long. */
+  /** Returns a record of the table {@link #TABLE} that the database rejects, by default because its key is too long. */
   protected Row refused() {
     return row(new byte[REFUSED_KEY_LENGTH], ONE, "a");
   }
 
-  /** Whether reading from a table that was never made is an error. */
+  /** Returns whether a read from a table that does not exist is an error. */
   protected boolean knowsItsTables() {
     return true;
   }
 
-  /** Properties that name a place where no server is, and the part of them that the error must name. */
+  /** Returns properties of an address without a server, and the part of them that the error must contain. */
   protected abstract Map.Entry<Map<String, String>, String> nowhere();
 
   @BeforeAll
@@ -185,7 +193,7 @@ public abstract class BindingContract {
     opened.clear();
   }
 
-  // ---- one record ----
+  // ---- single records ----
 
   @Test
   void roundTrip() {
@@ -214,7 +222,7 @@ public abstract class BindingContract {
     assertOk(db.insertRow(row(key, FIELDS, "a", "b", "c")));
     assertOk(db.updateRow(row(key, ONE, "B")));
     assertRead(db, key, Map.of("field0", "a", "field1", "B", "field2", "c"));
-    // The order of the columns is the caller's.
+    // The caller chooses the order of the columns.
     assertOk(db.updateRow(row(key, Columns.of(List.of("field2", "field0")), "C", "A")));
     assertRead(db, key, Map.of("field0", "A", "field1", "B", "field2", "C"));
   }
@@ -328,7 +336,7 @@ public abstract class BindingContract {
     Binding db = open(mode.properties());
     List<byte[]> keys = keys(mode + "-batch", 100);
     assertAllOk(100, db.insertRows(keys.stream().map(key -> row(key, FIELDS, text(key), "b", "c")).toList()));
-    // Each record has columns of its own, as with writeallfields=false.
+    // Records of a batch may have different columns, as with writeallfields=false.
     assertAllOk(100, db.updateRows(IntStream.range(0, 100).mapToObj(i -> i % 2 == 0
         ? row(keys.get(i), ONE, "B") : row(keys.get(i), Columns.of(List.of("field2")), "C")).toList()));
 
@@ -387,7 +395,7 @@ public abstract class BindingContract {
     for (int i = 0; i < 5; i++) {
       assertEquals(mode.sharedFate() || i == 2, Outcome.isError(statuses.get(i)), "record " + i + " of " + statuses);
     }
-    // What the statuses say is what the table holds.
+    // The table must hold what the statuses say.
     for (int i : new int[] {0, 1, 3, 4}) {
       assertEquals(mode.sharedFate() ? Status.NOT_FOUND : Status.OK,
           result(db.readRow(TABLE, keys.get(i), null, RowSink.DISCARD)));
@@ -471,18 +479,18 @@ public abstract class BindingContract {
     }
   }
 
-  // ---- many at once ----
+  // ---- many operations at once ----
 
   @Test
   void manyOperationsInFlightAllComplete() throws Exception {
-    // So many at once may be more than a server takes: HBase's queue holds ten requests per handler.
-    // Each try has a sixteenth of the time, which is enough on a busy machine, too.
+    // A server may not accept that many at once: HBase's queue holds ten requests per handler. Each try has a sixteenth
+    // of the time, which is enough even on a busy machine.
     Binding db = open(Map.of("retries", "15", "operationtimeout", "30000"));
     int count = 2000;
     AtomicInteger called = new AtomicInteger();
     List<byte[]> keys = keys("flight", count);
     await(keys.stream().map(key -> db.insertRow(row(key, FIELDS, text(key), "b", "c"))), called);
-    // Half of them write on the driver's own threads, as an answer to a read.
+    // Each operation writes on the driver's thread that brought the answer to its read.
     await(keys.stream().map(key -> db.readRow(TABLE, key, null, RowSink.DISCARD)
         .thenCompose(read -> db.updateRow(row(key, ONE, "B")))), called);
     Fields read = new Fields();
@@ -623,7 +631,7 @@ public abstract class BindingContract {
     return HexFormat.of().formatHex(key);
   }
 
-  /** As its users run it: the shipped jars, in a process of its own, under the stock client and under ours. */
+  /** Runs the shipped jars in a process, as users do, with the stock client and with ours. */
   @ParameterizedTest
   @ValueSource(strings = {"site.ycsb.Client", "dohyo.client.Client"})
   void wholeClientOnTheShippedJars(String main, @TempDir Path folder) throws Exception {
@@ -647,7 +655,7 @@ public abstract class BindingContract {
     assertTrue(run.contains("[READ], Return=OK, ") && run.contains("[UPDATE], Return=OK, "), run);
   }
 
-  /** The same with every acknowledged write accounted for: nothing is stale, lost or damaged on one server. */
+  /** Runs the same with {@code verify=acknowledged}: a single server must not have stale, lost or damaged records. */
   @Test
   void everyAcknowledgedWriteIsThere(@TempDir Path folder) throws Exception {
     Path file = folder.resolve("client.properties");
@@ -699,7 +707,7 @@ public abstract class BindingContract {
     assertEquals(0, transport.retries());
   }
 
-  /** The transport that a binding reports; tests of a binding that reports none are skipped. */
+  /** Returns the transport of a binding, and skips the test if the binding reports none. */
   private static Transport transport(Binding db) {
     assumeTrue(db.transport().isPresent(), "the binding reports no transport");
     return db.transport().orElseThrow();
@@ -707,7 +715,7 @@ public abstract class BindingContract {
 
   // ---- a server that fails ----
 
-  /** How often a read is sent again that a frozen server does not answer, if it may be {@code retries} times. */
+  /** Returns how often a read without an answer from a frozen server is repeated, with {@code retries} as the limit. */
   protected int sentAgain(int retries) {
     return retries;
   }
@@ -869,7 +877,7 @@ public abstract class BindingContract {
     return results(1, operation.thenApply(status -> new Status[] {status})).get(0);
   }
 
-  /** The status of each record, as the client counts them: a batch that fails gives its error to all of them. */
+  /** Returns the status of each record as the client counts it. If a batch fails, all its records have the error. */
   private List<Status> results(int count, CompletableFuture<Status[]> batch) {
     List<Status> statuses;
     try {

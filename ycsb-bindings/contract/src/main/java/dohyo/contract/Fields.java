@@ -6,7 +6,7 @@ import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ConcurrentMap;
 
-/** Keeps what was read: per row its fields. */
+/** Collects the fields that were read, by row. */
 final class Fields implements RowSink {
   private final ConcurrentMap<Integer, Map<String, ByteBuffer>> rows = new ConcurrentHashMap<>();
 
@@ -16,7 +16,7 @@ final class Fields implements RowSink {
     rows.computeIfAbsent(row, none -> new ConcurrentHashMap<>()).put(column, copy);
   }
 
-  /** The fields of one row; empty if none came. */
+  /** Returns the fields of a row; empty if there are none. */
   Map<String, ByteBuffer> row(int row) {
     return rows.getOrDefault(row, Map.of());
   }

@@ -25,43 +25,43 @@ import org.junit.jupiter.params.provider.ValueSource;
 import site.ycsb.Status;
 import site.ycsb.StringByteIterator;
 
-/** The contract for a binding over JDBC. */
+/** Contract of a binding over JDBC. */
 public abstract class JdbcContract extends BindingContract {
   protected final Connection connection;
   private final String name;
 
   /**
-   * Connects.
+   * Connects to the server.
    *
-   * @param name beginning of the names of the binding's properties
+   * @param name prefix of the binding's property names
    */
   protected JdbcContract(String name) throws SQLException {
     this.name = name;
     connection = connect();
   }
 
-  /** A connection to the server, as its administrator. */
+  /** Connects to the server as its administrator. */
   protected abstract Connection connect() throws SQLException;
 
   protected abstract String quoted(String name);
 
-  /** The type of a column of the key. */
+  /** Returns the type of a column of the key. */
   protected abstract String type(KeyColumns.Column column);
 
-  /** The type of a field, which takes values of any length. */
+  /** Returns the type of a field, which holds values of any length. */
   protected abstract String fieldType();
 
-  /** What follows the columns of a table. */
+  /** Returns what follows the columns of a table. */
   protected String options() {
     return "";
   }
 
-  /** Whether writes lock rows. */
+  /** Returns whether writes lock rows. */
   protected boolean locksRows() {
     return true;
   }
 
-  /** Properties with which a write waits one second for a lock, and the server's code of the refusal. */
+  /** Returns properties with which a write waits one second for a lock, and the server's error code after that. */
   protected abstract Map.Entry<Map<String, String>, String> lockTimeout();
 
   @Override
@@ -84,7 +84,7 @@ public abstract class JdbcContract extends BindingContract {
     }
   }
 
-  /** Only what the server has rolled back. */
+  /** A JDBC binding repeats only transactions that the server has rolled back. */
   @Override
   protected int sentAgain(int retries) {
     return 0;

@@ -22,7 +22,7 @@ public record Server(Properties properties) {
   /**
    * Reads the property file that the system property {@code dohyo.server} names.
    *
-   * @throws IllegalStateException if there is none, or it cannot be read
+   * @throws IllegalStateException if the property is not set, or the file cannot be read
    */
   public static Server running() {
     String file = System.getProperty(PROPERTY, "");
@@ -39,7 +39,7 @@ public record Server(Properties properties) {
     return new Server(properties);
   }
 
-  /** The properties of this server with others put over them. */
+  /** Returns the properties of this server, overridden by others. */
   public Properties with(Map<String, String> others) {
     Properties all = new Properties();
     all.putAll(properties);
@@ -48,13 +48,13 @@ public record Server(Properties properties) {
   }
 
   /**
-   * Stops the server's processes where they stand: connections stay open, and nothing is answered.
+   * Stops the server's processes with SIGSTOP. Connections stay open, and no request is answered.
    *
-   * @throws IllegalStateException if one of them runs on for 20 s; all go on then
+   * @throws IllegalStateException if a process has not stopped after 20 s; then all processes continue
    */
   void freeze() throws IOException, InterruptedException {
     long end = System.nanoTime() + TimeUnit.SECONDS.toNanos(20);
-    // The signal is sent before it has reached every thread, and PostgreSQL may start a process before it stops.
+    // kill returns before the signal has reached every thread, and PostgreSQL may start a process before it stops.
     String running;
     do {
       signal("STOP");
@@ -68,13 +68,13 @@ public record Server(Properties properties) {
     throw new IllegalStateException("runs on 20 s after SIGSTOP: " + running);
   }
 
-  /** What proc(5) says of the first thread of the server that has not stopped; empty if all have. */
+  /** Returns the stat line (proc(5)) of the first thread of the server that has not stopped; empty if all have. */
   private String firstRunning() {
     for (String process : processes()) {
       try (Stream<Path> threads = Files.list(Path.of("/proc", process, "task"))) {
         for (Path thread : threads.toList()) {
-          // The state is the letter behind the name, which is in parentheses: T is stopped, Z has ended and waits for
-          // its parent, which has stopped.
+          // The state follows the name, which is in parentheses. T is stopped. Z has ended, and its stopped parent has
+          // not collected it.
           String stat = Files.readString(thread.resolve("stat"));
           if ("TZ".indexOf(stat.charAt(stat.lastIndexOf(')') + 2)) < 0) {
             return stat;
@@ -104,7 +104,7 @@ public record Server(Properties properties) {
     }
   }
 
-  /** The server's process, then those that it has started: PostgreSQL has one for each connection. */
+  /** Returns the server's process and its descendants: PostgreSQL has one process per connection. */
   private List<String> processes() {
     String pid = properties.getProperty("server.pid", "0");
     return Stream.concat(Stream.of(pid), ProcessHandle.of(Long.parseLong(pid)).stream()

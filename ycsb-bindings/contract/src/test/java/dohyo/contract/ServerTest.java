@@ -13,7 +13,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
 class ServerTest {
-  /** As PostgreSQL's, one of whose connections ends when the server has stopped: nobody looks after the process. */
+  /** A process of PostgreSQL that ends after the server has stopped stays a zombie, because nobody collects it. */
   @Test
   @Timeout(10)
   void stopsAServerWithAProcessThatHasEnded() throws Exception {
@@ -38,7 +38,7 @@ class ServerTest {
     }
   }
 
-  /** The letters of proc(5) for the states of a process and its children, in alphabetic order. */
+  /** Returns the sorted letters of proc(5) for the states of a process and its children. */
   private static String states(Process process) {
     return Stream.concat(Stream.of(process.toHandle()), process.descendants()).map(ServerTest::state).sorted()
         .collect(Collectors.joining());

@@ -34,11 +34,11 @@ import site.ycsb.DBException;
 import site.ycsb.Status;
 
 /**
- * Apache HBase through its asynchronous client. A batch is one multi-put or multi-get; each record has its
- * own status. Nothing is buffered: a status is always the server's answer.
+ * Binding for Apache HBase through its asynchronous client. A batch is one multi-put or multi-get, and each record has
+ * its own status. Nothing is buffered: a status is always the server's answer.
  */
 public final class HBaseBinding extends Binding {
-  /** Rows per answer of a scan, so that a long one does not come as one answer of any size. */
+  /** Rows per page of a scan. It limits the size of a response. */
   private static final int SCAN_PAGE = 1000;
 
   private static final Shared<HBaseConnection> CONNECTION = new Shared<>(HBaseConnection::new);
@@ -48,7 +48,7 @@ public final class HBaseBinding extends Binding {
   private byte[] family;
   private Durability durability;
 
-  /** Encoded column names: in the order of the values, and sorted. */
+  /** Encoded column names, in the order of the values and sorted. */
   private record Qualifiers(byte[][] inOrder, NavigableSet<byte[]> sorted) {
     static Qualifiers of(Columns columns) {
       byte[][] names = columns.names().stream().map(Bytes::toBytes).toArray(byte[][]::new);
@@ -146,7 +146,7 @@ public final class HBaseBinding extends Binding {
       }
       return send(puts, some -> connection.table(rows.get(0).table()).put(some), (i, done) -> Status.OK);
     } catch (IllegalArgumentException e) {
-      // For one record that is too large the driver refuses the whole batch, before it sends any of it.
+      // The driver rejects the whole batch before it sends anything, even if only one record is too large.
       return super.insertRows(rows);
     }
   }
@@ -177,7 +177,7 @@ public final class HBaseBinding extends Binding {
     return known != null ? known : encoded.computeIfAbsent(columns, Qualifiers::of);
   }
 
-  /** The set is shared by all requests, which only read it; {@code null} means the whole family. */
+  /** Returns the columns to read, {@code null} for the whole family. All requests share the set, and only read it. */
   private NavigableSet<byte[]> wanted(Columns columns) {
     return columns == null ? null : encoded(columns).sorted();
   }
@@ -186,7 +186,7 @@ public final class HBaseBinding extends Binding {
     return guarded(() -> connection.requests().begin().send(request));
   }
 
-  /** Sends a batch, and keeps each record's own status. */
+  /** Sends a batch. Each record has its own status. */
   private <Q, T> CompletableFuture<Status[]> send(List<Q> batch, Function<List<Q>, List<CompletableFuture<T>>> verb,
       BiFunction<Integer, T, Status> decode) {
     Status[] statuses = new Status[batch.size()];
@@ -194,7 +194,7 @@ public final class HBaseBinding extends Binding {
         connection.requests().begin()).thenApply(done -> statuses);
   }
 
-  /** Sends the records of a batch that have these indexes; those that fail are retried together. */
+  /** Sends the records of a batch with these indexes. Retries those that fail together. */
   private <Q, T> CompletableFuture<Void> send(List<Integer> places, List<Q> batch,
       Function<List<Q>, List<CompletableFuture<T>>> verb, BiFunction<Integer, T, Status> decode, Status[] statuses,
       Retries.Tries tries) {

@@ -27,9 +27,9 @@ import org.apache.hbase.thirdparty.io.netty.util.concurrent.DefaultThreadFactory
 import org.apache.hbase.thirdparty.io.netty.util.concurrent.EventExecutor;
 import site.ycsb.DBException;
 
-/** The one connection of this process, with its tables. */
+/** Connection of this process, with its tables. */
 public final class HBaseConnection implements Shared.Connection, Transport {
-  /** For connecting. Pauses grow from one try to the next; time limits them, not their number. */
+  /** Maximum number of tries to connect. Pauses grow from one try to the next, so the timeout ends them before. */
   private static final String RETRIES = "15";
   private static final int CLOSE_SECONDS = 15;
   private static final String EVENT_LOOPS = NettyRpcClientConfigHelper.HBASE_NETTY_EVENTLOOP_RPCCLIENT_THREADCOUNT_KEY;
@@ -52,8 +52,8 @@ public final class HBaseConnection implements Shared.Connection, Transport {
         configuration.setInt(HConstants.HBASE_CLIENT_IPC_POOL_SIZE,
             Transport.connectionsPerServer(loops, regionServers(configuration, millis)));
       }
-      // The driver sends an operation once; Retries retries it. The driver still forgets the location of a region that
-      // was not found there.
+      // The driver sends an operation once, and the class Retries repeats it. After a failure the driver still forgets
+      // the location of a region that has moved.
       configuration.setInt(HConstants.HBASE_CLIENT_RETRIES_NUMBER, 0);
       connection = connect(configuration, millis);
     } catch (DBException e) {
@@ -63,15 +63,20 @@ public final class HBaseConnection implements Shared.Connection, Transport {
   }
 
   /**
-   * Asks the servers for an answer, whatever it is.
+   * Checks that the servers answer.
    *
-   * @throws DBException if none comes in time; it names ZooKeeper's address
+   * @param settings the binding's properties
+   * @param millis   timeout in milliseconds
+   * @throws DBException if there is no answer in time; the message has ZooKeeper's address
    */
   public static void reach(Settings settings, long millis) throws DBException {
     regionServers(configuration(settings, millis), millis);
   }
 
-  /** Asked through a connection of its own: the driver fixes the number of channels when it makes a connection. */
+  /**
+   * Returns the number of region servers. Uses a separate connection, because the driver fixes the number of channels
+   * when it connects.
+   */
   private static int regionServers(Configuration configuration, long millis) throws DBException {
     AsyncConnection connection = connect(configuration, millis);
     try {
@@ -135,7 +140,7 @@ public final class HBaseConnection implements Shared.Connection, Transport {
     return retries;
   }
 
-  /** A table, whose callbacks run on the network threads: no thread hop per record. */
+  /** Returns a table. Its callbacks run on the network threads, which saves a thread switch per record. */
   AsyncTable<AdvancedScanResultConsumer> table(String name) {
     return tables.computeIfAbsent(name, table -> connection.getTable(TableName.valueOf(table)));
   }
@@ -144,15 +149,21 @@ public final class HBaseConnection implements Shared.Connection, Transport {
     try {
       connection.close();
     } catch (IOException e) {
-      // The process is about to end, or the server is gone.
+      // Ignore the failure: the process is about to end, or the server is gone.
     }
   }
 
-  /** The driver's configuration, with a bound on one operation. */
+  /**
+   * Returns the driver's configuration.
+   *
+   * @param settings the binding's properties; those of HBase and ZooKeeper override the others
+   * @param millis   timeout of one operation in milliseconds, which all its tries share
+   * @throws dohyo.binding.SettingException if a property has an invalid value
+   */
   public static Configuration configuration(Settings settings, long millis) {
     Configuration configuration = HBaseConfiguration.create();
     String bound = Long.toString(millis);
-    // Every operation ends in time, with a value or an error, whatever the server does. The tries share that time.
+    // Every operation must end in time, with a value or an error. All its tries share that time.
     String tryMillis = Long.toString(Math.max(1, millis / (Binding.retries(settings) + 1)));
     configuration.set(HConstants.HBASE_CLIENT_OPERATION_TIMEOUT, tryMillis);
     configuration.set(HConstants.HBASE_CLIENT_META_OPERATION_TIMEOUT, tryMillis);

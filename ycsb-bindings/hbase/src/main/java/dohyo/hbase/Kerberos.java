@@ -11,14 +11,14 @@ import org.apache.hadoop.hbase.security.provider.SaslClientAuthenticationProvide
 import org.apache.hadoop.security.UserGroupInformation;
 
 /**
- * Who this process is where servers ask for Kerberos: {@code principal} with the key in {@code keytab}, a file of this
- * host. {@code krb5conf}, another one, is what else /etc/krb5.conf is.
+ * Identity of this process if the servers require Kerberos: {@code principal}, whose key is in {@code keytab}, a file
+ * on this host. {@code krb5conf} is a file that replaces /etc/krb5.conf.
  */
 final class Kerberos {
   private Kerberos() {
   }
 
-  /** Has the driver log in when it connects, and again before a ticket expires. */
+  /** Makes the driver log in when it connects, and again before a ticket expires. */
   static void configure(Settings settings, Configuration configuration) {
     if (!configuration.get(User.HBASE_SECURITY_CONF_KEY, "").equals("kerberos")) {
       return;
@@ -30,7 +30,8 @@ final class Kerberos {
     configuration.set("hbase.client.keytab.file", file(settings, "keytab"));
     configuration.set(CommonConfigurationKeysPublic.HADOOP_SECURITY_AUTHENTICATION, "kerberos");
     UserGroupInformation.setConfiguration(configuration);
-    // One for all connections: RpcConnectionRegistry's first one, without a login, would have it without any.
+    // Initialize the providers, which all connections share. The first connection of RpcConnectionRegistry has no login
+    // and would initialize them without Kerberos.
     SaslClientAuthenticationProviders.getInstance(configuration);
   }
 

@@ -14,7 +14,7 @@ import org.apache.hadoop.hbase.client.RetriesExhaustedException;
 
 /**
  * Retries failed requests up to {@code retries} times within {@code operationtimeout}, and counts the retries. The
- * driver does not count its own, so it makes a single try. The pauses are the driver's.
+ * driver does not count its own retries, so it makes a single try. The pauses are the driver's defaults.
  */
 final class Retries {
   private final int maxRetries;
@@ -28,17 +28,17 @@ final class Retries {
     pauseMillis = configuration.getLong(HConstants.HBASE_CLIENT_PAUSE, HConstants.DEFAULT_HBASE_CLIENT_PAUSE);
   }
 
-  /** The number of retries so far. */
+  /** Returns the number of retries so far. */
   long count() {
     return count.sum();
   }
 
-  /** The tries of one operation. */
+  /** Starts the tries of one operation. */
   Tries begin() {
     return new Tries();
   }
 
-  /** The cause of a failure: the driver wraps the exception of its last try. */
+  /** Returns the cause of a failure. The driver wraps the exception of its last try. */
   static Throwable cause(Throwable failure) {
     Throwable cause = Outcome.cause(failure);
     while (cause instanceof RetriesExhaustedException && cause.getCause() != null) {
@@ -47,12 +47,12 @@ final class Retries {
     return cause;
   }
 
-  /** The retries of one operation; used by one thread at a time. */
+  /** Tries of one operation. Only one thread at a time may use them. */
   final class Tries {
     private final long begin = System.nanoTime();
     private int done;
 
-    /** Whether a request that failed like this may be retried. */
+    /** Returns whether a request may be retried after this failure. */
     boolean allow(Throwable failure) {
       Throwable cause = cause(failure);
       return done < maxRetries
@@ -64,7 +64,7 @@ final class Retries {
       return pauseMillis * HConstants.RETRY_BACKOFF[Math.min(done, HConstants.RETRY_BACKOFF.length - 1)];
     }
 
-    /** Retries after a pause. */
+    /** Retries a request after a pause. */
     <T> CompletableFuture<T> retry(Supplier<CompletableFuture<T>> request) {
       long pause = pause();
       done++;
@@ -73,7 +73,7 @@ final class Retries {
           .thenCompose(sent -> sent);
     }
 
-    /** Sends a request, and retries it while that is allowed. */
+    /** Sends a request, and retries it as often as allowed. */
     <T> CompletableFuture<T> send(Supplier<CompletableFuture<T>> request) {
       CompletableFuture<T> sent = request.get();
       return maxRetries == 0 ? sent : sent.exceptionallyCompose(failure -> allow(failure)

@@ -35,7 +35,7 @@ import site.ycsb.ByteIterator;
 import site.ycsb.Status;
 import site.ycsb.StringByteIterator;
 
-/** The contract on a real HBase. */
+/** Runs the contract on a real HBase. */
 class HBaseContractIT extends BindingContract {
   private final Connection connection;
 
@@ -53,7 +53,7 @@ class HBaseContractIT extends BindingContract {
     TableName table = TableName.valueOf(name);
     String family = server.properties().getProperty("columnfamily", "family");
     try (Admin admin = connection.getAdmin()) {
-      // Two regions, so that a batch and a scan meet the border between them.
+      // With two regions, a batch and a scan cross the border between them.
       admin.createTable(TableDescriptorBuilder.newBuilder(table)
           .setColumnFamily(ColumnFamilyDescriptorBuilder.of(family)).build(), new byte[][] {Bytes.toBytes("scan5")});
     }
@@ -88,7 +88,7 @@ class HBaseContractIT extends BindingContract {
         admin.assign(region.getRegionName());
       }
     }
-    // Where it was when the first of these was sent may still be what the driver remembers.
+    // The driver may still have the region's location from before the first of these inserts.
     Status first = db.insert(table.getNameAsString(), "k", values);
     assertEquals(Status.OK, db.insert(table.getNameAsString(), "k", values), "after " + first);
     assertEquals(0, db.transport().orElseThrow().retries());

@@ -7,38 +7,38 @@ import java.sql.SQLNonTransientConnectionException;
 import java.sql.SQLTransientConnectionException;
 import site.ycsb.Status;
 
-/** What differs between servers in SQL and errors. */
+/** Differences between servers in SQL and errors. */
 public interface Dialect {
-  /** Beginning of the names of the binding's properties, as in {@code mysql.connections}. */
+  /** Returns the prefix of the binding's property names, as in {@code mysql.connections}. */
   String name();
 
-  /** A quoted name, whatever its characters. */
+  /** Returns a name in quotes. It may contain any characters. */
   String quoted(String name);
 
   /**
-   * The clause of an {@code INSERT} for an existing record, up to its assignments.
+   * Returns the clause of an {@code INSERT} for an existing record, up to its assignments.
    *
-   * @param key the quoted columns of the key, separated by commas
+   * @param key quoted columns of the key, separated by commas
    */
   String onConflict(String key);
 
-  /** The assignment of a field's new value; {@code %1$s} is its quoted name. */
+  /** Returns the assignment of a field's new value; {@code %1$s} is its quoted name. */
   String replaces();
 
   /**
-   * The same, but a field whose new value is NULL stays as it is.
+   * Returns the assignment of a field's new value that keeps the old value if the new one is NULL.
    *
-   * @param table its quoted name
+   * @param table quoted name of the table
    */
   String completes(String table);
 
-  /** Whether {@code (a, b) >= (?, ?)} begins in the middle of an index. */
+  /** Returns whether {@code (a, b) >= (?, ?)} can start in the middle of an index. */
   boolean comparesRows();
 
-  /** Whether one statement may write the same record twice. */
+  /** Returns whether one statement may write the same record twice. */
   boolean writesTwice();
 
-  /** Whether the connection is unusable. */
+  /** Returns whether an error makes the connection unusable. */
   static boolean isBroken(SQLException error) {
     return error instanceof SQLNonTransientConnectionException || error instanceof SQLTransientConnectionException
         || error.getSQLState() != null && error.getSQLState().startsWith("08") || network(error) != null;
@@ -53,18 +53,21 @@ public interface Dialect {
     return null;
   }
 
-  /** Whether the statement conflicted with others, so that it may succeed another time. */
+  /** Returns whether the statement conflicted with others, so that a retry may succeed. */
   boolean isRolledBack(SQLException error);
 
-  /** The server's code of an error, which ends the name of its status; empty where it has none. */
+  /** Returns the server's code of an error, which becomes the end of the status's name; empty if there is none. */
   String code(SQLException error);
 
-  /** Whether this error fails the whole statement, rather than a record that the server refuses. */
+  /** Returns whether an error concerns the whole statement, not just a record that the server rejects. */
   default boolean concernsAll(SQLException error) {
     return isBroken(error) || isRolledBack(error);
   }
 
-  /** Names an error after what happened on the network, else after the driver's exception and the server's code. */
+  /**
+   * Returns a status named after the network error, if there is one, otherwise after the driver's exception and the
+   * server's code.
+   */
   default Status status(SQLException error) {
     IOException network = network(error);
     if (network != null) {

@@ -7,7 +7,10 @@ import java.sql.PreparedStatement;
 import java.sql.ResultSet;
 import java.sql.SQLException;
 
-/** The fields as the tables have them: {@code NAME.columntype=bytes}, or {@code int} for values of four bytes. */
+/**
+ * Converts field values to the type of the columns: {@code NAME.columntype=bytes}, or {@code int} for values of four
+ * bytes.
+ */
 final class Fields {
   private final boolean integers;
 
@@ -27,8 +30,10 @@ final class Fields {
   /**
    * Passes the fields of a row to the sink.
    *
-   * @param found a result at one of its rows
-   * @param names of its columns; {@code null} for those of the key
+   * @param found result, positioned on the row
+   * @param names names of its columns; {@code null} for those of the key
+   * @param row   position of the record in the batch or in the scan, from 0
+   * @param sink  receives the fields that are not NULL
    */
   void hand(ResultSet found, String[] names, int row, RowSink sink) throws SQLException {
     if (sink == RowSink.DISCARD) {

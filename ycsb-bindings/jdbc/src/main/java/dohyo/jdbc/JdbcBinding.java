@@ -24,25 +24,26 @@ import site.ycsb.DBException;
 import site.ycsb.Status;
 
 /**
- * A database over JDBC, with statements that the server has prepared. Every statement is a transaction of its own. A
- * table has the key in {@link Key#SINGLE}, or with {@code keycolumns} in those columns, and a column per field; the
- * single key goes as raw bytes, and so do values but those of {@code NAME.columntype=int}.
+ * Binding for a database over JDBC, with statements that the server has prepared. Every statement is a transaction of
+ * its own. A table has the key in column {@link Key#SINGLE}, or in the columns of {@code keycolumns}, and a column per
+ * field. The single key is sent as raw bytes, and so are values, except with {@code NAME.columntype=int}.
  *
- * <p>An insert and an update are the same statement, as in Cassandra and HBase: it writes the fields given, whether the
- * record exists or not. A batch of writes is one statement with many rows, a batch of reads one {@code SELECT … IN}, or
- * of keys with several columns one with an alternative per key. A client thread has one connection, or with {@code
- * inflight} above 1 as many ({@code NAME.connections}, at most 32 unless given): operations beyond that wait in the
- * client.
+ * <p>An insert and an update are the same statement, as in Cassandra and HBase: it writes the given fields, whether the
+ * record exists or not. A batch of writes is one statement with many rows. A batch of reads is one {@code SELECT … IN},
+ * or with several key columns one statement with an alternative per key.
+ *
+ * <p>A client thread has {@code NAME.connections} connections, by default as many as {@code inflight} and at most 32.
+ * Operations beyond that wait in the client.
  */
 public abstract class JdbcBinding extends Binding {
-  /** The protocols of MySQL and PostgreSQL count a statement's variables with 16 bits. */
+  /** Maximum number of variables in a statement: the protocols of MySQL and PostgreSQL count them with 16 bits. */
   private static final int VARIABLES = 65_535;
   /**
-   * Of a read with alternatives: with more than 16,000 ranges MariaDB does not use the index
-   * (optimizer_max_sel_args), and MySQL with more than 8 MB of them (range_optimizer_max_mem_size).
+   * Maximum number of ranges in a read with alternatives. MariaDB does not use the index for more than 16,000 ranges
+   * (optimizer_max_sel_args), MySQL for ranges of more than 8 MB (range_optimizer_max_mem_size).
    */
   private static final int RANGES = 8_000;
-  /** Rows that the driver takes at once, so that a long scan does not come as one answer of any size. */
+  /** Number of rows that the driver fetches at once. It limits the size of a response. */
   private static final int SCAN_PAGE = 1000;
 
   private final Dialect dialect;
@@ -52,7 +53,7 @@ public abstract class JdbcBinding extends Binding {
     this.dialect = dialect;
   }
 
-  /** Reads where the server is; does not connect. */
+  /** Reads the address and the account of the server. Does not connect. */
   protected abstract Login login(Settings settings);
 
   @Override
@@ -160,7 +161,8 @@ public abstract class JdbcBinding extends Binding {
 
   private static void read(JdbcConnection connection, String table, List<byte[]> keys, int from, int to,
       Columns columns, RowSink sink, Status[] statuses) throws SQLException {
-    // A key may have been asked for several times: where it stands last, and for each place the one before.
+    // A key may be requested several times. The map has its last position, and the array has for each position the one
+    // before.
     Map<ByteBuffer, Integer> last = new HashMap<>(2 * (to - from));
     int[] before = new int[to - from];
     JdbcConnection.Prepared read = connection.prepared(new Sql(Verb.READ, table, columns, to - from));
@@ -187,7 +189,7 @@ public abstract class JdbcBinding extends Binding {
     boolean alike = rows.stream().allMatch(row -> row.columns().equals(same));
     Verb verb = alike ? Verb.UPSERT : Verb.UPSERT_SOME;
     Columns columns = alike ? same : connection.mixed(rows);
-    // All clients lock the records of a batch in the same order, and so never wait for each other in a circle.
+    // All clients lock the records of a batch in the same order, which prevents deadlocks between them.
     List<Row> sorted = new ArrayList<>(rows);
     sorted.sort(Comparator.comparing(Row::key, Arrays::compareUnsigned));
     int most = VARIABLES / (columns.size() + connection.key().size());
@@ -203,7 +205,8 @@ public abstract class JdbcBinding extends Binding {
         throw e;
       }
     }
-    // The server refuses the statement for one bad record, though MyISAM keeps the rows before it: write them singly.
+    // One bad record makes the server reject the statement, although MyISAM keeps the rows before it. Write them
+    // singly.
     Status[] statuses = Outcome.each(Status.OK, rows.size());
     for (int i = 0; i < statuses.length; i++) {
       try {
@@ -218,7 +221,7 @@ public abstract class JdbcBinding extends Binding {
     return statuses;
   }
 
-  /** The first value of every record, then the second, and so on. */
+  /** Divides rows into parts without repeated keys: the first value of every record, then the second, and so on. */
   private static List<List<Row>> withoutRepeats(List<Row> sorted) {
     List<List<Row>> parts = new ArrayList<>();
     int repeat = 0;

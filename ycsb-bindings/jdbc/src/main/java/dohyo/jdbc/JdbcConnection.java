@@ -16,9 +16,15 @@ import java.util.TreeSet;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicLong;
 
-/** One connection with its prepared statements, for one thread at a time. A broken one is opened again when needed. */
+/**
+ * A connection with its prepared statements. Only one thread at a time may use it. After a failure it is opened again
+ * when it is needed.
+ */
 final class JdbcConnection implements AutoCloseable {
-  /** Batches of every size up to this many records stay prepared; nearly all have the same size. */
+  /**
+   * Maximum number of prepared statements; the least recently used is closed first. Batches of different sizes have
+   * different statements, but nearly all batches have the same size.
+   */
   private static final int STATEMENTS = 200;
 
   private final Dialect dialect;
@@ -36,16 +42,16 @@ final class JdbcConnection implements AutoCloseable {
    * A prepared statement.
    *
    * @param statement the driver's statement
-   * @param names     its result's columns, from 0, null for those of the key; empty for a write
-   * @param key       places of the key's columns in the result, from 1; 0 for one that does not
+   * @param names     names of the result's columns, from 0; null for those of the key; empty for a write
+   * @param key       positions of the key's columns in the result, from 1; 0 for a column that is not in it
    */
   record Prepared(PreparedStatement statement, String[] names, int[] key) {
   }
 
   /**
-   * What is done with a connection.
+   * Work with a connection.
    *
-   * @param <T> its result
+   * @param <T> type of the result
    */
   @FunctionalInterface
   interface Work<T> {
@@ -63,7 +69,7 @@ final class JdbcConnection implements AutoCloseable {
   }
 
   /**
-   * Connects, unless connected.
+   * Connects, unless it is connected.
    *
    * @throws SQLException if the server cannot be reached
    */
@@ -74,10 +80,10 @@ final class JdbcConnection implements AutoCloseable {
   }
 
   /**
-   * Does something with the connection. What the server has rolled back, because of a deadlock or a lock timeout, is
-   * sent again as often as {@code retries} allows.
+   * Runs work with the connection. Work that the server has rolled back, because of a deadlock or a lock timeout, is
+   * repeated at most {@code retries} times within {@code operationtimeout}.
    *
-   * @throws SQLException if it fails; the connection is opened again the next time if it is gone
+   * @throws SQLException if the work fails; if the connection is broken, the next call opens it again
    */
   <T> T run(Work<T> work) throws SQLException {
     long begin = System.nanoTime();
@@ -101,27 +107,27 @@ final class JdbcConnection implements AutoCloseable {
     return connection != null;
   }
 
-  /** How often something was sent again. */
+  /** Returns the number of retries so far. */
   long retries() {
     return retries.get();
   }
 
-  /** The server's dialect. */
+  /** Returns the dialect of the server. */
   Dialect dialect() {
     return dialect;
   }
 
-  /** The columns of the tables' keys. */
+  /** Returns the columns of the tables' keys. */
   Key key() {
     return key;
   }
 
-  /** The columns of the tables' fields. */
+  /** Returns the columns of the tables' fields. */
   Fields fields() {
     return fields;
   }
 
-  /** The prepared statement for a text, made at its first use. */
+  /** Returns the prepared statement for a text. Prepares it at its first use. */
   Prepared prepared(Sql sql) throws SQLException {
     Prepared known = statements.get(sql);
     if (known == null) {
@@ -135,8 +141,8 @@ final class JdbcConnection implements AutoCloseable {
   }
 
   /**
-   * The columns of a statement for rows with different columns: all that such rows have had so far, so that nearly all
-   * batches share one statement.
+   * Returns the columns of a statement for rows with different columns. These are all columns of such rows so far, so
+   * that nearly all batches share one statement.
    */
   Columns mixed(List<Row> rows) {
     String table = rows.get(0).table();
@@ -176,7 +182,7 @@ final class JdbcConnection implements AutoCloseable {
       try {
         connection.close();
       } catch (SQLException e) {
-        // It is lost anyway.
+        // The connection is lost anyway.
       }
       connection = null;
     }

@@ -18,11 +18,11 @@ import site.ycsb.DBException;
 import site.ycsb.Status;
 
 /**
- * The connections of one client thread. With one connection, work is done at once, on the calling thread; with several,
- * each has a thread of its own, because JDBC blocks.
+ * Connections of one client thread. A single connection works on the calling thread. With several connections each has
+ * a thread of its own, because JDBC blocks.
  */
 final class JdbcConnections implements Transport {
-  /** More connections than this per client thread only make the server's threads wait for each other. */
+  /** Maximum default of connections per client thread. With more, the server's threads only wait for each other. */
   private static final int MOST = 32;
 
   private final long timeoutMillis;
@@ -30,7 +30,10 @@ final class JdbcConnections implements Transport {
   private final Deque<JdbcConnection> idle;
   private final ThreadPoolExecutor threads;
 
-  /** Does one thing at a time. Work that it submits is done next, so that no other thread is woken. */
+  /**
+   * Thread that does one piece of work at a time. Work that it submits itself comes next, so that no other thread is
+   * woken.
+   */
   private final class ConnectionThread extends Thread {
     private Runnable next;
 
@@ -74,17 +77,17 @@ final class JdbcConnections implements Transport {
         new LinkedBlockingQueue<>(), ConnectionThread::new);
   }
 
-  /** How many connections a client thread has. */
+  /** Returns the number of connections of a client thread. */
   static int count(Dialect dialect, Settings settings) {
     int inFlight = settings.number("inflight", 1, 1, 1_000_000);
     return settings.number(dialect.name() + ".connections", Math.min(inFlight, MOST), 1, 1000);
   }
 
   /**
-   * Does something with a connection.
+   * Runs work with a connection.
    *
-   * @param work  what to do
-   * @param error makes a result of an error
+   * @param work  the work
+   * @param error converts the status of a failure to a result
    */
   <T> CompletableFuture<T> run(JdbcConnection.Work<T> work, Function<Status, T> error) {
     if (threads == null) {
@@ -95,7 +98,7 @@ final class JdbcConnections implements Transport {
       if (System.nanoTime() - asked > TimeUnit.MILLISECONDS.toNanos(timeoutMillis)) {
         return error.apply(Outcome.TIMEOUT);
       }
-      // There are as many threads as connections, so one is idle; the last used, whose statements are prepared.
+      // One connection is idle, as there are as many threads. Take the last used one, whose statements are prepared.
       JdbcConnection connection = idle.pop();
       try {
         return on(connection, work, error);
@@ -106,7 +109,7 @@ final class JdbcConnections implements Transport {
   }
 
   private void execute(Runnable work) {
-    // If others wait for a connection, it is their turn.
+    // Other work that waits for a connection comes first.
     if (Thread.currentThread() instanceof ConnectionThread thread && thread.connections() == this
         && thread.next == null && threads.getQueue().isEmpty()) {
       thread.next = work;
@@ -138,7 +141,7 @@ final class JdbcConnections implements Transport {
     }
   }
 
-  /** Closes all connections, after the current work. */
+  /** Closes all connections after the current work. */
   void close() {
     if (threads != null) {
       threads.shutdown();

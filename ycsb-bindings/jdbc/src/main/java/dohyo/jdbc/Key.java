@@ -10,11 +10,11 @@ import java.sql.SQLException;
 import java.util.List;
 
 /**
- * The key as the tables have it: bytes in one column, or the columns of {@code keycolumns}, of the types INT, BIGINT
- * (also for a {@code timestamp}, whose milliseconds need no conversion) and VARCHAR of ASCII characters.
+ * Columns of the tables' key: one column of bytes, or the columns of {@code keycolumns}. Their types are INT, BIGINT
+ * and VARCHAR of ASCII characters. A {@code timestamp} is a BIGINT, because its milliseconds then need no conversion.
  */
 public final class Key {
-  /** Name of the key's column where it has one, as in the tables of stock YCSB. */
+  /** Name of the key's column if there is only one, as in the tables of stock YCSB. */
   public static final String SINGLE = "YCSB_KEY";
 
   private final List<Column> columns;
@@ -32,11 +32,12 @@ public final class Key {
   }
 
   /**
-   * Sets the first columns of a key as variables that follow one another.
+   * Sets the first columns of a key as consecutive variables.
    *
    * @param first number of the first variable, from 1
-   * @param count how many columns
-   * @return number of the variable after them
+   * @param key   the key
+   * @param count number of columns
+   * @return number of the next variable
    */
   int set(PreparedStatement statement, int first, byte[] key, int count) throws SQLException {
     int variable = first;
@@ -53,16 +54,16 @@ public final class Key {
     return variable;
   }
 
-  /** The same with all columns. */
+  /** Sets all columns of a key as consecutive variables. Returns the number of the next variable. */
   int set(PreparedStatement statement, int first, byte[] key) throws SQLException {
     return set(statement, first, key, size());
   }
 
   /**
-   * Puts a key together again.
+   * Returns the key of a row.
    *
-   * @param found  a result at one of its rows
-   * @param places places of the columns in it, from 1
+   * @param found  result, positioned on the row
+   * @param places positions of the key's columns in the result, from 1
    */
   ByteBuffer of(ResultSet found, int[] places) throws SQLException {
     Column last = columns.get(columns.size() - 1);

@@ -3,7 +3,7 @@ package dohyo.jdbc;
 import java.sql.Connection;
 import java.sql.SQLException;
 
-/** Where the server is, and how to open a connection to it. */
+/** Address of a server, and how to connect to it. */
 public interface Login {
   /**
    * Opens a connection, on which every statement is a transaction of its own.
@@ -12,9 +12,9 @@ public interface Login {
    */
   Connection connect() throws SQLException;
 
-  /** The URL without what may stand behind it, such as a password. */
+  /** Returns the URL without its parameters, which may include a password. */
   String place();
 
-  /** Where the server is: {@code HOST:PORT}. */
+  /** Returns the address {@code HOST:PORT} of the server. */
   String server();
 }

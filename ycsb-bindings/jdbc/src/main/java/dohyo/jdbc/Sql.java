@@ -7,27 +7,27 @@ import java.util.stream.IntStream;
 import java.util.stream.Stream;
 
 /**
- * The key of a statement that is prepared once per connection.
+ * Identifies a statement that is prepared once per connection.
  *
- * @param verb    what is done
+ * @param verb    the operation
  * @param table   table name
- * @param columns fields read or written; {@code null} for all, and where there are none
- * @param rows    records that one execution carries
+ * @param columns fields to read or write; {@code null} for all, and for verbs without fields
+ * @param rows    number of records of one execution
  */
 public record Sql(Verb verb, String table, Columns columns, int rows) {
-  /** The statements that this binding knows; the order of their variables is that of {@link JdbcBinding}. */
+  /** Statements of the binding. {@link JdbcBinding} sets their variables in the order of the text. */
   public enum Verb {
     READ, SCAN, DELETE,
-    /** Writes the fields given, whether the record is there or not. */
+    /** Writes the given fields, whether the record exists or not. */
     UPSERT,
-    /** The same, but a field that is NULL stays as it is: for records that have different fields. */
+    /** Writes records that have different fields: a field that is NULL keeps its value. */
     UPSERT_SOME
   }
 
   /**
-   * The statement's text.
+   * Returns the text of the statement.
    *
-   * @param dialect the server's
+   * @param dialect dialect of the server
    * @param key     names of the key's columns
    */
   public String text(Dialect dialect, List<String> key) {
@@ -43,8 +43,8 @@ public record Sql(Verb verb, String table, Columns columns, int rows) {
   }
 
   /**
-   * Which records are meant. Of several columns it is no list of rows, {@code (a, b) IN ((?, ?), …)}: with that MariaDB
-   * would read the whole table (MDEV-10947), while all servers look up each of the alternatives in the index.
+   * Returns the condition for the records. With several key columns it is not a list of rows, {@code (a, b) IN ((?, ?),
+   * …)}: for that MariaDB would read the whole table (MDEV-10947). All servers use the index for alternatives.
    */
   private String is(Dialect dialect, List<String> key) {
     return key.size() == 1 && rows > 1 ? dialect.quoted(key.get(0)) + " IN (" + repeated("?", rows, ", ") + ")"
@@ -52,8 +52,8 @@ public record Sql(Verb verb, String table, Columns columns, int rows) {
   }
 
   /**
-   * All from a record on, in the order of the key: {@code (a, b) >= (?, ?)}. MariaDB and MySQL would not begin in the
-   * middle of the index with that, but do with {@code a = ? AND b >= ? OR a > ?}.
+   * Returns the condition for all records from a given one on, in the order of the key. It is {@code (a, b) >= (?, ?)},
+   * or {@code a = ? AND b >= ? OR a > ?} for MariaDB and MySQL, which use the index only for this form.
    */
   private static String from(Dialect dialect, List<String> key) {
     if (dialect.comparesRows()) {
@@ -73,7 +73,7 @@ public record Sql(Verb verb, String table, Columns columns, int rows) {
         + each(dialect, columns.names(), assignment, ", ");
   }
 
-  // Only a read of several records has to tell them apart.
+  // Only a read of several records must tell them apart by their keys.
   private String fields(Dialect dialect, List<String> key) {
     return columns == null ? "*" : (verb == Verb.READ && rows > 1 ? each(dialect, key, "%s", ", ") + ", " : "")
         + each(dialect, columns.names(), "%s", ", ");

@@ -4,9 +4,9 @@ import dohyo.binding.Settings;
 import dohyo.jdbc.JdbcBinding;
 import dohyo.jdbc.Login;
 
-/** MySQL and MariaDB, with any storage engine. */
+/** Binding for MySQL and MariaDB, with any storage engine. */
 public final class MysqlBinding extends JdbcBinding {
-  /** Connects with {@code mysql.url}, {@code mysql.user} and {@code mysql.password}. */
+  /** Makes a binding that connects with {@code mysql.url}, {@code mysql.user} and {@code mysql.password}. */
   public MysqlBinding() {
     super(new MysqlDialect());
   }

@@ -4,9 +4,9 @@ import dohyo.jdbc.Dialect;
 import java.sql.SQLException;
 import java.sql.SQLTransactionRollbackException;
 
-/** The SQL that MariaDB and MySQL share. */
+/** SQL that MariaDB and MySQL share. */
 public final class MysqlDialect implements Dialect {
-  /** ER_LOCK_WAIT_TIMEOUT, which the driver has no class for. */
+  /** ER_LOCK_WAIT_TIMEOUT, for which the driver has no class. */
   private static final int LOCK_WAIT_TIMEOUT = 1205;
 
   @Override
@@ -19,7 +19,10 @@ public final class MysqlDialect implements Dialect {
     return '`' + name.replace("`", "``") + '`';
   }
 
-  /** A text as SQL has it, for statements that take no variables; in the SQL mode that {@link MysqlLogin} sets. */
+  /**
+   * Returns a text in quotes, for statements that take no variables. Valid in the SQL mode that {@link MysqlLogin}
+   * sets.
+   */
   public static String literal(String text) {
     return "'" + text.replace("\\", "\\\\").replace("'", "''") + "'";
   }

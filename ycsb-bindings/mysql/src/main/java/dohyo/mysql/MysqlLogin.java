@@ -12,7 +12,7 @@ import java.util.Map;
 import java.util.Properties;
 import org.mariadb.jdbc.Driver;
 
-/** Where the server is, and how to open a connection to it. */
+/** Address of a MySQL or MariaDB server, and how to connect to it. */
 public final class MysqlLogin implements Login {
   private static final String PREFIX = "jdbc:mariadb://";
 
@@ -21,8 +21,9 @@ public final class MysqlLogin implements Login {
   private final Properties options = new Properties();
 
   /**
-   * Reads {@code mysql.url}, {@code mysql.user} and {@code mysql.password}; {@code mysql.useSSL}, and {@code mysql.ca},
-   * the certificates to trust, as PEM in Base64 on one line; without it those that this JVM trusts. Does not connect.
+   * Reads {@code mysql.url} (default {@code jdbc:mariadb://127.0.0.1:3306/ycsb}), {@code mysql.user} (default root) and
+   * {@code mysql.password}. Reads {@code mysql.useSSL}, and {@code mysql.ca}, the certificates to trust, as PEM in
+   * Base64 on one line, by default those that this JVM trusts. Does not connect.
    *
    * @throws SettingException if the URL is not one of the driver's
    */
@@ -31,9 +32,9 @@ public final class MysqlLogin implements Login {
   }
 
   /**
-   * The same account at another server.
+   * Makes a login with the same account on another server.
    *
-   * @param url in place of {@code mysql.url}
+   * @param url replaces {@code mysql.url}
    */
   private MysqlLogin(Settings settings, String url) {
     String millis = Long.toString(Binding.operationTimeout(settings));
@@ -48,16 +49,16 @@ public final class MysqlLogin implements Login {
         "connectTimeout", millis,
         "socketTimeout", millis,
         "useServerPrepStmts", "true",
-        // The binding keeps the statements, by something quicker to compare than their text.
+        // The binding caches the statements itself, with a key that is faster to compare than their text.
         "cachePrepStmts", "false",
-        // A value that does not fit is refused, in whatever row of a statement and by whatever engine.
+        // Reject values that do not fit, in any row of a statement and with any engine.
         "sessionVariables", "sql_mode='STRICT_ALL_TABLES'",
-        // For MySQL's own way of logging in without TLS.
+        // MySQL's default login without TLS needs the server's public key.
         "allowPublicKeyRetrieval", "true"));
     if (settings.flag("mysql.useSSL", false)) {
       options.put("sslMode", "verify-full");
       if (settings.has("mysql.ca")) {
-        // The driver takes the text of a PEM file in the place of its name.
+        // The driver accepts the text of a PEM file instead of its name.
         options.put("serverSslCert", new String(Base64.getDecoder().decode(settings.required("mysql.ca")),
             StandardCharsets.US_ASCII));
       }
@@ -69,7 +70,11 @@ public final class MysqlLogin implements Login {
     return new Driver().connect(url, options);
   }
 
-  /** The same database and account on another server, {@code HOST:PORT}. */
+  /**
+   * Returns a login with the same database and account on another server.
+   *
+   * @param server address {@code HOST:PORT}
+   */
   public MysqlLogin at(String server) {
     return new MysqlLogin(settings, url.replaceFirst("^" + PREFIX + "[^/?]*", PREFIX + server));
   }

@@ -19,7 +19,7 @@ import java.sql.Statement;
 import java.util.Map;
 import org.junit.jupiter.api.Test;
 
-/** The contract on a real MariaDB or MySQL, with the engine that {@code server.engine} names. */
+/** Runs the contract on a real MariaDB or MySQL, with the engine {@code server.engine}. */
 class MysqlContractIT extends JdbcContract {
   private long counted;
 
@@ -75,7 +75,7 @@ class MysqlContractIT extends JdbcContract {
 
   @Test
   void aForeignTableIsNotTakenForATrialsOwn() throws Exception {
-    // The database of the other tests has theirs.
+    // The other tests have made tables in the default database.
     String url = server.properties().getProperty("mysql.url").replaceFirst("/[^/]*$", "/contract_schema");
     execute("CREATE DATABASE contract_schema");
     try (MysqlServer other = new MysqlServer(new MysqlLogin(new Settings(server.with(Map.of("mysql.url", url)))))) {
@@ -102,7 +102,10 @@ class MysqlContractIT extends JdbcContract {
         "fieldcount", "2", "engine", server.properties().getProperty("server.engine")))));
   }
 
-  /** Rows that went to all clients, less those of the counting itself: reads find every record in these tests. */
+  /**
+   * Returns the rows that were sent to all clients, without those of this query. Reads find every record in these
+   * tests.
+   */
   @Override
   protected long readsServed(String table) throws SQLException {
     boolean maria = connection.getMetaData().getDatabaseProductName().equals("MariaDB");

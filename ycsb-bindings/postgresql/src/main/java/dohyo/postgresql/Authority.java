@@ -7,14 +7,14 @@ import java.security.GeneralSecurityException;
 import java.util.Base64;
 import org.postgresql.ssl.WrappedFactory;
 
-/** TLS that trusts the given certificates alone; the driver makes it by its name. */
+/** TLS that trusts only the given certificates. The driver creates it by its class name. */
 public final class Authority extends WrappedFactory {
   /**
    * Reads the certificates.
    *
    * @param certificates PEM in Base64
-   * @throws GeneralSecurityException if there is none in it
-   * @throws IOException if they cannot be read
+   * @throws GeneralSecurityException if there is no certificate
+   * @throws IOException              if the certificates cannot be read
    */
   public Authority(String certificates) throws GeneralSecurityException, IOException {
     factory = Tls.trusting(new ByteArrayInputStream(Base64.getDecoder().decode(certificates))).getSocketFactory();

@@ -4,9 +4,11 @@ import dohyo.binding.Settings;
 import dohyo.jdbc.JdbcBinding;
 import dohyo.jdbc.Login;
 
-/** PostgreSQL. */
+/** Binding for PostgreSQL. */
 public final class PostgresqlBinding extends JdbcBinding {
-  /** Connects with {@code postgresql.url}, {@code postgresql.user} and {@code postgresql.password}. */
+  /**
+   * Makes a binding that connects with {@code postgresql.url}, {@code postgresql.user} and {@code postgresql.password}.
+   */
   public PostgresqlBinding() {
     super(new PostgresqlDialect());
   }

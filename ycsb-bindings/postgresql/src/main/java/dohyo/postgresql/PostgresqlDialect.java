@@ -19,7 +19,7 @@ public final class PostgresqlDialect implements Dialect {
     return '"' + name.replace("\"", "\"\"") + '"';
   }
 
-  /** A text as SQL has it, for statements that take no variables. */
+  /** Returns a text in quotes, for statements that take no variables. */
   public static String literal(String text) {
     return "'" + text.replace("'", "''") + "'";
   }

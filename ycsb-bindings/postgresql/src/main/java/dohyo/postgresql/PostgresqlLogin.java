@@ -12,7 +12,7 @@ import java.util.concurrent.TimeUnit;
 import org.postgresql.Driver;
 import org.postgresql.ssl.DefaultJavaSSLFactory;
 
-/** Where the server is, and how to open a connection to it. */
+/** Address of a PostgreSQL server, and how to connect to it. */
 public final class PostgresqlLogin implements Login {
   private static final String PREFIX = "jdbc:postgresql://";
 
@@ -22,9 +22,9 @@ public final class PostgresqlLogin implements Login {
   private final Properties options = new Properties();
 
   /**
-   * Reads {@code postgresql.url}, {@code postgresql.user} and {@code postgresql.password}; {@code postgresql.useSSL},
-   * and {@code postgresql.ca}, the certificates to trust, as PEM in Base64 on one line; without it those that this JVM
-   * trusts. Does not connect.
+   * Reads {@code postgresql.url} (default {@code jdbc:postgresql://127.0.0.1:5432/ycsb}), {@code postgresql.user}
+   * (default postgres) and {@code postgresql.password}. Reads {@code postgresql.useSSL}, and {@code postgresql.ca}, the
+   * certificates to trust, as PEM in Base64 on one line, by default those that this JVM trusts. Does not connect.
    *
    * @throws SettingException if the URL is not one of the driver's
    */
@@ -45,9 +45,9 @@ public final class PostgresqlLogin implements Login {
         "password", settings.text("postgresql.password", ""),
         "connectTimeout", seconds,
         "loginTimeout", seconds,
-        // The server prepares a statement at its first use, and sends values as they are.
+        // The server prepares a statement at its first use, and values are sent in binary.
         "prepareThreshold", "1",
-        // The binding keeps the statements, by something quicker to compare than their text.
+        // The binding caches the statements itself, with a key that is faster to compare than their text.
         "preparedStatementCacheQueries", "0"));
     if (settings.flag("postgresql.useSSL", false)) {
       options.put("sslmode", "verify-full");
@@ -67,7 +67,11 @@ public final class PostgresqlLogin implements Login {
     return connection;
   }
 
-  /** The same database and account on another server, {@code HOST:PORT}. */
+  /**
+   * Returns a login with the same database and account on another server.
+   *
+   * @param server address {@code HOST:PORT}
+   */
   public PostgresqlLogin at(String server) {
     return new PostgresqlLogin(settings, url.replaceFirst("^" + PREFIX + "[^/?]*", PREFIX + server));
   }

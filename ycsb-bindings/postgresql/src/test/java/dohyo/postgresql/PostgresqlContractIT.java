@@ -20,13 +20,13 @@ import java.util.Map;
 import java.util.Random;
 import org.junit.jupiter.api.Test;
 
-/** The contract on a real PostgreSQL. */
+/** Runs the contract on a real PostgreSQL. */
 class PostgresqlContractIT extends JdbcContract {
   PostgresqlContractIT() throws SQLException {
     super("postgresql");
     execute("CREATE OR REPLACE FUNCTION report() RETURNS trigger LANGUAGE plpgsql AS"
         + " 'BEGIN PERFORM pg_stat_force_next_flush(); RETURN NULL; END'");
-    // These tables are so small that the server would read all of them instead.
+    // These tables are so small that the server would scan them instead of using the index.
     execute("ALTER ROLE dohyo SET enable_seqscan = off");
   }
 
@@ -40,7 +40,7 @@ class PostgresqlContractIT extends JdbcContract {
     return new PostgresqlBinding();
   }
 
-  /** A key that takes more than a third of a page of the index, even compressed. */
+  /** Returns a record whose key takes more than a third of an index page, even if it is compressed. */
   @Override
   protected Row refused() {
     byte[] key = new byte[10_000];
@@ -74,14 +74,17 @@ class PostgresqlContractIT extends JdbcContract {
     return Map.entry(Map.of("postgresql.url", url), "55P03");
   }
 
-  /** A process counts for itself and reports once a second, but here after each write; every test ends with one. */
+  /**
+   * A server process reports its counters once a second. The trigger makes it report after each write; every test ends
+   * with one.
+   */
   @Override
   protected void createTable(String table, KeyColumns key, List<String> fields) throws SQLException {
     super.createTable(table, key, fields);
     execute("CREATE TRIGGER report AFTER INSERT OR UPDATE ON " + quoted(table) + " EXECUTE FUNCTION report()");
   }
 
-  /** Rows that were looked up in the index, less those that a write has looked up to replace them. */
+  /** Returns the rows that were found through the index, without those that a write has replaced. */
   @Override
   protected long readsServed(String table) throws SQLException {
     try (PreparedStatement query = connection.prepareStatement(

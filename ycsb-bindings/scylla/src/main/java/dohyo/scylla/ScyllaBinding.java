@@ -7,13 +7,12 @@ import dohyo.cassandra.CassandraBinding;
 import dohyo.cassandra.CassandraConnection;
 
 /**
- * ScyllaDB through prepared CQL statements: the binding for Cassandra, with its properties, over ScyllaDB's own driver.
- * That driver always keeps {@code cassandra.coreconnections} connections per host, but at least one to each of its
- * shards, and sends a statement over one to the shard that owns the key.
+ * Binding for ScyllaDB: the binding for Cassandra, with its properties, over ScyllaDB's own driver. That driver keeps
+ * {@code cassandra.coreconnections} connections per host, and at least one to each shard. It sends a statement over a
+ * connection to the shard that owns the key.
  *
- * <p>{@code scylla.shardawareness=true} (default): a connection names its shard when it is opened, through the server's
- * shard-aware port; {@code false} leaves the shard to chance, for networks that change port numbers on
- * the way.
+ * <p>With {@code scylla.shardawareness=true} (default) a connection selects its shard through the server's shard-aware
+ * port. With {@code false} the shard is random, for networks that translate port numbers.
  */
 public final class ScyllaBinding extends CassandraBinding {
   private static final Shared<CassandraConnection> CONNECTION = new Shared<>(
@@ -23,7 +22,7 @@ public final class ScyllaBinding extends CassandraBinding {
     super(CONNECTION);
   }
 
-  /** The driver's builder with what only this driver knows. */
+  /** Returns the driver's builder with the options that only this driver has. */
   static Cluster.Builder driver(Settings settings) {
     Cluster.Builder driver = Cluster.builder();
     return settings.flag("scylla.shardawareness", true) ? driver : driver.withoutAdvancedShardAwareness();

@@ -10,7 +10,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
-/** How the binding configures ScyllaDB's driver, read back from the driver itself, without a server. */
+/** Checks the configuration of ScyllaDB's driver, read back from the driver without a server. */
 class ScyllaBindingTest {
   @ParameterizedTest
   @CsvSource({"'', true", "true, true", "false, false"})

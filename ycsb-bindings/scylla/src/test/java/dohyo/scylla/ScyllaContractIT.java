@@ -24,9 +24,9 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
-/** The contract with ScyllaDB's driver, on a real ScyllaDB or, since it serves that as well, on a real Cassandra. */
+/** Runs the contract with ScyllaDB's driver, on a real ScyllaDB or on a real Cassandra, which it supports, too. */
 class ScyllaContractIT extends CassandraContractIT {
-  /** Only a ScyllaDB has it. */
+  /** Address of the REST interface; empty for a Cassandra. */
   private final String api = server.properties().getProperty("server.api", "");
 
   @Override

@@ -29,9 +29,9 @@ import java.util.stream.Collectors;
 import java.util.stream.Stream;
 
 /**
- * Administration of a running Aerospike, from 6.0 on, through its info protocol. Arguments of all verbs: hosts,
- * port and namespace as the binding's properties have them; access, if the servers require it, a file with the
- * properties of {@link Access}, because a command line would show the password.
+ * Administers a running Aerospike, 6.0 or newer, through its info protocol. Arguments of all verbs: hosts, port and
+ * namespace, see the binding's properties; access, a file with the properties of {@link Access}, if the servers require
+ * them. They come in a file because a command line would show the password.
  */
 public final class AerospikeAdmin {
   /** User and password of the only account of a new cluster. */
@@ -40,7 +40,7 @@ public final class AerospikeAdmin {
   private static final String SETTLING =
       "migrate_partitions_remaining|rw_in_progress|storage-engine\\..*\\.(write_q|defrag_q)";
   private static final int MEBIBYTE = 1 << 20;
-  /** The set with a record for each table; its bin holds the trial's mark. */
+  /** Set with a record for each table. The record's bin holds the trial's mark. */
   private static final String MARKS = "dohyo";
   private static final String MARK = "mark";
 
@@ -54,8 +54,8 @@ public final class AerospikeAdmin {
   }
 
   /**
-   * Creates the account of {@code access} with the account that every new cluster has, and gives that account the same
-   * password. Argument: nodes, as for ready.
+   * Creates the account of {@code access} through the default account of a new cluster. Gives the default account the
+   * same password. Argument: nodes, see ready.
    */
   private static Map<String, ?> account(Settings arguments) throws IOException {
     Settings access = access(arguments);
@@ -79,7 +79,7 @@ public final class AerospikeAdmin {
 
   /**
    * Fails unless the cluster has all its nodes (argument nodes), no partition migrates, and a write succeeds. An open
-   * port proves none of that.
+   * port proves none of these.
    */
   private static Map<String, ?> ready(Settings arguments) throws IOException {
     try (AerospikeClient client = connect(arguments)) {
@@ -107,7 +107,7 @@ public final class AerospikeAdmin {
     }
   }
 
-  /** Puts all nodes on the roster; without it a namespace with strong consistency accepts no writes. */
+  /** Adds all nodes to the roster. Without it a namespace with strong consistency accepts no writes. */
   private static void setRoster(Node[] nodes, String namespace) throws IOException {
     if (!Boolean.parseBoolean(namespaceConfig(nodes[0], namespace).get("strong-consistency"))) {
       return;
@@ -122,10 +122,10 @@ public final class AerospikeAdmin {
   }
 
   /**
-   * Marks the sets by a record in one of their own, because a set exists from its first record on and has no comment.
-   * A set that has records but not this trial's mark is refused. Then reads the conditions back from all nodes.
-   * Arguments: tables; trial; write_acks and read_acks, as the client gets them; layout, as the binding's property;
-   * pid, a file that begins with the server's process id.
+   * Marks the sets. A set has no comment and exists only with its first record, so the marks are records of another
+   * set. Fails if a set has records but lacks this trial's mark. Then reads the conditions back from all nodes.
+   * Arguments: tables; trial; write_acks and read_acks of the client; layout, see the binding's property; pid, a file
+   * that begins with the server's process id.
    */
   private static Map<String, ?> schema(Settings arguments) throws IOException {
     try (AerospikeClient client = connect(arguments)) {
@@ -137,7 +137,7 @@ public final class AerospikeAdmin {
     }
   }
 
-  /** The conditions of a namespace, as all nodes report them. */
+  /** Returns the conditions of a namespace. All nodes must report the same, see {@link #requireEqualNodes}. */
   static Map<String, Object> conditions(AerospikeClient client, Settings arguments) throws IOException {
     Node node = client.getNodes()[0];
     Map<String, String> namespace = pairs(info(node, "namespace/" + arguments.required("namespace")), ";");
@@ -153,10 +153,10 @@ public final class AerospikeAdmin {
     conditions.put("write_acks", arguments.required("write_acks"));
     conditions.put("read_acks", arguments.required("read_acks"));
     conditions.put("write_copies", arguments.required("write_acks").equals("one") && !strong ? 1 : replication);
-    // A read may ask further copies only while partitions migrate.
+    // A read may ask other replicas only while partitions migrate.
     conditions.put("read_copies", 1);
     if (!strong && client.getNodes().length > 1) {
-      // The parts of a partitioned cluster keep accepting writes, each on its own copies.
+      // During a network partition each side accepts writes on its own replicas.
       conditions.put("consistency", "available, not strongly consistent");
     }
     conditions.put("durability", commits ? "disk" : "memory");
@@ -187,7 +187,7 @@ public final class AerospikeAdmin {
     client.put(null, key, new Bin(MARK, mark));
   }
 
-  /** Fails unless all nodes report the same settings; their files and sizes may differ. */
+  /** Fails unless all nodes report the same settings. Their files and sizes may differ. */
   static void requireEqualNodes(Node[] nodes, String namespace) throws IOException {
     Map<String, List<String>> answers = new LinkedHashMap<>();
     for (Node node : nodes) {
@@ -212,7 +212,7 @@ public final class AerospikeAdmin {
     return engine.equals("device") && files ? "file" : engine;
   }
 
-  /** Older servers report {@code mem} for an index in the process's own memory. */
+  /** Returns where the index is. Older servers report {@code mem} for an index in the memory of the process. */
   private static String index(Map<String, String> config) {
     String type = config.getOrDefault("index-type", "mem");
     return type.equals("mem") ? "memory" : type;
@@ -224,14 +224,16 @@ public final class AerospikeAdmin {
         + " for data, index in " + index(config);
   }
 
-  /** The argument's name changed with 7.0; older servers ignore the new one. */
+  /**
+   * Reads the settings of a namespace. The name of the argument changed with 7.0. Each version ignores the other name.
+   */
   private static Map<String, String> namespaceConfig(Node node, String namespace) throws IOException {
     return pairs(info(node, "get-config:context=namespace;id=" + namespace + ";namespace=" + namespace), ";");
   }
 
   /**
-   * Waits until no partition migrates, no write is under way and everything is on its device; then counts the rows.
-   * Arguments: tables; layout, as the binding's property; timeout in seconds; recordcount and countlimit.
+   * Waits until no partition migrates, no write is in progress and everything is on its device. Then counts the rows.
+   * Arguments: tables; layout, see the binding's property; timeout in seconds; recordcount and countlimit.
    */
   private static Map<String, ?> settle(Settings arguments) throws Exception {
     Wait wait = new Wait(arguments, "aerospike_settle_timeout");
@@ -242,7 +244,7 @@ public final class AerospikeAdmin {
     }
   }
 
-  /** The matching counters that are not zero on any node. */
+  /** Returns the matching counters that are not zero on any node. */
   private static List<String> busy(AerospikeClient client, String namespace, String names) throws IOException {
     List<String> busy = new ArrayList<>();
     for (Node node : client.getNodes()) {
@@ -256,7 +258,10 @@ public final class AerospikeAdmin {
     return busy;
   }
 
-  /** Rows by table; with packed records the blocks are read, because the server does not count rows. */
+  /**
+   * Returns the number of rows by table. With packed records it reads the blocks, because the server counts only
+   * blocks.
+   */
   static Map<String, Long> countRows(AerospikeClient client, Settings arguments) throws IOException {
     String namespace = arguments.required("namespace");
     if (arguments.text("layout", "bins").startsWith("packed")) {
@@ -306,7 +311,7 @@ public final class AerospikeAdmin {
     }
   }
 
-  /** The namespace's statistics of all nodes together: sums, and true if any says so. */
+  /** Returns the namespace's statistics over all nodes: sums of numbers, and true if any node reports true. */
   static List<String> totals(AerospikeClient client, String namespace) throws IOException {
     Map<String, String> totals = new TreeMap<>();
     for (Node node : client.getNodes()) {
@@ -337,7 +342,7 @@ public final class AerospikeAdmin {
     }
   }
 
-  /** The binding's properties that lead to the servers. */
+  /** Returns the binding's properties for the connection. */
   private static Settings access(Settings arguments) {
     Settings access = Admin.properties(arguments, "access");
     for (String key : List.of("hosts", "port")) {

@@ -18,8 +18,9 @@ import java.util.List;
 import java.util.Map;
 
 /**
- * Our own sets in a namespace of somebody else's Aerospike: the place, whose only record is the mark, and the tables,
- * whose names begin with the place. Arguments: hosts, port, namespace, tables; access, as of {@link AerospikeAdmin}.
+ * Administers our sets in a namespace of somebody else's Aerospike. One set is named after the place, and its only
+ * record is the mark. The others are the tables, whose names begin with the place. Arguments: hosts, port, namespace,
+ * tables; access, see {@link AerospikeAdmin}.
  */
 public final class AttachedAerospike implements Attached {
   private static final String MARK = "mark";
@@ -85,7 +86,7 @@ public final class AttachedAerospike implements Attached {
     AerospikeAdmin.requireEqualNodes(client.getNodes(), namespace());
     WritePolicy create = new WritePolicy(client.writePolicyDefault);
     create.recordExistsAction = RecordExistsAction.CREATE_ONLY;
-    create.expiration = NEVER; // whatever the namespace's default-ttl
+    create.expiration = NEVER; // overrides the namespace's default-ttl
     try {
       client.put(create, mark, new Bin(MARK, Admin.mark(arguments)));
       return true;
@@ -97,10 +98,10 @@ public final class AttachedAerospike implements Attached {
     }
   }
 
-  /** A set exists from its first record on. */
+  /** Does nothing: a set exists from its first record on. */
   @Override
   public void createTables() {
-    // The clients' first records create them.
+    // The clients' first records create the sets.
   }
 
   @Override
@@ -112,7 +113,7 @@ public final class AttachedAerospike implements Attached {
 
   @Override
   public String remove() throws Exception {
-    // The mark last: while it exists, another attempt recognizes the rest.
+    // Remove the mark last. While it exists, another attempt recognizes the rest.
     for (String set : sets()) {
       client.truncate(null, namespace(), set, null);
       new Wait(arguments, "the timeout").until(() -> {
@@ -143,7 +144,7 @@ public final class AttachedAerospike implements Attached {
     client.exists(null, mark);
   }
 
-  /** The server reports permissions only to a user administrator. */
+  /** Returns nothing: the server reports permissions only to a user administrator. */
   @Override
   public List<String> missingRights() {
     return List.of();

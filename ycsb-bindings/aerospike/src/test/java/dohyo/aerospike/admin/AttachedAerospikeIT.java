@@ -44,7 +44,7 @@ class AttachedAerospikeIT extends AttachedContract {
     theirs.put(null, key(), new Bin(MARK, mark.toString()));
   }
 
-  /** Sets that are not empty, with their numbers of records. */
+  /** Returns the sets that are not empty, with their numbers of records. */
   @Override
   protected List<String> others() {
     return Stream.of(Info.request(theirs.getNodes()[0], "sets/" + namespace).split(";"))

@@ -17,13 +17,13 @@ import java.util.stream.Collectors;
 import java.util.stream.Stream;
 
 /**
- * Our own keyspace in somebody else's cluster that speaks CQL: Cassandra, DataStax, ScyllaDB, Keyspaces.
- * Arguments: those of {@link CqlAdmin}, with a list as host, and those of {@link Attached}.
+ * Administers our keyspace in somebody else's cluster that speaks CQL: Cassandra, DataStax, ScyllaDB, Keyspaces. The
+ * arguments are those of {@link CqlAdmin}, with a list as host, and those of {@link Attached}.
  */
 public final class AttachedCql implements Attached {
-  /** A column of system_schema.tables since Cassandra 5.0: whether a dropped table leaves no snapshot. */
+  /** Column of system_schema.tables since Cassandra 5.0: false if a dropped table leaves no snapshot. */
   private static final String SNAPSHOT = "allow_auto_snapshot";
-  /** Where a server shows its settings: ScyllaDB's table, whose values are JSON, and that of Cassandra since 4.0. */
+  /** Tables with a server's settings: of ScyllaDB, whose values are JSON, and of Cassandra since 4.0. */
   private static final List<String> SETTINGS = List.of("system.config", "system_views.settings");
   private static final List<String> RIGHTS = List.of("CREATE", "ALTER", "DROP", "SELECT", "MODIFY");
 
@@ -94,7 +94,7 @@ public final class AttachedCql implements Attached {
     String mark = Admin.mark(arguments);
     List<String> found = new ArrayList<>(cql.comments().entrySet().stream()
         .filter(table -> !mark.equals(table.getValue())).map(table -> "the table " + table.getKey()).toList());
-    // A run creates none of these.
+    // A run creates no such objects.
     Map<String, String> others = new LinkedHashMap<>();
     others.put("views", "view_name");
     others.put("types", "type_name");
@@ -118,7 +118,7 @@ public final class AttachedCql implements Attached {
     boolean made = exists();
     Map<String, Object> conditions = new LinkedHashMap<>(made ? cql.conditions()
         : Map.of("version", cql.version(), "nodes", cql.metadata().getAllHosts().size(), "notes", List.of()));
-    if (Integer.valueOf(0).equals(conditions.get("replication"))) { // a strategy that does not count, as Keyspaces'
+    if (Integer.valueOf(0).equals(conditions.get("replication"))) { // not a number, as in Keyspaces
       conditions.put("replication", UNKNOWN);
       conditions.put("write_copies", null);
       conditions.put("read_copies", null);
@@ -136,7 +136,7 @@ public final class AttachedCql implements Attached {
     return conditions;
   }
 
-  /** The server's settings; none if it has no such table, or this user may not read it. */
+  /** Returns the server's settings; empty if it has no such table, or this user may not read it. */
   private Map<String, String> settings() {
     for (String table : SETTINGS) {
       try {
@@ -144,7 +144,7 @@ public final class AttachedCql implements Attached {
         settings.replaceAll((name, value) -> value.replaceAll("^\"|\"$", ""));
         return settings;
       } catch (DriverException e) {
-        continue; // the next one, if there is one
+        continue; // the server may have the other table
       }
     }
     return Map.of();
@@ -166,8 +166,8 @@ public final class AttachedCql implements Attached {
   }
 
   /**
-   * The permissions that LIST PERMISSIONS does not show for this user, who needs all of them on a keyspace that does
-   * not exist yet.
+   * Returns the permissions that LIST PERMISSIONS does not show for this user. The user needs all of them on all
+   * keyspaces, because the keyspace does not exist yet.
    */
   @Override
   public List<String> missingRights() {

@@ -19,14 +19,14 @@ import javax.management.JMException;
 import org.codehaus.jackson.map.ObjectMapper;
 
 /**
- * Administration of a running Cassandra, from 3.11 to 5.0, over CQL and JMX. Arguments: those of {@link CqlAdmin};
- * jmx, its port on this host; log, the server's, to which 3.11 writes its settings; timeout in seconds;
+ * Administers a running Cassandra, from 3.11 to 5.0, over CQL and JMX. The arguments are those of {@link CqlAdmin},
+ * and: jmx, the port on this host; log, the server's log, to which 3.11 writes its settings; timeout in seconds;
  * folder, for the statistics.
  */
 public final class CassandraAdmin {
-  /** Name and password of the user in a new Cassandra. */
+  /** Name and password of the default user of a new Cassandra. */
   private static final String FIRST_USER = "cassandra";
-  // Those of the server's thousand metrics that may explain a result: each takes a request of its own, after every run.
+  // Metrics that may explain a result, out of the server's thousand. Each takes one request after every run.
   private static final List<String> METRICS = List.of("ClientRequest,scope=Read,*", "ClientRequest,scope=Write,*",
       "ClientRequest,scope=RangeSlice,*", "Compaction,*", "ThreadPools,name=PendingTasks,*",
       "ThreadPools,name=TotalBlockedTasks,*", "CommitLog,*", "Cache,scope=KeyCache,*", "Cache,scope=ChunkCache,*",
@@ -47,7 +47,7 @@ public final class CassandraAdmin {
         CassandraAdmin::drop, "stats", CassandraAdmin::stats), args);
   }
 
-  /** Fails unless this node sees all nodes; the error gives the number that it sees. */
+  /** Fails unless this node sees all nodes. The message says how many it sees. */
   private static Map<String, ?> ready(Settings arguments) throws IOException, JMException {
     int nodes = arguments.number("nodes", 1, 1, Integer.MAX_VALUE);
     try (ServerJvm jvm = jvm(arguments)) {
@@ -60,8 +60,8 @@ public final class CassandraAdmin {
   }
 
   /**
-   * Replaces the default user, whose password is public, with the user of connection, and gives every node a copy of
-   * the users. Fails until the server has created the default user, some seconds after the start.
+   * Replaces the default user, whose password is public, with the user of the connection file. Replicates the users to
+   * every node. Fails until the server has created the default user, some seconds after its start.
    */
   private static Map<String, ?> user(Settings arguments) {
     Settings access = Admin.properties(arguments, "connection");
@@ -73,7 +73,7 @@ public final class CassandraAdmin {
       first.execute("CREATE ROLE IF NOT EXISTS %s WITH PASSWORD = %s AND LOGIN = true AND SUPERUSER = true"
           .formatted(Query.quoted(user), Query.literal(access.required("cassandra.password"))));
     } catch (AuthenticationException e) {
-      // It does not exist yet (then neither does ours), or it was removed below.
+      // The default user does not exist yet, and neither does ours, or an earlier call has removed it.
     }
     try (CqlAdmin own = new CqlAdmin(arguments, access)) {
       own.execute("DROP ROLE IF EXISTS " + FIRST_USER);
@@ -98,7 +98,7 @@ public final class CassandraAdmin {
       String durability = CqlAdmin.durability(sync);
       conditions.put("durability", durability);
       conditions.putAll(jvm.conditions());
-      // The requested settings, as the server has them; what it does not list is not known.
+      // Report the requested settings as the server has them, except those that it does not list.
       conditions.put("server_settings", Arrays.stream(arguments.text("settings", "").split(","))
           .filter(settings::containsKey).collect(Collectors.toMap(Function.identity(), settings::get)));
       conditions.put("notes", Stream.concat(protection(settings), Stream.of(
@@ -118,13 +118,16 @@ public final class CassandraAdmin {
         settings.getOrDefault("server_encryption_options.internode_encryption", "").equals("all"));
   }
 
-  /** 4.1 and newer carry the unit in the value, older ones in the name. */
+  /**
+   * Returns the commit log's period with its unit. 4.1 and newer have the unit in the value, older versions in the
+   * name.
+   */
   private static String period(Map<String, String> settings) {
     String millis = settings.get("commitlog_sync_period_in_ms");
     return settings.getOrDefault("commitlog_sync_period", millis + "ms");
   }
 
-  /** The settings in the log of 3.11: {@code … Node configuration:[name=value; name=value; …]}. */
+  /** Reads the settings from the log of 3.11: {@code … Node configuration:[name=value; name=value; …]}. */
   private static Map<String, String> loggedSettings(Path log) throws IOException {
     try (Stream<String> lines = Files.lines(log)) {
       String settings = lines.filter(line -> line.contains("Node configuration:[")).findFirst()
@@ -137,8 +140,8 @@ public final class CassandraAdmin {
   }
 
   /**
-   * Flushes unless flush=false, waits until no compaction is pending or active, or none makes progress, then counts the
-   * rows.
+   * Flushes unless flush=false. Waits until no compaction is pending or active, or they make no progress. Then counts
+   * the rows.
    */
   private static Map<String, ?> settle(Settings arguments) throws Exception {
     Wait wait = new Wait(arguments, "cassandra_settle_timeout");
@@ -175,7 +178,9 @@ public final class CassandraAdmin {
             + "cassandra_heap, or load fewer records");
   }
 
-  /** Empties the key cache and the row cache of this node; the chunk cache can only be reported. */
+  /**
+   * Empties the key cache and the row cache of this node. The chunk cache cannot be emptied, so its size is reported.
+   */
   private static Map<String, ?> drop(Settings arguments) throws IOException, JMException {
     try (ServerJvm jvm = jvm(arguments)) {
       jvm.dropCaches();

@@ -30,11 +30,11 @@ import java.util.stream.Collectors;
 import java.util.stream.IntStream;
 import java.util.stream.Stream;
 
-/** Administration over CQL alone, for ScyllaDB and any version of Cassandra. */
+/** Administration that needs only CQL, for ScyllaDB and any version of Cassandra. */
 public final class CqlAdmin implements AutoCloseable {
   private static final int CONNECT_MILLIS = 20_000;
   private static final int ANSWER_MILLIS = 120_000;
-  /** 2^64 tokens in as many slices, so that no single query runs into the server's timeout. */
+  /** Number of token ranges into which a count is divided, so that no query exceeds the server's timeout. */
   private static final int SLICES = 64;
 
   private final Settings arguments;
@@ -43,13 +43,13 @@ public final class CqlAdmin implements AutoCloseable {
   private final Session session;
 
   /**
-   * Connects.
+   * Connects to a cluster.
    *
-   * @param arguments host, port, keyspace, tables, keycolumns; for the tables also trial, strategy, replication,
-   *                  fieldcount, fieldnameprefix, keytype (where keycolumns is empty), columntype, compression,
-   *                  compaction, rows (kept of each partition by the row cache); for the conditions
-   *                  write_acks, read_acks; for the rows recordcount, countlimit; connection, if the server requires
-   * it: a file with the binding's own properties for user, password and TLS
+   * @param arguments host, port, keyspace, tables, keycolumns. For the tables: trial, strategy, replication,
+   *                  fieldcount, fieldnameprefix, keytype (if keycolumns is empty), columntype, compression,
+   *                  compaction, rows (per partition in the row cache). For the conditions: write_acks, read_acks. For
+   *                  the rows: recordcount, countlimit. If the server requires it: connection, a file with the
+   *                  binding's properties for user, password and TLS
    * @throws SettingException if that file cannot be read
    */
   public CqlAdmin(Settings arguments) {
@@ -59,7 +59,7 @@ public final class CqlAdmin implements AutoCloseable {
   /**
    * Connects as another user.
    *
-   * @param arguments as above
+   * @param arguments see the other constructor
    * @param access    the binding's properties for user, password and TLS
    */
   CqlAdmin(Settings arguments, Settings access) {
@@ -86,11 +86,11 @@ public final class CqlAdmin implements AutoCloseable {
   }
 
   /**
-   * Creates the keyspace, and the tables that do not exist, each with the trial in its comment.
+   * Creates the keyspace and the tables that do not exist. Each table has the trial's mark as its comment.
    *
-   * @param compression converts the class name of a compressor ("" for none) to the value of the table option of that
-   * name, in which products differ
-   * @throws IOException if the keyspace or a table exists that another trial has made; then nothing is created
+   * @param compression converts the class name of a compressor (empty for none) to the value of the table option {@code
+   *                    compression}, which differs between products
+   * @throws IOException if another trial has created the keyspace or a table; then nothing is created
    */
   public void createTables(UnaryOperator<String> compression) throws IOException {
     String mark = Admin.mark(arguments);
@@ -102,13 +102,20 @@ public final class CqlAdmin implements AutoCloseable {
     createTables(compression, there.keySet(), mark, "");
   }
 
-  /** Creates the keyspace; throws the driver's AlreadyExistsException if it exists. */
+  /** Creates the keyspace. Throws the driver's AlreadyExistsException if it exists. */
   void createKeyspace() {
     session.execute("CREATE KEYSPACE %s WITH replication = %s".formatted(Query.quoted(keyspace()),
         replication(arguments.required("strategy"), arguments.number("replication", 1, 1, Integer.MAX_VALUE))));
   }
 
-  /** Creates the tables that do not exist; {@code options} follow the table's other options. */
+  /**
+   * Creates the tables that do not exist.
+   *
+   * @param compression see {@link #createTables(UnaryOperator)}
+   * @param there       names of existing tables
+   * @param mark        comment of each table
+   * @param options     further options, beginning with AND; may be empty
+   */
   void createTables(UnaryOperator<String> compression, Set<String> there, String mark, String options) {
     String prefix = arguments.text("fieldnameprefix", "field");
     String type = arguments.choice("columntype", "blob", "text", "float");
@@ -132,13 +139,13 @@ public final class CqlAdmin implements AutoCloseable {
         : " AND caching = {'keys': 'ALL', 'rows_per_partition': " + Query.literal(rows) + "}";
   }
 
-  /** The comments of the keyspace's tables, by name; also empty if the keyspace does not exist. */
+  /** Returns the comments of the keyspace's tables by name; empty if the keyspace does not exist. */
   Map<String, String> comments() {
     return session.execute("SELECT table_name, comment FROM system_schema.tables WHERE keyspace_name = ?", keyspace())
         .all().stream().collect(Collectors.toMap(row -> row.getString(0), row -> row.getString(1)));
   }
 
-  /** Whether the keyspace exists. */
+  /** Returns whether the keyspace exists. */
   boolean hasKeyspace() {
     return value("SELECT keyspace_name FROM system_schema.keyspaces WHERE keyspace_name = ?", keyspace()).isPresent();
   }
@@ -155,7 +162,7 @@ public final class CqlAdmin implements AutoCloseable {
     }
   }
 
-  /** The quoted name of a table, with the keyspace. */
+  /** Returns the quoted name of a table, with the keyspace. */
   private String quoted(String table) {
     return Query.quoted(keyspace()) + "." + Query.quoted(table);
   }
@@ -175,8 +182,8 @@ public final class CqlAdmin implements AutoCloseable {
   }
 
   /**
-   * Reads the conditions back that CQL knows: version, nodes, replication, write_acks, read_acks, write_copies,
-   * read_copies, compression, endpoints. The caller may add to the map.
+   * Reads the conditions that CQL shows: version, nodes, replication, write_acks, read_acks, write_copies, read_copies,
+   * compression, endpoints. The caller may add to the map.
    */
   public Map<String, Object> conditions() {
     Metadata metadata = cluster.getMetadata();
@@ -197,31 +204,32 @@ public final class CqlAdmin implements AutoCloseable {
     return conditions;
   }
 
-  /** What the driver knows of the cluster. */
+  /** Returns the driver's metadata of the cluster. */
   Metadata metadata() {
     return cluster.getMetadata();
   }
 
-  /** The replication of a keyspace in CQL. */
+  /** Returns the replication of a keyspace in CQL. */
   private String replication(String strategy, int copies) {
     String where = strategy.equals("SimpleStrategy") ? "replication_factor"
         : cluster.getMetadata().getAllHosts().iterator().next().getDatacenter();
     return "{'class': %s, %s: %d}".formatted(Query.literal(strategy), Query.literal(where), copies);
   }
 
-  /** Changes the replication of a system keyspace; a repair makes the copies. */
+  /** Changes the replication of a system keyspace. A repair must make the copies afterwards. */
   void copy(String systemKeyspace, int copies) {
     execute("ALTER KEYSPACE %s WITH replication = %s".formatted(systemKeyspace,
         replication("NetworkTopologyStrategy", copies)));
   }
 
-  /** Executes a statement that has no answer. */
+  /** Executes a statement without a result. */
   void execute(String statement) {
     session.execute(statement);
   }
 
   /**
-   * Where an acknowledged write is, by the server's {@code commitlog_sync}: only periodic acknowledges before fsync.
+   * Returns where an acknowledged write is, according to the server's {@code commitlog_sync}. Only periodic
+   * acknowledges before fsync.
    */
   public static String durability(String sync) {
     return switch (sync) {
@@ -232,7 +240,7 @@ public final class CqlAdmin implements AutoCloseable {
   }
 
   /**
-   * Notes on security that costs time and that other systems may not have.
+   * Returns notes on security that costs time and that other systems may not have.
    *
    * @param authenticator the server's setting of that name
    * @param toClients     whether clients connect with TLS
@@ -243,27 +251,27 @@ public final class CqlAdmin implements AutoCloseable {
         toClients ? "TLS to clients" : "", amongNodes ? "TLS among nodes" : "").filter(note -> !note.isEmpty());
   }
 
-  /** How much of a compressed file is compressed at once, for the notes; empty where no table is compressed. */
+  /** Returns a note on the size of compressed chunks; empty if no table is compressed. */
   String chunks() {
     String kib = ofTables("compression", options -> options.getOrDefault("chunk_length_in_kb", ""));
     return kib.isEmpty() ? "" : "compressed in chunks of " + kib + " KiB";
   }
 
-  /** How many rows of a partition the row cache keeps, in words; empty if none. */
+  /** Returns a note on the rows of a partition that the row cache keeps; empty if none. */
   String cachedRows() {
     String rows = ofTables("caching", options -> options.getOrDefault("rows_per_partition", "NONE"));
     return rows.equals("NONE") ? "" : "row cache: " + rows + " rows of each partition";
   }
 
-  /** Names of the tables' compaction strategies. */
+  /** Returns the names of the tables' compaction strategies. */
   public String compaction() {
     return ofTables("compaction", options -> className(options.get("class")));
   }
 
   /**
-   * Reads the server's settings from a virtual table that has the columns name and value.
+   * Reads the server's settings from a virtual table with the columns name and value.
    *
-   * @param table as in system_views.settings (Cassandra 4.0 and newer) or system.config (ScyllaDB)
+   * @param table system_views.settings (Cassandra 4.0 and newer) or system.config (ScyllaDB)
    */
   public Map<String, String> settings(String table) {
     return session.execute("SELECT name, value FROM " + table).all().stream()
@@ -272,43 +280,43 @@ public final class CqlAdmin implements AutoCloseable {
   }
 
   /**
-   * Asks for one value.
+   * Queries a single value.
    *
    * @param query     a statement; the first column of its first row is the value
-   * @param variables values for its question marks
-   * @return its text; empty if there is no row, or no value in it
+   * @param variables values of its question marks
+   * @return the value as text; empty if there is no row, or the value is null
    */
   public Optional<String> value(String query, Object... variables) {
     return Optional.ofNullable(Answers.next(session.execute(query, variables))).map(row -> row.getObject(0))
         .map(Object::toString);
   }
 
-  /** The first column of all rows of an answer, as texts. */
+  /** Returns the first column of all rows of a result, as texts. */
   List<String> values(String query, Object... variables) {
     return session.execute(query, variables).all().stream().map(row -> String.valueOf(row.getObject(0))).toList();
   }
 
-  /** What the server calls its version. */
+  /** Returns the server's version. */
   String version() {
     return value("SELECT release_version FROM system.local").orElseThrow();
   }
 
-  /** Whether a user may do everything. */
+  /** Returns whether a user has all permissions. */
   boolean isSuperuser(String user) {
     return session.execute("LIST ROLES OF " + Query.quoted(user)).all().stream().anyMatch(row -> row.getBool("super"));
   }
 
-  /** What a user may do in every keyspace. */
+  /** Returns the permissions of a user on all keyspaces. */
   Stream<String> permissions(String user) {
     return session.execute("LIST ALL PERMISSIONS OF " + Query.quoted(user)).all().stream()
         .filter(row -> row.getString("resource").equals("<all keyspaces>")).map(row -> row.getString("permission"));
   }
 
   /**
-   * Counts the rows, and does nothing else: the verb {@code count} of servers that speak CQL.
+   * Counts the rows: the verb {@code count} of servers that speak CQL.
    *
-   * @param arguments as above
-   * @return {@code rows}, as {@link #countRows()} gives them
+   * @param arguments see the constructor
+   * @return {@code rows}, see {@link #countRows()}
    */
   public static Map<String, ?> count(Settings arguments) {
     try (CqlAdmin cql = new CqlAdmin(arguments)) {
@@ -316,7 +324,7 @@ public final class CqlAdmin implements AutoCloseable {
     }
   }
 
-  /** Rows by table; see {@link Admin#countRows}. */
+  /** Returns the number of rows by table; see {@link Admin#countRows}. */
   public Map<String, Long> countRows() {
     return Admin.countRows(arguments, this::countRows);
   }
@@ -328,14 +336,14 @@ public final class CqlAdmin implements AutoCloseable {
       long first = Long.MIN_VALUE + slice * width;
       String query = "SELECT count(*) FROM %1$s WHERE token(%2$s) >= %3$d AND token(%2$s) <= %4$d"
           .formatted(quoted(table), Query.partitionKey(key), first, first + width - 1);
-      // A single copy may lack what fewer than all copies have acknowledged.
+      // A single replica may lack writes that fewer than all replicas have acknowledged.
       count += Answers.next(session.execute(
           new SimpleStatement(query).setConsistencyLevel(ConsistencyLevel.ALL))).getLong(0);
     }
     return count;
   }
 
-  /** How many copies must answer: the consistency level that the client sends with every request. */
+  /** Returns how many replicas must answer at the consistency level that the client sends with every request. */
   private int copies(String which, int replication) {
     String asked = arguments.required(which);
     return switch (ConsistencyLevel.valueOf(asked.toUpperCase(Locale.ROOT))) {

@@ -22,12 +22,12 @@ import javax.management.remote.JMXConnector;
 import javax.management.remote.JMXConnectorFactory;
 import javax.management.remote.JMXServiceURL;
 
-/** The JVM of a Cassandra node over plain JMX, whose names have been the same from 3.11 to 5.0. */
+/** Connection to the JVM of a Cassandra node over plain JMX. The names are the same from 3.11 to 5.0. */
 final class ServerJvm implements AutoCloseable {
   private final JMXConnector connector;
   private final MBeanServerConnection beans;
 
-  /** Connects to a port of this host, which JMX never leaves. */
+  /** Connects to a JMX port of this host. */
   ServerJvm(int port) throws IOException {
     connector = JMXConnectorFactory.connect(
         new JMXServiceURL("service:jmx:rmi:///jndi/rmi://127.0.0.1:" + port + "/jmxrmi"));
@@ -43,7 +43,7 @@ final class ServerJvm implements AutoCloseable {
     return Long.parseLong(runtime().getName().split("@")[0]);
   }
 
-  /** Its conditions: heap, jdk, gc. */
+  /** Returns the conditions heap, jdk and gc. */
   Map<String, String> conditions() throws IOException {
     long heap = bean(ManagementFactory.MEMORY_MXBEAN_NAME, MemoryMXBean.class).getHeapMemoryUsage().getMax();
     String collectors = ManagementFactory.getPlatformMXBeans(beans, GarbageCollectorMXBean.class).stream()
@@ -53,7 +53,7 @@ final class ServerJvm implements AutoCloseable {
         "gc", collectors);
   }
 
-  /** Nodes that this one considers alive, including itself. */
+  /** Returns the number of nodes that this node considers alive, including itself. */
   int liveNodes() throws IOException, JMException {
     return ((Collection<?>) beans.getAttribute(
         new ObjectName("org.apache.cassandra.db:type=StorageService"), "LiveNodes")).size();
@@ -64,7 +64,7 @@ final class ServerJvm implements AutoCloseable {
         new Object[] {keyspace, new String[0]}, new String[] {String.class.getName(), String[].class.getName()});
   }
 
-  /** The sum of a metric of all tables of a keyspace. */
+  /** Returns the sum of a metric over all tables of a keyspace. */
   long ofTables(String keyspace, String metric) throws IOException, JMException {
     return sum("org.apache.cassandra.metrics:type=Table,keyspace=" + keyspace + ",scope=*,name=" + metric);
   }
@@ -76,7 +76,7 @@ final class ServerJvm implements AutoCloseable {
     }
   }
 
-  /** The size of the chunk cache; 0 if there is none. */
+  /** Returns the size of the chunk cache in bytes; 0 if there is none. */
   long chunkCacheBytes() throws IOException, JMException {
     return sum("org.apache.cassandra.metrics:type=Cache,scope=ChunkCache,name=Size");
   }
@@ -94,14 +94,14 @@ final class ServerJvm implements AutoCloseable {
         new ObjectName("org.apache.cassandra.metrics:type=Compaction,name=PendingTasks"), "Value")).intValue();
   }
 
-  /** The compactions under way: bytes that each has read. */
+  /** Returns the bytes that each active compaction has completed. */
   List<Long> activeCompactions() throws IOException, JMException {
     return ((Collection<?>) beans.getAttribute(new ObjectName("org.apache.cassandra.db:type=CompactionManager"),
         "Compactions")).stream().map(each -> Long.valueOf(((Map<?, ?>) each).get("completed").toString())).toList();
   }
 
   /**
-   * The server's metrics: for every bean, in the order of their names, its attributes that are numbers or texts.
+   * Returns the server's metrics: for each bean, sorted by name, its attributes that are numbers or texts.
    *
    * @param patterns names of beans, with the wildcards of {@link ObjectName}
    */

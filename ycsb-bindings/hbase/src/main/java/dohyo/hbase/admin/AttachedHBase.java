@@ -21,11 +21,12 @@ import org.apache.hadoop.hbase.client.TableDescriptor;
 import site.ycsb.DBException;
 
 /**
- * A namespace of our own in somebody else's HBase. Arguments: those of {@link HBaseAdmin} but for the web pages; the
- * tables' names begin with the place and a colon; connection, a file with further properties of the binding.
+ * Administers our namespace in somebody else's HBase. The arguments are those of {@link HBaseAdmin} without the web
+ * pages, and connection, a file with further properties of the binding. The tables' names begin with the place and a
+ * colon.
  */
 public final class AttachedHBase implements Attached {
-  /** Servers that run already need no time to start. */
+  /** Time to reach the servers. They run already, so it needs no allowance for a start. */
   private static final long REACH_MILLIS = 20_000;
 
   private final Settings arguments;
@@ -141,14 +142,14 @@ public final class AttachedHBase implements Attached {
     Map<String, Object> conditions = new LinkedHashMap<>();
     conditions.put("version", cluster.getHBaseVersion());
     conditions.put("nodes", cluster.getLiveServerMetrics().size());
-    // All copies of the log acknowledge an entry; HBase's clients cannot read how many HDFS has.
+    // All copies of the log acknowledge an entry. HBase's clients cannot read the number of copies in HDFS.
     for (String key : List.of("replication", "write_acks", "durability")) {
       conditions.put(key, UNKNOWN);
     }
     conditions.put("write_copies", null);
     conditions.put("read_acks", "one");
     conditions.put("read_copies", 1);
-    // A region has one server.
+    // Each region is served by one server.
     conditions.put("consistency", "strong");
     conditions.put("compression", HBaseAdmin.families(tables, family -> family.getCompressionType().getName()));
     conditions.put("endpoints", cluster.getLiveServerMetrics().keySet().stream()
@@ -172,7 +173,7 @@ public final class AttachedHBase implements Attached {
     hbase.admin().getNamespaceDescriptor(NamespaceDescriptor.DEFAULT_NAMESPACE_NAME_STR);
   }
 
-  /** Only an administrator may read permissions. */
+  /** Returns nothing: only an administrator may read permissions. */
   @Override
   public List<String> missingRights() {
     return List.of();

@@ -51,18 +51,21 @@ import org.apache.hadoop.hbase.util.Bytes;
 import org.apache.hadoop.security.UserGroupInformation;
 
 /**
- * Administration of a running HBase 2. Arguments are the binding's own properties (hbase.zookeeper.quorum, …), info
- * (address of the web pages of this host's region server), hdfs (the same of the NameNode; empty on a local file
- * system), tables, recordcount, and what each verb reads below.
+ * Administers a running HBase 2. The arguments are the binding's properties (hbase.zookeeper.quorum, …), and: info, the
+ * address of the web pages of this host's region server; hdfs, the address of the NameNode's pages, empty on a local
+ * file system; tables; recordcount; and those of the verbs below.
  */
 public final class HBaseAdmin implements AutoCloseable {
-  /** A bound for single calls, which normally end far sooner. */
+  /** Timeout of single calls, which normally end far sooner. */
   private static final long CALL_MILLIS = 120_000;
   private static final int ROWS_PER_CALL = 10_000;
-  /** The value of a table's description that says which trial made it. */
+  /** Key of the trial's mark in a table's description. */
   static final String MARK = "DOHYO";
   private static final String SERVER_BEAN = "Hadoop:service=HBase,name=RegionServer,sub=Server";
-  /** Reading ahead begins a second after a file was opened; the page shows values that are up to two seconds old. */
+  /**
+   * Time without growth after which the block cache counts as filled. Reading ahead begins a second after a file was
+   * opened, and the page shows values that are up to two seconds old.
+   */
   private static final Duration FILLED_AFTER = Duration.ofSeconds(6);
 
   private final Settings arguments;
@@ -70,7 +73,12 @@ public final class HBaseAdmin implements AutoCloseable {
   private final org.apache.hadoop.hbase.client.Admin admin;
   private final Optional<HdfsPages> hdfs;
 
-  /** Connects; with the arguments above. */
+  /**
+   * Connects to the cluster.
+   *
+   * @param arguments see above
+   * @throws IOException if the connection fails
+   */
   public HBaseAdmin(Settings arguments) throws IOException {
     this.arguments = arguments;
     connection = ConnectionFactory.createConnection(HBaseConnection.configuration(arguments, CALL_MILLIS));
@@ -97,7 +105,7 @@ public final class HBaseAdmin implements AutoCloseable {
   private static Map<String, ?> schema(Settings arguments) throws IOException {
     try (HBaseAdmin hbase = new HBaseAdmin(arguments)) {
       hbase.createTables();
-      // Regions must neither move nor split during a run; those of a new table are spread evenly.
+      // Regions must neither move nor split during a run. HBase distributes the regions of a new table evenly.
       hbase.admin.balancerSwitch(false, true);
       hbase.admin.splitSwitch(false, true);
       return Map.of("conditions", hbase.conditions(), "pid", new InfoPages(arguments.required("info")).pid());
@@ -105,9 +113,9 @@ public final class HBaseAdmin implements AutoCloseable {
   }
 
   /**
-   * Flushes and compacts every table to one file per region, or with flush=false only waits for running flushes and
-   * compactions; with prefetch=true waits until the files are in the block cache; then counts the rows. Compacting in
-   * HDFS also moves every file to its region's host, which the answer reports as locality.
+   * Flushes and compacts every table to one file per region. With flush=false it only waits for running flushes and
+   * compactions. With prefetch=true it waits until the files are in the block cache. Then it counts the rows. A
+   * compaction in HDFS also moves every file to its region's host, which the result shows as locality.
    */
   private static Map<String, ?> settle(Settings arguments) throws Exception {
     try (HBaseAdmin hbase = new HBaseAdmin(arguments)) {
@@ -135,7 +143,7 @@ public final class HBaseAdmin implements AutoCloseable {
     }
   }
 
-  /** Counts the rows, and does nothing else. */
+  /** Counts the rows. */
   private static Map<String, ?> count(Settings arguments) throws IOException {
     try (HBaseAdmin hbase = new HBaseAdmin(arguments)) {
       return Map.of("rows", hbase.countRows());
@@ -163,14 +171,14 @@ public final class HBaseAdmin implements AutoCloseable {
     Path folder = Admin.folder(arguments);
     if (arguments.has("principal")) {
       HBaseConnection.configuration(arguments, CALL_MILLIS);
-      // The NameNode's pages ask for a ticket.
+      // The NameNode's pages require a ticket.
       UserGroupInformation.loginUserFromKeytab(arguments.required("principal"), arguments.required("keytab"));
     }
     InfoPages pages = new InfoPages(arguments.required("info"));
     for (String page : List.of("jmx", "prometheus", "conf")) {
       pages.save(page, folder.resolve("stats-" + page + ".txt"));
     }
-    for (String other : arguments.text("pages", "").split(",")) { // as in master-jmx=http://127.0.0.1:16010,…
+    for (String other : arguments.text("pages", "").split(",")) { // such as master-jmx=http://127.0.0.1:16010,…
       String[] pair = other.split("=", 2);
       if (pair.length == 2) {
         new InfoPages(pair[1]).save("jmx", folder.resolve("stats-" + pair[0] + ".txt"));
@@ -182,7 +190,7 @@ public final class HBaseAdmin implements AutoCloseable {
   /**
    * Creates the tables that do not exist.
    *
-   * @throws IOException if one exists that another trial has made; then none is created
+   * @throws IOException if another trial has created one of the tables; then none is created
    */
   public void createTables() throws IOException {
     String mark = Admin.mark(arguments);
@@ -225,7 +233,7 @@ public final class HBaseAdmin implements AutoCloseable {
       running.add(pages.configuration());
     }
     boolean fsync = running.stream().allMatch(server -> server.getBoolean("hbase.wal.hsync", false));
-    // All copies of the log acknowledge an entry, and a region has one server.
+    // All copies of the log acknowledge an entry, and each region is served by one server.
     int copies = hdfs.isPresent() ? hdfs.get().files("/hbase/WALs").copies() : 1;
 
     conditions.put("version", cluster.getHBaseVersion());
@@ -267,7 +275,7 @@ public final class HBaseAdmin implements AutoCloseable {
     return conditions;
   }
 
-  /** Security that costs time and that other systems may not have, if all servers have it. */
+  /** Returns notes on security that costs time and that other systems may not have, if all servers have it. */
   private static List<String> protection(List<Configuration> running, boolean onHdfs) {
     boolean tls = running.stream().allMatch(server -> server.getBoolean(X509Util.HBASE_SERVER_NETTY_TLS_ENABLED, false)
         && !server.getBoolean(X509Util.HBASE_SERVER_NETTY_TLS_SUPPORTPLAINTEXT, true)
@@ -299,7 +307,7 @@ public final class HBaseAdmin implements AutoCloseable {
     return values.map(Object::toString).distinct().sorted().collect(Collectors.joining(", "));
   }
 
-  /** The number of a table's regions, on all servers and on each of them. */
+  /** Returns the number of a table's regions, in total and per server. */
   String regionCounts(TableName table) {
     try (RegionLocator locator = connection.getRegionLocator(table)) {
       Map<ServerName, Long> regions = locator.getAllRegionLocations().stream()
@@ -313,8 +321,8 @@ public final class HBaseAdmin implements AutoCloseable {
   }
 
   /**
-   * Flushes and compacts; afterwards all records are in files, one per region. Regions in this state, as in the copy of
-   * a settled load, are not rewritten; in HDFS they are, because a start may have moved regions to other hosts.
+   * Flushes and compacts. Afterwards all records are in files, one per region. Regions in this state, such as those of
+   * a copied load, are not rewritten. In HDFS they are, because a start may have moved regions to other hosts.
    */
   Stored compact(Wait wait) throws Exception {
     for (TableName table : tables()) {
@@ -340,7 +348,7 @@ public final class HBaseAdmin implements AutoCloseable {
     return stored;
   }
 
-  /** Waits until no compaction runs, and no flush that HBase itself has begun writes another file. */
+  /** Waits until no compaction runs, and until HBase's own flushes write no more files. */
   private Stored awaitIdle(Wait wait) throws Exception {
     Stored[] stored = {Stored.of(regions(tables()))};
     wait.untilQuiet(() -> {
@@ -357,9 +365,9 @@ public final class HBaseAdmin implements AutoCloseable {
   }
 
   /**
-   * Waits until the block caches do not grow any more, because all files are in them or they are full.
+   * Waits until the block caches stop growing, because they contain all files or are full.
    *
-   * @return bytes in the block caches of all region servers
+   * @return size of the block caches of all region servers in bytes
    */
   private long fillCache(Wait wait) throws IOException, InterruptedException {
     long bytes = blockCacheBytes();
@@ -396,7 +404,7 @@ public final class HBaseAdmin implements AutoCloseable {
     return regions;
   }
 
-  /** Rows by table; none where more were loaded than is worth counting. */
+  /** Returns the number of rows by table; see {@link Admin#countRows}. */
   Map<String, Long> countRows() throws IOException {
     return Admin.countRows(arguments, table -> countRows(TableName.valueOf(table)));
   }

@@ -11,11 +11,11 @@ import org.apache.hadoop.security.UserGroupInformation;
 import org.apache.hbase.thirdparty.com.google.gson.JsonElement;
 import org.apache.hbase.thirdparty.com.google.gson.JsonObject;
 
-/** HDFS through the status pages of its NameNode, so that no client of HDFS is needed. */
+/** Reads the status of HDFS from the pages of its NameNode, without a client of HDFS. */
 final class HdfsPages {
-  /** As in {@code /hbase/WALs/… 83 bytes, replicated: replication=3, 1 block(s), OPENFORWRITE:}. */
+  /** Line of a file: {@code /hbase/WALs/… 83 bytes, replicated: replication=3, 1 block(s), OPENFORWRITE:}. */
   private static final Pattern FILE = Pattern.compile("^/.* bytes, replicated: replication=(\\d+),");
-  /** A block that is being written, with as many DataNodes as acknowledge what is written. */
+  /** Line of a block that is being written, with the number of DataNodes that acknowledge each write. */
   private static final Pattern OPEN_BLOCK = Pattern.compile("^\\d+\\. .* Expected_repl=(\\d+)");
 
   private final InfoPages pages;
@@ -23,8 +23,8 @@ final class HdfsPages {
   /**
    * Files below a folder.
    *
-   * @param count  how many there are
-   * @param copies the smallest number of copies that any of them is to have, or is being written to; 0 without files
+   * @param count  number of files
+   * @param copies smallest number of copies among the files, as configured or as being written; 0 without files
    */
   record Files(long count, int copies) {
     private Files with(int more, String number) {
@@ -34,15 +34,15 @@ final class HdfsPages {
   }
 
   /**
-   * Does not connect yet.
+   * Makes a reader of the pages. Does not connect yet.
    *
-   * @param address as in http://127.0.0.1:9870
+   * @param address such as http://127.0.0.1:9870
    */
   HdfsPages(String address) {
     pages = new InfoPages(address);
   }
 
-  /** Has the NameNode check all files below a folder, those that are being written too. */
+  /** Makes the NameNode check all files below a folder, including those that are being written. */
   Files files(String folder) throws IOException {
     Files files = new Files(0, 0);
     String check = "fsck?files=1&blocks=1&openforwrite=1&path=%s&ugi=%s"
@@ -64,7 +64,7 @@ final class HdfsPages {
     return files;
   }
 
-  /** A note for the conditions: DataNodes, under-replicated blocks, settings. */
+  /** Returns a note for the conditions: DataNodes, under-replicated blocks, settings. */
   String note() throws IOException {
     JsonObject state = new JsonObject();
     for (JsonElement bean : pages.beans("Hadoop:service=NameNode,name=FSNamesystem*")) {

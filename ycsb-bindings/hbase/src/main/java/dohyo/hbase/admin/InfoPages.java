@@ -18,20 +18,20 @@ import org.apache.hbase.thirdparty.com.google.gson.JsonArray;
 import org.apache.hbase.thirdparty.com.google.gson.JsonObject;
 import org.apache.hbase.thirdparty.com.google.gson.JsonParser;
 
-/** The status pages of a server of HBase or Hadoop. */
+/** Reads the status pages of a server of HBase or Hadoop. */
 final class InfoPages {
   private final String address;
 
   /**
-   * Does not connect yet.
+   * Makes a reader of the pages. Does not connect yet.
    *
-   * @param address as in http://127.0.0.1:16030
+   * @param address such as http://127.0.0.1:16030
    */
   InfoPages(String address) {
     this.address = address;
   }
 
-  /** The conditions of its JVM: heap, jdk, gc. */
+  /** Returns the conditions of the server's JVM: heap, jdk, gc. */
   Map<String, String> conditions() throws IOException {
     long heap = beans("java.lang:type=Memory").get(0).getAsJsonObject().getAsJsonObject("HeapMemoryUsage").get("max")
         .getAsLong();
@@ -47,14 +47,14 @@ final class InfoPages {
     return Long.parseLong(runtime().get("Name").getAsString().split("@")[0]);
   }
 
-  /** The configuration that the server runs with. */
+  /** Returns the configuration that the server runs with. */
   Configuration configuration() throws IOException {
     Configuration running = new Configuration(false);
     running.addResource(get("conf"));
     return running;
   }
 
-  /** Saves a page; one that this version does not have (/prometheus came with 2.6) leaves no file. */
+  /** Saves a page. Leaves no file if this version lacks the page (/prometheus came with 2.6). */
   void save(String page, Path file) throws IOException {
     try (InputStream in = get(page)) {
       Files.copy(in, file, StandardCopyOption.REPLACE_EXISTING);
@@ -67,7 +67,7 @@ final class InfoPages {
     return beans("java.lang:type=Runtime").get(0).getAsJsonObject();
   }
 
-  /** The management beans of a name, which may be a pattern, as HBase and Hadoop show them under /jmx. */
+  /** Returns the management beans of a name or pattern, which HBase and Hadoop show under /jmx. */
   JsonArray beans(String name) throws IOException {
     try (InputStream in = get("jmx?qry=" + name)) {
       String json = new String(in.readAllBytes(), StandardCharsets.UTF_8);
@@ -77,7 +77,7 @@ final class InfoPages {
 
   InputStream get(String page) throws IOException {
     URL url = URI.create(address + "/" + page).toURL();
-    // Java's own client shows the ticket of the user to a server that asks for it.
+    // Java's own client sends the user's Kerberos ticket if the server requires it.
     return UserGroupInformation.isSecurityEnabled() ? SecurityUtil.doAsLoginUser(url::openStream) : url.openStream();
   }
 }

@@ -9,9 +9,9 @@ import java.util.stream.LongStream;
 import org.apache.hadoop.hbase.util.Bytes;
 
 /**
- * Where to split a table so that every region gets as many records as any other. YCSB's keys are "user" and a hash of
- * varying length in decimals, far from even in the order of bytes: so the splits are quantiles of keys that are made,
- * for a sample of the records, in the very way the client makes them.
+ * Computes where to split a table so that all regions get equally many records. YCSB's keys are "user" and a decimal
+ * hash of varying length, which is far from even in the order of bytes. The splits are therefore quantiles of the keys
+ * of a sample of records, made like the client makes them.
  */
 final class RegionSplits {
   private static final int SAMPLED_KEYS = 20_000;
@@ -21,20 +21,20 @@ final class RegionSplits {
   }
 
   /**
-   * Gives the first keys of all regions but the first.
+   * Returns the first keys of all regions except the first.
    *
-   * @param arguments regions, and what makes the keys: recordcount, keysalt, insertorder, keycolumns, zeropadding
+   * @param arguments regions, and the properties of keys: recordcount, keysalt, insertorder, keycolumns, zeropadding
    */
   static byte[][] of(Settings arguments) {
     int regions = arguments.number("regions", 1, 1, SALTS);
-    if (arguments.text("keysalt", "none").equals("crc32")) { // two even bytes come first
+    if (arguments.text("keysalt", "none").equals("crc32")) { // uniformly distributed
       return IntStream.range(1, regions).mapToObj(i -> Bytes.toBytes((short) (i * SALTS / regions)))
           .toArray(byte[][]::new);
     }
     long records = arguments.whole("recordcount", 1, 1, Long.MAX_VALUE);
     RecordLayout layout = new RecordLayout(arguments);
     long samples = Math.min(records, SAMPLED_KEYS);
-    // No steps of equal length: together with the columns of a key they would miss most of their values.
+    // The sample is random. Steps of equal length would miss most values of a key's columns.
     LongStream sample = samples == records ? LongStream.range(0, records)
         : new SplittableRandom(1).longs(samples, 0, records);
     byte[][] keys = sample.mapToObj(layout::key).sorted(Bytes.BYTES_COMPARATOR).toArray(byte[][]::new);

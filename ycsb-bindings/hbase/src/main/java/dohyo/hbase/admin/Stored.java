@@ -5,19 +5,19 @@ import org.apache.hadoop.hbase.RegionMetrics;
 import org.apache.hadoop.hbase.Size;
 
 /**
- * Where the records of some regions are, as their region servers report it at one moment.
+ * Number of files and amount of unflushed data of some regions, as their servers report them at one moment.
  *
- * @param files             store files (HFiles)
- * @param memstoreMegabytes MiB of data in memstores; each region's are rounded down by the server
+ * @param files             number of store files (HFiles)
+ * @param memstoreMegabytes data in memstores in MiB; the server rounds the value of each region down
  */
 record Stored(int files, long memstoreMegabytes) {
-  /** Adds up what the region servers say. */
+  /** Sums the reports of the region servers. */
   static Stored of(Collection<RegionMetrics> regions) {
     return new Stored(regions.stream().mapToInt(RegionMetrics::getStoreFileCount).sum(),
         regions.stream().mapToLong(region -> (long) region.getMemStoreSize().get(Size.Unit.MEGABYTE)).sum());
   }
 
-  /** A note for the report: where reads come from if nothing is flushed. */
+  /** Returns a note on where reads come from without a flush. */
   String unflushed() {
     return "settle.flush=false: " + (files == 0
         ? "all records are in memstores, none in files"

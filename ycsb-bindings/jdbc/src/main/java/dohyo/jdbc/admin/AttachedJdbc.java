@@ -12,10 +12,10 @@ import java.util.Map;
 import java.util.Properties;
 
 /**
- * A database of our own on somebody else's server. Arguments beside those of {@link Attached}: connection, a file with
- * the binding's properties for user, password and TLS; server, as {@code HOST:PORT}.
+ * Administers our database on somebody else's server. Arguments in addition to those of {@link Attached}: connection, a
+ * file with the binding's properties for user, password and TLS; server, {@code HOST:PORT}.
  *
- * @param <S> a server
+ * @param <S> type of the server
  */
 public abstract class AttachedJdbc<S extends JdbcServer> implements Attached {
   private final Settings arguments;
@@ -29,10 +29,11 @@ public abstract class AttachedJdbc<S extends JdbcServer> implements Attached {
   }
 
   /**
-   * The binding's properties.
+   * Returns the binding's properties.
    *
-   * @param url name of the property with the URL
-   * @param value of it, which names a database that exists, or none
+   * @param arguments arguments of the verb
+   * @param url       name of the property with the URL
+   * @param value     the URL; its database must exist, or it names none
    */
   protected static Settings connection(Settings arguments, String url, String value) {
     Properties properties = new Properties();
@@ -53,7 +54,7 @@ public abstract class AttachedJdbc<S extends JdbcServer> implements Attached {
     return arguments.required("place");
   }
 
-  /** The place as statements name it. */
+  /** Returns the quoted name of the place. */
   protected final String quoted() {
     return dialect.quoted(place());
   }
@@ -63,7 +64,7 @@ public abstract class AttachedJdbc<S extends JdbcServer> implements Attached {
     return "the database " + place() + " on " + server.place();
   }
 
-  /** Where statements about the tables are executed: connected to the place. */
+  /** Returns a server for statements about the tables, connected to the place. */
   protected abstract S inside() throws SQLException;
 
   @Override
@@ -72,7 +73,7 @@ public abstract class AttachedJdbc<S extends JdbcServer> implements Attached {
         table -> Long.parseLong(inside().value("SELECT COUNT(*) FROM " + dialect.quoted(table))));
   }
 
-  /** The query for the server's counters, as {@link JdbcAdmin#views} has it. */
+  /** Returns the query for the server's counters, see {@link JdbcAdmin#views}. */
   protected abstract String status() throws SQLException;
 
   @Override
@@ -86,9 +87,9 @@ public abstract class AttachedJdbc<S extends JdbcServer> implements Attached {
   }
 
   /**
-   * Conditions of a server whose copies nobody lists, and so neither what a read is sure to see.
+   * Returns the conditions of a server whose replicas cannot be listed, so that the consistency of reads is unknown.
    *
-   * @param copies that have a write when it is acknowledged
+   * @param copies number of copies that have a write when it is acknowledged
    */
   protected final Map<String, Object> conditionsOf(int copies) {
     Map<String, Object> conditions = new LinkedHashMap<>();
@@ -97,7 +98,7 @@ public abstract class AttachedJdbc<S extends JdbcServer> implements Attached {
     conditions.put("read_acks", "one");
     conditions.put("write_copies", copies);
     conditions.put("read_copies", 1);
-    // Behind the address there may be several servers, or a proxy that sends reads to replicas.
+    // The address may lead to several servers, or to a proxy that sends reads to replicas.
     conditions.put("consistency", UNKNOWN);
     conditions.put("endpoints", List.of(server.place()));
     return conditions;

@@ -17,13 +17,13 @@ import java.util.stream.Collectors;
 import java.util.stream.Stream;
 
 /**
- * What Ansible asks of a running primary with replicas. The argument {@code connection} names a file with the binding's
- * own properties, since a command line would show the password.
+ * Administers a running primary and its replicas for Ansible. The argument {@code connection} is a file with the
+ * binding's properties, because a command line would show the password.
  *
- * @param <S> a server
+ * @param <S> type of a server
  */
 public abstract class JdbcAdmin<S extends JdbcServer> implements AutoCloseable {
-  /** A bound for single statements; the longest counts the rows of a table. */
+  /** Timeout of single statements in milliseconds. The longest one counts the rows of a table. */
   private static final int CALL_MILLIS = 600_000;
 
   private final Settings arguments;
@@ -43,7 +43,7 @@ public abstract class JdbcAdmin<S extends JdbcServer> implements AutoCloseable {
     this.primary = primary;
   }
 
-  /** The binding's properties, from the file that the arguments name. */
+  /** Reads the binding's properties from the file that the arguments name. */
   protected static Settings connection(Settings arguments) {
     arguments.required("connection");
     Properties properties = Admin.properties(arguments, "connection").properties();
@@ -51,7 +51,7 @@ public abstract class JdbcAdmin<S extends JdbcServer> implements AutoCloseable {
     return new Settings(properties);
   }
 
-  /** The verbs that all such systems have. */
+  /** Returns the verbs that all such systems have: schema, settle, count and stats. */
   protected static Map<String, Admin.Verb> verbs(Opening opening) {
     return Map.of(
         "schema", arguments -> answer(opening, arguments, JdbcAdmin::schema),
@@ -94,37 +94,40 @@ public abstract class JdbcAdmin<S extends JdbcServer> implements AutoCloseable {
     return Stream.concat(Stream.of(primary), replicas.stream()).toList();
   }
 
-  /** {@code HOST:PORT} of those in the argument {@code replicas}. */
+  /** Returns the addresses {@code HOST:PORT} of the argument {@code replicas}. */
   protected final List<String> replicaPlaces() {
     return Stream.of(arguments.text("replicas", "").split(",")).filter(place -> !place.isEmpty()).toList();
   }
 
-  /** How many replicas receive from the primary; where writes wait for some, only those that acknowledge. */
+  /**
+   * Returns how many replicas receive from the primary. With semi-synchronous replication only those count that
+   * acknowledge.
+   */
   protected abstract int connected() throws Exception;
 
-  /** Makes the tables that are not there. */
+  /** Creates the tables that do not exist. */
   protected abstract void create() throws Exception;
 
-  /** The conditions under which the servers work, read back from them. */
+  /** Reads the conditions back from the servers. */
   protected abstract Map<String, Object> conditions() throws Exception;
 
-  /** Process of the primary. */
+  /** Returns the process id of the primary. */
   protected abstract long pid() throws Exception;
 
-  /** Waits until every replica has what the primary has by now. */
+  /** Waits until every replica has what the primary has now. */
   protected abstract void waitForCopies(Wait wait) throws Exception;
 
-  /** Writes to disk what a server has in memory only. */
+  /** Writes to disk what a server has only in memory. */
   protected abstract void flush(S server, Wait wait) throws Exception;
 
-  /** Refuses a server that did not keep the conditions that it reports. */
+  /** Throws an exception if a server did not keep the conditions that it reports. */
   protected void check(S server) throws Exception {
   }
 
-  /** Queries with a server's own view of itself, by the part of a file's name. */
+  /** Returns queries for the server's own statistics, by the part of a file's name. */
   protected abstract Map<String, String> views() throws Exception;
 
-  /** Waits for the replicas, makes the tables, then reads the conditions back. */
+  /** Waits for the replicas, creates the tables, then reads the conditions back. */
   private Map<String, ?> schema() throws Exception {
     new Wait(arguments, dialect.name() + "_replica_timeout").until(() -> {
       int here = connected();
@@ -135,7 +138,7 @@ public abstract class JdbcAdmin<S extends JdbcServer> implements AutoCloseable {
     return Map.of("conditions", conditions(), "pid", pid());
   }
 
-  /** Waits until all copies have everything and memory is written to disk; then counts the rows of {@code tables}. */
+  /** Waits until all replicas have everything and memory is written to disk. Then counts the rows of {@code tables}. */
   private Map<String, ?> settle() throws Exception {
     Wait wait = new Wait(arguments, dialect.name() + "_settle_timeout");
     waitForCopies(wait);
@@ -146,13 +149,13 @@ public abstract class JdbcAdmin<S extends JdbcServer> implements AutoCloseable {
     return Map.of("seconds", wait.seconds(), "rows", countRows());
   }
 
-  /** Counts the rows of {@code tables} on all copies, once each has all of them. */
+  /** Counts the rows of {@code tables} on all servers, after each has all of them. */
   private Map<String, ?> count() throws Exception {
     waitForCopies(new Wait(arguments, dialect.name() + "_settle_timeout"));
     return Map.of("rows", countRows());
   }
 
-  /** Writes the server's own view of itself into files of {@code folder}. */
+  /** Writes the primary's own statistics to files of {@code folder}. */
   private Map<String, ?> stats() throws Exception {
     Path folder = Admin.folder(arguments);
     for (Map.Entry<String, String> view : views().entrySet()) {
@@ -163,10 +166,10 @@ public abstract class JdbcAdmin<S extends JdbcServer> implements AutoCloseable {
   }
 
   /**
-   * The conditions that follow from the number of copies.
+   * Returns the conditions that follow from the number of copies.
    *
-   * @param replication copies of every record
-   * @param writes      copies that have a write when it is acknowledged
+   * @param replication number of copies of every record
+   * @param writes      number of copies that have a write when it is acknowledged
    */
   protected final Map<String, Object> conditionsOf(int replication, int writes) {
     Map<String, Object> conditions = new LinkedHashMap<>();
@@ -176,19 +179,22 @@ public abstract class JdbcAdmin<S extends JdbcServer> implements AutoCloseable {
     conditions.put("read_acks", acks(1, replication, arguments.required("read_acks")));
     conditions.put("write_copies", writes);
     conditions.put("read_copies", 1);
-    // All reads ask the primary, which has all writes, whoever else has them.
+    // All reads go to the primary, which has all writes.
     conditions.put("consistency", "strong");
     conditions.put("endpoints", List.of(primary.place()));
     return conditions;
   }
 
-  /** Where reads and writes go, for the notes; nothing where there is one server. */
+  /** Returns a note on where reads and writes go; empty if there are no replicas. */
   protected final List<String> notesOfReplicas() {
     return replicas.isEmpty() ? List.of() : List.of("reads and writes: the primary %s; replicas: %s".formatted(
         primary.place(), replicas.stream().map(JdbcServer::place).collect(Collectors.joining(", "))));
   }
 
-  /** In the scenario's terms. With few copies several mean the same; then it is the requested one. */
+  /**
+   * Returns acknowledgements in the scenario's terms. With few copies several terms mean the same; the requested one
+   * has precedence.
+   */
   private static String acks(int copies, int replication, String asked) {
     Map<String, Integer> words = new LinkedHashMap<>();
     words.put(asked, switch (asked) {
@@ -203,7 +209,7 @@ public abstract class JdbcAdmin<S extends JdbcServer> implements AutoCloseable {
         .orElse("%d of %d".formatted(copies, replication));
   }
 
-  /** Rows by table, the same on every copy. */
+  /** Returns the number of rows by table. Throws an IOException if a replica has another number than the primary. */
   private Map<String, Long> countRows() throws SQLException, IOException {
     Map<String, Long> rows = Admin.countRows(arguments, table -> count(primary, table));
     for (Map.Entry<String, Long> table : rows.entrySet()) {
@@ -222,7 +228,7 @@ public abstract class JdbcAdmin<S extends JdbcServer> implements AutoCloseable {
     return Long.parseLong(server.value("SELECT COUNT(*) FROM " + dialect.quoted(table)));
   }
 
-  /** Rows as lines of a file that figures.yml of a system reads. */
+  /** Converts rows to lines of a file that the system's figures.yml reads. */
   static List<String> lines(List<Map<String, String>> rows) {
     return rows.stream().map(row -> row.entrySet().stream()
         .map(field -> field.getKey().matches("Variable_name|Value|Status|Type")

@@ -11,13 +11,13 @@ import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
 
-/** One running server, as its administrator sees it: the primary, or a replica. */
+/** Connection of an administrator to one running server, a primary or a replica. */
 public class JdbcServer implements AutoCloseable {
   private final String place;
   private final Connection connection;
 
   /**
-   * Connects.
+   * Connects to the server.
    *
    * @throws SQLException if the server cannot be reached
    */
@@ -31,7 +31,7 @@ public class JdbcServer implements AutoCloseable {
     connection.close();
   }
 
-  /** {@code HOST:PORT}. */
+  /** Returns the address {@code HOST:PORT}. */
   public final String place() {
     return place;
   }
@@ -40,14 +40,14 @@ public class JdbcServer implements AutoCloseable {
     return connection;
   }
 
-  /** Runs a statement. */
+  /** Executes a statement. */
   public final void execute(String sql) throws SQLException {
     try (Statement statement = connection.createStatement()) {
       statement.execute(sql);
     }
   }
 
-  /** The first two columns of a query's answer. */
+  /** Returns the first two columns of a query's result as a map. */
   public final Map<String, String> pairs(String query) throws SQLException {
     Map<String, String> pairs = new TreeMap<>();
     try (Statement statement = connection.createStatement(); ResultSet rows = statement.executeQuery(query)) {
@@ -58,7 +58,7 @@ public class JdbcServer implements AutoCloseable {
     return pairs;
   }
 
-  /** A query's answer: a map from column to value per row. */
+  /** Returns the rows of a query's result, each as a map from column to value. */
   public final List<Map<String, String>> rows(String query) throws SQLException {
     List<Map<String, String>> all = new ArrayList<>();
     try (Statement statement = connection.createStatement(); ResultSet rows = statement.executeQuery(query)) {
@@ -73,7 +73,7 @@ public class JdbcServer implements AutoCloseable {
     return all;
   }
 
-  /** A query's one value; {@code null} where the server says NULL. */
+  /** Returns the single value of a query's result; {@code null} if it is NULL. */
   public final String value(String query) throws SQLException {
     return rows(query).get(0).values().iterator().next();
   }

@@ -13,9 +13,9 @@ import java.util.Map;
 import java.util.stream.Collectors;
 import java.util.stream.Stream;
 
-/** A database of our own on somebody else's MySQL or MariaDB; further arguments are those of {@link Schema}. */
+/** Administers our database on somebody else's MySQL or MariaDB. Further arguments are those of {@link Schema}. */
 public final class AttachedMysql extends AttachedJdbc<MysqlServer> {
-  /** ER_DB_CREATE_EXISTS. */
+  /** Error code ER_DB_CREATE_EXISTS. */
   private static final int EXISTS = 1007;
   private static final List<String> RIGHTS = List.of("CREATE", "DROP", "SELECT", "INSERT", "UPDATE", "DELETE");
 

@@ -20,29 +20,30 @@ import java.util.Map;
 import java.util.stream.Collectors;
 
 /**
- * What Ansible asks of a running MariaDB or MySQL. The argument {@code connection} names a file with the binding's own
- * properties, since a command line would show the password; the others are read by each verb below.
+ * Administers a running MariaDB or MySQL for Ansible. The argument {@code connection} is a file with the binding's
+ * properties, because a command line would show the password. Each verb below reads further arguments.
  */
 public final class MysqlAdmin extends JdbcAdmin<MysqlServer> {
-  /** The query for the server's counters. */
+  /** Query for the server's counters. */
   static final String STATUS = "SHOW GLOBAL STATUS";
   private static final int MEBIBYTE = 1 << 20;
   /**
-   * InnoDB's settings while it settles, in this order, as the first bounds the second: how many pages of 16 KiB it
-   * may write per second (its default, 200, is 3 MiB; this is 1.5 GiB), and what percentage of them may stay dirty.
+   * InnoDB's settings while it settles. The first two are the number of pages of 16 KiB that it may write per second;
+   * 100,000 pages are 1.5 GiB, the default of 200 is 3 MiB. The third is the percentage of pages that may stay dirty.
+   * The order matters, because the first is the maximum of the second.
    */
   private static final List<Variable> SETTLING = List.of(
       new Variable("innodb_io_capacity_max", "100000"),
       new Variable("innodb_io_capacity", "100000"), new Variable("innodb_max_dirty_pages_pct", "0"));
 
-  /** A global variable of the server and a value for it. */
+  /** A global variable of the server with its value. */
   private record Variable(String name, String value) {
     String assignment() {
       return "SET GLOBAL %s = %s".formatted(name, value);
     }
   }
 
-  /** Connects to the server of {@code connection}, and with the same account to all of {@code replicas}. */
+  /** Connects to the server of {@code connection}, and to all {@code replicas} with the same account. */
   private MysqlAdmin(Settings arguments) throws SQLException {
     super(arguments, new MysqlDialect(), new MysqlServer(login(arguments)));
     for (String place : replicaPlaces()) {
@@ -61,7 +62,7 @@ public final class MysqlAdmin extends JdbcAdmin<MysqlServer> {
     Admin.main("MySQL", verbs, words);
   }
 
-  /** Makes this server a replica of the one that the file {@code primary} names: host, port, user, password. */
+  /** Makes this server a replica. The file {@code primary} has the host, port, user and password of the primary. */
   private static Map<String, ?> follow(Settings arguments) throws Exception {
     Settings source = Admin.properties(arguments, "primary");
     try (MysqlServer replica = new MysqlServer(login(arguments))) {
@@ -90,7 +91,10 @@ public final class MysqlAdmin extends JdbcAdmin<MysqlServer> {
     }
   }
 
-  /** A write that did not wait for its replicas was measured under other conditions than the table says. */
+  /**
+   * Checks that all writes have waited for the replicas. Otherwise the measured conditions differ from the reported
+   * ones.
+   */
   @Override
   protected void check(MysqlServer server) throws SQLException, IOException {
     MysqlServer.SemiSync semiSync = server.semiSync();
@@ -115,7 +119,7 @@ public final class MysqlAdmin extends JdbcAdmin<MysqlServer> {
     boolean innodb = engines.containsKey("InnoDB");
     String options = engines.values().stream().distinct().collect(Collectors.joining(", "));
     MysqlServer.SemiSync semiSync = primary().semiSync();
-    // Counted by the primary: semi-synchronously only those that acknowledge.
+    // The primary counts its replicas; with semi-synchronous replication only those that acknowledge.
     int replication = 1 + (semiSync.on() ? semiSync.clients() : primary().replicas());
     Map<String, Object> conditions = conditionsOf(replication, 1 + semiSync.acknowledge());
     conditions.put("title", "%s (%s)".formatted(primary().product(), String.join(", ", engines.keySet())));
@@ -158,8 +162,9 @@ public final class MysqlAdmin extends JdbcAdmin<MysqlServer> {
   }
 
   /**
-   * Whether an acknowledged write is on disk wherever it was acknowledged. MyISAM has no log, so the data themselves
-   * must be; a primary with a binary log looks there, after a crash, which transactions it had committed.
+   * Returns whether an acknowledged write is on the disk of every server that acknowledged it. MyISAM has no log, so
+   * the data themselves must be on disk. After a crash, a primary with a binary log reads there which transactions it
+   * had committed.
    */
   static boolean durable(Map<String, String> engines, List<MysqlServer> servers) throws SQLException {
     for (MysqlServer server : servers) {
@@ -179,7 +184,10 @@ public final class MysqlAdmin extends JdbcAdmin<MysqlServer> {
     return true;
   }
 
-  /** In the words of the scenarios; MariaDB has the algorithm in a variable, MySQL in the table's options. */
+  /**
+   * Returns the compression in the scenario's terms. MariaDB has the algorithm in a variable, MySQL in the table's
+   * options.
+   */
   static String compression(String options, Map<String, String> variables) {
     String algorithm = options.toLowerCase(Locale.ROOT);
     if (algorithm.contains("page_compressed")) {
@@ -201,7 +209,9 @@ public final class MysqlAdmin extends JdbcAdmin<MysqlServer> {
     return Long.parseLong(Files.readString(file).strip());
   }
 
-  /** InnoDB writes its pages slowly, unless hardly any may stay dirty and it may write as fast as the disk allows. */
+  /**
+   * InnoDB writes dirty pages slowly, unless nearly none may stay dirty and it may write as fast as the disk allows.
+   */
   @Override
   protected void flush(MysqlServer server, Wait wait) throws Exception {
     server.execute("FLUSH LOCAL TABLES");

@@ -10,9 +10,9 @@ import java.util.Locale;
 import java.util.Map;
 import java.util.TreeMap;
 
-/** One running MariaDB or MySQL, as its administrator sees it: the primary, or a replica. */
+/** Connection of an administrator to one running MariaDB or MySQL, a primary or a replica. */
 public final class MysqlServer extends JdbcServer {
-  /** Connects. */
+  /** Connects to the server. */
   public MysqlServer(Login login) throws SQLException {
     super(login);
   }
@@ -29,15 +29,15 @@ public final class MysqlServer extends JdbcServer {
     return pairs("SHOW GLOBAL VARIABLES");
   }
 
-  // ---- replication: MariaDB says master and slave, MySQL source and replica ----
+  // ---- replication: MariaDB calls the servers master and slave, MySQL source and replica ----
 
-  /** Follows a primary from the first of its transactions on, and waits until that works. */
+  /** Makes this server follow a primary from its first transaction on, and waits until replication runs. */
   void follow(String host, int port, String user, String password, Wait timeout) throws Exception {
     String[] words = isMariaDb()
         ? new String[] {"CHANGE MASTER TO MASTER_", "MASTER_", "MASTER_USE_GTID = slave_pos"}
         : new String[] {"CHANGE REPLICATION SOURCE TO SOURCE_", "SOURCE_",
             "SOURCE_AUTO_POSITION = 1, GET_SOURCE_PUBLIC_KEY = 1"};
-    execute("STOP REPLICA"); // in the copy of a load it may run already
+    execute("STOP REPLICA"); // in a copied load it may run already
     execute(("%1$sHOST = %4$s, %2$sPORT = %5$d, %2$sUSER = %6$s, %2$sPASSWORD = %7$s, %2$sCONNECT_RETRY = 1,"
         + " %2$sSSL = 0, %3$s").formatted(words[0], words[1], words[2], MysqlDialect.literal(host), port,
         MysqlDialect.literal(user), MysqlDialect.literal(password)));
@@ -50,7 +50,10 @@ public final class MysqlServer extends JdbcServer {
     return "Yes".equals(status.get("io_running")) && "Yes".equals(status.get("sql_running"));
   }
 
-  /** The relevant part of SHOW REPLICA STATUS: whether it runs, the last errors, the lag; empty on a primary. */
+  /**
+   * Returns the relevant part of SHOW REPLICA STATUS: whether replication runs, the last errors and the lag; empty on a
+   * primary.
+   */
   private Map<String, String> replication() throws SQLException {
     Map<String, String> status = new TreeMap<>();
     for (Map<String, String> row : rows("SHOW REPLICA STATUS")) {
@@ -65,13 +68,13 @@ public final class MysqlServer extends JdbcServer {
     return status;
   }
 
-  /** Everything that the primary has committed, as a position that {@link #waitFor} takes. */
+  /** Returns the position of everything that the primary has committed, for {@link #waitFor}. */
   String position() throws SQLException {
     return value(isMariaDb() ? "SELECT @@gtid_binlog_pos" : "SELECT @@gtid_executed").replace("\n", "");
   }
 
   /**
-   * Waits until a replica has applied all up to a position of its primary.
+   * Waits until this replica has applied everything up to a position of its primary.
    *
    * @throws IOException if replication has stopped, or takes too long
    */
@@ -88,12 +91,12 @@ public final class MysqlServer extends JdbcServer {
     });
   }
 
-  /** How many replicas receive from this primary. */
+  /** Returns how many replicas receive from this primary. */
   int replicas() throws SQLException {
     return (int) rows("SHOW PROCESSLIST").stream().filter(row -> row.get("Command").startsWith("Binlog Dump")).count();
   }
 
-  /** How this primary waits for its replicas. */
+  /** Returns how this primary waits for its replicas. */
   SemiSync semiSync() throws SQLException {
     Map<String, String> known = pairs("SHOW GLOBAL VARIABLES LIKE 'rpl_semi_sync_%'");
     known.putAll(pairs("SHOW GLOBAL STATUS LIKE 'Rpl_semi_sync_%'"));
@@ -110,17 +113,17 @@ public final class MysqlServer extends JdbcServer {
   }
 
   /**
-   * Semi-synchronous replication as a primary sees it.
+   * State of semi-synchronous replication on a primary.
    *
    * @param on       whether it is active, and has not fallen back to asynchronous replication
-   * @param clients  replicas that acknowledge
-   * @param waitsFor for how many of them a write waits; in MariaDB always one
-   * @param point    where it waits
-   * @param yes      transactions that were acknowledged by replicas
-   * @param no       transactions that were not
+   * @param clients  number of replicas that acknowledge
+   * @param waitsFor number of replicas for which a write waits; always one in MariaDB
+   * @param point    point of the commit at which a write waits
+   * @param yes      number of transactions that replicas have acknowledged
+   * @param no       number of transactions that replicas have not acknowledged
    */
   record SemiSync(boolean on, int clients, int waitsFor, String point, long yes, long no) {
-    /** Replicas that have a write when it is acknowledged. */
+    /** Returns how many replicas have a write when it is acknowledged. */
     int acknowledge() {
       return on ? Math.min(waitsFor, clients) : 0;
     }

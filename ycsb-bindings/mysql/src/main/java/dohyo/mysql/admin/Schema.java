@@ -14,8 +14,8 @@ import java.util.stream.Collectors;
 import java.util.stream.IntStream;
 
 /**
- * The tables of YCSB's records: keys and values are bytes; or keys are columns, and a timestamp is milliseconds
- * since 1970. The comment of each says which trial made it.
+ * Tables for YCSB's records. Keys and values are bytes; or keys are columns, where a timestamp is milliseconds since
+ * 1970. The comment of a table is the mark of the trial that created it.
  */
 public final class Schema {
   private static final Map<String, String> MARIADB = Map.of("gz", " PAGE_COMPRESSED=1");
@@ -27,11 +27,11 @@ public final class Schema {
   private final String mark;
 
   /**
-   * Reads what to make.
+   * Reads what to create.
    *
    * @param arguments trial, tables, keycolumns, key (primary, or unique: an index on columns that may be NULL, and no
-   *                  primary key), fieldcount, fieldnameprefix, columntype (bytes, int), fieldlength (the longest field
-   *                  in bytes; 0 for any length), engine, compression
+   *                  primary key), fieldcount, fieldnameprefix, columntype (bytes, int), fieldlength (maximum length of
+   *                  a field in bytes, 0 for any), engine, compression
    */
   public Schema(Settings arguments) {
     this.arguments = arguments;
@@ -41,7 +41,7 @@ public final class Schema {
   /**
    * Creates the tables that do not exist.
    *
-   * @throws IOException if the database has a table that the same trial has not made; then none is made
+   * @throws IOException if the database has a table that another trial has created; then nothing is created
    */
   public void create(MysqlServer server) throws SQLException, IOException {
     Map<String, String> there = server.pairs(
@@ -59,7 +59,7 @@ public final class Schema {
     }
   }
 
-  /** The statement that makes a table. */
+  /** Returns the statement that creates a table. */
   public String statement(String table, boolean mariaDb) {
     KeyColumns key = KeyColumns.of(arguments, Key.SINGLE);
     boolean primary = arguments.choice("key", "primary", "unique").equals("primary");

@@ -15,23 +15,24 @@ import java.util.stream.Collectors;
 import java.util.stream.Stream;
 
 /**
- * A database of our own on somebody else's PostgreSQL. Further argument: database, the one to connect to before ours is
- * there, in which nothing is read or written but the server's own catalogue.
+ * Administers our database on somebody else's PostgreSQL. Further argument: database, to connect to before ours exists.
+ * There it reads only the server's catalogue, and writes nothing.
  */
 public final class AttachedPostgresql extends AttachedJdbc<JdbcServer> {
-  /** duplicate_database. */
+  /** SQLSTATE duplicate_database. */
   private static final String EXISTS = "42P04";
-  /** object_in_use. */
+  /** SQLSTATE object_in_use. */
   private static final String IN_USE = "55006";
   /**
-   * Each waits 5 s for connections to end, and ends workers of autovacuum, which WITH (FORCE) refuses to all but
-   * superusers and members of pg_signal_backend (CountOtherDBBackends, TerminateOtherDBBackends).
+   * Number of plain drops before WITH (FORCE). Each waits 5 s for connections to end, and ends workers of autovacuum
+   * (CountOtherDBBackends). WITH (FORCE) may end those only for superusers and members of pg_signal_backend
+   * (TerminateOtherDBBackends).
    */
   private static final int PLAIN_DROPS = 2;
-  /** The first version that ends the connections of a database that is dropped. */
+  /** First version that can end the connections of a database to drop it. */
   private static final int FORCES = 13;
 
-  /** What a database has that the template has not (FirstNormalObjectId), and the comments of tables. */
+  /** Query for the objects that the template does not have (FirstNormalObjectId), with the comments of tables. */
   private static final String OBJECTS = """
       SELECT 'the table ' || quote_ident(nspname) || '.' || quote_ident(relname), obj_description(c.oid, 'pg_class')
       FROM pg_class c JOIN pg_namespace n ON n.oid = relnamespace
@@ -48,7 +49,7 @@ public final class AttachedPostgresql extends AttachedJdbc<JdbcServer> {
       UNION ALL SELECT 'the extension ' || quote_ident(extname), NULL FROM pg_extension WHERE oid >= 16384
       UNION ALL SELECT 'the large object ' || oid, NULL FROM pg_largeobject_metadata""";
 
-  /** Connected to our database; null before. */
+  /** Connection to our database; null before its first use. */
   private JdbcServer inside;
 
   AttachedPostgresql(Settings arguments) throws SQLException {
@@ -105,7 +106,7 @@ public final class AttachedPostgresql extends AttachedJdbc<JdbcServer> {
   @Override
   public boolean make() throws SQLException {
     try {
-      // Not template1, which may have objects of others: what is not marked in our database is somebody else's.
+      // template1 may have objects of others, and unmarked objects in our database count as somebody else's.
       server().execute("CREATE DATABASE " + quoted() + " TEMPLATE template0");
       return true;
     } catch (SQLException e) {
@@ -152,7 +153,7 @@ public final class AttachedPostgresql extends AttachedJdbc<JdbcServer> {
     return "";
   }
 
-  /** Vacuums our tables alone; a checkpoint would be the whole server's. */
+  /** Vacuums only our tables. A checkpoint would concern the whole server. */
   @Override
   public boolean flush() throws SQLException {
     for (String table : Admin.tables(arguments())) {
@@ -165,7 +166,7 @@ public final class AttachedPostgresql extends AttachedJdbc<JdbcServer> {
   public Map<String, Object> conditions() throws SQLException {
     Map<String, String> settings = server().pairs("SELECT name, setting FROM pg_settings");
     String commit = settings.getOrDefault("synchronous_commit", "");
-    // Some settings are shown to members of pg_read_all_settings only.
+    // Only members of pg_read_all_settings see some of the settings.
     String standbys = settings.get("synchronous_standby_names");
     boolean waits = standbys == null || !standbys.isEmpty() && !commit.matches("off|local");
     Map<String, Object> conditions = conditionsOf(1);

@@ -19,10 +19,10 @@ import java.util.stream.Collectors;
 import java.util.stream.IntStream;
 import java.util.stream.Stream;
 
-/** What Ansible asks of a running PostgreSQL. */
+/** Administers a running PostgreSQL for Ansible. */
 public final class PostgresqlAdmin extends JdbcAdmin<JdbcServer> {
   private static final PostgresqlDialect DIALECT = new PostgresqlDialect();
-  /** Views of the server that have one row, or one for the database; not every version has all of them. */
+  /** Views with one row, or with one per database. Not every version has all of them. */
   private static final List<String> COUNTERS =
       List.of("pg_stat_database", "pg_stat_bgwriter", "pg_stat_checkpointer", "pg_stat_wal");
 
@@ -63,13 +63,19 @@ public final class PostgresqlAdmin extends JdbcAdmin<JdbcServer> {
         "SELECT count(*) FROM pg_settings WHERE name = 'default_toast_compression' AND 'lz4' = ANY (enumvals)") == 1;
     for (String table : Admin.tables(arguments())) {
       if (!there.containsKey(table)) {
-        // Sent as one message, the statements are one transaction.
+        // One message with several statements is one transaction.
         primary().execute(statements(arguments(), table, lz4));
       }
     }
   }
 
-  /** The statements that make a table. */
+  /**
+   * Returns the statements that create a table.
+   *
+   * @param arguments keycolumns, fieldcount, fieldnameprefix, trial
+   * @param table     table name
+   * @param lz4       whether large values are compressed with LZ4; otherwise they are not compressed
+   */
   public static String statements(Settings arguments, String table, boolean lz4) {
     KeyColumns key = KeyColumns.of(arguments, Key.SINGLE);
     String prefix = arguments.text("fieldnameprefix", "field");
@@ -134,7 +140,7 @@ public final class PostgresqlAdmin extends JdbcAdmin<JdbcServer> {
     return server.pairs("SELECT name, setting FROM pg_settings");
   }
 
-  /** Whether an acknowledged write survives a loss of power wherever it was acknowledged. */
+  /** Returns whether an acknowledged write survives a power failure on every server that acknowledged it. */
   private boolean isDurable(String commit, int waitsFor) throws SQLException {
     for (JdbcServer server : waitsFor == 0 ? List.of(primary()) : servers()) {
       Map<String, String> settings = settings(server);
@@ -145,7 +151,7 @@ public final class PostgresqlAdmin extends JdbcAdmin<JdbcServer> {
     return !commit.equals("off") && (waitsFor == 0 || !commit.equals("remote_write"));
   }
 
-  /** In the words of the scenarios; PostgreSQL compresses only rows of more than 2 kB (TOAST). */
+  /** Returns the compression in the scenario's terms. PostgreSQL compresses only rows of more than 2 kB (TOAST). */
   static String compression(JdbcServer server, Map<String, String> settings) throws SQLException {
     List<String> methods = server.rows("SELECT DISTINCT attstorage = 'x' AS compressed, attcompression AS method"
         + " FROM pg_attribute JOIN pg_class ON attrelid = pg_class.oid"
@@ -182,7 +188,10 @@ public final class PostgresqlAdmin extends JdbcAdmin<JdbcServer> {
     }
   }
 
-  /** Does what autovacuum would do after a load, and writes everything to disk; standbys wait until they have it. */
+  /**
+   * Does what autovacuum would do after a load, and writes everything to disk. A standby first waits until it has
+   * everything.
+   */
   @Override
   protected void flush(JdbcServer server, Wait wait) throws Exception {
     if (server == primary()) {
@@ -195,7 +204,7 @@ public final class PostgresqlAdmin extends JdbcAdmin<JdbcServer> {
     server.execute("CHECKPOINT");
   }
 
-  /** The query for the server's counters, and those of the database that it is connected to. */
+  /** Returns the query for the counters of the server and of the database of the connection. */
   static String status(JdbcServer server) throws SQLException {
     List<String> counters = new ArrayList<>();
     for (String view : COUNTERS) {

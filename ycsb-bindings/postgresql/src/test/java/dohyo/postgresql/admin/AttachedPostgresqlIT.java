@@ -33,7 +33,7 @@ class AttachedPostgresqlIT extends AttachedJdbcContract {
     return new PostgresqlLogin(settings).connect();
   }
 
-  /** FORCE may not end a worker of autovacuum, whose user is nobody. */
+  /** WITH (FORCE) may not end a worker of autovacuum, which belongs to no user. */
   @Test
   void aRoleWithNothingButCreatedbRemovesADatabaseThatAutovacuumIsIn() throws Exception {
     query("CREATE ROLE creator LOGIN CREATEDB PASSWORD 'pw'");

@@ -4,20 +4,20 @@ import java.io.IOException;
 import java.util.List;
 
 /**
- * The memory that a node has divided among its shards.
+ * Memory that a node has divided among its shards.
  *
- * @param shards    one per core that the node uses
- * @param megabytes of all shards together, in MiB
+ * @param shards    number of shards, one per core that the node uses
+ * @param megabytes sum over all shards, in MiB
  */
 record Memory(int shards, long megabytes) {
-  /** A gauge in bytes, one line for each shard: {@code name{shard="0"} 1073741824}. */
+  /** Gauge in bytes, one line per shard: {@code name{shard="0"} 1073741824}. */
   private static final String METRIC = "scylla_memory_total_memory{";
 
   /**
-   * Finds it among the metrics of a node.
+   * Reads the memory from the metrics of a node.
    *
-   * @param metrics what the node has on its page for Prometheus, in text format
-   * @throws IOException if it is not there
+   * @param metrics the node's page for Prometheus, in text format
+   * @throws IOException if the page lacks the metric
    */
   static Memory of(String metrics) throws IOException {
     List<String> lines = metrics.lines().filter(line -> line.startsWith(METRIC)).toList();

@@ -14,13 +14,13 @@ import java.util.regex.Pattern;
 import java.util.stream.Stream;
 
 /**
- * Administration of a running ScyllaDB, over CQL and the node's HTTP pages. Arguments: those of {@link CqlAdmin}; api
- * and prometheus, the addresses of those pages as host:port; pidfile, with the server's process id; timeout in seconds;
- * folder for the statistics.
+ * Administers a running ScyllaDB over CQL and the node's HTTP pages. The arguments are those of {@link CqlAdmin}, and:
+ * api and prometheus, addresses of the pages as host:port; pidfile, with the server's process id; timeout in seconds;
+ * folder, for the statistics.
  */
 public final class ScyllaAdmin {
   private static final Duration DROP_TIMEOUT = Duration.ofMinutes(10);
-  /** Pages of the node's REST interface that are kept, by file. */
+  /** Pages of the node's REST interface that become evidence, by file name. */
   private static final Map<String, String> REPORTS = Map.of(
       "stats-load.json", "/storage_service/load",
       "stats-compactions.json", "/compaction_manager/compactions",
@@ -37,10 +37,10 @@ public final class ScyllaAdmin {
         ScyllaAdmin::stats), args);
   }
 
-  /** Fails unless this node sees all nodes; the error says which it sees. */
+  /** Fails unless this node sees all nodes. The message lists those that it sees. */
   private static Map<String, ?> ready(Settings arguments) throws IOException {
     int nodes = arguments.number("nodes", 1, 1, Integer.MAX_VALUE);
-    // The page is a list of addresses, as in ["10.0.0.1","10.0.0.2"].
+    // The page is a list of addresses, such as ["10.0.0.1","10.0.0.2"].
     String live = api(arguments).get("/gossiper/endpoint/live").strip();
     if (live.split("\"").length / 2 < nodes) {
       throw new IOException("this node sees %s, and should see %d nodes".formatted(live, nodes));
@@ -48,7 +48,7 @@ public final class ScyllaAdmin {
     return Map.of("nodes", live);
   }
 
-  /** Fails until the user of connection can log in; the server creates it some seconds after its start. */
+  /** Fails until the user of the connection file can log in. The server creates it some seconds after its start. */
   private static Map<String, ?> user(Settings arguments) {
     try (CqlAdmin cql = new CqlAdmin(arguments)) {
       return Map.of("cluster", cql.value("SELECT cluster_name FROM system.local").orElse(""));
@@ -85,7 +85,7 @@ public final class ScyllaAdmin {
     }
   }
 
-  /** What system.config says of users and of TLS; the options of encryption are JSON objects of texts. */
+  /** Returns notes on users and TLS from system.config. The encryption options are JSON objects of texts. */
   static Stream<String> protection(Map<String, String> settings) {
     return CqlAdmin.protection(settings.getOrDefault("authenticator", ""),
         has(settings, "client_encryption_options", "enabled", "true"),
@@ -97,7 +97,7 @@ public final class ScyllaAdmin {
         .matcher(settings.getOrDefault(options, "")).find();
   }
 
-  /** A compressor without a name is none. */
+  /** Returns the value of the table option {@code compression}. An empty name turns compression off. */
   public static String compression(String compressor) {
     return "{'sstable_compression': '" + compressor + "'}";
   }
@@ -123,7 +123,7 @@ public final class ScyllaAdmin {
     }
   }
 
-  /** Empties the row cache and the cache of SSTables' indexes of this node. */
+  /** Empties the row cache and the cache of SSTable indexes of this node. */
   private static Map<String, ?> drop(Settings arguments) throws IOException {
     api(arguments).post("/system/drop_sstable_caches", DROP_TIMEOUT);
     return Map.of("notes", List.of("settle.cache=drop: the row cache was emptied"));

@@ -8,7 +8,7 @@ import java.net.http.HttpRequest;
 import java.net.http.HttpResponse;
 import java.time.Duration;
 
-/** The HTTP pages that a node serves to its own host. */
+/** Reads HTTP pages of a node. */
 public final class WebPages {
   private static final Duration TIMEOUT = Duration.ofSeconds(60);
 
@@ -16,7 +16,7 @@ public final class WebPages {
       .connectTimeout(TIMEOUT).build();
   private final String server;
 
-  /** Those of the node at this host:port. */
+  /** Makes a reader of the pages at this host:port. */
   public WebPages(String place) {
     server = "http://" + place;
   }
@@ -24,7 +24,7 @@ public final class WebPages {
   /**
    * Reads a page.
    *
-   * @throws IOException if it is not there
+   * @throws IOException if the page cannot be read within 60 s, or its status is not 200
    */
   public String get(String path) throws IOException {
     return send(request(path).timeout(TIMEOUT).GET().build());
@@ -33,8 +33,8 @@ public final class WebPages {
   /**
    * Posts a request without a body.
    *
-   * @param timeout until the answer
-   * @throws IOException if it fails
+   * @param timeout time limit of the request
+   * @throws IOException if the request fails
    */
   void post(String path, Duration timeout) throws IOException {
     send(request(path).timeout(timeout).POST(HttpRequest.BodyPublishers.noBody()).build());

@@ -6,7 +6,7 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 import java.io.IOException;
 import org.junit.jupiter.api.Test;
 
-/** Reading metrics in Prometheus' text format. */
+/** Tests the reader of metrics in Prometheus' text format. */
 class MemoryTest {
   @Test
   void shardsAreCountedAndSummedUp() throws IOException {

@@ -6,7 +6,7 @@ import java.util.List;
 import java.util.Map;
 import org.junit.jupiter.api.Test;
 
-/** What is read from the server's settings, without a server. */
+/** Tests the reader of the server's settings, without a server. */
 class ScyllaAdminTest {
   @Test
   void protectionIsNamed() {
