@@ -430,7 +430,7 @@ def _numbers(version: str) -> list[int]:
 
 
 def named(hosts: Sequence[str], most: int = 4) -> str:
-    """Returns the names of hosts as a list of at most ``most`` entries, the last of which counts the rest."""
+    """Returns the names of hosts as a list of at most ``most`` entries; the last one counts the rest."""
     return (
         ", ".join(hosts) if len(hosts) <= most else f"{', '.join(hosts[: most - 1])} and {len(hosts) - most + 1} more"
     )

@@ -106,8 +106,8 @@ class Mysql(Replicated):
     def varbinary(self) -> int:
         """Maximum length of a VARBINARY field in bytes; 0 to use LONGBLOB.
 
-        A row is limited to 65,535 bytes, of which a BLOB takes only a few. With the distribution histogram, values may be longer
-        than fieldlength.
+        A row is limited to 65,535 bytes, and a BLOB takes only a few of them. With the distribution histogram, values may be
+        longer than fieldlength.
         """
         context = self.context
         fits = context.fieldcount * (context.fieldlength + 2) < 60000
