@@ -1,4 +1,4 @@
-"""Conducts one hundred clients on one machine like those of one hundred hosts, and measures skew and overhead.
+"""Conducts one hundred clients on one machine as if each had a host, and measures skew and overhead.
 
     .venv/bin/python benchmarks/many_clients.py [--clients 100] [--rounds 3] [--seconds 10]
 

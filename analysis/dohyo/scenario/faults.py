@@ -178,7 +178,7 @@ def check_place(found: Sequence[Fault], role: str, hosts: int, *, attached: bool
                 raise BadInputError(f"{fault}: there is no {name}: {_count(hosts)}; node1 is the first of them")
     names = dict.fromkeys(name for fault in found for name in _all(fault.groups))
     own = [name for name in names if name not in (ANY, SEED, LEADER) and not _NODE.fullmatch(name)]
-    # With a mix of host names and others the check has to wait until the trial knows the hosts.
+    # Host names mixed with nodeN, any or leader are checked later, when the trial knows the names of its hosts.
     if len(own) in (0, len(names)):
         alike = [*own, *(f"node{number + 1}" for number in range(hosts))][: max(hosts, len(own))]
         _planned(found, alike, role)
@@ -278,7 +278,7 @@ def on_hosts(text: str, hosts: Sequence[str], role: str) -> list[dict[str, objec
     :param text: value of the property `faults`
     :param hosts: names of the database hosts in order
     :param role: role of the system
-    :raises BadInputError: naming the fault whose target does not exist
+    :raises BadInputError: naming the fault if its target does not exist
     """
     return [
         {

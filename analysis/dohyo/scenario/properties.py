@@ -36,7 +36,7 @@ def plain(value: Any) -> str:
 
 
 def _groups() -> dict[str, list[Property]]:
-    """Returns all properties by group: first the common ones, then those of the bindings."""
+    """Returns all properties by group: first the common ones, then the bindings' ones."""
     groups = dict(common_properties.GROUPS)
     for file in sorted(BINDINGS.glob("*/properties.py")):
         binding = file.parent.name

@@ -43,7 +43,7 @@ _Numbers: Any = make_dataclass(
 
 
 @dataclass(frozen=True)
-class PublishedFigure(_Numbers):  # type: ignore[misc]  # whose fields are made of the metrics
+class PublishedFigure(_Numbers):  # type: ignore[misc]  # its fields come from the metrics
     """One published line: a value for each metric in `MEASURED`, or None if it was not published.
 
     :ivar of: name of the measurement, such as "A, 40 GB"

@@ -116,7 +116,7 @@ class Context:
 
     @cached_property
     def disks(self) -> dict[str, Any]:
-        """Facts about these devices and their file systems, which a deployment records."""
+        """Facts about these devices and their file systems; empty until the host is examined."""
         return dict(self.get("host_disks", {}))
 
     @property

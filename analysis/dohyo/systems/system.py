@@ -710,7 +710,7 @@ class System(ABC):
 
     @property
     def searched_ports(self) -> dict[str, int]:
-        """Preferred ports that the deployment replaces by free ones if they are in use."""
+        """Preferred ports that are replaced by free ones if they are in use."""
         return self.ports
 
     @property
@@ -742,17 +742,17 @@ class System(ABC):
 
     @property
     def new_passwords(self) -> dict[str, str]:
-        """Passwords for a trial by user: the ones that the inventory sets, otherwise random ones."""
+        """New passwords for a trial by account: the one that the user has set, otherwise random ones."""
         return {"client": getattr(self, "password", "") or secrets.token_hex(12)} if self.asks_for_password else {}
 
     @property
     def has_own_password(self) -> bool:
-        """Whether the inventory sets the clients' password."""
+        """Whether the user has set the clients' password."""
         return bool(getattr(self, "password", ""))
 
     @property
     def passwords(self) -> dict[str, str]:
-        """Passwords of the trial by user."""
+        """Passwords of the trial by account."""
         return dict(self.context.get("system_secrets", {}).get(self.role, {}).get("passwords", {}))
 
     @property

@@ -323,7 +323,7 @@ class HBase(OnJvm):
 
     @property
     def ports(self) -> dict[str, int]:
-        """Ports of all processes that have an option: all but those of the second and further region servers of a host."""
+        """Ports of all processes that have an option: a host's second region server and further ones have none."""
         names = [name.removesuffix("_port") for name in self.all_options() if name.endswith("_port")]
         return {name: getattr(self, f"{name}_port") for name in names if name != "kdc" or self.authentication}
 
