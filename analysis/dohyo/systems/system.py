@@ -982,23 +982,23 @@ class System(ABC):
     # ---- steps of a trial that are this system's own, for all hosts at once -----------------------------------------
 
     def at(self, steps: Steps, host: str) -> Self:
-        """Returns the same system as it is on another host."""
+        """Returns the system in the context of another host."""
         return cast(Self, steps.system(host))
 
     def prepare(self, steps: Steps) -> None:  # noqa: B027 - most systems need nothing
-        """Does what must be done before the configuration is written."""
+        """Runs the steps before the configuration is written."""
 
     def start(self, steps: Steps) -> None:
         """Starts the servers."""
         steps.start_nodes()
 
     def ready(self, steps: Steps) -> None:
-        """Waits until clients can be served."""
+        """Waits until the servers accept clients."""
         if self.asks_ready:
             steps.wait_until_all_know()
 
     def wipe(self, steps: Steps, state: str) -> None:  # noqa: B027 - as above
-        """Removes what the system has outside of its folders.
+        """Removes the system's data outside its folders.
 
         :param state: ``fresh`` before a start, ``absent`` at the end
         """

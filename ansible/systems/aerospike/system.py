@@ -608,7 +608,7 @@ class Aerospike(System):
         super().ready(steps)
 
     def wipe(self, steps: Steps, state: str) -> None:
-        """Clears the raw devices, before a trial and after it."""
+        """Clears the raw devices before and after a trial."""
         script = (ANSIBLE / "systems/aerospike/files/raw-devices").read_text(encoding="utf-8")
         verb = {"fresh": "clear", "absent": "end"}[state]
 

@@ -55,8 +55,8 @@ MODULES = [
 COMPACTIONS = ("SizeTieredCompactionStrategy", "LeveledCompactionStrategy", "UnifiedCompactionStrategy", "TimeWindowCompactionStrategy")
 FOLDER = r'(/[^\s"]+)?'
 
-# Says on which file system a folder is, if that is the one of another folder. Folders that do not exist yet will be on
-# the file system of the one above them.
+# Prints a reason if the commit log's folder is on the file system of another folder. A folder that does not exist yet is
+# on the file system of its parent.
 LOG_DISK = """
 carrier() {
   place=$1
@@ -366,7 +366,7 @@ class Cassandra(OnJvm, Cql):
         return {"server.jmx": self.node["jmx"]}
 
     def prepare(self, steps: Steps) -> None:
-        """Refuses a commit log without a disk of its own, as the conditions say that it has one."""
+        """Checks that the commit log has a separate disk, as the conditions state."""
 
         def look(host: str) -> None:
             system = self.at(steps, host)

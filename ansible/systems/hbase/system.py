@@ -37,8 +37,8 @@ MODULES = [
 BOOK = "HBase's [book](https://hbase.apache.org/book.html#"
 CLOUDERA = "https://docs.cloudera.com/runtime"
 
-# Prints the folder with Hadoop's native library. Hadoop's DataNode does not start with a socket below a folder in which
-# others may write (DomainSocket.c, validateSocketPathSecurity0).
+# Prints the folder with Hadoop's native library. Hadoop's DataNode refuses a socket below a folder that others may write
+# to (DomainSocket.c, validateSocketPathSecurity0).
 NATIVE = """
 above=$1 brought=$2
 shift 2
@@ -339,7 +339,7 @@ class HBase(OnJvm):
 
     @property
     def node_more(self) -> dict[str, Any]:
-        """Folder with Hadoop's native library, if tasks/configure.yml has found one."""
+        """Folder with Hadoop's native library; empty if :meth:`prepare` has found none."""
         return {"native": self.context.get("system_native", {}).get("stdout", "")}
 
     @property
@@ -654,7 +654,7 @@ class HBase(OnJvm):
             steps.each("Look for Hadoop's native library", look, steps.databases)
 
     def start(self, steps: Steps) -> None:
-        """One process, or those of ZooKeeper, HDFS and HBase one after the other."""
+        """Starts the single process, or the processes of ZooKeeper, HDFS and HBase one after another."""
         if not self.distributed:
             steps.start_nodes()
             return
@@ -670,13 +670,13 @@ class HBase(OnJvm):
             steps.until(host, f"hbase-{part}", has_leader if part == "zookeeper" else system.hdfs_check)
 
         self._on_parts(steps, "Wait until ZooKeeper has a leader", ["zookeeper"], wait)
-        # HDFS begins in safe mode, which it leaves when all DataNodes are there.
+        # HDFS starts in safe mode, and leaves it when all DataNodes have registered.
         self._on_parts(steps, "Wait until HDFS takes writes", ["namenode"], wait)
         servers = ["master", *self.regionservers]
         self._on_parts(steps, "Start the masters and the region servers", servers, self._start_part)
 
     def ready(self, steps: Steps) -> None:
-        """Waits for the standby of the master, and for the master to be initialised and to know all region servers."""
+        """Waits for the standby master, and until the master is initialised and knows all region servers."""
         process = "hbase-master" if self.distributed else "hbase"
 
         def standby(host: str) -> None:
@@ -695,7 +695,7 @@ class HBase(OnJvm):
     def _on_parts(
         self, steps: Steps, step: str, parts: Sequence[str], call: Callable[[Steps, str, str], None]
     ) -> None:
-        """Does a step for each process on its hosts, one kind of process after another."""
+        """Runs a function for processes on their hosts, one kind of process after another."""
         for name in parts:
             hosts = next((part.hosts for part in self.parts if part.name == name), [])
             steps.each(step, partial(call, steps, name), hosts)
@@ -708,11 +708,11 @@ class HBase(OnJvm):
     def _format(self, steps: Steps, part: str, host: str) -> None:
         system = self.at(steps, host)
         words = [*system.part_command(part), "-format", "-nonInteractive"]
-        # A copy of a load is formatted.
+        # A copied load is formatted already.
         steps.run(host, words, chdir=system.run, creates=f"{system.data[0]}/namenode/current")
 
     def _start_kerberos(self, steps: Steps) -> None:
-        """Starts the KDC on the first host, which makes new keys, and gives them to all servers and clients."""
+        """Starts the KDC on the first host, which creates new keys, and copies the keys to all hosts."""
 
         def make(host: str) -> str:
             steps.write(host, {}, mode="0600", folders=[self.secret.rpartition("/")[0], self.secret], folder_mode="0711")

@@ -287,7 +287,7 @@ class Mysql(Replicated):
         )
 
     def ready(self, steps: Steps) -> None:
-        """The replicas follow the primary."""
+        """Makes the replicas follow the primary."""
 
         def follow(host: str) -> None:
             words = (f"primary={self.secret}/replication.properties", f"timeout={self.replica_timeout}")

@@ -127,7 +127,7 @@ class Postgresql(Replicated):
 
     @property
     def starts(self) -> list[str]:
-        """The primary's host; tasks/ready.yml starts the standbys."""
+        """The primary's host; :meth:`ready` starts the standbys."""
         return self.hosts[:1]
 
     @property
@@ -207,7 +207,7 @@ class Postgresql(Replicated):
         )
 
     def ready(self, steps: Steps) -> None:
-        """The standbys begin as copies of the primary. The binaries from Maven Central have no pg_basebackup."""
+        """Starts the standbys from an archive of the primary, as the binaries from Maven Central lack pg_basebackup."""
         primary, standbys = self.hosts[:1], self.hosts[1:]
         if not standbys:
             return

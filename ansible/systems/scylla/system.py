@@ -301,7 +301,7 @@ class Scylla(Cql):
 
     @property
     def page_ports(self) -> dict[str, int]:
-        """Ports of the REST interface and the metrics; tasks/configure.yml chooses them at page_address."""
+        """Preferred ports of the REST interface and the metrics, at :attr:`page_address`."""
         return {"api": self.api_port, "prometheus": self.prometheus_port}
 
     @property
@@ -382,7 +382,7 @@ class Scylla(Cql):
         return {"server.api": f"{self.page_address}:{self.node['api']}"}
 
     def prepare(self, steps: Steps) -> None:
-        """Chooses the ports of the pages, which are for their own host alone; :attr:`node_more` has them."""
+        """Chooses the ports of REST interface and metrics on the loopback address; :attr:`node_more` has them."""
 
         def choose(host: str) -> None:
             system = self.at(steps, host)
@@ -392,7 +392,7 @@ class Scylla(Cql):
         steps.each("Choose the ports for this host alone", choose, steps.databases)
 
     def start(self, steps: Steps) -> None:
-        """A node takes it that the others use its own ports, so nodes with different ones are refused."""
+        """Checks that all nodes have the same ports, as a node assumes, and starts them."""
         nodes = self.nodes
         if any(len({node[name] for node in nodes}) > 1 for name in ("cql", "storage")):
             ports = ", ".join(f"{host}: {node['cql']} and {node['storage']}" for host, node in zip(self.hosts, nodes, strict=True))
@@ -414,7 +414,7 @@ class Scylla(Cql):
     def ready(self, steps: Steps) -> None:
         super().ready(steps)
         if self.authentication:
-            # The server makes it some seconds after it has opened its port.
+            # The server creates the user some seconds after it opens its port.
             steps.each("Wait until our user is let in", lambda host: steps.until_admin(host, "user"), steps.databases[:1])
 
     def tuned(self) -> list[Tuned]:
