@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# ./run.sh SCENARIO [options]: one comparison of databases, from nothing to the table. See ./run.sh --help.
+# ./run.sh SCENARIO [options]: compares databases, from the installation to the table. See ./run.sh --help.
 set -euo pipefail
 root=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")" && pwd -P)
 
-unset PYTHONDONTWRITEBYTECODE # else each of many programs would compile Ansible and ours anew
+unset PYTHONDONTWRITEBYTECODE # otherwise each process would compile Ansible and our modules again
 
 "$root/setup.sh" python
-# `dohyo run` checks what it is asked for first, and has the client built only then.
+# `dohyo run` checks its arguments first, and builds the client only if they are valid.
 exec "$root/.venv/bin/dohyo" run "$@"

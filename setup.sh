@@ -1,17 +1,17 @@
 #!/usr/bin/env bash
-# Brings this machine to the point where Dohyo can work. run.sh and test.sh call it; calling it by hand is fine too.
+# Installs what Dohyo needs on this machine. run.sh and test.sh call it; users can call it, too.
 #
 #   ./setup.sh python   Python >= 3.11 and the project's venv (.venv) with the command `dohyo`
 #   ./setup.sh aws      the same plus AWS's client, for ansible/aws.yml
-#   ./setup.sh figures  the same plus vl-convert, for `dohyo report --figures`, which calls for it by itself
+#   ./setup.sh figures  the same plus vl-convert, for `dohyo report --figures`, which calls this step itself
 #   ./setup.sh page     the same plus the script that draws the charts of a report
 #   ./setup.sh test     the same plus the linters and test tools, and a Chromium for the tests of the report's page
 #   ./setup.sh client   JDK 17, Maven >= 3.6 and the built benchmark client, and page: what a measurement needs
 #   ./setup.sh          python and client
 #
-# What is missing is installed with apt-get (as root or with passwordless sudo); otherwise the command to type is
-# printed. Nothing is done twice: each step leaves a stamp of its inputs in .setup/, beside its log. One that was
-# interrupted is typed again: what pip and Maven have fetched whole is in their caches.
+# apt-get installs missing packages (as root or with passwordless sudo); otherwise the command to type is printed. Each step
+# leaves a stamp of its inputs in .setup/, beside its log, and is skipped while they are the same. After an interruption, call
+# the step again: pip and Maven keep complete downloads in their caches.
 set -euo pipefail
 
 root=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")" && pwd -P)
@@ -20,12 +20,12 @@ state="$root/.setup"
 say() { printf 'setup: %s\n' "$*" >&2; }
 die() { printf 'setup: ERROR: %s\n' "$*" >&2; exit 1; }
 
-# Runs a command with its output in .setup/NAME.log, whose errors (as pip, Maven and apt mark them) are shown when it fails.
+# Runs a command with its output in .setup/NAME.log. If it fails, shows the errors (as pip, Maven and apt mark them).
 logged() {
     local log="$state/$1.log"
     shift
     "$@" 2>&1 | tee -- "$log" | show_progress && return
-    # Maven puts the end of a colour before its first line.
+    # Maven prints the end of a colour before its first line.
     { grep -E -m 15 $'^(\e\\[[0-9;]*m)*(\\[ERROR\\]|ERROR:|E:) ' "$log" || tail -n 15 "$log"; } >&2
     die "this failed: $* (the whole log: $log)"
 }
@@ -45,8 +45,8 @@ show_progress() {
     if [[ -t 2 ]]; then printf '\r\e[K' >&2; fi
 }
 
-# Installs the given Debian packages, or says how to. A name may be a function that prints the package's name. It is
-# called before and after apt-get fetches the package lists, because only then can it know which packages exist.
+# Installs Debian packages, or prints the command for it. A name may be a function that prints the package's name. The function
+# runs before and after apt-get fetches the package lists, because only then it knows which packages exist.
 install_packages() {
     local sudo=() names
     names=$(package_names "$@")
@@ -74,7 +74,7 @@ package_names() {
 
 # ---- Python ---------------------------------------------------------------------------------------------------------
 
-# Prints the first Python >= 3.11 that can make a venv (Debian's needs python3-venv for that).
+# Prints the first Python >= 3.11 that can create a venv (Debian's needs python3-venv for that).
 find_python() {
     local name
     for name in python3 python3.11 python3.12 python3.13 python3.14 /usr/bin/python3 /usr/bin/python3.{11,12,13,14}; do
@@ -86,7 +86,7 @@ find_python() {
     return 1
 }
 
-# The package of the oldest Python that is new enough and that this distribution carries; Ubuntu 22.04 has 3.11 beside its 3.10.
+# Prints the package of the oldest suitable Python in this distribution; Ubuntu 22.04 has 3.11 beside its 3.10.
 python_package() {
     local version
     for version in 3.11 3.12 3.13 3.14; do
@@ -98,19 +98,19 @@ python_package() {
     echo python3-venv
 }
 
-# What an installation from the requirements file $1 depends on, the place of the checkout included: a venv cannot move.
+# Inputs of an installation from the requirements file $1, including the checkout's path: a venv cannot be moved.
 python_inputs() { printf '%s %s\n' "$root" "$(cat "$root/analysis/$1" "$root/analysis/pyproject.toml" | sha256sum)"; }
 
-# Whether the stamp $1 is of an installation in this place.
+# Tests whether the stamp $1 belongs to this checkout's path.
 is_of_here() { [[ -e $1 ]] && sed 's/ [0-9a-f]*  -$//' "$1" | grep -qxF -- "$root"; }
 
-# Whether a Python has a pip that can install for another one: .venv then needs none of its own, which has 17 MB.
+# Tests whether a Python has a pip that can install for another one. Then .venv needs no pip of its own, which takes 17 MB.
 has_pip() {
     "$1" -c 'import sys, pip; sys.exit(tuple(map(int, pip.__version__.split(".")[:2])) < (22, 3))' 2>/dev/null
 }
 
-# Installs for .venv, with the pip of the Python $1 if that can. Every version is pinned, also of what packages need, and
-# what is never imported need not be compiled.
+# Installs for .venv, with the pip of the Python $1 if possible. Requirements pin all versions, including dependencies. Nothing is
+# compiled in advance, as much of it is never imported.
 pip_install() {
     local pip=("$root/.venv/bin/python" -m pip)
     if has_pip "$1"; then pip=("$1" -m pip --python "$root/.venv/bin/python"); fi
@@ -118,7 +118,7 @@ pip_install() {
     logged pip "${pip[@]}" install --disable-pip-version-check --progress-bar off --no-deps --no-compile "$@"
 }
 
-# $1: the requirements file to install; those behind it are held in it.
+# $1: requirements file to install. The further arguments are files that it includes.
 setup_python() {
     local stamp="$state/python" venv="$root/.venv" python without=()
     if [[ -x "$venv/bin/python" ]] && grep -qsxF -- "$(python_inputs "$1")" "$stamp"; then
@@ -130,11 +130,11 @@ setup_python() {
     fi
     say "installing Python packages into .venv with $("$python" --version)"
     if ! [[ -x "$venv/bin/python" ]] || ! is_of_here "$stamp"; then
-        # One that setup.sh has made, or the stamp of one that did before it marked them.
+        # Replace only a venv that setup.sh has created: with its mark, or with the stamp of older versions.
         [[ ! -e $venv || -e $venv/.dohyo-setup || (-e $stamp && -e $venv/bin/dohyo) ]] || die "$venv was not made by setup.sh; move it away"
         rm -rf -- "$venv"
         mkdir -- "$venv"
-        touch -- "$venv/.dohyo-setup" # before anything that may be interrupted
+        touch -- "$venv/.dohyo-setup" # before any step that may be interrupted
         if has_pip "$python"; then without=(--without-pip); fi
         logged venv "$python" -m venv "${without[@]}" "$venv"
     fi
@@ -147,15 +147,15 @@ setup_python() {
     done
 }
 
-# A word for sh, whatever is in it. (bash's %q may write $'…', which sh does not know.)
+# Quotes a word for sh. (bash's %q may write $'…', which sh does not support.)
 quoted() { printf "'%s'" "${1//\'/\'\\\'\'}"; }
 
-# What `pip install -e` makes of analysis/, which takes it as long as half of the packages: its path, and its command.
+# Does the same as `pip install -e` for analysis/, which takes as long as half of the packages: adds its path and its command.
 install_dohyo() {
     local site
     site=$("$1/bin/python" -c 'import sysconfig; print(sysconfig.get_path("purelib"))')
     printf '%s\n' "$root/analysis" >"$site/dohyo.pth"
-    # By way of a shell, for the first line of a script takes no spaces.
+    # A shell script, because the first line of a script cannot contain a path with spaces.
     cat >"$1/bin/dohyo" <<EOF
 #!/bin/sh
 exec $(quoted "$1/bin/python") -P -c 'import sys; sys.argv[0] = "dohyo"; from dohyo.cli import main; sys.exit(main())' "\$@"
@@ -163,7 +163,7 @@ EOF
     chmod 755 -- "$1/bin/dohyo"
 }
 
-# The script for the page is in vl-convert, which is 90 times as large: where it is not installed it is fetched for that alone.
+# vl-convert contains the script for the page and is 90 times as large. If it is not installed, it is fetched temporarily.
 setup_page() {
     setup_python requirements.txt
     if [[ -s "$state/vega.js" ]]; then
@@ -183,7 +183,7 @@ sys.stdout.write(vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;"))'
     rm -rf -- "$folder"
 }
 
-# The lowest release of ansible-core that pyproject.toml allows, for the test of what we use of its private API.
+# Installs the lowest ansible-core that pyproject.toml allows, for the test of its private API.
 setup_lowest() {
     local lowest folder="$state/ansible-lowest"
     lowest=$(sed -n 's/.*"ansible-core~=\([0-9.]*\)".*/\1/p' "$root/analysis/pyproject.toml")
@@ -195,13 +195,13 @@ setup_lowest() {
 
 # ---- Chromium -------------------------------------------------------------------------------------------------------
 
-# Without one the tests of the page are skipped with the reason; all others need none.
+# Without a Chromium only the tests of the page are skipped, with the reason.
 setup_browser() {
     local name
-    for name in chromium chromium-browser google-chrome; do # as analysis/tests/support/browser.py looks for it
+    for name in chromium chromium-browser google-chrome; do # the names in analysis/tests/support/browser.py
         if command -v "$name" >/dev/null; then return; fi
     done
-    # In a shell of its own, which alone ends where there is no such package (Ubuntu's is a snap) or no right to install it.
+    # In a subshell, because install_packages exits if the package is missing (Ubuntu has a snap) or may not be installed.
     (install_packages chromium) || say "no Chromium: the tests of the report's page will be skipped"
 }
 
@@ -209,7 +209,7 @@ setup_browser() {
 
 is_jdk17() { [[ -x "$1/bin/javac" ]] && grep -qs '^JAVA_VERSION="17[."]' "$1/release"; }
 
-# Prints the home of a JDK 17: exactly 17, because newer ones lack what Cassandra and HBase still use.
+# Prints the home of a JDK 17. Newer ones lack features that Cassandra and HBase still use.
 find_jdk() {
     local home
     for home in "${JAVA_HOME:-}" "$state/java" /usr/lib/jvm/*17* /opt/*17* "$HOME"/.sdkman/candidates/java/17*; do
@@ -227,7 +227,7 @@ has_maven() {
     [[ $(printf '3.6\n%s\n' "$version" | sort -V | head -n 1) == 3.6 ]]
 }
 
-# What the built client depends on, and what came out: a change of either means building again.
+# Digest of the built client's sources and jars; if it changes, the client is built again.
 client_fingerprint() (
     cd -- "$root/ycsb-bindings"
     {
@@ -244,7 +244,7 @@ setup_client() {
         install_packages "${missing[@]}"
         home=$(find_jdk) || die "no JDK 17 found; please install one or set JAVA_HOME to it"
     fi
-    # The one place where everything else looks for Java.
+    # All programs look for Java at this link.
     if [[ $(readlink -f -- "$state/java") != "$home" ]]; then
         ln -sfn -- "$home" "$state/java"
     fi
@@ -255,7 +255,7 @@ setup_client() {
     fi
     has_maven || die "Maven >= 3.6 is needed, and $(command -v mvn) is not: $(mvn --version 2>&1 | head -n 1)"
     say "building the client with Maven (the first time fetches the databases' drivers: a few minutes)"
-    # What an interrupted build has left may be cut off, and Maven would keep it.
+    # An interrupted build may have left incomplete files, which Maven would keep.
     if [[ -e $stamp && ! -s $stamp ]]; then rm -rf -- "$root"/ycsb-bindings/*/target; fi
     : >"$stamp"
     logged maven mvn -B --strict-checksums -Dstyle.color=never -f "$root/ycsb-bindings/pom.xml" package -DskipTests
@@ -269,7 +269,7 @@ if [[ ! -w $state || -e $state/lock && ! -w $state/lock ]]; then
     say "ERROR: $root belongs to $(stat -c %U -- "$root"), and $(id -un) cannot write to it; use a clone of your own"
     exit 2
 fi
-# Two setups at once (two terminals) would build into the same folders: the second waits.
+# Two setups at once would build into the same folders, so the second one waits.
 exec 9>"$state/lock"
 if ! flock -n 9; then
     say "waiting for another setup of this checkout"
@@ -284,7 +284,7 @@ case "${1:-all}" in
     test)
         setup_python requirements-test.txt requirements-aws.txt requirements-figures.txt requirements.txt
         setup_browser
-        # The tests of raw devices partition files, with the tool that such a host needs.
+        # The tests of raw devices partition files, and need the same tool as such hosts.
         command -v sfdisk >/dev/null || (install_packages fdisk) || say "no sfdisk: the tests of raw devices will be skipped"
         setup_lowest
         ;;

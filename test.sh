@@ -1,40 +1,40 @@
 #!/usr/bin/env bash
-# ./test.sh [all|part…]: sets up what is needed and runs the tests with pytest. Real servers, no mocks.
+# ./test.sh [all|part…]: installs what the tests need and runs them with pytest, on real servers instead of mocks.
 #
-#   ./test.sh           what to run before a commit: lint, the unit tests that are not marked slow, those of the client over one of
-#                       its two loops, every binding's contract, one experiment with its report
+#   ./test.sh           before a commit: lint, the unit tests that are not marked slow, the client's tests over one of its two
+#                       loops, every binding's contract, one experiment with its report
 #   ./test.sh all       everything
-#   ./test.sh PART…     the whole of these parts:
+#   ./test.sh PART…     these parts completely:
 #
 #   lint      shellcheck, ruff, mypy, ansible-lint, checkstyle and javac's own warnings
-#   unit      what needs no database: Python, Java, Ansible's service tool
-#   contract  every binding against its real server; `./test.sh contract hbase` tests that system alone
-#   run       ./run.sh as people use it: the table, bad luck, Ctrl-C, --resume
-#   cluster   four hosts on this machine (docs/testbed.md): clusters, synchronized clients, crashes; needs root, and is
-#             skipped with the reason without; `./test.sh cluster hbase` tests that system alone
+#   unit      tests without a database: Python, Java, Ansible's service tool
+#   contract  every binding against its real server; `./test.sh contract hbase` tests only that system
+#   run       ./run.sh as users call it: the table, failures, Ctrl-C, --resume
+#   cluster   four hosts on this machine (docs/testbed.md): clusters, synchronized clients, crashes. It needs root, and is
+#             skipped with the reason otherwise; `./test.sh cluster hbase` tests only that system
 #
-# Logs and JUnit reports are in .setup/reports/. PYTEST_ADDOPTS has further options of pytest. With DOHYO_UNTIL, in seconds since
-# 1970, tests that would begin later are skipped.
+# Logs and JUnit reports are in .setup/reports/. PYTEST_ADDOPTS may contain further options of pytest. Tests that would begin
+# after DOHYO_UNTIL, in seconds since 1970, are skipped.
 set -euo pipefail
 root=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")" && pwd -P)
 reports="$root/.setup/reports"
 unset PYTHONDONTWRITEBYTECODE # otherwise each of many programs would compile Ansible and our modules again
 
-# Ctrl-C must not leave a server behind. Each command has a process group of its own, and pytest cleans up after TERM.
+# Ctrl-C must not leave a server running. Each command has its own process group, and pytest cleans up after TERM.
 pid=
 trap 'exit 130' INT
 trap 'exit 143' TERM HUP
 trap 'trap "" INT TERM HUP; for pid in $(jobs -p); do kill -- "-$pid" "$pid" 2>/dev/null || true; done; wait' EXIT
 
-# begin COMMAND…: in the background, because a trap waits for the command in the foreground.
+# begin COMMAND…: runs a command in the background, because a trap waits for a command in the foreground.
 begin() { setsid "$@" & }
 
-# pytest NAME ARGUMENT…: begins pytest in analysis/; its JUnit report has that name.
+# pytest NAME ARGUMENT…: starts pytest in analysis/; NAME is the name of the JUnit report.
 pytest() {
     begin "$root/.venv/bin/python" -m pytest "${@:2}" "${options[@]}" -rs --durations=10 --junitxml="$reports/$1.xml"
 }
 
-# ended PID: waits for a pytest. Its exit code 4 is a wrong word, such as the name of a system.
+# ended PID: waits for a pytest. Its exit code 4 means a wrong argument, such as an unknown system.
 ended() {
     local code=0
     wait "$1" || code=$?
@@ -44,8 +44,8 @@ ended() {
 
 lint() { pytest lint -vv -n auto suite/test_lint.py && ended "$!"; }
 
-# The Java tests and the scripts wait most of the time, so they run beside the Python tests, which compute. The tests of a file
-# stay together, because they share what Ansible has answered once.
+# The Java tests and the scripts mostly wait, so they run beside the Python tests, which compute. The tests of one file stay in
+# one process, because they share the results of Ansible.
 unit() {
     local java
     pytest java -vv --timeout=1800 "${quick[@]}" suite/test_java.py suite/test_scripts.py -k 'not many_clients' >"$reports/java.out" 2>&1

@@ -1,10 +1,10 @@
-"""What accounting for acknowledged writes (verify=acknowledged) costs: the rate with it, by the rate without it.
+"""Measures the cost of verify=acknowledged: the rate with it, divided by the rate without it.
 
     .venv/bin/python benchmarks/accounting.py [cassandra] [mysql-innodb] [--rounds 3] [--duration 15] [--records 100000]
 
-An experiment of run.sh with workloadA and both values of `verify`. Each round measures a system once with each, on
-fresh servers. The table has the rates, their ratio as the median over the rounds with the least and the largest, and
-the processor time of client and servers per record. The aim is at least 0.95 of the rate.
+The script runs an experiment of workloadA with both values of `verify`. Each round measures a system once with each
+value, on fresh servers. The table has the rates, the median of their ratio over the rounds with its minimum and
+maximum, and the processor time of client and servers per record. The aim is a ratio of at least 0.95.
 """
 
 import argparse
@@ -20,9 +20,9 @@ AIM = 0.95
 
 
 def measure(systems: list[str], rounds: int, duration: int, records: int, folder: Path) -> list[dict[str, Any]]:
-    """Measures, and returns the trials of the summary.
+    """Runs the experiment and returns the trials of its summary.
 
-    :raises CalledProcessError: when run.sh fails
+    :raises CalledProcessError: if run.sh fails
     """
     settings = [
         "matrix.verify=none,acknowledged",
@@ -46,7 +46,7 @@ def measure(systems: list[str], rounds: int, duration: int, records: int, folder
 
 
 def overall(trials: list[dict[str, Any]], system: str, verify: str) -> list[dict[str, Any]]:
-    """The row of all operations of each valid round."""
+    """Returns the row of all operations of each valid round."""
     return [
         row
         for trial in trials
@@ -57,7 +57,7 @@ def overall(trials: list[dict[str, Any]], system: str, verify: str) -> list[dict
 
 
 def main() -> None:
-    """Measures and prints."""
+    """Runs the experiment and prints the table."""
     words = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     words.add_argument("systems", nargs="*", default=["cassandra", "mysql-innodb"])
     words.add_argument("--rounds", type=int, default=3)

@@ -1,31 +1,31 @@
-"""What intervals and verdicts are worth: simulated runs whose true rate is known.
+"""Measures the reliability of intervals and verdicts in simulated runs with known true rates.
 
     .venv/bin/python benchmarks/coverage.py [--experiments 1000] [--seconds 60]
 
-The seconds of a run are drawn around a true rate in ways that real ones have:
+The rates of the seconds of a run scatter around the true rate in ways that occur in real runs:
 
-independent   each by itself, with a deviation of 10 %
-AR(1) 0.7     the same deviation; each second keeps 0.7 of what the one before was off (first-order autoregression)
+independent   independent seconds with a standard deviation of 10 %
+AR(1) 0.7     the same deviation; each second keeps 0.7 of the last one's deviation (first-order autoregression)
 AR(1) 0.95    the same with 0.95: slow waves
-bursts        a second begins, once a minute on average, a time at half the rate (a compaction), 5 s long on average
-drift         independent, and the rate rises by 20 % from the first second to the last; the truth is that of the window
-stalls        independent; once in two minutes on average nothing is done for 3 s
+bursts        independent; once a minute on average the rate is halved (a compaction), for 5 s on average
+drift         independent; the rate rises by 20 % from the first second to the last; the truth is the window's mean
+stalls        independent; once in two minutes on average the rate is 0 for 3 s
 
-Between rounds the rate differs besides, lognormally with a deviation of 2 %. Rounds are judged by the functions of the
-summary: `statistics.logarithms`, `statistics.ratios`, and the verdict of `dohyo compare` with its margin of
-5 %. A single run has no interval there. The columns "seconds of one run" say why: they have what the usual interval
-would be, batch means.
+The rate also differs between rounds, lognormally with a deviation of 2 %. The functions of the summary judge the
+rounds: `statistics.logarithms`, `statistics.ratios`, and the verdict of `dohyo compare` with its margin of 5 %.
+The summary gives no interval for a single run. The columns "seconds of one run" show why: they have the usual
+interval for one, batch means.
 
-- 20 batches of equal length (Law: Simulation Modeling and Analysis; 10 to 30 are enough, Schmeiser 1982)
-- n of them are worth n (1 - r) / (1 + r) independent ones (Bayley and Hammersley 1946), r is the lag-1 autocorrelation
-- r is estimated too low, and taken as r + (1 + 4 r) / n (Marriott and Pope 1954), at least 0
+- It has 20 batches of equal length (Law: Simulation Modeling and Analysis; 10 to 30 are enough, Schmeiser 1982).
+- n batches count as n (1 - r) / (1 + r) independent ones (Bayley and Hammersley 1946); r is the lag-1 autocorrelation.
+- Estimates of r are too low, so r + (1 + 4 r) / n is used instead (Marriott and Pope 1954), at least 0.
 
-Printed are
+The tables show
 
-- the share of 95 % intervals that hold the truth (aim: 93 to 97);
-- of identical pairs, those that a table calls different and those that `compare` calls a regression or improvement
+- the share of 95 % intervals that contain the truth (aim: 93 to 97);
+- the share of identical pairs that the table calls different, and that `compare` calls a regression or improvement
   (aim: at most 5 each);
-- of pairs that do differ, those that the table and `compare` find, by rounds.
+- the share of different pairs that the table and `compare` detect, by number of rounds.
 
 Sources: Bayley, Hammersley: The "effective" number of independent observations in an autocorrelated time series, J. R.
 Stat. Soc. Suppl. 8 (1946). Marriott, Pope: Bias in the estimation of autocorrelations, Biometrika 41 (1954). Schmeiser:
@@ -50,22 +50,22 @@ from dohyo.summary.results import Pair
 Floats = NDArray[np.float64]
 Draw = Callable[[np.random.Generator, int], Floats]
 BATCHES = 20
-# An autocorrelation that is estimated above it cannot be told from a trend.
+# A larger estimate of the autocorrelation cannot be distinguished from a trend.
 MOST_CORRELATED = 0.95
-# Of a second, as a share of the rate.
+# Standard deviation of a second, as a share of the rate.
 DEVIATION = 0.10
-# Of the rate from round to round.
+# Standard deviation of the rate between rounds.
 ROUNDS = 0.02
 BURST, STALL, RISE = (1 / 60, 5.0, 0.5), (1 / 120, 3, 0.0), 0.2
 
 
 def independent(generator: np.random.Generator, seconds: int) -> Floats:
-    """Around 1."""
+    """Returns independent values with mean 1."""
     return generator.normal(1, DEVIATION, seconds)
 
 
 def autoregressive(kept: float) -> Draw:
-    """Around 1, with the deviation of the independent ones."""
+    """Returns a function that draws autocorrelated values with mean 1 and the deviation of the independent ones."""
 
     def draw(generator: np.random.Generator, seconds: int) -> Floats:
         shocks = generator.normal(0, DEVIATION * math.sqrt(1 - kept**2), seconds)
@@ -80,7 +80,7 @@ def autoregressive(kept: float) -> Draw:
 
 
 def bursts(generator: np.random.Generator, seconds: int) -> Floats:
-    """Of a time at a lower rate the begin is as likely in every other second, and so is the end in every one of it."""
+    """Returns values with bursts; start and end of a burst are equally likely in every second (a Markov chain)."""
     begins, length, rate = BURST
     low = generator.random() < begins * length / (1 + begins * length)
     series = independent(generator, seconds)
@@ -92,12 +92,12 @@ def bursts(generator: np.random.Generator, seconds: int) -> Floats:
 
 
 def drift(generator: np.random.Generator, seconds: int) -> Floats:
-    """From 1 - RISE / 2 to 1 + RISE / 2."""
+    """Returns values whose mean rises from 1 - RISE / 2 to 1 + RISE / 2."""
     return independent(generator, seconds) * np.linspace(1 - RISE / 2, 1 + RISE / 2, seconds)
 
 
 def stalls(generator: np.random.Generator, seconds: int) -> Floats:
-    """One may have begun before the window, and another last beyond it."""
+    """Returns values with stalls, which may begin before the window or last beyond it."""
     begins, length, rate = STALL
     starts = np.flatnonzero(generator.random(seconds + int(length) - 1) < begins)
     series = independent(generator, seconds)
@@ -117,12 +117,15 @@ KINDS: dict[str, Draw] = {
 
 
 def run(draw: Draw, generator: np.random.Generator, seconds: int, rate: float) -> Floats:
-    """The seconds of a run of a round."""
+    """Returns the rates of the seconds of one run in a round."""
     return rate * math.exp(generator.normal(0, ROUNDS)) * np.maximum(0, draw(generator, seconds))
 
 
 def batch_means(series: Floats) -> Estimate | None:
-    """What is left over by the division is left out at the beginning; None of a shorter series than `BATCHES`."""
+    """Returns the estimate by batch means, or None for a series shorter than `BATCHES`.
+
+    A remainder of the division into batches is dropped at the beginning.
+    """
     length = len(series) // BATCHES
     if not length:
         return None
@@ -133,39 +136,42 @@ def batch_means(series: Floats) -> Estimate | None:
         r = sum((a - mean) * (b - mean) for a, b in pairwise(means)) / ((BATCHES - 1) * deviation**2)
         r = min(max(0.0, r + (1 + 4 * r) / BATCHES), MOST_CORRELATED)
     worth = max(2.0, BATCHES * (1 - r) / (1 + r))
-    # The logarithm of the mean of one run, to first order (delta method).
+    # The delta method gives the deviation of the mean's logarithm, to first order.
     return Estimate(BATCHES, math.log(mean), deviation / math.sqrt(worth) / mean, worth - 1)
 
 
 def of_one(draw: Draw, generator: np.random.Generator, seconds: int, rate: float) -> Estimate | None:
-    """A single run, whose seconds know nothing of what differs between rounds."""
+    """Returns the estimate from a single run, which cannot contain the differences between rounds."""
     return batch_means(run(draw, generator, seconds, rate))
 
 
 def of_itself(draw: Draw, generator: np.random.Generator, seconds: int, rate: float) -> Estimate | None:
-    """A single run of a rate that never differs: what its interval claims to be."""
+    """Returns the estimate from a single run without differences between rounds, as its interval assumes."""
     return batch_means(rate * np.maximum(0, draw(generator, seconds)))
 
 
 def of_rounds(draw: Draw, generator: np.random.Generator, seconds: int, rate: float, rounds: int) -> Estimate | None:
-    """Several rounds of one run each."""
+    """Returns the estimate from several rounds with one run each."""
     return statistics.logarithms([fmean(run(draw, generator, seconds, rate)) for _ in range(rounds)])
 
 
 def share(found: Sequence[bool]) -> str:
-    """In percent."""
+    """Returns the share of true values in percent."""
     return f"{100 * sum(found) / len(found):.1f}"
 
 
 def ratio(one: Estimate | None, other: Estimate | None) -> Ratio:
-    """As of the summary."""
+    """Returns the ratio of two estimates, as the summary computes it.
+
+    :raises ValueError: if an estimate is missing
+    """
     if one is None or other is None:
         raise ValueError("runs are shorter than a batch for each of 20, or did nothing")
     return statistics.ratios([one, other])[0, 1]
 
 
 def compared(found: Ratio) -> bool:
-    """Whether `dohyo compare` would call it a regression or an improvement."""
+    """Returns whether `dohyo compare` would report a regression or an improvement."""
     pair = Pair(
         "run",
         "OVERALL",
@@ -180,12 +186,12 @@ def compared(found: Ratio) -> bool:
 
 
 def heads(first: str, names: Sequence[str]) -> str:
-    """The two lines above it."""
+    """Returns the two head lines of a table."""
     return f"{line(first, names)}\n{line('---', ['---'] * len(names))}"
 
 
 def main() -> None:
-    """Prints three tables."""
+    """Prints the tables."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--experiments", type=int, default=1000)
     parser.add_argument("--seconds", type=int, default=60, help="of a run")

@@ -1,15 +1,15 @@
-"""What changes of level are worth: simulated hours whose changes are known.
+"""Measures the detection of level changes in simulated hours with known changes.
 
     .venv/bin/python benchmarks/levels.py [--experiments 100]
 
-The seconds of a run scatter around 1000 in ways that real ones have:
+The rates of the seconds of a run scatter around 1000 in ways that occur in real runs:
 
-white      each by itself, with a deviation of 30 %
-AR(1) …    deviation 15 %; each second keeps that share of what the one before was off (first-order autoregression)
-dips       white with 10 %, and times at a share of the rate: `9/60 at 40 %` is 9 s about every 60 s
+white      independent seconds with a standard deviation of 30 %
+AR(1) …    deviation 15 %; each second keeps this share of the last one's deviation (first-order autoregression)
+dips       white with 10 %, and dips to a share of the rate: `9/60 at 40 %` is a dip of 9 s about every 60 s
 
-Printed are the changes that are found in a run without any (aim: at most 0.05), and how often exactly one is found,
-within two minutes, where the rate fell by 20 % or by 40 % in the middle.
+The table shows the number of changes found in a run without any (aim: at most 0.05). For runs whose rate falls by 20 %
+or 40 % in the middle, it shows the share of runs with exactly one found change, at most two minutes off.
 """
 
 import argparse
@@ -26,7 +26,7 @@ Draw = Callable[[np.random.Generator, int], Floats]
 
 
 def autoregressive(random: np.random.Generator, seconds: int, memory: float, deviation: float) -> Floats:
-    """Stationary from the first second on."""
+    """Returns autocorrelated rates that are stationary from the first second."""
     warmup = round(10 / (1 - memory))
     noise = random.normal(0, deviation * np.sqrt(1 - memory**2), seconds + warmup)
     for second in range(1, len(noise)):
@@ -35,7 +35,7 @@ def autoregressive(random: np.random.Generator, seconds: int, memory: float, dev
 
 
 def with_dips(random: np.random.Generator, seconds: int, every: float, length: int, share: float) -> Floats:
-    """Times between dips scatter by a fifth."""
+    """Returns rates with dips; the intervals between dips scatter by a fifth."""
     rate = 1000 * (1 + random.normal(0, 0.1, seconds))
     begin = random.uniform(0, every)
     while begin < seconds:
@@ -58,7 +58,7 @@ NOISE: dict[str, Draw] = {
 
 
 def found(draw: Draw, random: np.random.Generator, seconds: int, share: float, experiments: int) -> float:
-    """Changes by run where the rate stays as it is, else the share of runs whose one change is found."""
+    """Returns the number of changes found per run, or for a changed rate the share of runs with one correct change."""
     total = 0
     for _ in range(experiments):
         rate = draw(random, seconds)

@@ -1,16 +1,16 @@
-"""How long logs take to become a report, and how much memory: histogram logs of many clients, and a long status log.
+"""Measures time and memory of a report on many clients' histogram logs, and of reading a long status log.
 
     .venv/bin/python benchmarks/log_size.py [--clients 1000] [--seconds 3600] [--rounds 3] [--status-mb 2000]
 
-The clients are an experiment in a temporary folder, as a run on so many hosts leaves it: per client one-second
-histogram logs of READ and UPDATE, result lines and client.json; beside them are samples of `--hosts` hosts. They become
-tables and report.html, with all that `dohyo report` does for it: rows per client, dips, changes of level, latencies
-over time, percentile curves, the page. Ten times the clients
-(`--times`) tell what more of them cost. Each second holds one of a few hundred encoded histograms of lognormal
-latencies. `--distinct` clients are written, in an order of their own each; the others are hard links to them, so that
-files come from memory and not from a slow disk; they are decoded one by one all the same. A new process reads each
-experiment; its memory is that of all its processes, at the worst moment, as they report it (pages that they share
-count for each).
+The clients form an experiment in a temporary folder, like a run on as many hosts. Each client has one-second histogram
+logs of READ and UPDATE, result lines and client.json; `--hosts` hosts have samples. The report has the tables and
+report.html with everything that `dohyo report` computes: rows per client, dips, changes of level, latencies over time,
+percentile curves. A second experiment has `--times` as many clients and shows how the costs grow.
+
+Each second has one of 300 encoded histograms of lognormal latencies. `--distinct` clients are written, each with its
+own order of histograms. The others are hard links to them, so that files come from memory instead of a slow disk; they
+are all decoded. A new process reads each experiment. Its memory is the maximum of the sum over all its processes;
+shared pages count for each process.
 """
 
 import argparse
@@ -56,7 +56,7 @@ AGREED = 1_795_266_533.0
 
 
 def encoded(distinct: int) -> list[tuple[str, int, int]]:
-    """Histograms of one second and one client, how many operations each holds, and the highest latency in µs."""
+    """Returns histograms of one second of a client, each with its number of operations and maximum latency in µs."""
     random.seed(1)
     result = []
     for _ in range(distinct):
@@ -69,7 +69,7 @@ def encoded(distinct: int) -> list[tuple[str, int, int]]:
 
 
 def write_client(folder: Path, seconds: int, histograms: list[tuple[str, int, int]]) -> None:
-    """What one client leaves."""
+    """Writes the files of one client."""
     folder.mkdir(parents=True)
     counts, highest = {}, {}
     for name in ("READ", "UPDATE"):
@@ -103,7 +103,7 @@ def write_client(folder: Path, seconds: int, histograms: list[tuple[str, int, in
 
 
 def write_host(folder: Path, seconds: int) -> None:
-    """Samples of a host with four processors, two disks and a network."""
+    """Writes the samples of a host with four processors, two disks and a network."""
     folder.mkdir(parents=True)
     with gzip.open(folder / "metrics.jsonl.gz", "wt", compresslevel=1, encoding="utf-8") as file:
         file.write('{"cpus": 4}\n')
@@ -121,7 +121,7 @@ def write_host(folder: Path, seconds: int) -> None:
 
 
 def write_experiment(folder: Path, clients: int, options: argparse.Namespace) -> None:
-    """An experiment of one trial of one run, after a load of one second."""
+    """Writes an experiment with one trial and one run, after a load of one second."""
     histograms = encoded(300)
     trial = folder / "raw" / "01-cassandra"
     for phase, seconds in (("load", 1), ("run-1", options.seconds)):
@@ -148,7 +148,7 @@ def write_experiment(folder: Path, clients: int, options: argparse.Namespace) ->
 
 
 def write_status(path: Path, megabytes: int) -> None:
-    """The status log of a client that ran for very long."""
+    """Writes the status log of a client that ran for a long time."""
     random.seed(2)
     written, operations = 0, 0
     with path.open("w", encoding="utf-8") as file:
@@ -168,7 +168,7 @@ def write_status(path: Path, megabytes: int) -> None:
 
 
 def memory(process: int) -> int:
-    """Bytes of memory of a process and of those that it has started."""
+    """Returns the resident memory of a process and its descendants, in bytes."""
     total, waiting = 0, [process]
     while waiting:
         one = waiting.pop()
@@ -177,19 +177,22 @@ def memory(process: int) -> int:
             tasks = Path(f"/proc/{one}/task").glob("*/children")
             waiting += [int(child) for task in tasks for child in task.read_text(encoding="utf-8").split()]
         except OSError:
-            continue  # has ended meanwhile
+            continue  # the process has ended
         total += sum(int(line.split()[1]) * 1024 for line in lines if line.startswith("VmRSS:"))
     return total
 
 
 def cpu() -> float:
-    """Seconds of processor time of all processes that have ended."""
+    """Returns the processor time of all children that have ended, in seconds."""
     usage = resource.getrusage(resource.RUSAGE_CHILDREN)
     return usage.ru_utime + usage.ru_stime
 
 
 def measured(program: str, path: Path) -> tuple[float, float, float]:
-    """Seconds, MB at the worst moment, and seconds of processor time."""
+    """Runs a program and returns its time in seconds, its peak memory in MB, and its processor time in seconds.
+
+    :raises SystemExit: if the program fails
+    """
     began, cpu_before = time.monotonic(), cpu()
     process = subprocess.Popen([sys.executable, "-c", program, str(path)], stdout=subprocess.DEVNULL)
     peak, over = [0], threading.Event()
@@ -210,7 +213,7 @@ def measured(program: str, path: Path) -> tuple[float, float, float]:
 
 
 def show(name: str, values: list[float]) -> None:
-    """A row: the median, with the smallest and the largest."""
+    """Prints a row with the median, minimum and maximum."""
     print(
         f"| {name} | {statistics.median(values):.4g} | [{min(values):.4g}, {max(values):.4g}] |",
         flush=True,
@@ -218,7 +221,7 @@ def show(name: str, values: list[float]) -> None:
 
 
 def main() -> None:
-    """Prints the median of every figure, with the smallest and the largest."""
+    """Runs all rounds and prints the figures."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--clients", type=int, default=1000)
     parser.add_argument(

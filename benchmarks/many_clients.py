@@ -1,12 +1,12 @@
-"""One hundred clients on one machine, conducted as those of one hundred hosts are.
+"""Conducts one hundred clients on one machine as if each had a host, and measures skew and overhead.
 
     .venv/bin/python benchmarks/many_clients.py [--clients 100] [--rounds 3] [--seconds 10]
 
-Every "host" is an agent of its own on a connection of its own (a local one instead of SSH) with a real client process
-of its own, which does next to nothing: no database, a few operations per second, the smallest heap. What is real is all
-between them: the protocol, clocks, the common start, logs that are forwarded while they grow, the live display that
-reads them, the merged histograms. What is not: a hundred JVMs start on one machine, so they are launched one after the
-other, and the skew holds what the machine's processors need to wake a hundred processes at once.
+Each "host" is an agent with its own connection (a local one instead of SSH) and its own client process. The client does
+next to nothing: no database, a few operations per second, a minimal heap. Everything between them is real: the
+protocol, clocks, the common start, logs that are forwarded while they grow, the live display that reads them, the
+merged histograms. One thing differs: a hundred JVMs start on one machine. So they are launched one after another, and
+the skew includes the time that the machine needs to wake a hundred processes at once.
 """
 
 import argparse
@@ -38,7 +38,7 @@ WARMUP = 2
 
 
 def agents(home: Path, count: int, seconds: int, rate: int) -> dict[str, dict[str, Any]]:
-    """The first message to each agent, as roles/client makes it for a host."""
+    """Returns the first message to each agent by host, as roles/client creates it."""
     java = JDK / "bin" / "java" if JDK.exists() else Path("java")
     told = {}
     for number in range(count):
@@ -85,7 +85,7 @@ def agents(home: Path, count: int, seconds: int, rate: int) -> dict[str, dict[st
 
 
 def follow(folders: list[Path], over: Any, answer: Any) -> None:
-    """What the live display does meanwhile, in a process of its own as there."""
+    """Reads the logs as the live display does, in a separate process, and reports what it has seen."""
     tail = IntervalTail(folders)
     shown = []
     while not over.wait(1):
@@ -94,20 +94,20 @@ def follow(folders: list[Path], over: Any, answer: Any) -> None:
 
 
 def cpu(who: int) -> float:
-    """Seconds of processor time, of this process or of the children that have ended."""
+    """Returns the processor time of this process or of its ended children, in seconds."""
     usage = resource.getrusage(who)
     return usage.ru_utime + usage.ru_stime
 
 
 def timed(what: Callable[[], Any]) -> tuple[float, Any]:
-    """Seconds that something takes, and what it gives."""
+    """Calls a function and returns its duration in seconds and its result."""
     began = time.monotonic()
     result = what()
     return time.monotonic() - began, result
 
 
 def merged(folders: list[Path]) -> dict[str, Latencies]:
-    """All clients' histograms as one."""
+    """Returns the merged histograms of all clients."""
     total: dict[str, Latencies] = {}
     for folder in folders:
         for log in sorted(folder.glob("*.hdr")):
@@ -116,7 +116,10 @@ def merged(folders: list[Path]) -> dict[str, Latencies]:
 
 
 def one_round(options: argparse.Namespace, work: Path) -> dict[str, float]:
-    """Conducts all clients once; the figures by name."""
+    """Conducts all clients once and returns the figures by name.
+
+    :raises SystemExit: if the start fails or logs are incomplete
+    """
     home, results = work / "home", work / "results"
     (home / "bin").mkdir(parents=True)
     for tool in ("service/files/service", "client/files/agent"):
@@ -130,7 +133,7 @@ def one_round(options: argparse.Namespace, work: Path) -> dict[str, float]:
         warmup=WARMUP,
         duration=options.seconds,
         bound=WARMUP + options.seconds + 90,
-        patience=60,  # a host has processors of its own for its agent; here a hundred share a few
+        patience=60,  # agents of real hosts have their own processors; here a hundred share a few
     )
     mirrors = [results / host for host in told]
     for mirror in mirrors:
@@ -200,7 +203,7 @@ def one_round(options: argparse.Namespace, work: Path) -> dict[str, float]:
 
 
 def main() -> None:
-    """Prints the median of every figure, with the smallest and the largest."""
+    """Runs all rounds and prints the median, minimum and maximum of each figure."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--clients", type=int, default=100)
     parser.add_argument("--rounds", type=int, default=3)

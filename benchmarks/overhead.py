@@ -1,21 +1,21 @@
-"""What a trial costs beside its load and its runs: seconds from the end of one measured window to the next warm-up.
+"""Measures the time of a trial besides its load and its runs: from the end of a measured window to the next warm-up.
 
     .venv/bin/python benchmarks/overhead.py [cassandra] [mysql-innodb] [--times 3] [--records 1000] [--tasks]
     .venv/bin/python benchmarks/overhead.py --read FOLDER
 
-An experiment of one system on this machine, through run.sh and the real playbook, has one round more than there are
-times. What lies between the windows of two successive trials is divided into steps by the events of both
-(raw/TRIAL/events.jsonl); the load between them is left out. Per step the table has the tasks that ran, those of them
-that start a Python on the host (modules), the seconds in which tasks ran, and all seconds: the difference is Ansible's
-own, between its tasks. Each is a median. The steps:
+For each system, an experiment on this machine with run.sh and the real playbook measures one round more than --times.
+The events of two successive trials (raw/TRIAL/events.jsonl) divide the time between their windows into steps; the load
+is left out. For each step the table has the medians of four figures: the tasks that ran, the ones that started Python
+on the host (modules), the seconds in which tasks ran, and all seconds. The difference between the last two is
+Ansible's time between tasks. The steps:
 
     run    from the window's end to the end of the clients, and their statistics
     stop   servers, evidence, data
     next   the playbook's end, the state of the trial, the next playbook's start and its first tasks
     start, canary, schema, settle    as in trial.yml
-    client the next run's clients connect and agree when to begin
+    client the next run's clients connect and agree on the start
 
---read prints the tables of experiments that are there, by the system of the later trial; --tasks adds each task.
+--read prints the tables of existing experiments, by the system of the later trial; --tasks adds a row for each task.
 """
 
 import argparse
@@ -33,7 +33,7 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
-# What Ansible does on the controller. Ours there are plugins without a module's file, or run within Ansible.
+# Actions that Ansible executes on the controller. Our own ones are action plugins, which `is_module` recognises.
 ON_THE_CONTROLLER = {
     "assert",
     "debug",
@@ -49,31 +49,31 @@ STEPS = ("run", "stop", "next", "start", "canary", "schema", "settle", "client")
 
 @dataclass
 class Step:
-    """What one step of a trial came to."""
+    """Figures of one step of a trial."""
 
     tasks: int = 0
     modules: int = 0
-    inside: float = 0.0  # seconds in which a task ran
+    inside: float = 0.0  # time in which a task ran, in seconds
     seconds: float = 0.0
 
 
 @dataclass
 class Gap:
-    """What lies between two windows."""
+    """Figures of the time between two windows."""
 
     steps: defaultdict[str, Step] = field(default_factory=lambda: defaultdict(Step))
-    tasks: Counter[str] = field(default_factory=Counter)  # seconds by step and name
+    tasks: Counter[str] = field(default_factory=Counter)  # seconds by step and task
 
 
 def is_module(action: str) -> bool:
-    """Does a task start a Python on the host?"""
+    """Returns whether a task starts Python on the host."""
     name = action.removeprefix("ansible.builtin.")
     folder = ROOT / "ansible" / "plugins"
     return name not in ON_THE_CONTROLLER and not (folder / "action" / f"{name}.py").exists()
 
 
 def window(trial: Path) -> tuple[float, float]:
-    """When the last run's warm-up began and when its window ended, in seconds since 1970."""
+    """Returns the start of the last run's warm-up and the end of its window, in seconds since 1970."""
     (client,) = sorted(trial.glob("run-*/*/client.json"))[-1:]
     told: dict[str, Any] = json.loads(client.read_text())
     begin = told["agreed_start_ms"] / 1000
@@ -81,12 +81,12 @@ def window(trial: Path) -> tuple[float, float]:
 
 
 def events_of(trial: Path) -> list[dict[str, Any]]:
-    """The events of a trial's playbook."""
+    """Returns the events of a trial's playbook."""
     return [json.loads(line) for line in (trial / "events.jsonl").read_text().splitlines()]
 
 
 def gap(before: Path, after: Path) -> Gap:
-    """Divides the time between two trials of an experiment."""
+    """Divides the time between two successive trials into steps."""
     since, until = window(before)[1], window(after)[0]
     found = Gap()
     step, began = "run", since
@@ -115,10 +115,11 @@ def gap(before: Path, after: Path) -> Gap:
 
 
 def measure(system: str, records: int, rounds: int, folder: Path) -> float:
-    """Runs the rounds of a system; its evidence comes to the folder.
+    """Runs the experiment of a system.
 
-    :returns: seconds of processor time of run.sh and all that it has waited for: no servers, and no clients
-    :raises CalledProcessError: when that fails
+    :param folder: folder for the evidence
+    :returns: processor time of run.sh and all processes that it waited for, in seconds; without servers and clients
+    :raises CalledProcessError: if run.sh fails
     """
     settings = [
         f"recordcount={records}",
@@ -145,13 +146,13 @@ def measure(system: str, records: int, rounds: int, folder: Path) -> float:
 
 
 def sum_of(steps: Iterable[Step]) -> Step:
-    """Several steps as one."""
+    """Returns the sums over several steps."""
     each = list(steps)
     return Step(*(sum(getattr(one, what.name) for one in each) for what in fields(Step)))
 
 
 def print_row(name: str, steps: list[Step]) -> None:
-    """Prints the medians of one step in several gaps, and the least and the most of its seconds."""
+    """Prints the medians of a step over several gaps, and the minimum and maximum of its seconds."""
     middle = Step(*(statistics.median(getattr(one, what.name) for one in steps) for what in fields(Step)))
     seconds = [one.seconds for one in steps]
     spread = f" [{min(seconds):.1f}, {max(seconds):.1f}]" if len(steps) > 1 else ""
@@ -159,7 +160,7 @@ def print_row(name: str, steps: list[Step]) -> None:
 
 
 def print_table(name: str, gaps: list[Gap], *, tasks: bool) -> None:
-    """Prints the medians of several gaps."""
+    """Prints a table with the medians of several gaps."""
     print(f"\n### {name}\n\n| step | tasks | modules | s in tasks | s |\n|---|---|---|---|---|")
     for step in STEPS:
         print_row(step, [one.steps[step] for one in gaps])
@@ -172,7 +173,7 @@ def print_table(name: str, gaps: list[Gap], *, tasks: bool) -> None:
 
 
 def gaps_of(folder: Path) -> dict[str, list[Gap]]:
-    """What lies between the windows of the successive trials of an experiment, by the system of the later one."""
+    """Returns the gaps between the successive trials of an experiment, by the system of the later trial."""
     measured = sorted(trial for trial in (folder / "raw").iterdir() if any(trial.glob("run-*/*/client.json")))
     gaps: defaultdict[str, list[Gap]] = defaultdict(list)
     for before, after in pairwise(measured):
@@ -181,7 +182,7 @@ def gaps_of(folder: Path) -> dict[str, list[Gap]]:
 
 
 def main() -> None:
-    """Reads the arguments, measures, prints."""
+    """Measures or reads experiments, and prints the tables."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("systems", nargs="*", default=["cassandra", "mysql-innodb"])
     parser.add_argument("--times", type=int, default=3)

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Our client against stock YCSB's, on the same server, in turns: ./benchmarks/run.sh --help
+# Compares our client with stock YCSB's, in turns on the same server: ./benchmarks/run.sh --help
 set -euo pipefail
 
 root=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")/.." && pwd -P)

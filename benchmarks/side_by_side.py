@@ -1,19 +1,20 @@
-"""What it takes to hold our client and a peer side by side: a server with a loaded table, turns, means, a row.
+"""Common parts of benchmarks that compare our client with a peer: a server with a loaded table, turns, means, a row.
 
-A cell is a kind of rows, of operations and of load. Our client warms the server up for `--server-warmup` seconds. Then
-peer and ours run in the order A B B A B A A B (`order`), for `--warmup` and `--window` seconds each, from their first
-line with records on, against a server that has settled: its processes take less than a tenth of a processor. Both have
-the same table and keys, a uniform choice, the same consistency levels, and as many requests in flight on as many
-connections. A peer without batches has single requests in flight beside our batches: 8 or 128 of them, whichever was
-faster in a run of each before. All JVMs have the heap and the flags, so the collector, of a trial's client.
+A cell is a combination of rows, operations and load. Our client first warms the server up for `--server-warmup`
+seconds. Then peer and ours run in the order A B B A B A A B (`order`). Each run lasts `--warmup` and `--window`
+seconds, counted from its first line with records. It begins when the server has settled: its processes take less than
+a tenth of a processor. Both sides have the same table and keys, uniformly chosen records, the same consistency levels,
+and the same number of requests in flight on the same number of connections. A peer without batches sends single
+requests, 8 or 128 in flight, whichever was faster in a preceding run; ours sends batches. All JVMs have the heap and
+the flags of a trial's client, and thus its garbage collector.
 
-Records are what a client's own lines say, at the time that they name, otherwise at that at which they come. Processor
-time (utime and stime in /proc/PID/stat) and context switches (/proc/PID/task/*/status) are what the kernel counted for
-the client's process within the window. Start and most of the JIT compilation are before it.
+A client's output lines give the number of records and, for most clients, its time; otherwise the time is when the line
+arrives. Processor time (utime and stime in /proc/PID/stat) and context switches (/proc/PID/task/*/status) are the
+kernel's counts for the client's process within the window. The start and most of the JIT compilation come before.
 
-Figures are geometric means of the runs, ratios are those of the pairs, with the smallest and the largest pair in square
-brackets. An aim is missed if all pairs miss it, and undecided if only some do. Where the true ratio is the aim, and
-pairs fall to either side of it with equal chance, that calls one cell of 16 missed with four pairs.
+Figures are geometric means of the runs. Ratios are geometric means of the pairs' ratios, with their minimum and maximum
+in square brackets. An aim is missed if all pairs miss it, and undecided if some do. If the true ratio equals the aim,
+each pair misses it with a chance of one half; with four pairs, that reports one cell of 16 as missed.
 """
 
 from __future__ import annotations
@@ -44,24 +45,24 @@ ANSIBLE = ROOT / "ansible"
 JAVA = ROOT / ".setup" / "java" / "bin" / "java"
 TICK = os.sysconf("SC_CLK_TCK")
 HEAP = 512  # MB; the default of client_heap
-PATIENCE = 120  # seconds that a run may last beyond warm-up and window
+PATIENCE = 120  # maximum duration of a run beyond warm-up and window, in seconds
 
-# The modules of our bindings, which are also what `-db` takes.
+# Modules of our bindings, which are also the values of `-db`.
 MODULES = {
     "cassandra": "cassandra",
     "hbase": "hbase",
     "aerospike": "aerospike",
     "mysql-innodb": "mysql",
 }
-# The batch form that costs a client least. `logged` and `async` exist too; see docs/batches.md.
+# The batch form with the lowest cost for a client; docs/batches.md describes the others, `logged` and `async`.
 OUR_BATCH_MODE = {
     "cassandra": {"cassandra.batchmode": "unlogged", "cassandra.batchread": "in"},
     "hbase": {},
     "aerospike": {},
     "mysql-innodb": {},
 }
-# What the peers have: one connection, also where our client would make several event loops with a connection each, and
-# latte one consistency level for reads and writes. Aerospike's and HBase's peers ask for what a trial's client does.
+# Settings of our client that match the peers: one connection, where ours would have one per event loop, and latte's
+# single consistency level for reads and writes. Aerospike's and HBase's peers have the levels of a trial's client.
 PEERS_SETTINGS = {
     "cassandra": {
         "cassandra.coreconnections": "1",
@@ -73,13 +74,13 @@ PEERS_SETTINGS = {
 }
 KINDS = {"read": "reads", "write": "writes", "mix": "50/50 mix"}
 READS = {"read": 100, "write": 0, "mix": 50}
-# The lines of our client, and of the stock one, in which an operation has failed.
+# Output of our client and the stock one for a failed operation.
 FAILURE = r"-(FAILED|NOT_FOUND): Count=[1-9]|^ERROR|DBException"
-# Their lines begin with the time at which they were counted.
+# Their lines begin with the time of counting.
 COUNTED = r"^(?P<at>\S+ [\d:]+) \d+ sec: "
 OPERATIONS = COUNTED + r"(?P<all>\d+) operations"
 RECORDS = COUNTED + r"\d+ operations; .*; (?P<all>\d+) records"
-# The lines of alone/Allocations.java.
+# Output of alone/Allocations.java.
 ALLOCATED = re.compile(r"^allocated (\d+) bytes by (\d+) ms")
 
 Properties = Mapping[str, str]
@@ -87,7 +88,11 @@ Properties = Mapping[str, str]
 
 @dataclass(frozen=True)
 class Load:
-    """How a client sends; `inflight` is of each logical client, `batch` the records of a request."""
+    """The load of a client.
+
+    :ivar inflight: requests in flight per logical client
+    :ivar batch: records per request
+    """
 
     name: str
     threads: int = 8
@@ -96,7 +101,7 @@ class Load:
 
     @property
     def requests(self) -> int:
-        """Requests in flight of the whole client."""
+        """Number of requests in flight of the whole client."""
         return self.threads * self.inflight
 
 
@@ -107,7 +112,7 @@ BATCHES = Load("batches of 100", batch=100)
 
 @dataclass(frozen=True)
 class Cell:
-    """What is compared in one row of the table."""
+    """The combination that one row of the table compares."""
 
     system: str
     fields: int
@@ -121,35 +126,35 @@ class Cell:
 
 @dataclass(frozen=True)
 class Client:
-    """A client that can be run.
+    """A client to run.
 
-    A line of progress matches `progress`: its group `all` counts from the start, `new` from the line before, and where
-    it has neither the line is 1. Its group `by` is the thread that it is of, `at` the time at which it was counted: a
-    thread that has to wait for a processor may print it much later.
+    A line of its output counts if it matches `progress`. The group `all` is the count since the start, `new` the count
+    since the last line; a line without both counts 1. The group `by` is the thread that the line refers to. The group
+    `at` is the time of counting: a thread that waits for a processor may print the line much later.
     """
 
     command: Sequence[str]
     progress: str
     failure: str
-    worth: int = 1  # records of what is counted
-    threads: int = 1  # whose lines `by` tells apart
-    # Files that the command names, which no other user can read: a list of processes shows a command, and so do errors.
+    worth: int = 1  # records per unit of the count
+    threads: int = 1  # number of threads that `by` distinguishes
+    # Files for the command. Only this user can read them, while lists of processes and error messages show the command.
     files: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
 class Measured:
-    """One run: records per second; processor time, context switches and allocated bytes per record."""
+    """Result of one run: records per second; processor time, context switches and allocated bytes per record."""
 
     rate: float
     cpu_us: float
     switches: float
-    allocated: float | None  # where the client has the agent alone/Allocations.java
+    allocated: float | None  # None without the agent alone/Allocations.java
 
 
 @dataclass(frozen=True)
 class Aims:
-    """Ratios ours / peer: of records per second at least, of processor time and allocated bytes per record at most."""
+    """Aims for ratios ours / peer: a minimum for the rate, maxima for processor time and allocated bytes per record."""
 
     rate: float
     cpu: float | None = None
@@ -157,16 +162,16 @@ class Aims:
 
 
 class NotMeasured(SystemExit):
-    """A run gave no figures: the client was too slow, ended early, or had errors."""
+    """A run without figures: the client was too slow, ended early, or had errors."""
 
 
 def bundle(system: str) -> Path:
-    """The folder with the jars of our client and its binding."""
+    """Returns the folder with the jars of our client and its binding."""
     return BINDINGS / MODULES[system] / "target" / "bundle"
 
 
 def mix(kind: str, records: int, fields: int) -> dict[str, str]:
-    """Properties of a run on whole rows, all records alike: reads, writes, or a 50/50 mix of the two."""
+    """Returns the properties of a run with uniformly chosen whole rows: reads, writes, or half of each."""
     reads = {"read": "1", "write": "0", "mix": "0.5"}[kind]
     return {
         "workload": "site.ycsb.workloads.CoreWorkload",
@@ -181,7 +186,7 @@ def mix(kind: str, records: int, fields: int) -> dict[str, str]:
 
 
 def java(path: str, *command: str, heap: int = HEAP) -> list[str]:
-    """The command of a JVM as a trial's client has it, with so many MB of heap."""
+    """Returns the command of a JVM with the options of a trial's client; `heap` is in MB."""
     defaults = yaml.safe_load((ANSIBLE / "roles" / "client" / "defaults" / "main.yml").read_text())
     return [
         str(JAVA),
@@ -200,7 +205,7 @@ def ycsb(
     progress: str = OPERATIONS,
     phase: str = "-t",
 ) -> Client:
-    """Our client or the stock one, which take the same options and print the same lines."""
+    """Returns our client or the stock one; both have the same options and print the same lines."""
     bounds = {
         "operationcount": 2_000_000_000,
         "maxexecutiontime": 3600,
@@ -216,7 +221,7 @@ def ycsb(
 
 
 def ours(cell: Cell, table: Properties, changes: Sequence[str]) -> Client:
-    """Our client on a table; `changes` are properties, KEY=VALUE."""
+    """Returns our client for a table; `changes` are properties as KEY=VALUE."""
     load = cell.load
     properties = {
         **table,
@@ -235,8 +240,7 @@ def ours(cell: Cell, table: Properties, changes: Sequence[str]) -> Client:
 def playbook(name: str, variables: Mapping[str, object]) -> None:
     """Runs one of the project's playbooks.
 
-    Raises:
-        SystemExit: with the playbook's own output, if it fails.
+    :raises SystemExit: with the playbook's output, if it fails
     """
     done = subprocess.run(
         [
@@ -260,12 +264,11 @@ def server(
     properties: Mapping[str, str],
     variables: Mapping[str, object] | None = None,
 ) -> Iterator[dict[str, str]]:
-    """A fresh server with a loaded and settled table; gives the properties that connect to it.
+    """Starts a fresh server with a loaded and settled table, and yields the properties to connect to it.
 
-    Args:
-        system: a key of MODULES
-        properties: of the load, and so of the table
-        variables: more of them for Ansible's roles
+    :param system: a key of MODULES
+    :param properties: properties of the load, which define the table
+    :param variables: further variables for Ansible's roles
     """
     deployment: dict[str, object] = {
         "deploy_systems": [system],
@@ -278,7 +281,7 @@ def server(
             **properties,
         },
         "trial_threads": 4,
-        # The role counts the connections of a trial's client; here there may be more.
+        # The default allows for the connections of a trial's client; the peers may have more.
         "mysql_settings": {"max_connections": 200},
         **(variables or {}),
     }
@@ -293,7 +296,7 @@ def server(
 
 
 def processor_seconds(pid: int) -> float:
-    # Behind the command's name, which may hold anything, user and system time are the 12th and the 13th field.
+    # After the command's name, which may contain anything, fields 12 and 13 are user and system time.
     fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     return (int(fields[11]) + int(fields[12])) / TICK
 
@@ -301,19 +304,19 @@ def processor_seconds(pid: int) -> float:
 def context_switches(pid: int) -> int:
     switches = 0
     for file in Path(f"/proc/{pid}/task").glob("*/status"):
-        with suppress(FileNotFoundError, ProcessLookupError):  # a thread of the JIT compiler may end meanwhile
+        with suppress(FileNotFoundError, ProcessLookupError):  # threads of the JIT compiler may end
             switches += sum(map(int, re.findall(r"ctxt_switches:\s+(\d+)", file.read_text())))
     return switches
 
 
 def per_second(points: Sequence[tuple[float, int]]) -> float:
-    """What came after the first point, over the time since; 0 of a single point."""
+    """Returns the rate of the counts after the first point; 0 for a single point."""
     return sum(count for _, count in points[1:]) / (points[-1][0] - points[0][0]) if len(points) > 1 else 0
 
 
 @contextmanager
 def started(client: Client, folder: str, limit: float) -> Iterator[tuple[subprocess.Popen[str], threading.Timer]]:
-    """A running client, which is stopped in the end, and what kills it after so many seconds."""
+    """Starts a client and stops it at the end; yields its process and the timer that kills it after `limit` seconds."""
     for name, text in client.files.items():
         file = Path(folder, name)
         file.touch(mode=0o600)
@@ -341,12 +344,10 @@ def started(client: Client, folder: str, limit: float) -> Iterator[tuple[subproc
 
 
 def run(client: Client, folder: str, arguments: argparse.Namespace) -> Measured:
-    """Runs a client until its window is over. Its warm-up begins with its first line that has records.
+    """Runs a client until its window ends; its warm-up begins with its first line that has records.
 
-    Raises:
-        NotMeasured: if a line reports a failed operation, if the client ends before its window does or has no record
-            in it, or if the window is not over PATIENCE after it should have been; the client is killed then, whose
-            lines of progress may wait for a processor, too.
+    :raises NotMeasured: if a line reports a failed operation, or if the client ends before its window, has no record in
+        it, or takes PATIENCE seconds longer than planned; it is killed then
     """
     turns: dict[str, list[tuple[float, int]]] = defaultdict(list)
     allocations: list[tuple[float, int]] = []
@@ -401,13 +402,13 @@ def run(client: Client, folder: str, arguments: argparse.Namespace) -> Measured:
 
 
 def settle(patience: float = 60) -> None:
-    """Waits until the servers do next to nothing: what was written is compacted, the client before is forgotten."""
+    """Waits until the servers are idle, after compactions and the work of the last client."""
     pids = [int(file.read_text().split()[0]) for file in (ROOT / ".dohyo" / "run").glob("*/pid")]
     until = time.monotonic() + patience
     while (running := [pid for pid in pids if Path(f"/proc/{pid}").exists()]) and time.monotonic() < until:
         before = [processor_seconds(pid) for pid in running]
         time.sleep(2)
-        with suppress(FileNotFoundError, ProcessLookupError):  # one has been stopped meanwhile
+        with suppress(FileNotFoundError, ProcessLookupError):  # a server has been stopped
             if sum(map(processor_seconds, running)) - sum(before) < 0.1 * 2:
                 return
 
@@ -420,17 +421,16 @@ def warm_table(
     arguments: argparse.Namespace,
     folder: str,
 ) -> Iterator[Properties]:
-    """A server with a table for cells like this one, which our client has warmed up; gives what a client has to know.
+    """Starts a server with a table for cells like this one and warms it up; yields the properties for a client.
 
-    Args:
-        cell: its system and fields count
-        rows: properties of the table besides those of a mix
-        variables: more of them for Ansible's roles
+    :param cell: gives the system and the number of fields
+    :param rows: properties of the table besides those of a mix
+    :param variables: further variables for Ansible's roles
     """
     properties = mix("read", arguments.records, cell.fields) | dict(rows)
     with server(cell.system, properties, variables) as connection:
         table = connection | properties | PEERS_SETTINGS.get(cell.system, {})
-        # The JIT compilation of the server's own is nobody's. While it lasts, rates rise from run to run.
+        # While the server's JIT compiler works, rates rise from run to run.
         run(
             ours(replace(cell, kind="mix", load=MANY), table, arguments.set),
             folder,
@@ -445,7 +445,7 @@ def without_batches(
     arguments: argparse.Namespace,
     folder: str,
 ) -> tuple[str, Client]:
-    """The load, and its client, with which a peer that has no batches is faster."""
+    """Returns the faster load for a peer without batches, and its client."""
     rates: dict[str, tuple[float, Client]] = {}
     for load in (ONE_BY_ONE, MANY):
         client = peer(replace(cell, load=load))
@@ -456,11 +456,11 @@ def without_batches(
 
 
 def order(pairs: int) -> list[tuple[int, int]]:
-    """Returns the side that runs first and the one that runs second, pair by pair; 0 is the peer (Thue-Morse sequence).
+    """Returns the first and the second side of each pair; 0 is the peer (Thue-Morse sequence).
 
-    Of the pairs 2i and 2i+1 each side is second in one. With an even number of pairs a rate that changes by the same
-    factor from run to run cancels in the geometric mean of the pairs' ratios; with a multiple of four a factor that
-    itself changes steadily does, too.
+    Each side is second in one of the pairs 2i and 2i+1. With an even number of pairs, a rate that changes by a constant
+    factor per run cancels in the geometric mean of the pairs' ratios. With a multiple of four, a factor that itself
+    changes steadily cancels, too.
     """
     return [(1, 0) if pair.bit_count() % 2 else (0, 1) for pair in range(pairs)]
 
@@ -474,7 +474,7 @@ def spread(values: Sequence[float]) -> str:
 
 
 def verdict(aim: float | None, ratios: Sequence[float], least: bool) -> str:
-    """The aim, and whether all pairs missed it or only some; `least` says that a ratio must not be below the aim."""
+    """Returns the aim, and whether all or some pairs missed it; with `least` the aim is a minimum."""
     if aim is None:
         return "–"
     met = [ratio >= aim if least else ratio <= aim for ratio in ratios]
@@ -489,10 +489,9 @@ def compare(
     arguments: argparse.Namespace,
     folder: str,
 ) -> bool:
-    """Runs both sides in turns and prints a row. If one cannot be measured, the cell is over and has dashes.
+    """Runs both sides in turns and prints a row, with dashes if a side cannot be measured.
 
-    Returns:
-        whether both sides were measured
+    :returns: whether both sides were measured
     """
     results: tuple[list[Measured], list[Measured]] = ([], [])
     failed = False
@@ -535,15 +534,14 @@ def compare(
 
 
 def wanted(cells: Sequence[Cell], arguments: argparse.Namespace) -> list[Cell]:
-    """The cells that `--only` selects."""
+    """Returns the cells that `--only` selects."""
     return [cell for cell in cells if not arguments.only or any(text in cell.title for text in arguments.only)]
 
 
 def even(text: str) -> int:
-    """Reads the number of pairs.
+    """Parses the number of pairs.
 
-    Raises:
-        argparse.ArgumentTypeError: if it is odd or not positive
+    :raises argparse.ArgumentTypeError: if it is odd or not positive
     """
     if not text.isdecimal() or int(text) < 2 or int(text) % 2:
         raise argparse.ArgumentTypeError(f"{text}: give an even number, so that each side is second equally often")
@@ -551,7 +549,7 @@ def even(text: str) -> int:
 
 
 def arguments_of(description: str | None, what: Sequence[str]) -> argparse.Namespace:
-    """Reads the command line and prints the head of the table."""
+    """Parses the command line and prints the head of the table."""
     parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("what", nargs="*", choices=list(what), help="default: all", default=list(what))
     parser.add_argument("--pairs", type=even, default=4, help="of runs per cell, even (default %(default)s)")
@@ -600,6 +598,6 @@ def arguments_of(description: str | None, what: Sequence[str]) -> argparse.Names
         f" | ours / peer | aim at most |\n{'|---' * 14}|",
         flush=True,
     )
-    # So that client and server are stopped then, too.
+    # sys.exit() runs the finally blocks, which stop client and server.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
     return arguments

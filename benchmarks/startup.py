@@ -1,9 +1,9 @@
-"""Processor time of commands that measure nothing, as a ratio to `python -c pass` in the same run.
+"""Measures the processor time of commands that start no trial, as a ratio to `python -c pass` in the same session.
 
     .venv/bin/python benchmarks/startup.py [--times 5] [--quick]
 
-The commands run in turns. A figure is user and system time of a command and of all its children, the minimum and the
-median of all its turns. The ratio is that of the minima: another program makes a turn longer, never shorter.
+The commands run in turns. The figures are the minimum and the median over all turns of the user and system time of a
+command and its children. The ratio is computed from the minima: other programs can only make a turn longer.
 """
 
 import argparse
@@ -22,7 +22,7 @@ SLOW = ([RUN, "--list"], [RUN, "workloadA", "--plan"], FULL)
 
 
 def processor_seconds(command: list[str]) -> float:
-    """Runs the command, and returns the processor time of it and its children; they must end before it does."""
+    """Runs a command and returns the processor time of it and its children, which must end before it, in seconds."""
     before = getrusage(RUSAGE_CHILDREN)
     subprocess.run(command, stdout=subprocess.DEVNULL, check=True)
     after = getrusage(RUSAGE_CHILDREN)

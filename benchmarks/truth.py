@@ -1,13 +1,13 @@
-"""Which intervals of ratios, and which end of the rounds, keep what they promise: simulated experiments.
+"""Measures the reliability of interval rules for ratios, and of stopping rules, in simulated experiments.
 
     .venv/bin/python benchmarks/truth.py [--experiments 10000] [--seconds 80]
 
-An experiment has some systems and a rate of each in every round. The scenarios say how the logarithms of these rates
-scatter; the percentages are standard deviations from start to start:
+An experiment has several systems, and a rate of each in every round. The scenarios describe how the logarithms of these
+rates scatter; percentages are standard deviations between starts:
 
 start level N %       N % for all systems
-unequal N to M %      it grows from system to system in equal ratios
-one of them 15 %      one system has that, the others 3 %
+unequal N to M %      increases from system to system in equal ratios
+one of them 15 %      15 % for one system, 3 % for the others
 heavy tails           Student's t with three degrees of freedom, times 4 %
 shared spells         3 %; the host is 20 % slower for three trials on average, in a quarter of all time
 slow drift            3 %; the host becomes 20 % faster within 40 trials. Rounds rotate the order of the systems
@@ -15,16 +15,16 @@ bursts                3 %; one trial in ten is 30 % slower
 one outlying round    3 %; one round of one system has half the rate
 p99                   2 %; 15 % of the rounds are 100-fold
 
-Rules for the intervals are a variance and an account of several comparisons. Variances:
+A rule for intervals combines a variance and a correction for several comparisons. Variances:
 
-own        each system's own (Welch 1947)
+own        variance of each system (Welch 1947)
 moderated  empirical Bayes: own variances are shrunk to a prior that is fitted to them by moments (Smyth 2004)
 pooled     one variance for all
-B = 2, 8   the own variance with its degrees of freedom, and the pooled one with B; degrees of freedom of the error by
-           `statistics.ratios`
-apart      the same, without variances that `statistics.alike_in_scatter` leaves out
+B = 2, 8   mean of the own variance with its degrees of freedom and the pooled one with B; degrees of freedom of the
+           error as in `statistics.ratios`
+apart      the same, without the variances that `statistics.alike_in_scatter` excludes
 
-Accounts: none; Tukey (studentised range of all; Kramer 1956, Games and Howell 1976); Bonferroni (the first step of
+Corrections: none; Tukey (studentised range of all; Kramer 1956, Games and Howell 1976); Bonferroni (the first step of
 Holm); best (two-sided Dunnett against the best one, as in Hsu 1984); Ryan (range of the systems that a pair spans).
 
 Sources: Dunnett, J. Am. Stat. Assoc. 50 (1955). Games, Howell, J. Educ. Stat. 1 (1976). Hsu, Ann. Statist. 12 (1984).
@@ -55,34 +55,34 @@ from dohyo.statistics import (
 
 Floats = NDArray[np.float64]
 Truths = NDArray[np.bool_]
-# Makes the deviations of logarithms: experiments × systems × rounds.
+# Function that draws deviations of logarithms: experiments × systems × rounds.
 Draw = Callable[[np.random.Generator, tuple[int, int, int]], Floats]
 LEAST, MOST = 3, 10
-# Degrees of freedom at which quantiles are computed; between them they are interpolated.
+# Degrees of freedom at which quantiles are computed; values between them are interpolated.
 _FREEDOMS = (1, 1.25, 1.5, 2, 2.5, 3, 4, 5, 6, 8, 10, 14, 20, 30, 60, 200)
-# Differences of logarithms that are far beyond any scatter: such systems are separated.
+# Difference of logarithms far beyond any scatter, to separate systems.
 _FAR = 9.0
 
 
 def starts(low: float, high: float) -> Draw:
-    """Normal, with deviations in equal ratios from the one to the other."""
+    """Returns a function that draws normal deviations, with scales in equal ratios from low to high."""
     return lambda generator, shape: generator.normal(size=shape) * np.geomspace(low, high, shape[1])[:, None]
 
 
 def one_noisy(generator: np.random.Generator, shape: tuple[int, int, int]) -> Floats:
-    """The first system scatters more than all others."""
+    """Draws normal deviations; the first system scatters more than all others."""
     return generator.normal(size=shape) * np.array([0.15, *[0.03] * (shape[1] - 1)])[:, None]
 
 
 def order(shape: tuple[int, int, int]) -> NDArray[np.int64]:
-    """The place in time of each system in each round, as `plan` rotates them."""
+    """Returns the position in time of each system in each round, as `plan` rotates them."""
     _, systems, rounds = shape
     turns = (np.arange(systems)[:, None] - np.arange(rounds)) % systems
     return turns + systems * np.arange(rounds)
 
 
 def spells(generator: np.random.Generator, shape: tuple[int, int, int]) -> Floats:
-    """A Markov chain of two states, from trial to trial."""
+    """Draws deviations with slow spells of the host: a Markov chain with two states over the trials."""
     count, systems, rounds = shape
     slow = generator.random(count) < 1 / 4
     host = np.empty((count, systems * rounds))
@@ -94,7 +94,7 @@ def spells(generator: np.random.Generator, shape: tuple[int, int, int]) -> Float
 
 
 def outlying(generator: np.random.Generator, shape: tuple[int, int, int]) -> Floats:
-    """One round of one system of each experiment."""
+    """Draws deviations with one outlying round of one system in each experiment."""
     count, systems, rounds = shape
     found = starts(0.03, 0.03)(generator, shape)
     places = np.arange(count), generator.integers(0, systems, count), generator.integers(0, rounds, count)
@@ -103,7 +103,7 @@ def outlying(generator: np.random.Generator, shape: tuple[int, int, int]) -> Flo
 
 
 def sometimes(deviation: float, share: float, factor: float) -> Draw:
-    """Some rounds are off by a factor."""
+    """Returns a function that draws deviations in which a share of the rounds is off by a factor."""
 
     def draw(generator: np.random.Generator, shape: tuple[int, int, int]) -> Floats:
         return generator.normal(size=shape) * deviation + (generator.random(shape) < share) * math.log(factor)
@@ -128,12 +128,13 @@ SCENARIOS: dict[str, Draw] = {
 
 @dataclass(frozen=True)
 class Rule:
-    """How intervals are made.
+    """A rule for intervals.
 
-    :ivar borrowed: degrees of freedom of the pooled variance in that of a system; None: fitted (moderated)
-    :ivar account: of several comparisons: "none", "Tukey", "Bonferroni", "best", "Ryan"
-    :ivar apart: variances far above the others are not pooled
-    :ivar exact: degrees of freedom of the error as if scatters were equal, and not by `statistics.ratios`
+    :ivar name: name in the tables
+    :ivar borrowed: degrees of freedom of the pooled variance in a system's variance; None to fit them (moderated)
+    :ivar account: correction for several comparisons: "none", "Tukey", "Bonferroni", "best" or "Ryan"
+    :ivar apart: whether variances far above the others are excluded from pooling
+    :ivar exact: whether the degrees of freedom of the error assume equal scatter, instead of `statistics.ratios`
     """
 
     name: str
@@ -164,7 +165,7 @@ RULES = (
 
 @cache
 def _quantiles(systems: int, span: int, account: str, confidence: float) -> Floats:
-    """Logarithms of the quantiles of a difference by its error, at `_FREEDOMS`."""
+    """Returns the logarithms of the quantiles of a difference divided by its error, at `_FREEDOMS`."""
     if account == "best":
         return _dunnett(systems, confidence)
     if account in ("none", "Bonferroni"):
@@ -175,7 +176,7 @@ def _quantiles(systems: int, span: int, account: str, confidence: float) -> Floa
 
 
 def _dunnett(systems: int, confidence: float) -> Floats:
-    """Two-sided, from 200,000 draws."""
+    """Returns the logarithms of two-sided quantiles, from 200,000 draws."""
     generator = np.random.default_rng(19)
     means = generator.normal(size=(200_000, systems))
     most = np.abs(means[:, 1:] - means[:, :1]).max(1) / math.sqrt(2)
@@ -185,7 +186,7 @@ def _dunnett(systems: int, confidence: float) -> Floats:
 
 @cache
 def _polygamma() -> tuple[Floats, Floats, Floats]:
-    """Digamma and trigamma by differences of the logarithm of the gamma function, at places from 0.001 to 1,000."""
+    """Returns points from 0.001 to 1,000 with digamma and trigamma, by differences of the log-gamma function."""
     places = np.geomspace(1e-3, 1e3, 2000)
     step = places * 1e-3
     at = np.array([[math.lgamma(x + shift) for x, shift in zip(places, step * by, strict=True)] for by in (-1, 0, 1)])
@@ -193,7 +194,7 @@ def _polygamma() -> tuple[Floats, Floats, Floats]:
 
 
 def moderated(squares: Floats, freedom: int) -> tuple[Floats, Floats]:
-    """The prior variance and its degrees of freedom, by moments of the logarithms (Smyth 2004, section 6.2)."""
+    """Returns the prior variance and its degrees of freedom, by moments of logarithms (Smyth 2004, section 6.2)."""
     places, digamma, trigamma = _polygamma()
     squares = np.maximum(squares, 1e-5 * np.median(squares, 1, keepdims=True))
     logs = np.log(squares) - np.interp(freedom / 2, places, digamma) + math.log(freedom / 2)
@@ -205,7 +206,7 @@ def moderated(squares: Floats, freedom: int) -> tuple[Floats, Floats]:
 
 @cache
 def _largest_share(systems: int, freedom: int) -> float:
-    """The share of the sum from which on a variance is left out."""
+    """Returns the share of the sum above which a variance is excluded."""
     low, high = 1 / systems, 1.0
     for _ in range(40):
         middle = (low + high) / 2
@@ -216,7 +217,7 @@ def _largest_share(systems: int, freedom: int) -> float:
 
 
 def pooled(squares: Floats, freedom: int) -> Truths:
-    """Which variances are pooled, as `statistics.alike_in_scatter` says."""
+    """Returns which variances are pooled, as `statistics.alike_in_scatter` decides."""
     pool = np.ones(squares.shape, bool)
     for systems in range(squares.shape[1], 2, -1):
         left = squares * pool
@@ -227,13 +228,13 @@ def pooled(squares: Floats, freedom: int) -> Truths:
 
 @dataclass(frozen=True)
 class Pairs:
-    """All pairs of systems of all experiments: experiments × pairs.
+    """All pairs of systems in all experiments: experiments × pairs.
 
     :ivar which: the two systems of each pair
     :ivar distance: difference of the mean logarithms
-    :ivar half: half of its interval
-    :ivar span: how many systems the pair spans in the ranking
-    :ivar with_best: whether one of the two is the best
+    :ivar half: half width of the interval of the difference
+    :ivar span: number of systems in the ranking from one system of the pair to the other
+    :ivar with_best: whether one of the two is the best system
     """
 
     which: list[tuple[int, int]]
@@ -244,7 +245,7 @@ class Pairs:
 
 
 def pairs(rule: Rule, logs: Floats, confidence: float = CONFIDENCE) -> Pairs:
-    """All intervals of a rule, as `statistics.ratios` makes them one by one."""
+    """Returns the intervals of a rule; `statistics.ratios` computes the same for a single experiment."""
     _, systems, rounds = logs.shape
     freedom, means, squares = rounds - 1, logs.mean(2), logs.var(2, ddof=1)
     pool = pooled(squares, freedom) if rule.apart else np.ones(squares.shape, bool)
@@ -283,18 +284,18 @@ def pairs(rule: Rule, logs: Floats, confidence: float = CONFIDENCE) -> Pairs:
 
 
 def differences(of: Pairs, true: Floats) -> Floats:
-    """The true differences of the pairs."""
+    """Returns the true differences of the pairs."""
     return np.array([true[one] - true[other] for one, other in of.which])
 
 
 @dataclass(frozen=True)
 class Promises:
-    """What intervals of a rule are worth; written as a cell of the tables.
+    """Reliability of a rule's intervals; its text is a cell of the tables.
 
-    :ivar all_hold: share of experiments in which the intervals of all pairs include the truth
-    :ivar worst: share of the intervals of the worst pair that do
-    :ivar false: share of experiments that call equal systems different
-    :ivar half: half of the interval of neighbours in the ranking, as a share (median)
+    :ivar all_hold: share of experiments in which the intervals of all pairs contain the truth
+    :ivar worst: share of intervals that contain the truth, for the worst pair
+    :ivar false: share of experiments in which equal systems are called different
+    :ivar half: median half width of the interval of neighbours in the ranking, as a share
     """
 
     all_hold: float
@@ -308,10 +309,10 @@ class Promises:
 
 
 def promises(rule: Rule, deviations: Floats) -> Promises:
-    """What a rule is worth with these deviations."""
+    """Returns the reliability of a rule for these deviations."""
     systems = deviations.shape[1]
     false = []
-    # All are equal, or equal by two and two.
+    # Systems are all equal, or equal in pairs.
     for true in (np.zeros(systems), _FAR * (np.arange(systems) // 2)):
         of = pairs(rule, deviations + true[:, None])
         looked = of.with_best if rule.account == "best" else True
@@ -336,7 +337,7 @@ TRUTHS = {
 
 
 def course(rule: Rule, logs: Floats, true: Floats, confidences: tuple[float, float]) -> tuple[Floats, Truths, Truths]:
-    """Rounds until all neighbours are decided, whether they were, and whether anything said in the end is wrong."""
+    """Returns the rounds until all neighbours are decided, whether they were, and whether a statement is wrong."""
     count = len(logs)
     ended, decided, wrong = np.full(count, MOST), np.zeros(count, bool), np.zeros(count, bool)
     open_ = np.ones(count, bool)
@@ -357,7 +358,7 @@ def course(rule: Rule, logs: Floats, true: Floats, confidences: tuple[float, flo
 
 
 def exactness(deviations: Floats, later: float, asked: float = 0.05) -> tuple[float, float]:
-    """With `precision`: coverage of the worst rate, and rounds, where they end when all rates are known to a share."""
+    """Returns the coverage of the worst rate and the mean number of rounds if `precision` ends the rounds."""
     count, systems, _ = deviations.shape
     held, ended, open_ = np.zeros((count, systems), bool), np.full(count, MOST), np.ones(count, bool)
     for rounds in range(LEAST, MOST + 1):
@@ -372,7 +373,10 @@ def exactness(deviations: Floats, later: float, asked: float = 0.05) -> tuple[fl
 
 
 def check(generator: np.random.Generator) -> None:
-    """Compares the vectors of this file with what the product computes."""
+    """Compares the vectorised intervals with the ones of `dohyo.statistics`.
+
+    :raises AssertionError: if they differ by more than 3 %
+    """
     logs = outlying(generator, (30, 4, 3))
     of = pairs(OURS, logs)
     for experiment in range(len(logs)):
@@ -384,12 +388,12 @@ def check(generator: np.random.Generator) -> None:
 
 
 def line(name: str, cells: Sequence[str]) -> str:
-    """A line of a Markdown table."""
+    """Returns a line of a Markdown table."""
     return f"| {name} | {' | '.join(cells)} |"
 
 
 def heads(names: Sequence[str]) -> str:
-    """The two lines above it."""
+    """Returns the two head lines of a table."""
     return f"{line('', names)}\n{line('---', ['---'] * len(names))}"
 
 

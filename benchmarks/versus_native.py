@@ -1,29 +1,29 @@
-"""Drives our client and the load generator made for one database alone against the same server, in turns.
+"""Compares our client with the load generator made for one database, in turns on the same server.
 
     benchmarks/versus_native.py cassandra --only "8 × 1"
 
-The peers, and where they are looked for (README.md says how to get them):
+The peers, and where the script looks for them (README.md explains the installation):
 
 - cassandra: `latte` (Rust) in $LATTE or on the PATH
 - aerospike: the vendor's Java benchmark, in the class path $AEROSPIKE_BENCHMARK
 - hbase: HBase's own PerformanceEvaluation, in the class path $HBASE_PE
 - mysql-innodb: `sysbench` (C and LuaJIT) in $SYSBENCH or on the PATH
 
-`side_by_side.py` describes cells, turns and figures. Both sides have the same table and keys, but Aerospike's benchmark
-names keys by numbers: it has rows of its own, as large and as many. The Java peers have the JVM, the heap and the flags
-of ours, which are those of a trial.
+`side_by_side.py` describes cells, turns and figures. Both sides have the same table and keys, except for Aerospike:
+its benchmark has numbers as keys, so it has its own rows of the same size and number. The Java peers have the JVM, heap
+and flags of our client, which are those of a trial.
 
-The peers' commands for 8 × 1. For 128 in flight latte and Aerospike have that many asynchronous requests on one thread,
-HBase and sysbench that many threads; ours has 8 threads with 16 requests each. Where a peer has no batches, ours are to
-carry twice as many records.
+Below are the peers' commands for 8 × 1. For 128 in flight, latte and Aerospike have 128 asynchronous requests on one
+thread, HBase and sysbench have 128 threads, and our client has 8 threads with 16 requests each. If a peer has no
+batches, the aim for ours is twice the rate.
 
     latte run --threads 1 --connections 1 --concurrency 8 --duration 3600s --warmup 0 --sampling 1s --quiet
         --consistency LEVEL --functions read:1,write:1 -P rows=100000 -P fields=10 -P keyspace=`ycsb`
         --output report.json native/latte.rn 127.0.0.1:9042
     java … com.aerospike.benchmarks.Main -h 127.0.0.1:3000 -n ycsb -s vendor -k 100000 -b 10 -o B:100 -R -N
         -latency 7,1 -commitLevel LEVEL -w RU,50 -z 8
-        (128 in flight: -async -C 128 -W 1 -asyncMaxConnsPerNode 128; batches, of reads only: -B 100; before, for its
-        rows: -w I)
+        (128 in flight: -async -C 128 -W 1 -asyncMaxConnsPerNode 128; batches, for reads only: -B 100; its rows are
+        loaded before with -w I)
     java … org.apache.hadoop.hbase.PerformanceEvaluation -Dhbase.zookeeper.quorum=…
         -Dhbase.zookeeper.property.clientPort=… --nomapred --oneCon=true --table=usertable --rows=12500 --cycles=1000000
         --columns=10 --valueSize=100 --measureAfter=12500 --sampleRate=0.09524 --addColumns=false
@@ -31,12 +31,12 @@ carry twice as many records.
         (writes: --autoFlush=true randomWrite; batches: --multiGet=100, --multiPut=100; it has no mix)
     sysbench --config-file=sysbench.conf native/sysbench.lua --threads=8 --time=0 --report-interval=1 --records=100000
         --fields=10 --batch=1 --reads=50 --mysql-host=… --mysql-port=… --mysql-db=… --mysql-user=… run
-        (the password is in that file)
+        (sysbench.conf contains the password)
 
-PerformanceEvaluation only says when a thread has gone through its share of the rows, or with `sampleRate` through about
-a tenth of it; a window in which a thread does not say so twice is refused. Its rate is the sum of its threads' rates
-between their first and their last turn in the window. `measureAfter` turns off its histograms, which cost more than
-the requests do when it prints them.
+PerformanceEvaluation reports only when a thread has finished a cycle: its share of the rows, or with `sampleRate` about
+a tenth of it. A window is rejected if a thread reports less than twice in it. The rate is the sum over the threads of
+their rates between their first and last reports. `measureAfter` turns off its histograms, because printing them costs
+more than the requests.
 """
 
 from __future__ import annotations
@@ -73,9 +73,9 @@ from side_by_side import (
 
 NATIVE = ROOT / "benchmarks" / "native"
 LOADS = (ONE_BY_ONE, MANY, BATCHES)
-# What makes a table that the peer knows, too.
+# Properties of a table that the peer can use, too.
 TABLE = {"insertorder": "ordered"}
-# PerformanceEvaluation's keys are numbers of 26 digits, and its columns have no other names than numbers.
+# PerformanceEvaluation's keys are numbers of 26 digits, and numbers are the names of its columns.
 HBASE_TABLE = TABLE | {
     "keycolumns": "zeros text(8) 1, number text(18)",
     "fieldnameprefix": "",
@@ -115,7 +115,7 @@ def sysbench(program: str, cell: Cell, table: Properties) -> Client:
 def evaluation(path: str, cell: Cell, table: Properties) -> Client:
     threads = cell.load.requests
     rows = int(table["recordcount"]) // threads
-    # A turn takes every so manieth row of a thread's share, so that a window has several.
+    # Sample the rows, so that each thread reports several times in a window.
     every = next(each for each in range(10, rows + 1) if rows % each == 0)
     server = " ".join(f"-D{key}={value}" for key, value in table.items() if key.startswith("hbase."))
     command = (
@@ -127,7 +127,7 @@ def evaluation(path: str, cell: Cell, table: Properties) -> Client:
         command += f" --addColumns=false{' --multiGet=100' if cell.load.batch > 1 else ''} randomRead {threads}"
     else:
         command += f" --autoFlush=true{' --multiPut=100' if cell.load.batch > 1 else ''} randomWrite {threads}"
-    # Each of its threads has 32 MB of histograms.
+    # Each thread of PerformanceEvaluation has 32 MB of histograms.
     command_line = java(path, *command.split(), heap=HEAP + 40 * threads)
     return Client(command_line, r"^(?P<by>\S+) Cycle=[1-9]", "Exception", rows // every, threads)
 
@@ -153,15 +153,15 @@ def aerospike(path: str, cell: Cell, table: Properties, loads: bool = False) -> 
 
 @dataclass(frozen=True)
 class Peer:
-    """A load generator for one database; `client` makes its command for a cell."""
+    """A load generator for one database; `client` creates its command for a cell."""
 
     client: Callable[[str, Cell, Properties], Client]
     variable: str
-    program: str | None  # its name on the PATH
+    program: str | None  # name on the PATH
     source: str
     cpu_aim: float
     kinds: tuple[str, ...] = ("read", "write", "mix")
-    batches: tuple[str, ...] = ()  # the kinds that it can do in batches
+    batches: tuple[str, ...] = ()  # kinds that support batches
 
     def find(self) -> str | None:
         return os.environ.get(self.variable) or (self.program and shutil.which(self.program))
@@ -204,7 +204,7 @@ def run_cell(
     arguments: argparse.Namespace,
     folder: str,
 ) -> bool:
-    """Finds the peer's client for a cell and compares it with ours."""
+    """Compares the peer with ours in one cell; returns whether both were measured."""
     peer = PEERS[cell.system]
 
     def client(of: Cell) -> Client:
@@ -225,7 +225,7 @@ def run_cell(
 
 
 def run_system(system: str, arguments: argparse.Namespace, folder: str) -> bool:
-    """All cells of one database that were asked for, on one server for each kind of rows."""
+    """Runs the requested cells of one database, on one server for each number of fields."""
     peer = PEERS[system]
     program = peer.find()
     if not program:

@@ -1,19 +1,19 @@
-"""Drives stock YCSB's client and ours against the same server, or with no server at all, in turns.
+"""Compares our client with stock YCSB's, in turns on the same server or without a server.
 
 `side_by_side.py` describes cells, turns and figures.
 
-The peer is the stock `site.ycsb.Client`. With `YCSB_HOME` naming an unpacked stock release it drives the stock bindings
-of that release; without, it drives our bindings one record at a time, which shows what batches bring but not what the
-bindings are worth.
+The peer is the stock `site.ycsb.Client`. If `YCSB_HOME` is the folder of an unpacked stock release, it runs the stock
+bindings of that release. Otherwise it runs our bindings one record at a time, which shows the gain from batches but
+does not compare bindings.
 
-Both sides read and write the same rows. Aerospike is the exception: stock's keys are strings, ours are bytes, which
-that server tells apart. There each side has rows of its own in the same set, of the same key texts and size.
+Both sides read and write the same rows, except in Aerospike: stock's keys are strings and ours are bytes, which the
+server distinguishes. There each side has its own rows in the same set, with the same key texts and sizes.
 
-`noop` and `delay` measure the clients alone, with 8, 128 and 4,096 logical clients, each with both loops of ours
-(`client.loop`). The bindings in `alone/` make every value, as any real one would. `noop` answers at once; `delay`
-answers after 1 ms on a thread of its own, as a driver's event loop does, the same for both sides. Stock has a thread
-for each logical client; both JVMs have stacks of 256 KB, for 4,096 of them. Bytes are what the threads of the JVM have
-allocated by its own count (`com.sun.management.ThreadMXBean`); the agent `alone/Allocations.java` prints it for both.
+`noop` and `delay` measure the clients alone, with 8, 128 and 4,096 logical clients, and ours with both of its loops
+(`client.loop`). The bindings in `alone/` generate every value, as a real binding would. `noop` answers at once. `delay`
+answers after 1 ms on a separate thread, as a driver's event loop does, the same for both sides. Stock has a thread for
+each logical client; both JVMs have stacks of 256 KB, because of the 4,096 threads. Allocated bytes are the JVM's own
+count for its threads (`com.sun.management.ThreadMXBean`); the agent `alone/Allocations.java` prints them for both.
 """
 
 from __future__ import annotations
@@ -55,22 +55,22 @@ STOCK_BINDINGS = {
     "aerospike": ("aerospike-binding", "site.ycsb.db.AerospikeClient"),
     "mysql-innodb": ("jdbc-binding", "site.ycsb.db.JdbcDBClient"),
 }
-# Our classes, for the stock client.
+# Our bindings, as the stock client names them.
 OUR_CLASSES = {
     "cassandra": "dohyo.cassandra.CassandraBinding",
     "hbase": "dohyo.hbase.HBaseBinding",
     "aerospike": "dohyo.aerospike.AerospikeBinding",
     "mysql-innodb": "dohyo.mysql.MysqlBinding",
 }
-# Stock's binding writes strings, which Cassandra does not take for its blobs.
+# The stock binding writes strings, which Cassandra rejects for blobs.
 AS_TEXT = {"cassandra_column_type": "text"}
-# Our client's binding and the stock one's, of the clients alone, and what is to be reached with it.
+# Our binding, the stock one, and the aims, by measurement without a database.
 ALONE = {
     "noop": ("noop", "SinkDb", Aims(2, 0.5, 1)),
     "delay": ("DelayBinding", "DelayDb", Aims(1, 1, 1)),
 }
 ALONE_LOADS = (ONE_BY_ONE, Load("128 × 1", 128), Load("4,096 × 1", 4096))
-# Records per second, ours / stock, in batches; one by one ours is to be as fast.
+# Aims for records per second in batches, ours / stock. For single records the aim is 1.
 AIMS = {
     ("cassandra", 1, "write"): 5.0,
     ("cassandra", 1, "read"): 4.0,
@@ -88,10 +88,9 @@ AIMS = {
 
 
 def stock_command(system: str, table: Properties, folder: Path) -> list[str]:
-    """The stock client with the stock binding where YCSB_HOME is set, otherwise with ours.
+    """Returns the command of the stock client, with the stock binding if YCSB_HOME is set, otherwise with ours.
 
-    Raises:
-        SystemExit: if there is no such binding in YCSB_HOME.
+    :raises SystemExit: if YCSB_HOME has no such binding
     """
     home = os.environ.get("YCSB_HOME")
     if home is None:
@@ -99,7 +98,7 @@ def stock_command(system: str, table: Properties, folder: Path) -> list[str]:
     binding, name = STOCK_BINDINGS[system]
     if not (Path(home) / binding / "lib").is_dir():
         sys.exit(f"YCSB_HOME={home}: there is no {binding}/lib; name an unpacked release of stock YCSB that has it")
-    # The stock HBase binding finds its server in hbase-site.xml on the class path only.
+    # The stock HBase binding reads the server's address only from hbase-site.xml on the class path.
     entries = "".join(
         f"<property><name>{key}</name><value>{value}</value></property>"
         for key, value in table.items()
@@ -108,13 +107,13 @@ def stock_command(system: str, table: Properties, folder: Path) -> list[str]:
     (folder / "hbase-site.xml").write_text(f"<configuration>{entries}</configuration>")
     path = f"{folder}:{home}/lib/*:{home}/{binding}/lib/*"
     if binding == "jdbc-binding":
-        # It brings no driver; the same one as ours, so that the bindings are compared.
+        # The stock binding brings no driver. It gets ours, so that only the bindings differ.
         path += "".join(f":{jar}" for jar in bundle(system).glob("mariadb-java-client-*.jar"))
     return java(path, "site.ycsb.Client", "-db", name)
 
 
 def stock(cell: Cell, table: Properties, folder: Path) -> Client:
-    """The stock client, which has a thread for each request in flight."""
+    """Returns the stock client, which has a thread for each request in flight."""
     operations = mix(cell.kind, int(table["recordcount"]), cell.fields)
     properties = {
         **table,
@@ -126,7 +125,7 @@ def stock(cell: Cell, table: Properties, folder: Path) -> Client:
 
 
 def stock_connection(system: str, ours: Properties) -> dict[str, str]:
-    """The properties that lead a stock binding to the server, where they have other names than ours."""
+    """Returns the connection properties of a stock binding that have other names than ours."""
     if system == "aerospike":
         return {
             "as.host": ours["aerospike.hosts"].partition(",")[0].partition(":")[0],
@@ -144,10 +143,9 @@ def stock_connection(system: str, ours: Properties) -> dict[str, str]:
 
 
 def load_stock(system: str, table: Properties, folder: Path) -> None:
-    """Loads the stock client's own rows beside ours.
+    """Loads separate rows for the stock client.
 
-    Raises:
-        SystemExit: if that fails.
+    :raises SystemExit: if the load fails
     """
     properties = {**table, **stock_connection(system, table), "threadcount": 8}
     client = ycsb(stock_command(system, table, folder), properties, phase="-load")
@@ -158,7 +156,7 @@ def load_stock(system: str, table: Properties, folder: Path) -> None:
 
 
 def run_alone(what: str, arguments: argparse.Namespace, folder: Path) -> bool:
-    """The clients alone: no database, values made on both sides."""
+    """Compares the clients without a database; both generate their values. Returns whether all were measured."""
     jars, sources = (
         f"{BINDINGS}/client/target/bundle/*",
         sorted((ROOT / "benchmarks" / "alone").glob("*.java")),
@@ -198,7 +196,7 @@ def run_alone(what: str, arguments: argparse.Namespace, folder: Path) -> bool:
 
 
 def run_cell(cell: Cell, table: Properties, arguments: argparse.Namespace, folder: Path) -> bool:
-    """Compares the two clients in one cell."""
+    """Compares the two clients in one cell; returns whether both were measured."""
 
     def peer(of: Cell) -> Client:
         return stock(of, table, folder)
@@ -216,7 +214,7 @@ def run_cell(cell: Cell, table: Properties, arguments: argparse.Namespace, folde
 
 
 def run_system(system: str, arguments: argparse.Namespace, folder: Path) -> bool:
-    """All cells of one database; reads come first, on the settled table. One by one only with YCSB's usual rows."""
+    """Runs the cells of one database, reads first, on the settled table; single records only with 10 fields."""
     done = True
     for fields in (1, 10):
         loads = (BATCHES, ONE_BY_ONE) if fields == 10 else (BATCHES,)

@@ -4,8 +4,8 @@ import java.util.Arrays;
 import java.util.concurrent.locks.LockSupport;
 
 /**
- * An agent ({@code -javaagent}) that says twice a second how many bytes the live threads of its process have allocated,
- * so that any client can be measured in the same way. Threads that have ended are missing in the sum: a client's own
+ * A Java agent ({@code -javaagent}) that prints twice a second how many bytes the live threads of its process have
+ * allocated, so that all clients are measured in the same way. The sum lacks threads that have ended; a client's own
  * threads last as long as its window.
  */
 public final class Allocations {
@@ -14,7 +14,7 @@ public final class Allocations {
   private Allocations() {
   }
 
-  /** Begins before the client does. */
+  /** Starts the agent's thread before the client starts. */
   public static void premain(String arguments) {
     Thread thread = new Thread(Allocations::tell, "allocations");
     thread.setDaemon(true);
@@ -26,7 +26,7 @@ public final class Allocations {
     while (true) {
       LockSupport.parkNanos(PAUSE_NANOS);
       long[] bytes = threads.getThreadAllocatedBytes(threads.getAllThreadIds());
-      // A thread that ended meanwhile has -1.
+      // The value is -1 for a thread that has ended.
       System.err.println("allocated " + Arrays.stream(bytes).filter(each -> each > 0).sum() + " bytes by "
           + System.currentTimeMillis() + " ms");
     }

@@ -6,7 +6,7 @@ import site.ycsb.ByteIterator;
 import site.ycsb.DBException;
 import site.ycsb.Status;
 
-/** For the stock client: makes every value as {@link SinkDb}, then waits for the same event loop as our binding. */
+/** DB for the stock client: generates every value like {@link SinkDb}, then waits for the same loop as our binding. */
 public final class DelayDb extends SinkDb {
   private static final Shared<DelayLoop> SHARED = new Shared<>(settings -> new DelayLoop());
 

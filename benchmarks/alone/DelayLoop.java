@@ -6,8 +6,8 @@ import java.util.concurrent.locks.LockSupport;
 import site.ycsb.Status;
 
 /**
- * Answers every request after 1 ms on a thread of its own, as the event loop of a driver does. All requests take as
- * long, so that a queue keeps them in the order of their answers.
+ * Answers every request after 1 ms on a separate thread, as the event loop of a driver does. All delays are equal, so
+ * that a plain queue has the requests in the order of their answers.
  */
 final class DelayLoop implements Shared.Connection, Transport {
   private static final long DELAY_NANOS = 1_000_000;
@@ -17,7 +17,7 @@ final class DelayLoop implements Shared.Connection, Transport {
   private volatile boolean isIdle;
   private volatile boolean isClosed;
 
-  /** What is to be answered at a time, in {@link System#nanoTime}. */
+  /** A request; {@code due} is the time of its answer, in {@link System#nanoTime}. */
   private record Request(long due, CompletableFuture<Status> answer) {
   }
 
@@ -40,7 +40,7 @@ final class DelayLoop implements Shared.Connection, Transport {
       Request next = requests.peek();
       if (next == null) {
         isIdle = true;
-        // Whoever adds a request from here on finds the thread.
+        // A thread that adds a request after this line sees that the loop is idle, and unparks it.
         if (requests.isEmpty() && !isClosed) {
           LockSupport.park(this);
         }

@@ -7,8 +7,8 @@ import site.ycsb.DB;
 import site.ycsb.Status;
 
 /**
- * The stock client's counterpart of our {@code noop} binding: nothing is sent anywhere, but every value is made, as
- * any real binding would have to, because stock YCSB makes a value only when somebody takes it.
+ * Counterpart of our {@code noop} binding for the stock client. It sends nothing, but takes every value like a real
+ * binding, because stock YCSB generates a value only when it is taken.
  */
 public class SinkDb extends DB {
   @Override

@@ -1,4 +1,4 @@
--- Our rows by their keys, with the statements of our binding: benchmarks/versus_native.py runs it and gives the options.
+-- Workload of sysbench on our rows and keys with our binding's statements; benchmarks/versus_native.py sets the options.
 
 sysbench.cmdline.options = {
   records = {"Rows in the table", 100000},
@@ -48,7 +48,7 @@ function thread_init()
     .. " ON DUPLICATE KEY UPDATE " .. table.concat(updates, ", "), row)
 end
 
--- In their order, so that no two writes wait for each other's rows.
+-- Sorted, so that two writes cannot wait for each other's rows.
 local function some_keys()
   local keys = {}
   for i = 1, options.batch do

@@ -1,3 +1,4 @@
-"""From a scenario to its trials, and the time, memory and disk that they need. It may import `dohyo.scenario`, and
-`dohyo.systems` and `dohyo.ansible` to ask the systems' classes.
+"""Planning: turns a scenario into trials, and estimates their time, memory and disk space.
+
+The package may import `dohyo.scenario`, and `dohyo.systems` and `dohyo.ansible` for the systems' needs.
 """

@@ -1,4 +1,4 @@
-"""From a scenario to its trials, in order, and to the variables that ansible/trial.yml takes for each."""
+"""Turns a scenario into its trials, in order, and into the variables of ansible/trial.yml for each."""
 
 import hashlib
 import json
@@ -16,16 +16,18 @@ from dohyo.scenario import phases, properties, search
 from dohyo.scenario.scenario import Scenario
 from dohyo.systems import catalogue
 
-# Duration of the canary of one host, in seconds; with several hosts it takes 3 more (docs/method.md).
+# Duration of the canary on one host, in seconds. Several hosts take 3 s more (docs/method.md).
 CANARY_SECONDS = 3
 
 
 @dataclass(frozen=True)
 class PlannedTrial:
-    """One system, started fresh, loaded once and taken through its phases ``repeats`` times.
+    """A trial: one system, started fresh and loaded once, with ``repeats`` repetitions of its phases.
 
-    :ivar scenario: at the trial's point of the matrix
-    :ivar round: from 1
+    :ivar name: name of the trial's folder
+    :ivar system: name of the system
+    :ivar scenario: the scenario at the trial's point of the matrix
+    :ivar round: number of the round, from 1
     """
 
     name: str
@@ -35,32 +37,32 @@ class PlannedTrial:
 
     @property
     def system_at_point(self) -> str:
-        """Its name without the round."""
+        """System and point, without the round."""
         return f"{self.system} {point_name(self.scenario.point)}".rstrip()
 
     @property
     def label(self) -> str:
-        """Its name while it runs."""
+        """Label for messages while the trial runs."""
         return f"{self.system_at_point} round {self.round}" if self.scenario.most_rounds > 1 else self.system_at_point
 
     @property
     def is_attached(self) -> bool:
-        """Whether its servers run already, and are not started or stopped."""
+        """Whether its servers are attached, so that the trial neither starts nor stops them."""
         return self.system in self.scenario.role_variables.get("attached", {})
 
 
 def canary_seconds(scenario: Scenario) -> int:
-    """The time of the canary in each trial; 0 without one."""
+    """Returns the duration of a trial's canary in seconds; 0 without a canary."""
     return CANARY_SECONDS if scenario["canary"] == "true" else 0
 
 
 def trials(scenario: Scenario, rounds: int | None = None) -> list[PlannedTrial]:
-    """The trials in the order of measuring; the number in the name keeps folders in that order.
+    """Returns the trials in the order of measuring; the number in a name keeps folders in this order.
 
-    Each round begins with the next system: a change on the hosts in the course of a round must not favour the same
-    one every time (docs/method.md#rounds).
+    Each round begins with the next system, so that drift on the hosts during a round does not always favour the same
+    system (docs/method.md#rounds).
 
-    :param rounds: at most `most_rounds`; None: those that are measured in any case
+    :param rounds: number of rounds, at most `most_rounds`; None for the minimum
     """
     once = scenario.points or tuple((system, scenario) for system in scenario.systems)
     turns = range(1, (rounds or scenario.number("rounds")) + 1)
@@ -79,40 +81,40 @@ def trials(scenario: Scenario, rounds: int | None = None) -> list[PlannedTrial]:
     ]
 
 
-# The number alone tells trials apart, so that a name may be cut; file systems take 255 bytes, tools print less.
+# Names are unique by their number, so they can be cut. File systems allow 255 bytes, but tools print fewer.
 _LONGEST_NAME = 100
 
 
 def _folder(name: str, scenario: Scenario) -> str:
-    """The name with the point behind it, in characters that a shell takes as they are."""
+    """Returns a name followed by the point, in characters that need no quotes in a shell."""
     point = "".join(f"-{key}={value}" for key, value in scenario.point.items())
     return name + shell_safe(point)[: _LONGEST_NAME - len(name)]
 
 
 def shell_safe(text: str) -> str:
-    """The text in characters that every file system, URL and shell takes as they are."""
+    """Returns the text with characters replaced that file systems, URLs or shells do not accept."""
     return re.sub(r"[^A-Za-z0-9._=+-]+", "_", text)
 
 
 def phases_in(scenario: Scenario, number: int) -> list[str]:
-    """The runs of a trial in that round: all, but for `equal` where its rate follows from the first round."""
+    """Returns the runs of a trial in a round: without `equal` in the first one if its rate follows from that round."""
     too_early = number == 1 and scenario.equal_target is None
     return [name for name in scenario.phases if not (name == phases.EQUAL and too_early)]
 
 
 def course(scenario: Scenario) -> str:
-    """What is measured in a trial, in words."""
+    """Returns the measured parts of a trial in words."""
     load = load_words(scenario) if scenario.measures_load else ""
     return ", ".join(filter(None, (load, runs_words(scenario))))
 
 
 def load_words(scenario: Scenario) -> str:
-    """The load, in words."""
+    """Returns the load in words."""
     return f"the load of {scenario.records:,} records"
 
 
 def runs_words(scenario: Scenario) -> str:
-    """The runs after the load, in words; empty without any."""
+    """Returns the runs after the load in words; empty if there are none."""
     if not scenario.phases:
         return ""
     windows = {}
@@ -131,7 +133,7 @@ def runs_words(scenario: Scenario) -> str:
 
 
 def _equal_words(scenario: Scenario) -> str:
-    """At which rate the phase `equal` or `own` is, and since when; empty without them."""
+    """Returns the rate of the phase `equal` or `own` in words; empty without these phases."""
     if phases.OWN in scenario.phases:
         return f"{phases.OWN} at {scenario[phases.SHARES[phases.OWN]]} of each system's own {phases.MAX}"
     if phases.EQUAL not in scenario.phases:
@@ -143,20 +145,20 @@ def _equal_words(scenario: Scenario) -> str:
     )
 
 
-# The variables of a trial that its load does not depend on: any other variable makes another load.
+# Variables of a trial that do not affect its load. Any other variable leads to a different load.
 _NOT_OF_THE_LOAD = {
     "trial_name", "trial_point", "trial_round", "trial_rounds", "trial_dir", "trial_phases", "trial_threads",
     "trial_repeats", "trial_discard", "trial_settle", "trial_settle_cache", "trial_warmup", "trial_duration",
     "trial_equal_share", "trial_strict", "trial_keep", "trial_canary", "trial_search", "trial_scale",
     "trial_full", "trial_max_other_cpu", "trial_precondition",
-    "trial_properties",  # trial_load has them, as the load does
+    "trial_properties",  # trial_load has the load's properties
 }  # fmt: skip
 
 
 def inventory_state(inventory: Path | None) -> str:
-    """A digest that changes with what an inventory says: of all its files, and of the variables beside a single file.
+    """Returns a digest of an inventory's files, including the variables beside a single file.
 
-    :param inventory: file or folder; None is the default one, this machine
+    :param inventory: file or folder; None for this machine's inventory
     """
     place = inventory or ANSIBLE / "inventories" / "local"
     below = [place] if place.is_dir() else [place.parent / name for name in ("group_vars", "host_vars")]
@@ -168,12 +170,12 @@ def inventory_state(inventory: Path | None) -> str:
 
 
 def shared_loads(trials: Sequence[PlannedTrial], folder: Path, hosts: str = "") -> dict[str, str]:
-    """For each trial that shares its load, by name: an identifier of the load.
+    """Returns the identifier of the load for each trial that shares its load, by the trial's name.
 
-    :param folder: the experiment's; two experiments share nothing
-    :param hosts: the :func:`inventory_state`; servers that are set up otherwise may store another load
+    :param folder: folder of the experiment; experiments share no loads
+    :param hosts: result of :func:`inventory_state`; servers with another configuration may store another load
     """
-    # The rounds of a point have one scenario.
+    # All rounds at a point have the same scenario object.
     known: dict[tuple[str, int], str] = {}
     loads = {}
     for trial in trials:
@@ -187,7 +189,7 @@ def shared_loads(trials: Sequence[PlannedTrial], folder: Path, hosts: str = "") 
 
 
 def load_of(trial: PlannedTrial, folder: Path) -> str:
-    """A digest of everything that a trial's data depend on, as 16 digits; empty if the data are not reused."""
+    """Returns a digest of everything that a trial's data depends on, 16 digits; empty if the data is not reused."""
     if trial.scenario["reuse"] != "data" or trial.scenario.measures_load:
         return ""
     asked = {key: value for key, value in variables(trial, folder, keep=False).items() if key not in _NOT_OF_THE_LOAD}
@@ -201,15 +203,15 @@ def load_of(trial: PlannedTrial, folder: Path) -> str:
 def variables(
     trial: PlannedTrial, folder: Path, keep: bool, load: str = "", targets: Mapping[str, float] | None = None
 ) -> dict[str, Any]:
-    """The extra variables of ``ansible-playbook trial.yml``.
+    """Returns the variables for ``ansible-playbook trial.yml``.
 
-    :param folder: where the trial's evidence goes
-    :param keep: leave the servers up at the end
-    :param load: what :func:`shared_loads` says of it
-    :param targets: by point the rate of the phase `equal`, if it follows from measured rates
+    :param folder: folder for the trial's evidence
+    :param keep: whether the servers keep running at the end
+    :param load: identifier of the load from :func:`shared_loads`; empty if the trial shares none
+    :param targets: rate of the phase `equal` by point, in operations per second, if it follows from measured rates
     """
     scenario = trial.scenario
-    # Nobody knows it in the first round.
+    # The first round measures the rates from which the target follows.
     target = (targets or {}).get(point_name(scenario.point)) if trial.round > 1 else None
     return {
         "trial_system": trial.system,
@@ -218,7 +220,7 @@ def variables(
         "trial_round": trial.round,
         "trial_rounds": scenario.most_rounds,
         "trial_dir": str(folder),
-        # What the systems' classes read of it is the same in all phases.
+        # The systems' classes read only properties that are the same in all phases.
         "trial_properties": scenario.client_properties,
         **phases_of(scenario, target),
         **({"trial_precondition": _phase(scenario, phases.PRECONDITION)} if scenario.preconditions else {}),
@@ -237,23 +239,24 @@ def variables(
         "trial_canary": scenario["canary"] == "true",
         **({"trial_reuse": load} if load else {}),
         **({"trial_search": asdict(settings)} if (settings := search.asked(scenario)) else {}),
-        # The trial's place in the experiment; only for the summary.
+        # Position in the experiment, which only the summary reads.
         **({"trial_equal_share": scenario[phases.SHARE]} if phases.EQUAL in scenario.phases else {}),
         **({"trial_scale": scenario["scale"], "trial_full": dict(scenario.full)} if scenario.full else {}),
-        # A system is attached only with the user's consent, whatever an inventory says.
+        # Only the user's option attaches a system, never an inventory.
         **catalogue.not_attached(),
         **scenario.role_variables,
     }
 
 
 def phases_of(scenario: Scenario, target: float | None = None) -> dict[str, Any]:
-    """The variables for the clients in the load and in each phase after it.
+    """Returns the variables for the clients in the load and in each phase after it.
 
-    :param target: of the phase `equal`, which is left out where its rate is neither given nor known
+    :param target: rate of the phase `equal` in operations per second; with None the phase is left out, unless the
+        scenario has its rate
     """
     load = {**_phase(scenario, phases.INSERT), "measured": scenario.measures_load}
     runs = [_phase(scenario, name) for name in scenario.phases]
-    # Servers make room for the connections of the phase with the most threads, also where it is left out.
+    # Servers reserve memory for the phase with the most threads, even if this trial omits it.
     threads = max(each["threads"] for each in [load, *runs])
     if phases.EQUAL in scenario.phases and scenario.equal_target is None:
         equal = runs.pop()
@@ -263,7 +266,7 @@ def phases_of(scenario: Scenario, target: float | None = None) -> dict[str, Any]
 
 
 def _phase(scenario: Scenario, name: str) -> dict[str, Any]:
-    """A phase of the clients as trial.yml takes it."""
+    """Returns the variables of one phase for trial.yml."""
     phase = scenario.of(name)
     return {
         "name": name,
@@ -271,9 +274,9 @@ def _phase(scenario: Scenario, name: str) -> dict[str, Any]:
         "threads": phase.number("threadcount"),
         "warmup": phase.warmup,
         "duration": phase.duration,
-        # For the summary alone.
+        # Only the summary reads it.
         "maxnotfoundrate": float(phase["maxnotfoundrate"]),
         **({"faults": phase["faults"]} if phase.faults else {}),
-        # Of what the trial itself measures in the phase `max`.
+        # The trial multiplies its own rate in the phase `max` by this share.
         **({"share": scenario.share_of_max(phases.OWN)} if name == phases.OWN else {}),
     }

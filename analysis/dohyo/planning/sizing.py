@@ -1,7 +1,7 @@
-"""The disk and memory that a scenario needs per system, its total time, and whether it fits.
+"""Estimates disk, memory and time that a scenario needs per system, and checks whether it fits on the hosts.
 
-Formulas and their sources are in docs/sizing.md. The figures that differ between systems are in their classes
-(`needs` in ansible/systems/*/system.py). Variables of an inventory are resolved by ansible/plan.yml; no host is asked.
+docs/sizing.md has the formulas and their sources. Figures of single systems are in their classes (`needs` in
+ansible/systems/*/system.py). ansible/plan.yml resolves the variables of an inventory without connecting to a host.
 """
 
 import json
@@ -33,13 +33,13 @@ from dohyo.systems.system import DataNeeds
 from dohyo.terminal import aligned
 
 MIB = 2**20
-# A client's process beyond its heap (ansible/roles/client/tasks/preflight.yml).
+# Memory of a client's process beyond its heap, in MiB (ansible/roles/client/tasks/preflight.yml).
 CLIENT_MIB = 200
-# Assumed for the estimate of time (docs/sizing.md, 2 cores with clients and server on them): the time of a trial
-# besides its load and its runs, and records of 1 KB per second that a host loads. Larger hosts load faster.
+# Assumptions for the time, from 2 cores with clients and server (docs/sizing.md): seconds of a trial besides its load
+# and its runs, and records of 1 KB that a host loads per second. Larger hosts load faster.
 TRIAL_SECONDS = 30
 LOAD_RATE = 6000
-# Updates of one field, in batches, that warm servers take (docs/method.md#preconditioning).
+# Updates of one field per second, in batches, on warm servers (docs/method.md#preconditioning).
 UPDATE_RATE = 30_000
 MOST_RECORDS = 2**62
 _ONE_RECORD = {"recordcount": "1", "insertstart": "0", "insertcount": "1"}
@@ -47,18 +47,18 @@ _ONE_RECORD = {"recordcount": "1", "insertstart": "0", "insertcount": "1"}
 
 @dataclass(frozen=True)
 class Needs:
-    """The needs of one system on a database host.
+    """Resources that one system needs on a database host.
 
-    :ivar system: its name
-    :ivar memory: bytes of memory without any data: heap or buffers, and the process around them
-    :ivar data: what data takes besides
-    :ivar cache: bytes of its own read cache; 0 if it has none
-    :ivar budget: bytes that all of it may take of a host; 0 where nothing limits it
-    :ivar unknown: the budget is a share of a memory that is not known: sizes are those of a small machine
-    :ivar values: its variables and further settings, with the inventory's, as far as no host must be asked; for
-        requests that it cannot meet, the values that it has instead
-    :ivar unmet: a sentence for each of these requests
-    :ivar way_out: how it takes less memory for a record
+    :ivar system: name of the system
+    :ivar memory: memory without data in bytes: heap or buffers, and the process around them
+    :ivar data: additional needs of the data
+    :ivar cache: size of its own read cache in bytes; 0 if it has none
+    :ivar budget: memory limit for the system in bytes; 0 without a limit
+    :ivar unknown: whether the budget is a share of an unknown memory; sizes are then those of a small machine
+    :ivar values: its variables and further settings, from scenario and inventory; for requested values that it cannot
+        use, the values that it uses instead
+    :ivar unmet: one sentence for each requested value that it cannot use
+    :ivar way_out: advice on how to need less memory per record
     """
 
     system: str
@@ -72,41 +72,41 @@ class Needs:
     way_out: str = ""
 
     def cached(self, replication: int, hosts: int) -> int:
-        """Bytes of records, one copy of each, whose copies just fill the caches of all hosts."""
+        """Returns the size of the data, one copy of each record in bytes, that fills the caches of all hosts."""
         return self.cache * hosts // replication if self.data.spread else self.cache
 
 
 @dataclass(frozen=True)
 class Sizes:
-    """A scenario's needs on its hosts."""
+    """Needs of a scenario on its hosts."""
 
     scenario: Scenario
     hosts: Hosts
     needs: Sequence[Needs]
 
     def disk(self, needs: Needs, records: int | None = None) -> float:
-        """Bytes of disk per host; for the scenario's records or for another number of them."""
+        """Returns the disk space per host in bytes, for the scenario's records or another number of them."""
         count = self.scenario.records if records is None else records
         replication = self.scenario.number("replication")
         return needs.data.disk(count, self.scenario.record_bytes, replication, self.hosts.count)
 
     def memory(self, needs: Needs, records: int | None = None) -> float:
-        """Bytes of memory per host, with the client's where that runs there; for the scenario's records or others."""
+        """Returns the memory per host in bytes, including a client's if it runs there; records as in :meth:`disk`."""
         count = self.scenario.records if records is None else records
         records_take = needs.data.memory(count, self.scenario.number("replication"), self.hosts.count)
         return needs.memory + records_take + self._client
 
     @property
     def _client(self) -> int:
-        """Bytes of memory of a client beside the servers."""
+        """Memory of a client on a database host, in bytes."""
         return properties.heap_bytes(self.scenario["client_heap"]) + CLIENT_MIB * MIB if self.hosts.clients else 0
 
     def fits(self, needs: Needs, records: int | None = None) -> bool:
-        """Whether a system has room on the hosts, as far as is known of them."""
+        """Returns whether a system fits on the hosts, as far as their sizes are known."""
         return not self._lacks(needs, records)
 
     def largest(self, needs: Needs) -> int:
-        """The largest number of records with which a system has room; 0 if it has none even for one."""
+        """Returns the maximum number of records with which a system fits; 0 if not even one fits."""
         low, high = 0, MOST_RECORDS
         while low < high:
             middle = (low + high + 1) // 2
@@ -114,9 +114,9 @@ class Sizes:
         return low
 
     def check(self) -> None:
-        """Refuses what cannot fit.
+        """Checks that all systems fit.
 
-        :raises BadInputError: naming for each such system what is needed, what is available and what would fit
+        :raises BadInputError: naming for each system that does not fit the needed, the available and the possible size
         """
         problems, ways = [], []
         for needs in self.needs:
@@ -128,7 +128,7 @@ class Sizes:
                     else "not even one record fits; make its heap or buffers smaller"
                 )
                 problems.append(f"{needs.system} needs {' and '.join(lacks)} on each host; {would}")
-                # It helps records alone.
+                # The advice saves memory of records only.
                 has_way = most and needs.way_out and not any(" of disk " in each for each in lacks)
                 ways.append(needs.way_out if has_way else "take larger hosts")
         if problems:
@@ -158,14 +158,14 @@ class Sizes:
 
     def _shown(self, records: int) -> str:
         data = records * self.scenario.record_bytes
-        # Four digits, rounded down: what is offered must fit.
+        # Round down to four digits: the suggested size must fit.
         data -= data % 10 ** max(0, len(str(data)) - 4)
         return f"{records:,} records (datasize={size(data).replace(',', '').replace(' ', '')})"
 
     # ---- time -------------------------------------------------------------------------------------------------------
 
     def load_seconds(self, needs: Needs) -> float:
-        """Estimated time of the load: every copy is work for its host; a target rate may take longer."""
+        """Returns the estimated time of the load in seconds: by copies per host, or longer with a target rate."""
         replication = self.scenario.number("replication")
         records = self.scenario.records
         load = self.scenario.of(INSERT)
@@ -174,15 +174,15 @@ class Sizes:
         return max(needs.data.copies(records, replication, self.hosts.count) / LOAD_RATE, throttled)
 
     def preconditioning_seconds(self, needs: Needs) -> float:
-        """Estimated time of the updates before the runs; with settle=phases before each of them."""
+        """Returns the estimated time of the updates before the runs in seconds; settle=phases repeats them per run."""
         copies = needs.data.copies(self.scenario.preconditions, self.scenario.number("replication"), self.hosts.count)
         runs = self.scenario.repeats * len(self.scenario.phases) + len(search.lengths(self.scenario))
         return copies / UPDATE_RATE * (runs if self.scenario["settle"] == "phases" else min(runs, 1))
 
     def run_seconds(self, number: int = 1) -> float:
-        """Time of one run of each phase: warm-up and window; the window is estimated where a count ends it.
+        """Returns the time of one run of each phase in seconds; the window is estimated if a count ends it.
 
-        :param number: of the round
+        :param number: number of the round
         """
         seconds = 0.0
         for phase in map(self.scenario.of, plan.phases_in(self.scenario, number)):
@@ -191,10 +191,10 @@ class Sizes:
         return seconds
 
     def trial_seconds(self, needs: Needs, number: int = 1, *, loads: bool = True) -> float:
-        """Estimated time of a trial: canary, start, load, settling, stop, the runs, and as many probes as may be.
+        """Returns the maximum time of a trial in seconds: canary, start, load, settling, runs, all probes, stop.
 
-        :param number: of its round
-        :param loads: it starts from no copy of another one's load
+        :param number: number of the round
+        :param loads: whether the trial loads, instead of using a copy of another trial's load
         """
         runs = self.scenario.repeats * self.run_seconds(number)
         fixed = TRIAL_SECONDS + plan.canary_seconds(self.scenario)
@@ -203,13 +203,13 @@ class Sizes:
 
 
 def ask(scenario: Scenario, hosts: Hosts, inventory: Path | None, check: Callable[[], None] = lambda: None) -> Sizes:
-    """Asks the systems' classes what the scenario's systems need.
+    """Returns the needs of the scenario's systems on the hosts.
 
-    :param inventory: None for this machine, or for ``hosts.count`` hosts that exist only on paper
-    :param check: called often; may raise to end it
+    :param inventory: None for this machine, or for ``hosts.count`` hosts that do not exist yet
+    :param check: function that is called often and may raise an exception to cancel
     :raises BadInputError: if a value of the scenario or of the inventory is wrong
     """
-    # A single record, so that `memory` is without data; DataNeeds says what records add.
+    # A single record, so that `memory` is without data; DataNeeds adds the records.
     variables = {
         "trial_properties": {**scenario.client_properties, **_ONE_RECORD},
         "trial_conditions": scenario.conditions,
@@ -227,12 +227,12 @@ def ask(scenario: Scenario, hosts: Hosts, inventory: Path | None, check: Callabl
 
 
 def _on_paper(names: Sequence[str], hosts: Hosts, variables: Mapping[str, Any]) -> dict[str, list[dict[str, Any]]]:
-    """What the systems need of each of the first hosts: HBase's masters and ZooKeepers are on three of them."""
+    """Returns the needs on each of the first three hosts, which may run HBase's masters and ZooKeepers."""
     database = [f"node{number}" for number in range(1, hosts.count + 1)]
     given = {
         "groups": {"database": database, "client": database},
         "dohyo_home": str(LOCAL_HOME),
-        # As inventories of hosts have it, which divide a budget; of a memory that is not known it would be nothing.
+        # Like inventories of hosts, which have a memory budget; a share of an unknown memory would be no limit.
         "dohyo_systemd": hosts.count > 1 and hosts.memory is not None,
         "environment": os.environ,
         **variables,
@@ -250,7 +250,7 @@ def _on_paper(names: Sequence[str], hosts: Hosts, variables: Mapping[str, Any]) 
 def _of_inventory(
     names: Sequence[str], inventory: Path, variables: Mapping[str, Any], check: Callable[[], None]
 ) -> dict[str, list[dict[str, Any]]]:
-    """What the systems need of the first hosts of an inventory, whose variables Ansible resolves."""
+    """Returns the needs on the first hosts of an inventory; Ansible resolves its variables."""
     found: dict[str, list[dict[str, Any]]] = {}
 
     def watch(event: Event) -> None:
@@ -270,7 +270,7 @@ def _of_inventory(
         if failure is not None:
             raise BadInputError(f"cannot find out what the systems need: {failure.task}: {failure.message}")
         if missing := [system for system in names if system not in found]:
-            # Where Ansible could not load the callback plugin that reports, it says so, goes on, and ends well.
+            # If Ansible cannot load the callback plugin that reports, it only warns and exits with 0.
             said = [
                 line for line in (folder / "ansible.log").read_text(errors="replace").splitlines() if "WARN" in line
             ]
@@ -283,9 +283,9 @@ def _of_inventory(
 
 
 def caches(inventory: Path | None) -> Caches:
-    """Asks for the caches that datasize=0.6*cache is a multiple of, once for each different answer.
+    """Returns the function for datasize=N*cache; it caches its results.
 
-    :param inventory: as of :func:`ask`
+    :param inventory: as in :func:`ask`
     """
     known: dict[str, dict[str, int]] = {}
 
@@ -305,7 +305,7 @@ def caches(inventory: Path | None) -> Caches:
     return cached
 
 
-# Properties that do not affect the answer: points that differ only in these share one question.
+# Properties that do not affect the needs; points that differ only in these share one result.
 _NO_MATTER = (
     *_ONE_RECORD,
     *("operationcount", "batchsize", "target", "readbeforewrite", "requestdistribution"),
@@ -316,7 +316,7 @@ _NO_MATTER = (
 def ask_points(
     scenario: Scenario, hosts: Hosts, inventory: Path | None, check: Callable[[], None] = lambda: None
 ) -> list[Sizes]:
-    """The sizes at each point of the matrix, of the systems that are measured there; parameters as of :func:`ask`."""
+    """Returns the sizes at each point of the matrix, for the systems measured there; parameters as in :func:`ask`."""
     points: dict[str, tuple[Scenario, list[str]]] = {}
     for trial in plan.trials(scenario):
         _, names = points.setdefault(point_name(trial.scenario.point), (trial.scenario, []))
@@ -333,7 +333,7 @@ def ask_points(
 
 
 def _what_matters(scenario: Scenario) -> list[Any]:
-    # A phase may have its own requests in flight, say, each with a connection's memory in the server.
+    # Phases may differ in requests in flight, for example, and each connection takes memory of the server.
     of_phases = [scenario.of(phase).client_properties for phase in (INSERT, *scenario.phases)]
     properties = [
         {key: value for key, value in each.items() if key not in _NO_MATTER}
@@ -343,7 +343,7 @@ def _what_matters(scenario: Scenario) -> list[Any]:
 
 
 def _needs(system: str, of_hosts: Sequence[Mapping[str, Any]]) -> Needs:
-    # Hosts differ in what runs on them besides (HBase's master): the one with the most decides.
+    # The host with the most processes decides, such as the one with HBase's master.
     most = max(of_hosts, key=lambda needs: int(needs["memory_mb"]))
     return Needs(
         system,
@@ -359,9 +359,9 @@ def _needs(system: str, of_hosts: Sequence[Mapping[str, Any]]) -> Needs:
 
 
 def show(scenario: Scenario, points: Sequence[Sizes], console: Console) -> None:
-    """Prints the planned trials, in order, with their time, memory and disk.
+    """Prints the planned trials in order, with their time, memory and disk space.
 
-    :param points: the sizes at each point of the matrix
+    :param points: sizes at each point of the matrix
     """
     hosts = points[0].hosts
 
@@ -387,13 +387,13 @@ def show(scenario: Scenario, points: Sequence[Sizes], console: Console) -> None:
     shared = plan.shared_loads(trials, Path())
     if several := len(trials) > len(scenario.systems):
         say(_count_trials(scenario, trials))
-    # Common values of many trials are shown once, above their table.
+    # Show a value that all trials share once, above their table.
     if once := several and len(set(courses)) == 1:
         say(f"each: {courses[0]}")
     rows = [["trial", *([] if once else ["phases"]), "time", "memory/host", "disk/host"]]
-    times: dict[tuple[str, str], list[float]] = {}  # of a system at a point, by round
+    times: dict[tuple[str, str], list[float]] = {}  # seconds by round, of a system at a point
     last = 0.0
-    copies: dict[str, float] = {}  # by load that trials share: disk
+    copies: dict[str, float] = {}  # disk space in bytes, by shared load
     for trial, course in zip(trials, courses, strict=True):
         sizes, needs = at[point_name(trial.scenario.point), trial.system]
         fits = "" if sizes.fits(needs) else "  does not fit"
@@ -406,7 +406,7 @@ def show(scenario: Scenario, points: Sequence[Sizes], console: Console) -> None:
         if trial.round == 1:
             cells = ["", size(sizes.memory(needs)), size(sizes.disk(needs)) + fits]
             rows.append([trial.name, *([] if once else [course]), *cells])
-    # Rounds differ in their phases, and in whether they load.
+    # Rounds may differ in their phases, and only the first may load.
     for row, of_rounds in zip(rows[1:], times.values(), strict=True):
         row[-3] = " or ".join(dict.fromkeys(map(about, of_rounds)))
     seconds = sum(map(sum, times.values()))
@@ -438,10 +438,10 @@ def show(scenario: Scenario, points: Sequence[Sizes], console: Console) -> None:
 
 
 def _at_most(scenario: Scenario, least: float, last: float) -> str:
-    """The time of the rounds that may be added.
+    """Returns the time of the rounds that may be added, in words; empty if none may be added.
 
-    :param least: seconds of the first rounds
-    :param last: of the last one of these
+    :param least: duration of the first rounds, in seconds
+    :param last: duration of the last of these rounds, in seconds
     """
     if not scenario.adds_rounds or scenario.most_rounds == (rounds := scenario.number("rounds")):
         return ""
@@ -454,14 +454,14 @@ def _at_most(scenario: Scenario, least: float, last: float) -> str:
 
 
 def _course(scenario: Scenario) -> str:
-    """The steps of a trial."""
+    """Returns the steps of a trial in words."""
     load = plan.load_words(scenario) if scenario.measures_load else "load"
     before = f"{scenario.preconditions:,} updates" if scenario.preconditions else ""
     return ", ".join(filter(None, ("start", load, "settle", before, plan.runs_words(scenario), "stop")))
 
 
 def _data(scenario: Scenario) -> str:
-    """How much is loaded at a point of the matrix."""
+    """Returns the size of the load at a point of the matrix, in words."""
     scale = f", scale {scenario['scale']} of {scenario.full_records:,} records" if scenario.full else ""
     computed = f", from datasize={scenario.datasize}" if scenario.datasize else ""
     return (
@@ -471,7 +471,7 @@ def _data(scenario: Scenario) -> str:
 
 
 def _caches(scenario: Scenario) -> str:
-    """Which cache the records at a point of the matrix are a multiple of."""
+    """Returns the cache that the data size is a multiple of, in words; empty for other sizes."""
     there = sorted((cache, system) for system, cache in scenario.caches.items() if cache)
     if not there:
         return ""

@@ -1,3 +1,5 @@
-"""The request: a scenario's file and options, checked as a whole against the lists of properties, the systems of
-`dohyo.systems` and their variables, and what is known of the hosts. Nothing here starts a program.
+"""Scenarios: reads a property file and options, and checks them against the known properties, the hosts, and the
+systems and variables of `dohyo.systems`.
+
+The package starts no program.
 """

@@ -1,7 +1,7 @@
-"""The properties that a scenario may hold, by group.
+"""Properties that a scenario may contain, by group.
 
-A binding has its own in ycsb-bindings/*/properties.py. The variables of a system (cassandra_heap, …) are options of
-its class in ansible/systems/.
+Properties of bindings are in ycsb-bindings/*/properties.py. The variables of a system (cassandra_heap, …) are options
+of its class in ansible/systems/.
 """
 
 from functools import partial
@@ -34,11 +34,11 @@ from dohyo.scenario.property_types import (
 
 _DAY = 24 * 3600
 _YEAR = 365 * _DAY
-# Largest int of Java, and half of its largest long.
+# Java's largest int, and half of its largest long.
 _INT = 2**31 - 1
 _LONG = 2**62 - 1
 
-# What the properties of a group have in common; an entry may say otherwise.
+# Defaults of the properties in a group; an entry can override them.
 _trial = partial(Property, fixed="it is one for all phases of a trial")
 _host = partial(Property, by=DOHYO, matrix=False, fixed="it says what the hosts are")
 _condition = partial(Property, by=DOHYO, fixed="the servers are started and the tables are made with it")

@@ -1,6 +1,6 @@
-"""The faults of a phase: `kill(node2)@60s, start(node2)@90s`. docs/faults.md says what each does.
+"""Faults of a phase, such as `kill(node2)@60s, start(node2)@90s`; docs/faults.md describes them.
 
-Ansible's filters import this module, too: it needs no package.
+Ansible's filters import this module, too, so it needs no further package.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ from dohyo.bad_input import BadInputError, unknown
 
 NONE = "none"
 PARTITION, HEAL, SLOW, POWER, START = "partition", "heal", "slow", "power", "start"
-# Bytes a second that a slow server reads, and writes, if the fault does not say.
+# Default rate at which a slow server reads and writes, per second.
 SLOW_RATE = "1MB"
-# What ends a fault of each kind.
+# Fault that ends a fault, by kind.
 ENDS = {
     "kill": START,
     "stop": START,
@@ -25,12 +25,12 @@ ENDS = {
     "fill": "free",
     SLOW: "normal",
 }
-# What is done to processes; all else needs root, and hosts of its own.
+# Faults of processes; all others need root, and hosts without other servers.
 OF_PROCESSES = ("kill", "stop", START, "pause", "resume")
 ROOTED = tuple(kind for kind in ENDS if kind not in OF_PROCESSES)
 KINDS = (*ENDS, *dict.fromkeys(ENDS.values()))
 ANY, SEED, LEADER = "any", "seed", "leader"
-# The systems whose first host has a role that the others do not have.
+# Systems whose first host has a special role.
 LED = {"hbase": "the NameNode's host", "mysql": "the primary", "postgresql": "the primary"}
 
 _FAULT = re.compile(r"([a-z]+)(?:\(([^()]*)\))?@([^,()\s]+)")
@@ -45,11 +45,12 @@ EXAMPLE = "kill(node2)@60s, start(node2)@90s"
 
 @dataclass(frozen=True)
 class Fault:
-    """One fault, or what ends one.
+    """A fault, or the end of one.
 
-    :ivar target: as it was given: names joined with "+", of a partition groups of them divided by "|"; of `slow` also
-        the rate, behind a comma
-    :ivar at: seconds in the measured window
+    :ivar kind: one of :data:`KINDS`
+    :ivar target: hosts as given, joined with "+"; for a partition groups separated by "|"; for `slow` followed by a
+        comma and the rate; empty for `heal`
+    :ivar at: time since the start of the measured window, in seconds
     """
 
     kind: str
@@ -58,26 +59,26 @@ class Fault:
 
     @property
     def groups(self) -> list[list[str]]:
-        """The names of its target: one group, but for a partition; none of what heals all."""
+        """Groups of names in the target: several for a partition, none for `heal`, otherwise one."""
         return [group.split("+") for group in self.target.partition(",")[0].split("|") if group]
 
     @property
     def rate(self) -> int | None:
-        """Of `slow`: bytes a second."""
+        """Rate of a `slow` fault in bytes per second; None for other kinds."""
         rate = _RATE.fullmatch(self.target.partition(", ")[2])
         return int(rate[1]) * _BYTES[rate[2]] if rate else None
 
     def __str__(self) -> str:
-        """As a scenario has it."""
-        # All digits, and no exponent: it is read again.
+        """Returns the fault as written in a scenario."""
+        # Fixed-point notation, since `parse` does not accept exponents.
         at = f"{self.at:.9f}".rstrip("0").rstrip(".")
         return f"{self.kind}({self.target})@{at}s" if self.target else f"{self.kind}@{at}s"
 
 
 def parse(text: str) -> list[Fault]:
-    """The faults in the order of their times; none for "none".
+    """Returns the faults sorted by time; an empty list for "none".
 
-    :raises BadInputError: naming what is not understood, and what is
+    :raises BadInputError: naming the wrong part and the allowed values
     """
     if text.strip() == NONE:
         return []
@@ -97,7 +98,7 @@ def parse(text: str) -> list[Fault]:
 
 
 def plain(text: str) -> str:
-    """The faults in the form that all readers understand."""
+    """Returns the faults in canonical form."""
     return ", ".join(map(str, parse(text))) or NONE
 
 
@@ -140,7 +141,10 @@ def _all(groups: Iterable[Iterable[str]]) -> list[str]:
 
 
 def _check_ends(found: Sequence[Fault]) -> None:
-    """Checks that what ends a fault comes after one."""
+    """Checks that a fault which ends another comes after it.
+
+    :raises BadInputError: naming the fault
+    """
     for number, fault in enumerate(found):
         before = {each.kind for each in found[:number]}
         if fault.kind not in ENDS and not any(ENDS.get(kind) == fault.kind for kind in before):
@@ -149,12 +153,12 @@ def _check_ends(found: Sequence[Fault]) -> None:
 
 
 def check_place(found: Sequence[Fault], role: str, hosts: int, *, attached: bool = False, local: bool = False) -> None:
-    """Checks that there can be such faults where the servers are.
+    """Checks that the faults are possible on the hosts.
 
-    :param role: of the system
-    :param hosts: how many database hosts there are
-    :param attached: the servers are not ours
-    :param local: the servers are on this machine, which no inventory describes
+    :param role: role of the system
+    :param hosts: number of database hosts
+    :param attached: whether the servers are attached
+    :param local: whether the servers are on this machine, without an inventory
     :raises BadInputError: naming the fault and the way out
     """
     for fault in found:
@@ -174,16 +178,16 @@ def check_place(found: Sequence[Fault], role: str, hosts: int, *, attached: bool
                 raise BadInputError(f"{fault}: there is no {name}: {_count(hosts)}; node1 is the first of them")
     names = dict.fromkeys(name for fault in found for name in _all(fault.groups))
     own = [name for name in names if name not in (ANY, SEED, LEADER) and not _NODE.fullmatch(name)]
-    # Where there are both: which of the hosts has which name is known when the trial begins.
+    # Host names mixed with nodeN, any or leader are checked later, when the trial knows the names of its hosts.
     if len(own) in (0, len(names)):
         alike = [*own, *(f"node{number + 1}" for number in range(hosts))][: max(hosts, len(own))]
         _planned(found, alike, role)
 
 
 def _planned(found: Sequence[Fault], hosts: Sequence[str], role: str) -> list[tuple[Fault, list[list[str]]]]:
-    """The groups of hosts of each fault: one, but for a partition.
+    """Returns each fault with its groups of hosts: two or more for a partition, otherwise one.
 
-    :raises BadInputError: naming the fault for which there are none
+    :raises BadInputError: naming the fault that does not fit the hosts
     """
     planned = []
     parted: dict[str, None] = {}
@@ -211,11 +215,11 @@ def _planned(found: Sequence[Fault], hosts: Sequence[str], role: str) -> list[tu
 
 
 def _check_hosts(planned: Sequence[tuple[Fault, Sequence[str]]]) -> None:
-    """Checks that what ends a fault is for hosts that have one, and that nothing but a start is for a host that is off.
+    """Checks that a fault which ends another has the same hosts, and that a host without power is only started.
 
-    :raises BadInputError: naming both
+    :raises BadInputError: naming the fault and the host
     """
-    hurt: dict[tuple[str, str], Fault] = {}  # what ends it, host -> the fault
+    hurt: dict[tuple[str, str], Fault] = {}  # (fault that ends it, host): the fault
     for number, (fault, hosts) in enumerate(planned):
         for host in hosts if fault.kind != START else []:
             if (off := hurt.get((START, host))) is not None and off.kind == POWER:
@@ -244,11 +248,11 @@ def _count(hosts: int) -> str:
 
 
 def resolved(name: str, hosts: Sequence[str], role: str) -> str:
-    """The host that a name of a target stands for.
+    """Returns the host that a name in a target stands for.
 
-    :param hosts: the group `database`, in order
-    :param role: of the system
-    :raises BadInputError: if there is none
+    :param hosts: names of the database hosts in order
+    :param role: role of the system
+    :raises BadInputError: if there is no such host
     """
     number = _NODE.fullmatch(name)
     if name in hosts:
@@ -269,9 +273,12 @@ def _no_leader(role: str) -> str:
 
 
 def on_hosts(text: str, hosts: Sequence[str], role: str) -> list[dict[str, object]]:
-    """The faults with the hosts that they are for, and the groups of a partition.
+    """Returns the faults with their hosts, and the groups of a partition.
 
-    :raises BadInputError: naming the fault whose target there is not
+    :param text: value of the property `faults`
+    :param hosts: names of the database hosts in order
+    :param role: role of the system
+    :raises BadInputError: naming the fault if its target does not exist
     """
     return [
         {

@@ -1,4 +1,4 @@
-"""The database hosts as far as they are known before anything starts: number, memory, disk."""
+"""Facts about the database hosts before anything starts: number, memory, disk."""
 
 import shutil
 from collections.abc import Mapping
@@ -14,14 +14,14 @@ from dohyo.scenario import properties
 
 @dataclass(frozen=True)
 class Hosts:
-    """The database hosts, taken to be alike.
+    """The database hosts, assumed to be alike.
 
-    :ivar count: how many
-    :ivar memory: bytes of the smallest one, None where that is not known
-    :ivar disk: bytes for data on the smallest one, None where that is not known
+    :ivar count: number of hosts
+    :ivar memory: memory of the smallest one in bytes; None if it is not known
+    :ivar disk: space for data on the smallest one in bytes; None if it is not known
     :ivar clients: whether clients run on them, too
-    :ivar where: what they are, in words
-    :ivar client_count: how many hosts have a client, None where that is not known
+    :ivar where: description for messages
+    :ivar client_count: number of client hosts; None if it is not known
     """
 
     count: int = 1
@@ -32,11 +32,11 @@ class Hosts:
     client_count: int | None = None
 
     def stated(self, values: Mapping[str, str]) -> "Hosts":
-        """These hosts with the values of a scenario instead: host_count, host_memory, host_disk."""
+        """Returns the hosts with the values of a scenario: host_count, host_memory, host_disk."""
         if not values.keys() & {"host_count", "host_memory", "host_disk"}:
             return self
         memory, disk = (int(values[key]) if key in values else None for key in ("host_memory", "host_disk"))
-        # This machine's memory says nothing of the hosts that somebody describes.
+        # The memory of this machine says nothing about other hosts.
         known = Hosts(self.count, clients=self.clients) if self.where == THIS_MACHINE else self
         return Hosts(
             int(values.get("host_count", known.count)),
@@ -52,7 +52,7 @@ THIS_MACHINE = "this machine"
 
 
 def here() -> Hosts:
-    """This machine: all of its memory, and the disk that is free now."""
+    """Returns this machine with all of its memory and its free disk space."""
     folder = LOCAL_HOME
     while not folder.exists():
         folder = folder.parent
@@ -60,12 +60,13 @@ def here() -> Hosts:
 
 
 def of_inventory(name: Path, groups: Mapping[str, Any], database: list[str], client: list[str]) -> Hosts:
-    """The hosts of an inventory, with what its variables host_memory and host_disk say of them.
+    """Returns the hosts of an inventory, with the values of its variables host_memory and host_disk.
 
-    :param groups: what ``ansible-inventory --list`` answers
+    :param name: path of the inventory
+    :param groups: output of ``ansible-inventory --list``
     :param database: names of the database hosts
     :param client: names of the client hosts
-    :raises BadInputError: naming a variable that is no size
+    :raises BadInputError: if one of these variables is not a size
     """
     variables = groups.get("_meta", {}).get("hostvars", {})
 

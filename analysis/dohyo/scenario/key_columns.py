@@ -1,16 +1,16 @@
-"""The property keycolumns: the columns of a record's key, as dohyo.binding.KeyColumns of the client reads them too."""
+"""The property keycolumns: columns of a record's key. The client's class dohyo.binding.KeyColumns reads it, too."""
 
 import math
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-# As in KeyColumns: what MySQL allows of columns in a key, and what the one column of its other keys has.
+# Limits of KeyColumns: MySQL's maximum of columns in a key, and the length of the key column without keycolumns.
 MOST_COLUMNS = 16
 MOST_BYTES = 255
 
 _BYTES = {"int": 4, "bigint": 8, "timestamp": 8}
-# Of a column's values, which are whole numbers from 0; a record's number never reaches 2^63.
+# Number of values of a column; they are whole numbers from 0. A record's number is below 2^63.
 _ROOM = {"int": 2**31, "bigint": 2**63 - 1, "timestamp": 2**63 - 1}
 _COLUMN = re.compile(
     r"([a-z][a-z0-9_]{0,39}) +(int|bigint|timestamp|text\(([1-9][0-9]{0,2})\))(?: +([1-9][0-9]{0,17}))?"
@@ -21,9 +21,10 @@ _COLUMN = re.compile(
 class KeyColumn:
     """One column of a key.
 
+    :ivar name: name of the column
     :ivar type: int, bigint, timestamp or text(N)
-    :ivar bytes: of its value in a stored key
-    :ivar values: how many it has; of the last column how many there can be
+    :ivar bytes: size of a value in a stored key
+    :ivar values: number of values; for the last column the maximum of its type
     """
 
     name: str
@@ -33,7 +34,7 @@ class KeyColumn:
 
 
 def parse(text: str) -> list[KeyColumn]:
-    """The columns that a value of the property names, in their order; none of an empty one.
+    """Returns the columns in a value of the property, in order; an empty list for an empty value.
 
     :raises ValueError: with what is wrong and what is allowed, without the property's name and value
     """
@@ -54,7 +55,7 @@ def parse(text: str) -> list[KeyColumn]:
 
 
 def _parts(text: str) -> tuple[list[str], int]:
-    """The text of each column, and how many of the first are in parentheses: the key of a partition.
+    """Returns the text of each column, and the number of columns in parentheses, which form the partition key.
 
     :raises ValueError: if the parenthesis is not closed before the last column
     """
@@ -84,7 +85,7 @@ def _column(part: str, *, last: bool) -> KeyColumn:
 
 
 def plain(text: str) -> str:
-    """Columns that can be parsed, in the form that the systems' classes parse: host int 10, when timestamp."""
+    """Returns valid columns in the form that the systems' classes parse: host int 10, when timestamp."""
     *first, last = parse(text)
     _, grouped = _parts(text)
     parts = [*(f"{each.name} {each.type} {each.values}" for each in first), f"{last.name} {last.type}"]
@@ -92,10 +93,10 @@ def plain(text: str) -> str:
 
 
 def series(partitions: int) -> str:
-    """The columns of a time series with so many partitions."""
+    """Returns the columns of a time series with a number of partitions."""
     return f"series bigint {partitions}, time timestamp"
 
 
 def records(columns: Sequence[KeyColumn]) -> int:
-    """How many records have keys of their own."""
+    """Returns the number of different keys."""
     return math.prod(column.values for column in columns)

@@ -1,4 +1,4 @@
-"""Loads a scenario: a property file plus what the command line changes, checked as a whole before a start."""
+"""Loads a scenario: a property file with the changes of the command line, checked as a whole before the start."""
 
 import itertools
 import json
@@ -21,37 +21,38 @@ from dohyo.scenario.scenario import MATRIX, VARIANT, Caches, Scenario, share_of
 from dohyo.sizes import size_bytes
 from dohyo.systems import catalogue
 
-# The counts that ``scale`` makes smaller.
+# Counts that ``scale`` applies to.
 SCALED = ("recordcount", "operationcount", "insertstart", "insertcount")
-# The prefix of keys for the full size alone.
+# Prefix of keys that apply only to the full size.
 FULL = "full."
 MOST_TRIALS = 10_000
-# Ends of the keys that decide what an operation is, and what happens to the servers meanwhile.
+# Suffixes of keys that change the operations or disturb the servers, so that the title must mention them.
 _IN_TITLE = ("proportion", "distribution", "workload", "faults")
 
 
 def scenario_files() -> dict[str, Path]:
-    """The scenarios of the workloads folder by name."""
+    """Returns the files in the folder workloads by scenario name."""
     return {path.stem: path for path in sorted(WORKLOADS.iterdir()) if path.is_file() and path.name[0] != "."}
 
 
 def description(path: Path) -> str:
-    """The first line of a property file, if it is a comment."""
+    """Returns the first line of a property file if it is a comment, otherwise an empty text."""
     line = re.split("[\r\n]", properties.text(path), maxsplit=1)[0]
     return line.lstrip("#! ").rstrip() if line[:1] in ("#", "!") else ""
 
 
 def _title(path: Path, changes: Mapping[str, str]) -> str:
-    """A file's description without what it puts in brackets, and with operations and faults that are not the file's."""
+    """Returns a file's description without parts in brackets, plus the operations and faults that the user changed."""
     said = re.sub(r" *\([^)]*\)", "", description(path))
     other = [f"{key}={value}" for key, value in changes.items() if key.endswith(_IN_TITLE)]
     return f"{said}, with {', '.join(other)}" if said and other else said
 
 
 def find(name: str) -> Path:
-    """The file of a scenario, which is given by its name or by the path of any property file.
+    """Returns the file of a scenario.
 
-    :raises BadInputError: if there is none
+    :param name: name of a scenario, or path of a property file
+    :raises BadInputError: if there is no such file
     """
     files = scenario_files()
     if name in files:
@@ -74,10 +75,11 @@ def find(name: str) -> Path:
 
 
 def overrides(assignments: Sequence[str], named: Mapping[str, str | None]) -> dict[str, str]:
-    """Joins ``--set key=value`` with the options that are short for one (``--records`` for recordcount, …).
+    """Returns the properties that the command line sets, by key.
 
-    :param named: values by property key, None where the option was not given
-    :raises BadInputError: if an assignment is none, or two of them contradict
+    :param assignments: values of the option --set, as ``key=value``
+    :param named: values of options such as --records, by property key; None if the option was not given
+    :raises BadInputError: if an assignment is malformed or two values contradict
     """
     given: dict[str, str] = {}
     for assignment in assignments:
@@ -105,10 +107,12 @@ def load(
 ) -> Scenario:
     """Reads and checks a scenario.
 
-    :param changes: properties and systems' variables that replace those of the file
-    :param full: whether ``full.key=value`` of the file counts, and takes the place of ``key=value``
-    :param hosts: what datasize=4*ram is a multiple of; None is this machine
-    :param caches: says what datasize=0.6*cache is a multiple of; None refuses it
+    :param path: property file
+    :param changes: properties and systems' variables that replace the file's
+    :param name: name of the scenario; by default the file's name
+    :param hosts: hosts whose memory datasize=4*ram refers to; None for this machine
+    :param full: whether ``full.key=value`` in the file replaces ``key=value``
+    :param caches: function that returns the caches for datasize=0.6*cache; None rejects such a size
     :raises BadInputError: naming key, value and what is allowed
     """
     name = name or path.stem
@@ -139,9 +143,9 @@ def load(
     if len(set(whole.systems)) < len(whole.systems):
         raise BadInputError(f"systems={whole['systems']}: a system is named twice; repeats=N measures it again")
     for published_file in whole.published:
-        published.load(published_file)  # a broken one must fail before anything is measured
+        published.load(published_file)  # a broken file must fail before the experiment starts
     for variant, values in replaced.items():
-        # It stays one of the systems that it was one of.
+        # The variant must keep its systems although it has lost keys.
         given = {**values, **variants[variant]}
         variants[variant].setdefault("systems", ",".join(name for name in catalogue.all_systems() if _has(name, given)))
     _check_variants(variants, matrix)
@@ -155,7 +159,7 @@ def load(
 
 
 _COMMAND_LINE = "command line"
-# Two names of one thing.
+# Properties that exclude each other, mapped to one of them.
 _SYNONYMS = {"maxexecutiontime": "duration", "datasize": "recordcount", "partitions": "keycolumns"}
 _DECIDES = {
     "duration": "how long a run takes, as two names of one thing",
@@ -165,15 +169,15 @@ _DECIDES = {
 
 
 def _about(key: str) -> str:
-    """The property that a key sets; a dimension of the matrix sets its property."""
+    """Returns the property that a key sets, without the prefix of the matrix and with synonyms replaced."""
     phase, dot, last = key.removeprefix(MATRIX).rpartition(".")
     return phase + dot + _SYNONYMS.get(last, last)
 
 
 def _sized(given: dict[str, str], full: bool, file: str) -> dict[str, str]:
-    """The properties of a file at one of its two sizes.
+    """Returns the properties of a file in its small or its full size.
 
-    :raises BadInputError: if it has only one
+    :raises BadInputError: if the full size is requested and the file has none
     """
     small = {key: value for key, value in given.items() if not key.startswith(FULL)}
     if not full:
@@ -182,12 +186,12 @@ def _sized(given: dict[str, str], full: bool, file: str) -> dict[str, str]:
     if not large:
         raise BadInputError(f"--full: {file} has one size only; {FULL}key=value in it is for the full one")
     replaced = {_about(key) for key in large}
-    # A dimension keeps its place in the matrix.
+    # The order of the dimensions in the matrix must not change.
     return {key: value for key, value in small.items() if key in large or _about(key) not in replaced} | large
 
 
 def _one_by_one(given: Mapping[str, str], source: str) -> dict[str, str]:
-    """The same with a key of its own for each variant that ``variant.NAME,NAME.key`` names.
+    """Returns the properties with ``variant.NAME,NAME.key`` split into one key per variant.
 
     :raises BadInputError: if a variant has a key twice
     """
@@ -203,10 +207,10 @@ def _one_by_one(given: Mapping[str, str], source: str) -> dict[str, str]:
 
 
 def _sources(path: Path, changes: dict[str, str], *, full: bool) -> tuple[dict[str, dict[str, str]], set[str]]:
-    """The properties of the file and of the command line; the file's without those that the command line replaces.
+    """Returns the properties of the file and of the command line, which overrides the file.
 
-    :return: by source, and what the command line replaces in a variant, too
-    :raises BadInputError: if one of them says one thing twice
+    :return: properties by source, and the properties that the command line overrides in variants
+    :raises BadInputError: if a source sets a property twice, or contains a secret
     """
     read = properties.read(path)
     for source, assignments in {shown(path): read, _COMMAND_LINE: changes}.items():
@@ -218,13 +222,13 @@ def _sources(path: Path, changes: dict[str, str], *, full: bool) -> tuple[dict[s
                 )
             plain_text.check(key + value, f"{source}: {key}={value}")
     read, changes = _one_by_one(read, shown(path)), _one_by_one(changes, _COMMAND_LINE)
-    # A count given by hand is meant to end the run, also where the file bounds runs by time.
+    # An operationcount on the command line ends the run, even if the file sets a duration.
     decided = {_about(key) for key in changes}
     for key in [key for key in changes if key.rpartition(".")[2] == "operationcount"]:
         duration = key.removeprefix(MATRIX).removesuffix("operationcount") + "duration"
         if duration not in decided:
             changes[duration] = "0"
-    # As many rounds as are given by hand, also where the file goes on until the rates are exact enough.
+    # rounds=N on the command line is exact, even if the file sets a precision.
     if "rounds" in changes and "precision" in read:
         changes.setdefault("precision", "none")
     sources = {shown(path): _sized(read, full, shown(path)), _COMMAND_LINE: changes}
@@ -236,7 +240,7 @@ def _sources(path: Path, changes: dict[str, str], *, full: bool) -> tuple[dict[s
                 one, two = (f"{name}={assignments[name]}" for name in sorted((key, other), key=about.__ne__))
                 what = _DECIDES.get(about, f"what {about} is")
                 raise BadInputError(f"{source}: {one} and {two} both say {what}; leave one out")
-        # In a file `duration` wins, as stock YCSB does not know it and takes the count.
+        # In a file duration takes precedence: stock YCSB ignores it and uses operationcount.
         ends = ("maxexecutiontime",) if assignments is not changes else ("maxexecutiontime", "duration")
         for key in assignments:
             of, dot, name = key.rpartition(".")
@@ -248,9 +252,9 @@ def _sources(path: Path, changes: dict[str, str], *, full: bool) -> tuple[dict[s
                 )
     given = sources[shown(path)]
     decided = {_about(key) for key in changes}
-    # A system that has the variant need not be measured.
+    # The property systems does not limit a variant to these systems.
     in_variants = decided - {"systems"}
-    # Phases that the command line leaves out take what is said of them along.
+    # Removing a phase on the command line removes its properties, too.
     named = phases.split(changes.get("phases", ""))
     left_out = {f"{name}." for name in phases.split(given.get("phases", phases.RUN)) if name not in named}
     if "phases" in changes:
@@ -262,12 +266,12 @@ def _sources(path: Path, changes: dict[str, str], *, full: bool) -> tuple[dict[s
 
 
 def _is_of_phase(key: str, prefixes: tuple[str, ...]) -> bool:
-    """Whether a key is about one of these phases; a property such as max.other.cpu is of the experiment."""
+    """Returns whether a key belongs to one of these phases; max.other.cpu, for example, is no property of max."""
     return key.startswith(prefixes) and (properties.find(key) is None or key in phases.SHARES.values())
 
 
 def _sorted_out(name: str, assignments: Mapping[str, str]) -> Scenario:
-    """A scenario from checked assignments, with its sizes as they were given."""
+    """Returns a scenario with checked assignments, before datasize and scale are applied."""
     values: dict[str, str] = {}
     role_variables: dict[str, Any] = {}
     phase_values: dict[str, dict[str, str]] = {}
@@ -288,13 +292,13 @@ def _is_of_the_experiment(key: str) -> bool:
 
 
 def _dimension(key: str, text: str, named: Sequence[str]) -> tuple[str, ...]:
-    """The values of a dimension of the matrix, each checked.
+    """Returns the checked values of a dimension of the matrix.
 
     :raises BadInputError: naming the dimension and what is wrong with it
     """
     if _is_of_the_experiment(key):
         raise BadInputError(f"{MATRIX}{key}={text}: {key} applies to the whole experiment; say {key} without matrix")
-    # Commas between brackets are those of one value, such as a list of a system.
+    # Commas in brackets belong to a value, such as a list.
     given = [value.strip() for value in re.split(r",(?![^\[{]*[\]}])", text)]
     if not all(given):
         raise BadInputError(f"{MATRIX}{key}={text}: must be values separated by commas")
@@ -308,7 +312,7 @@ def _dimension(key: str, text: str, named: Sequence[str]) -> tuple[str, ...]:
 
 
 def _of_variant(key: str, own: str, value: str, named: Sequence[str]) -> str:
-    """A variant's property, checked.
+    """Returns the checked value of a variant's property.
 
     :raises BadInputError: naming what is wrong with it
     """
@@ -327,9 +331,9 @@ def _of_variant(key: str, own: str, value: str, named: Sequence[str]) -> str:
 
 
 def _check_variants(variants: Mapping[str, Mapping[str, str]], matrix: Mapping[str, tuple[str, ...]]) -> None:
-    """Checks that variants are named where they are described, and the other way round.
+    """Checks that variants in the matrix are defined, that all are used, and that the matrix sets none of their keys.
 
-    :raises BadInputError: naming the variant, or what is said twice
+    :raises BadInputError: naming the variant or the key
     """
     for name in matrix.get(VARIANT, ()):
         if name not in variants:
@@ -345,18 +349,18 @@ def _check_variants(variants: Mapping[str, Mapping[str, str]], matrix: Mapping[s
 
 
 def _has(system: str, own: Mapping[str, str]) -> bool:
-    """Whether a variant is one of a system: of those that it names, else of those that have all of its keys."""
+    """Returns whether a variant applies to a system: it lists the system, or all of its keys concern the system."""
     if "systems" in own:
         return system in own["systems"].split(",")
     return all(concerns(system, key) for key in own)
 
 
 def concerns(system: str, key: str) -> bool:
-    """Whether a key concerns a system: not another system's variable, nor another binding's property."""
+    """Returns whether a key concerns a system: a variable or property of another system or binding does not."""
     of = catalogue.all_systems()[system]
     if key in catalogue.all_options():
         return key.startswith(f"{of.role}_")
-    # A phase's own is what stands behind the phase.
+    # For PHASE.KEY the key decides.
     known = properties.find(key) or properties.find(key.partition(".")[2])
     return known is None or known.by in (*of.bindings, *properties.READERS)
 
@@ -364,9 +368,9 @@ def concerns(system: str, key: str) -> bool:
 def _points(
     whole: Scenario, assignments: Mapping[str, str], hosts: Hosts | None, caches: Caches | None
 ) -> tuple[tuple[str, Scenario], ...]:
-    """Every system at every point that there is for it, in the order of measuring; the first dimension changes last.
+    """Returns each system at each of its points in the order of measuring; the first dimension changes slowest.
 
-    :raises BadInputError: naming the point at which the scenario cannot be
+    :raises BadInputError: naming the point at which the scenario is not valid
     """
     matrix = whole.matrix
     dimensions = {name: _dimensions(name, whole) for name in whole.systems}
@@ -375,7 +379,7 @@ def _points(
         raise BadInputError(f"the matrix has {count:,} points in each of {whole.most_rounds} rounds, more than"
                             f" {MOST_TRIALS:,} trials; leave some values out")  # fmt: skip
     if "operationcount" in matrix and "duration" not in matrix:
-        # Meant to end the run, as on the command line.
+        # An operationcount in the matrix ends the run, as on the command line.
         assignments = {**assignments, "duration": "0"}
     used = [key for key in matrix if any(key in of_system for of_system in dimensions.values())]
     scenarios: dict[str, Scenario] = {}
@@ -385,7 +389,7 @@ def _points(
         for name, of_system in dimensions.items():
             point = {key: at[key] for key in of_system}
             if any(value not in of_system[key] for key, value in point.items()):
-                continue  # a variant of other systems
+                continue  # The variant belongs to other systems.
             place = point_name(point)
             if place not in scenarios:
                 of_variant = whole.variants.get(point.get(VARIANT, ""), {})
@@ -397,7 +401,7 @@ def _points(
 
 
 def _added(key: str, assignments: Mapping[str, str], value: str) -> str:
-    """A value of a variant: entries of a dict, such as cassandra_settings, are added to those of the scenario."""
+    """Returns a variant's value; entries of a dict, such as cassandra_settings, are added to the scenario's."""
     variable = catalogue.all_options().get(key)
     if variable is None or variable.type != "dict" or key not in assignments:
         return value
@@ -405,7 +409,7 @@ def _added(key: str, assignments: Mapping[str, str], value: str) -> str:
 
 
 def _dimensions(system: str, whole: Scenario) -> dict[str, Sequence[str]]:
-    """The dimensions that there are for a system, with its values in each."""
+    """Returns the dimensions that concern a system, with the values that apply to it."""
     found: dict[str, Sequence[str]] = {}
     for key, values in whole.matrix.items():
         own = [value for value in values if key != VARIANT or _has(system, whole.variants[value])]
@@ -426,9 +430,9 @@ def _at(
 
 
 def _resolved(scenario: Scenario, hosts: Hosts | None, caches: Caches | None) -> Scenario:
-    """The scenario with the number of its records instead of their size, of all keys' columns, and ``scale`` applied.
+    """Returns the scenario with recordcount for datasize, keycolumns for partitions, and ``scale`` applied.
 
-    :raises BadInputError: if it has both of two properties that say one thing, or the size is not known
+    :raises BadInputError: if partitions and keycolumns are both set, or the size is not known
     """
     values = dict(scenario.values)
     if partitions := int(values.pop("partitions", "0")):
@@ -449,13 +453,13 @@ def _resolved(scenario: Scenario, hosts: Hosts | None, caches: Caches | None) ->
 
 
 def _records(scenario: Scenario, datasize: str, hosts: Hosts) -> str:
-    """How many records have that size together.
+    """Returns the number of records with a total size.
 
-    :raises BadInputError: if the hosts' memory is not known, no system has a cache, or a record is larger than that
+    :raises BadInputError: if the hosts' memory is not known, no system has a cache, or a record is larger than the size
     """
     factor, _, multiple = datasize.partition("*")
     if multiple == "cache":
-        # The smallest: all systems of a comparison have the same records.
+        # The smallest cache: all systems must get the same records.
         cache = min(filter(None, scenario.caches.values()), default=None)
         if cache is None:
             raise BadInputError(
@@ -483,7 +487,7 @@ def _records(scenario: Scenario, datasize: str, hosts: Hosts) -> str:
 
 
 def _scaled(scenario: Scenario) -> Scenario:
-    """The scenario with ``scale`` applied to its counts; none falls to 0."""
+    """Returns the scenario with ``scale`` applied to its counts; the minimum is 1."""
     scale = scenario["scale"]
     full = {key: scenario.values[key] for key in SCALED if scenario.number(key) > 0} if Fraction(scale) != 1 else {}
     if not full:
@@ -491,16 +495,17 @@ def _scaled(scenario: Scenario) -> Scenario:
     counts = {key: share_of(count, scale) for key, count in full.items()}
     if part := [key for key in full if key in ("insertstart", "insertcount")]:
         start, count = (scenario.number(key) for key in ("insertstart", "insertcount"))
-        # Rounded as the record count is, so that a part which ends with the records still does.
+        # Round start and end like recordcount, so that a part that ends with the last record still does.
         first, end = int(start * Fraction(scale)), int(share_of(str(start + count), scale))
         counts |= {key: str(first if key == "insertstart" else max(1, end - first)) for key in part}
     return replace(scenario, values={**scenario.values, **counts}, full=full)
 
 
 def _checked(key: str, value: str, named: Sequence[str]) -> str:
-    """An assignment's value in the form that all readers understand.
+    """Returns the value of an assignment in canonical form.
 
-    :param named: the runs of a trial
+    :param named: names of the trial's runs
+    :raises BadInputError: naming key, value and what is allowed
     """
     if apart := [system.name for system in catalogue.all_systems().values() if key in system.variables]:
         raise BadInputError(f"{key}={value}: it distinguishes {', '.join(apart)}; choose with systems=NAME,…")
@@ -515,7 +520,7 @@ def _checked(key: str, value: str, named: Sequence[str]) -> str:
     phase, _, of_phase = key.partition(".")
     if phase in (phases.INSERT, *named) or properties.find(of_phase) or of_phase in catalogue.all_options():
         known = phases.property_of(phase, of_phase, named)
-        # Its message must name the phase, too.
+        # The error message must contain the phase.
         return replace(known, key=key).check(value)
     raise unknown("property", key, [*properties.known(), *catalogue.all_options()], "docs/properties.md lists all")
 

@@ -1,5 +1,6 @@
-"""The phases of a trial: its runs after the load, by name, and the properties that may differ between them.
-docs/scenarios.md.
+"""Phases of a trial: the runs after its load, by name, and the properties that may differ between them.
+
+docs/scenarios.md describes them.
 """
 
 import re
@@ -10,17 +11,17 @@ from dohyo.scenario import faults, properties
 from dohyo.scenario.property_types import Property
 from dohyo.systems import catalogue
 
-# The scenario's name of the load; folders and rows call it "load".
+# Name of the load in scenarios; folders and rows call it "load".
 INSERT = "insert"
-# The phase of a scenario that names none.
+# Default phase.
 RUN = "run"
-# All systems as fast as they can, and all at the same rate, which follows from that; docs/scenarios.md#at-equal-rate.
+# As fast as possible, and all systems at one rate that follows from it; docs/scenarios.md#at-equal-rate.
 MAX, EQUAL = "max", "equal"
-# Each system at a share of what it has just done in max.
+# Each system at a share of its own rate in the phase max.
 OWN = "own"
-# Updates before the runs, which are not measured.
+# Updates before the runs, without measurement.
 PRECONDITION = "precondition"
-# What follows `max` at a rate that follows from it: the rate is asked for, and so tells nothing of a system.
+# Phases at a rate that follows from `max`. Their throughput is set, so it does not characterise a system.
 AT_RATE = (EQUAL, OWN)
 SHARES = {phase: f"{phase}.share" for phase in AT_RATE}
 SHARE = SHARES[EQUAL]
@@ -31,15 +32,14 @@ _NO_MIX = dict.fromkeys(PROPORTIONS, "0")
 IMPLIED = {
     "update": {**_NO_MIX, "updateproportion": "1"},
     "read": {**_NO_MIX, "readproportion": "1"},
-    # A target rate is meant for the runs; a load has one where insert.target says so.
-    # Faults have their times in a run.
+    # A target rate and faults apply to runs; a load has a target rate only through insert.target.
     INSERT: {"target": "0", "faults": faults.NONE},
     MAX: {"target": "0"},
     EQUAL: {"target": "0"},
     OWN: {"target": "0"},
 }
 
-# Properties of the phase `precondition`, whose requests are otherwise like the load's.
+# Properties of the phase `precondition`; its batches are otherwise the load's.
 ONLY_UPDATES = {
     **IMPLIED["update"],
     "readbeforewrite": "false",
@@ -49,11 +49,11 @@ ONLY_UPDATES = {
     "warmuptime": "0",
 }
 
-# A load that is not measured must be whole. It waits for a server that refuses writes for a while
-# (RegionTooBusyException), as often as HBase's own client does (hbase.client.retries.number).
+# A load that is not measured must be complete, so it repeats requests that a server rejects for a while
+# (RegionTooBusyException). The number is the one of HBase's client (hbase.client.retries.number).
 RETRIES_OF_A_LOAD = "15"
 
-# Steps of every trial, which events and folders call by these names.
+# Names of the steps of a trial in events and folders, which a phase cannot have.
 _STEPS = (
     "deploy", "canary", "start", "schema", "load", "settle", PRECONDITION, "probe", "stats", "count", "stop", "matrix",
     "variant", "full",
@@ -61,20 +61,20 @@ _STEPS = (
 
 
 def split(text: str) -> list[str]:
-    """The runs that a value of the property ``phases`` names, in order, without the load."""
+    """Returns the runs in a value of the property ``phases``, in order, without the load."""
     named = [name.strip() for name in text.split(",")]
     return named[1:] if names_load(text) else named
 
 
 def names_load(text: str) -> bool:
-    """Whether a value of the property ``phases`` names the load, so that it is measured."""
+    """Returns whether a value of the property ``phases`` contains the load, which is then measured."""
     return text.partition(",")[0].strip() == INSERT
 
 
 def check(text: str) -> None:
     """Checks a value of the property ``phases``.
 
-    :raises BadInputError: naming the phase that cannot be, and why
+    :raises BadInputError: naming the wrong phase and the reason
     """
     named = split(text)
     for name in named:
@@ -103,10 +103,10 @@ def check(text: str) -> None:
 
 
 def property_of(phase: str, key: str, named: Sequence[str]) -> Property:
-    """The property that PHASE.KEY is about.
+    """Returns the property that PHASE.KEY sets.
 
-    :param named: the trial's runs
-    :raises BadInputError: if there is no such phase, no such property, or if it cannot differ from phase to phase
+    :param named: names of the trial's runs
+    :raises BadInputError: if the phase or the property does not exist, or the property must be the same in all phases
     """
     known = properties.find(key)
     if known is None and key not in catalogue.all_options():

@@ -1,4 +1,4 @@
-"""Scenario properties: the files that hold them, and the list of all that are known."""
+"""Scenario properties: reads and writes their files, and lists all known properties."""
 
 import codecs
 import json
@@ -18,25 +18,25 @@ from dohyo.sizes import LETTERS, size_bytes
 from dohyo.systems import catalogue
 from dohyo.systems.option import WHOLE
 
-# The readers of a property in words.
+# Description of a property's reader.
 READERS = {DOHYO: "Dohyo", BOTH: "our client, stock YCSB", CLIENT: "our client", STOCK: "stock YCSB"}
-# Blanks in Java's property files; Python has more.
+# Blanks in Java's property files; Python's str.strip() removes more characters.
 _BLANKS = " \t\f"
 
 
 def heap_bytes(text: str) -> int:
-    """The bytes of a checked property of the type memory, such as "512m"."""
+    """Returns the size of a heap such as "512m" in bytes; the text must be valid."""
     return size_bytes(text, LETTERS) or 0
 
 
 def plain(value: Any) -> str:
-    """A value in one form, whether JSON or a property file had it: true, 2000, 0.5."""
+    """Returns a value in one form, whether it comes from JSON or from a property file: true, 2000, 0.5."""
     text = value if isinstance(value, str) else json.dumps(value, sort_keys=True, ensure_ascii=False)
     return text.rstrip("0").rstrip(".") if re.fullmatch(r"[0-9]+\.[0-9]+", text) else text
 
 
 def _groups() -> dict[str, list[Property]]:
-    """All properties by group: the common ones, then those of the bindings."""
+    """Returns all properties by group: first the common ones, then the bindings' ones."""
     groups = dict(common_properties.GROUPS)
     for file in sorted(BINDINGS.glob("*/properties.py")):
         binding = file.parent.name
@@ -46,29 +46,27 @@ def _groups() -> dict[str, list[Property]]:
 
 @cache
 def known() -> dict[str, Property]:
-    """All properties by key."""
+    """Returns all properties by key."""
     return {entry.key: entry for group in _groups().values() for entry in group}
 
 
 @cache
 def of_the_workload() -> frozenset[str]:
-    """Properties that must be equal for the clients of one run, and for the trials at one point: otherwise they
-    measured different things.
-    """
+    """Returns the properties that must be equal for all clients of a run and for all trials at a point."""
     return frozenset(key for key, entry in known().items() if entry.same)
 
 
 def find(key: str) -> Property | None:
-    """The property of that name; ``prefix.*`` in a list stands for all keys below the prefix."""
+    """Returns the property of a key, or None; an entry ``prefix.*`` matches all keys with the prefix."""
     parts = key.split(".")
     families = (".".join([*parts[:length], "*"]) for length in range(len(parts) - 1, 0, -1))
     return next((known()[name] for name in (key, *families) if name in known()), None)
 
 
 def text(path: Path) -> str:
-    """The text of a property file: UTF-8, else Latin-1, which every sequence of bytes is and Java reads.
+    """Returns the text of a property file in UTF-8, or otherwise in Latin-1, which Java reads.
 
-    :raises BadInputError: if it cannot be read, or has bytes that no text in these encodings has
+    :raises BadInputError: if the file cannot be read, or is in UTF-16 or binary
     """
     try:
         content = path.read_bytes()
@@ -85,12 +83,12 @@ def text(path: Path) -> str:
 def read(path: Path) -> dict[str, str]:
     """Reads a file in the format of java.util.Properties, as the stock client does.
 
-    :raises BadInputError: if the file cannot be read, or a key stands there twice (Java would silently take the last)
+    :raises BadInputError: if the file cannot be read, or has a key twice (Java would silently use the last value)
     """
     values: dict[str, str] = {}
     lines: dict[str, int] = {}
     for number, line in _logical_lines(text(path)):
-        # The key ends at the first blank, = or : that is not escaped.
+        # The first unescaped blank, = or : ends the key.
         match = re.fullmatch(rf"((?:\\.|[^\\{_BLANKS}=:])+)[{_BLANKS}]*[=:]?[{_BLANKS}]*(.*)", line, re.DOTALL)
         if match is None:
             raise BadInputError(f"{path}, line {number}: '{line}' is no property; a line reads key=value")
@@ -103,7 +101,7 @@ def read(path: Path) -> dict[str, str]:
 
 
 def _logical_lines(text: str) -> Iterator[tuple[int, str]]:
-    """Lines without comments and blanks, with continuation lines joined; with the number of their first line."""
+    """Yields the lines with the numbers of their first lines, without comments, continuation lines joined."""
     start, joined = 0, ""
     for number, raw in enumerate(re.split(r"\r\n|\r|\n", text), start=1):
         line = raw.lstrip(_BLANKS)
@@ -133,7 +131,7 @@ def _unescaped(text: str) -> str:
 
 
 def write(values: dict[str, str], comment: str) -> str:
-    """The text of a property file that :func:`read` and Java read back as these values."""
+    """Returns the text of a property file that :func:`read` and Java read back as these values."""
     return f"# {comment}\n" + "".join(
         f"{_escaped(key, ' =:')}={_escaped(value, '')}\n" for key, value in values.items()
     )
@@ -149,7 +147,7 @@ def _escaped(text: str, also: str) -> str:
 
 
 def reference() -> str:
-    """docs/properties.md: every property, for people."""
+    """Returns the text of docs/properties.md, which lists all properties."""
     lines = [
         "# Properties of a scenario",
         "",
@@ -180,5 +178,5 @@ def reference() -> str:
 
 
 def _cell(text: str) -> str:
-    """Text of a Markdown table, in which a bar would end the cell."""
+    """Returns text for a Markdown table, with bars escaped."""
     return text.replace("|", "\\|")

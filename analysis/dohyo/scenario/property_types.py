@@ -1,4 +1,4 @@
-"""What a property of scenarios is, and the types of its values."""
+"""The class of scenario properties, and the types of their values."""
 
 import re
 from collections.abc import Mapping
@@ -14,23 +14,22 @@ from dohyo.sizes import LETTERS, SIZES, size_bytes
 class Text:
     """Any text; the base of all types."""
 
-    # Words after "must be" in a message.
+    # Continuation of "must be" in a message.
     allowed = "some text"
-    # Words that are allowed, all of them or beside numbers.
+    # Allowed words: all allowed values, or further values besides numbers.
     words: tuple[str, ...] = ()
 
     def plain(self, value: str) -> str | None:
-        """Returns the value in the form that all readers understand ("100k" becomes "100000", "5m" becomes "300").
+        """Returns the value in canonical form ("100k" becomes "100000", "5m" becomes "300").
 
-        None stands for a value that is not allowed.
-
-        :raises ValueError: with a message that says more than `allowed`
+        :returns: None if the value is not allowed
+        :raises ValueError: with a message that is more specific than `allowed`
         """
         return value
 
 
 class Refused(Text):
-    """The type of a property that Dohyo sets itself; the message says why."""
+    """A property that Dohyo sets itself; the message gives the reason."""
 
     allowed = "nothing"
 
@@ -47,7 +46,7 @@ class Choice(Text):
         self.allowed = f"one of {', '.join(words)}"
 
     def plain(self, value: str) -> str | None:
-        value = re.sub(r"^com\.yahoo\.ycsb\.", "site.ycsb.", value)  # YCSB's packages before 0.16
+        value = re.sub(r"^com\.yahoo\.ycsb\.", "site.ycsb.", value)  # package names before YCSB 0.16
         return value if value in self.words else None
 
 
@@ -59,7 +58,7 @@ class Boolean(Text):
 
 
 class Number(Text):
-    """A number between two limits, which are included, or one of the words."""
+    """A number between two inclusive limits, or one of the words."""
 
     form = "a number {}"
 
@@ -90,7 +89,7 @@ class Whole(Number):
     units: ClassVar[Mapping[str, int]] = {"": 1}
 
     def _number(self, value: str) -> str | None:
-        # ASCII digits only: int() would also take "1_000" and other scripts' digits, which Java does not.
+        # ASCII digits only, as in Java; int() also accepts "1_000" and digits of other scripts.
         match = re.fullmatch(r"([+-]?[0-9]{1,19})([a-z]?)", value.lower())
         if match is None or match[2] not in self.units:
             return None
@@ -136,7 +135,7 @@ class DataSize(Text):
 
 
 class Identifier(Text):
-    """Names that every system accepts, also with a number appended; `Property.names` has the limits of a binding."""
+    """A name that every system accepts, also with a number appended; `Property.names` has limits of single bindings."""
 
     allowed = "at most 40 letters A-Z, digits, _ and -, the first of them a letter or _"
 
@@ -156,7 +155,7 @@ class ExistingFile(Text):
     allowed = "the name of a file that exists"
 
     def plain(self, value: str) -> str | None:
-        # Absolute, because clients work in folders of their own.
+        # Absolute, because clients run in other folders.
         return str(Path(value).resolve()) if Path(value).is_file() else None
 
 
@@ -188,13 +187,13 @@ class Columns(Text):
         return key_columns.plain(value) if value else ""
 
 
-# Readers of a property; those of a binding are read by it alone.
+# Readers of a property. A property of a binding has the binding's name instead.
 DOHYO, BOTH, CLIENT, STOCK = "dohyo", "both", "client", "stock"
 
 
 @dataclass(frozen=True)
 class Property:
-    """A property that a scenario may hold. A key `prefix.*` stands for all keys that begin with the prefix."""
+    """A property that a scenario may contain. The key `prefix.*` stands for all keys with the prefix."""
 
     key: str
     type: Text
@@ -202,27 +201,27 @@ class Property:
     # name. properties.py fills in the binding's name for the properties in its folder.
     by: str = ""
     _: KW_ONLY
-    # Description, for docs/properties.md.
+    # Description for docs/properties.md.
     about: str
-    # Value that is used where the key is missing.
+    # Value if the key is missing.
     default: str | None = None
-    # Reason why all phases of a trial have the same value; empty: they may differ.
+    # Reason why the value must be the same in all phases of a trial; empty if it may differ.
     fixed: str = ""
-    # Clients of a run, and trials at one point, with another value belong to another scenario.
+    # Whether the value must be equal for all clients of a run and for all trials at a point.
     same: bool = False
-    # False: the value applies to the whole experiment, so that it is no dimension of the matrix.
+    # Whether the property can be a dimension of the matrix; otherwise it applies to the whole experiment.
     matrix: bool = True
-    # False: the load has no such property, because it only inserts and ends when all records are there.
+    # Whether the property applies to the load, which only inserts and ends with the last record.
     load: bool = True
-    # The property only says where and how often the client reports.
+    # Whether the property only changes where and how often the client reports.
     output: bool = False
-    # {VALUE: {OTHER: why}}: this value excludes any value of the property OTHER.
+    # {VALUE: {OTHER: reason}}: with this value the property OTHER cannot be set.
     never: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
-    # {VALUE: (N, why)}: with this value the binding takes names of fields with at most N characters.
+    # {VALUE: (N, reason)}: with this value a field name has at most N characters.
     names: Mapping[str, tuple[int, str]] = field(default_factory=dict)
 
     def check(self, value: str) -> str:
-        """Returns the value in the form that all readers understand.
+        """Returns the value in canonical form.
 
         :raises BadInputError: naming key, value and what is allowed
         """

@@ -1,8 +1,8 @@
-"""Figures that others have published of a scenario: a reference to print below or beside ours, and nothing else.
+"""Figures that others have published about a scenario, to print as a reference below or beside ours.
 
-They are in `workloads/published/NAME.yml`, one file per scenario, whose form docs/workloads.md explains. An
-experiment keeps copies of its files, so that the summary needs nothing but the experiment's own folder. They are of
-other hardware and versions: no statistic of ours may take them in, which is why they are types of their own.
+They are in `workloads/published/NAME.yml`, one file per scenario; docs/workloads.md describes the format. An
+experiment keeps copies of its files, so that the summary needs only the experiment's folder. The figures come from
+other hardware and versions. They have types of their own, so that no statistic can mix them with ours.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from dohyo.scenario import setup
 from dohyo.scenario.setup import Setting
 
 FOLDER = WORKLOADS / "published"
-# The metrics that have a column in our own table, but what failed.
+# Metrics that our own table shows, except errors.
 MEASURED = [each.name for each in METRICS.values() if each.part in ("rates", "latencies")]
 _NUMBERS = (*MEASURED, "seconds")
 _RATIOS = ("l1_cache_hit_ratio",)
@@ -43,16 +43,16 @@ _Numbers: Any = make_dataclass(
 
 
 @dataclass(frozen=True)
-class PublishedFigure(_Numbers):  # type: ignore[misc]  # whose fields are made of the metrics
-    """One published line: a number for each of `MEASURED`. None: not published; nothing is computed from what is.
+class PublishedFigure(_Numbers):  # type: ignore[misc]  # its fields come from the metrics
+    """One published line: a value for each metric in `MEASURED`, or None if it was not published.
 
-    :ivar of: what was measured, such as "A, 40 GB"
-    :ivar system: the system, or its variant, in the publication's words
-    :ivar seconds: how long the whole took
-    :ivar l1_cache_hit_ratio: of 1; two where the least and the most were published
-    :ivar at: beside which of our rows it stands: a dimension of a table → the values that it has there
-    :ivar operation: the type that its count and latencies are of; empty: that of the table, and its count of all
-    :ivar per_client: whether its counts and rates are those of one client
+    :ivar of: name of the measurement, such as "A, 40 GB"
+    :ivar system: the system or its variant, as the publication calls it
+    :ivar seconds: duration of the whole measurement
+    :ivar l1_cache_hit_ratio: one ratio from 0 to 1, or the lowest and the highest
+    :ivar at: values by dimension of a table; the line stands beside our row with these values
+    :ivar operation: type of the operations that count and latencies refer to; empty for the table's, and a count of all
+    :ivar per_client: whether counts and rates are those of one client
     """
 
     seconds: float | None = None
@@ -64,16 +64,16 @@ class PublishedFigure(_Numbers):  # type: ignore[misc]  # whose fields are made 
 
 @dataclass(frozen=True)
 class Table:
-    """A published table's shape, in which ours is shown too.
+    """The form of a published table, in which our results are shown, too.
 
-    :ivar rows: what makes a row: dimensions of the matrix, `phase`, `system`
-    :ivar columns: names of numbers as in a figure; `READ p99_ms` is of that operation type, else counts and rates are
-        of all operations, and latencies of the only type or of `operation`
-    :ivar operation: whose latencies a phase with several types shows
-    :ivar phases: those that are shown, in that order; all but the load where empty
-    :ivar highest: whether that of our points in a row is shown which has the highest rate; else other dimensions of the
-        matrix make rows of their own
-    :ivar at: the only points of ours that it shows: dimension → values; empty: all
+    :ivar rows: keys of a row: dimensions of the matrix, `phase`, `system`
+    :ivar columns: names of metrics as in a figure. `READ p99_ms` refers to one operation type; otherwise counts and
+        rates refer to all operations, and latencies to the only type or to `operation`
+    :ivar operation: type whose latencies are shown for a phase with several types
+    :ivar phases: phases to show, in order; empty for all except the load
+    :ivar highest: whether a row shows only our point with the highest rate; otherwise further dimensions of the matrix
+        make further rows
+    :ivar at: values by dimension that restrict our points; empty for all points
     """
 
     rows: list[str]
@@ -86,11 +86,12 @@ class Table:
 
 @dataclass(frozen=True)
 class Published:
-    """What was published of one scenario.
+    """Everything that was published about one scenario.
 
-    :ivar name: of the file, without its ending
-    :ivar facts: what is not a line of numbers, a sentence each
-    :ivar setup: how it was set up, against which ours is held
+    :ivar name: name of the file without its extension
+    :ivar title: title of the publication
+    :ivar facts: sentences about results that are not in the figures
+    :ivar setup: published setup, for a comparison with ours
     """
 
     name: str
@@ -105,25 +106,25 @@ class Published:
 
     @property
     def heading(self) -> str:
-        """What a reader must know before the first number."""
+        """Heading with the hardware and the versions, which a reader must know before the numbers."""
         return f"published, on other hardware: {self.hardware} · {self.versions}"
 
     def table_of(self, figure: PublishedFigure) -> Table | None:
-        """The first table whose rows differ in everything that says where the figure belongs."""
+        """Returns the first table whose rows have all dimensions of the figure, or None."""
         return next((table for table in self.tables if figure.at and figure.at.keys() <= set(table.rows)), None)
 
     @property
     def text(self) -> list[str]:
-        """What else there is to say, a line each."""
+        """Title, conditions and facts, one line each."""
         return [f"{self.title}: {self.conditions}" if self.conditions else self.title, *self.facts]
 
 
 def files(scenario: str, named: str = "") -> list[Path]:
-    """The files that belong to a scenario.
+    """Returns the files for a scenario.
 
-    :param scenario: its name, which is that of a file, or of none
-    :param named: the property `published`: names of other files instead, separated by commas
-    :raises BadInputError: if there is none of a given name
+    :param scenario: name of the scenario; its own file, if it exists, has the same name
+    :param named: value of the property `published`: names of other files, separated by commas
+    :raises BadInputError: if a named file does not exist
     """
     there = {path.stem: path for path in sorted(FOLDER.glob("*.yml"))}
     for name in filter(None, named.split(",")):
@@ -132,14 +133,14 @@ def files(scenario: str, named: str = "") -> list[Path]:
     return [there[name] for name in (named or scenario).split(",") if name in there]
 
 
-# What summary.json's readers take for a whole number.
+# Limit of whole numbers for readers of summary.json.
 _LARGEST = 2**63
 
 
 def load(path: Path) -> Published:
     """Reads and checks a file of published figures.
 
-    :raises BadInputError: naming the file, the line of figures, and what is wrong with it
+    :raises BadInputError: naming the file, the line of figures and what is wrong with it
     """
     try:
         content = plain_yaml.load(path)
@@ -164,7 +165,7 @@ def load(path: Path) -> Published:
 
 
 def kept(folder: Path, warn: Callable[[str], None]) -> list[Published]:
-    """The published figures whose files are in a folder, in the order of their names; a broken one is a warning."""
+    """Returns the published figures in a folder, sorted by file name; warns of broken files."""
     found = []
     for path in sorted(folder.glob("*.yml")):
         try:
@@ -182,7 +183,7 @@ def _figure(line: Any, number: int) -> PublishedFigure:
         for key in line.keys() & set(_NUMBERS):
             counts = key in METRICS and METRICS[key].kind == "integer"
             if type(line[key]) not in ((int,) if counts else (int, float)) or not 0 < line[key] < _LARGEST:
-                # Not an integer as it is: Python writes none of more than 4,300 digits.
+                # str() of an int with more than 4,300 digits raises ValueError.
                 value = "it" if isinstance(line[key], int) and line[key] >= _LARGEST else str(line[key])
                 raise BadInputError(f"{key}: {value}: must be a {'whole ' if counts else ''}number above 0, below 2^63")
         ascending = [line[key] for key in _ASCENDING if key in line]
@@ -243,7 +244,7 @@ def _table(content: Any, number: int) -> Table:
 
 
 def _known(content: Any, of: type, optional: Sequence[str], derived: Sequence[str] = ()) -> None:
-    """Refuses an object with other keys than a type has fields, or without those that it must have."""
+    """Raises BadInputError if a mapping has unknown keys for a type, or lacks required ones."""
     if not isinstance(content, dict):
         raise BadInputError(f"{content!r}: must be a mapping of keys to values")
     allowed = [each.name for each in fields(of) if each.name not in derived]

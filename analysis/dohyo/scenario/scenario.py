@@ -1,4 +1,4 @@
-"""A scenario: a checked property file with what the command line changes; loading.py makes it."""
+"""The class of a checked scenario; loading.py creates it."""
 
 import json
 import math
@@ -13,47 +13,47 @@ from dohyo.scenario.hosts import Hosts
 from dohyo.systems import catalogue
 
 MATRIX = "matrix."
-# The dimension whose values are names, each of several properties: variant.NAME.key=value.
+# Dimension with named sets of properties: variant.NAME.key=value.
 VARIANT = "variant"
 CONDITIONS = ("replication", "write_acks", "read_acks", "durability", "compression", "profile")
 
 
 @dataclass(frozen=True)
 class Scenario:
-    """Everything that one comparison is about.
+    """A property file with the changes of the command line, checked.
 
-    ``values`` has the given properties in their checked form, without defaults; ``role_variables`` the given variables
-    of the systems, typed. Counts in ``values`` are scaled.
+    :ivar values: given properties in canonical form, without defaults; counts are scaled
+    :ivar role_variables: given variables of the systems, typed
     """
 
     name: str
     values: Mapping[str, str]
     role_variables: Mapping[str, Any]
-    # The file's title, with changes to operations and faults; empty if the file has none.
+    # The file's title, plus changed operations and faults; empty if the file has none.
     title: str = field(default="", compare=False)
-    # Counts as they were before ``scale`` made them smaller; empty where it did not.
+    # Counts before ``scale`` was applied; empty without scaling.
     full: Mapping[str, str] = field(default_factory=dict)
-    # The size that recordcount was computed from, if any.
+    # Size from which recordcount was computed; empty if there is none.
     datasize: str = ""
-    # For a multiple of them: the data, in bytes, whose copies fill the systems' own caches on all hosts; 0 without one.
+    # Size of the data that fills a system's own caches on all hosts, in bytes, for datasize=N*cache; 0 without a cache.
     caches: Mapping[str, int] = field(default_factory=dict)
-    # What single phases have instead, by phase and key, counts in full: ``of`` puts it together.
+    # Properties of single phases, by phase and key, with unscaled counts; ``of`` combines them with the others.
     phase_values: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
-    # Values by dimension. With a matrix ``values`` has what all points share, as it was given, and ``points`` each
+    # Values by dimension. With a matrix, ``values`` has the unresolved properties of all points. ``points`` has each
     # system with the whole scenario at each of its points, in the order of measuring.
     matrix: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    # What the values of the dimension "variant" stand for: properties by name of the variant.
+    # Properties of each variant, by its name in the dimension "variant".
     variants: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     points: tuple[tuple[str, "Scenario"], ...] = ()
-    # Where in the matrix this scenario is: value by dimension.
+    # Position of this scenario in the matrix: value by dimension.
     point: Mapping[str, str] = field(default_factory=dict)
 
     def __getitem__(self, key: str) -> str:
-        """The effective value of a property: the given one or the default, "" if there is neither."""
+        """Returns the given or the default value of a property, or "" if there is neither."""
         return self.values.get(key, properties.known()[key].default or "")
 
     def number(self, key: str) -> int:
-        """The effective value of a whole-number property."""
+        """Returns the value of a whole-number property; 0 if it has none."""
         return int(self[key] or 0)
 
     @property
@@ -70,73 +70,73 @@ class Scenario:
 
     @property
     def repeats(self) -> int:
-        """How often a trial goes through its phases."""
+        """Number of times that a trial repeats its phases."""
         return self.number("repeats")
 
     @property
     def precision(self) -> float | None:
-        """Half of the interval of a rate, as a share of it, that ends the rounds; None: something else does."""
+        """Half width of a rate's interval that ends the rounds, as a share of the rate; None without such a limit."""
         return None if self["precision"] in ("decided", "none") else _share(self["precision"])
 
     @property
     def adds_rounds(self) -> bool:
-        """Whether rounds beyond `rounds` are measured until the results are exact enough or decided."""
+        """Whether further rounds are measured until the results are exact enough or decided."""
         return self["precision"] != "none"
 
     @property
     def alike(self) -> float:
-        """The share within which neighbours in a ranking are alike."""
+        """Maximum difference of neighbours in a ranking that count as alike, as a share."""
         return _share(self["alike"])
 
     @property
     def budget(self) -> float:
-        """Seconds within which a round beyond `rounds` must end."""
+        """Time within which further rounds must end, in seconds; infinite without a budget."""
         return math.inf if self["budget"] == "none" else float(self["budget"])
 
     @property
     def most_rounds(self) -> int:
-        """How many rounds there may be."""
+        """Maximum number of rounds."""
         least = self.number("rounds")
         return max(least, self.number("rounds.max")) if self.adds_rounds else least
 
     @property
     def phases(self) -> list[str]:
-        """Names of the runs after the load, in order; none where the load is what is measured."""
+        """Names of the runs after the load, in order; empty if only the load is measured."""
         return phases.split(self["phases"])
 
     @property
     def measures_load(self) -> bool:
-        """Whether the load is measured and compared like a run: `phases` names it."""
+        """Whether the load is measured and compared like a run."""
         return phases.names_load(self["phases"])
 
     @property
     def equal_target(self) -> float | None:
-        """The rate of the phase `equal` where it is given, of all clients; None: it follows from what is measured."""
+        """Given rate of the phase `equal` for all clients, in operations per second; None if it follows from `max`."""
         return float(self.of(phases.EQUAL)["target"]) or None
 
     @property
     def share_of_equal(self) -> float:
-        """That rate as a share of what the slowest system does in the phase `max`."""
+        """Rate of the phase `equal` as a share of the slowest system's rate in the phase `max`."""
         return self.share_of_max(phases.EQUAL)
 
     def share_of_max(self, phase: str) -> float:
-        """The rate of a phase of `phases.AT_RATE` as a share of a rate of the phase `max`."""
+        """Returns the rate of a phase in `phases.AT_RATE`, as a share of a rate in the phase `max`."""
         return float(self[phases.SHARES[phase]].removesuffix("%")) / 100
 
     def of(self, phase: str) -> "Scenario":
-        """The scenario as one phase has it; "insert" is the load, "precondition" the updates before the runs."""
+        """Returns the scenario of one phase; "insert" is the load, "precondition" the updates before the runs."""
         if phase == phases.PRECONDITION:
             load = self.of(phases.INSERT)
             operations = math.ceil(self.preconditions / load.number("batchsize"))
             return replace(load, values={**load.values, **phases.ONLY_UPDATES, "operationcount": str(operations)})
         own = dict(self.phase_values.get(phase, {}))
         if "operationcount" in own:
-            # Meant to end the run, also where the scenario bounds runs by time.
+            # The phase's operationcount ends it, even if the scenario sets a duration.
             own.setdefault("duration", "0")
             own["operationcount"] = share_of(own["operationcount"], self["scale"])
         implied = phases.IMPLIED.get(phase, {})
         if phase == phases.INSERT and not self.measures_load:
-            # Drivers divide the time of an operation among its tries.
+            # Drivers divide the timeout of an operation among its attempts.
             tries = 1 + int(own.get("retries", phases.RETRIES_OF_A_LOAD))
             implied = {
                 **implied,
@@ -147,53 +147,52 @@ class Scenario:
         if passes := int(values.get("passes", "0")):
             values["operationcount"] = str(self.records * passes // int(values.get("batchsize", "1")))
         if values.get("faults", faults.NONE) != faults.NONE:
-            # What a fault costs is the result: a client goes on as long as the window lasts.
+            # The cost of a fault is the result, so a client must not stop before the window ends.
             stall = str(max(self.number("stalltime"), min(86_400, int(values.get("duration", "0")))))
             values = {"maxerrorrate": "1", "maxnotfoundrate": "1", "stalltime": stall, **values}
         return replace(self, values=values, phase_values={})
 
     @property
     def faults(self) -> list[faults.Fault]:
-        """What is done to the servers in a run, in the order of their times."""
+        """Faults of a run, sorted by time."""
         return faults.parse(self["faults"])
 
     @property
     def warmup(self) -> int:
-        """Seconds before the measured window; with warmup=steady the most."""
+        """Duration of the warm-up in seconds; with warmup=steady the maximum."""
         return self.number("warmuptime")
 
     @property
     def warmup_words(self) -> str:
-        """The warm-up, for people."""
+        """The warm-up in words."""
         return f"{'at most ' if self['warmup'] == 'steady' and self.warmup else ''}{self.warmup} s warm-up"
 
     @property
     def duration(self) -> int:
-        """Seconds of the measured window; 0 where only operationcount ends a run."""
+        """Duration of the measured window in seconds; 0 if only operationcount ends a run."""
         return self.number("duration")
 
     @property
     def conditions(self) -> dict[str, str | int]:
-        """The conditions that must be equal for a comparison to be fair."""
+        """Conditions that must be equal for a fair comparison."""
         return {key: self.number(key) if key == "replication" else self[key] for key in CONDITIONS}
 
     @property
     def client_properties(self) -> dict[str, str]:
-        """The client's properties in all phases, without those that only Dohyo, a system's class or the stock
-        client reads.
+        """Properties of the client in all phases, without those that only Dohyo or the stock client reads.
 
-        Ansible adds what differs between load and runs: warm-up, duration, folders.
+        Ansible adds the ones that differ between load and runs: warm-up, duration, folders.
         """
         known = properties.known()
         elsewhere = {key for key, entry in known.items() if entry.by in ("dohyo", "stock")} | {"warmuptime"}
-        # The stock client needs a count also where time is meant to end a run; ours would end at whichever comes first.
+        # Stock YCSB needs an operationcount even with a duration. Our client would stop at whichever comes first.
         if self.duration:
             elsewhere.add("operationcount")
         return {key: value for key, value in self.values.items() if key not in elsewhere}
 
     @property
     def preconditions(self) -> int:
-        """Updates of records after the load has settled and before the runs."""
+        """Number of updates after the load has settled and before the runs."""
         return self.number("preconditioning")
 
     @property
@@ -209,7 +208,7 @@ class Scenario:
 
     @property
     def record_bytes(self) -> int:
-        """Bytes of a record's values, of the longest where lengths vary."""
+        """Size of a record's values in bytes; the maximum if lengths vary."""
         return self.number("fieldcount") * self.number("fieldlength")
 
     @property
@@ -219,22 +218,22 @@ class Scenario:
 
     @property
     def full_records(self) -> int:
-        """That number without ``scale``."""
+        """Number of records without ``scale``."""
         return replace(self, values={**self.values, **self.full}).records
 
     @property
     def data_bytes(self) -> int:
-        """Size of the loaded records, in bytes, with the longest values and without the databases' own overhead."""
+        """Size of the loaded records in bytes, with the longest values and without overhead of the databases."""
         return self.records * self.record_bytes
 
     def text(self) -> str:
-        """The scenario as a property file, which :func:`load` reads back."""
-        # JSON is YAML too, and a string stands without quotes in a property file.
+        """Returns the scenario as a property file that :func:`load` reads back."""
+        # JSON is valid YAML, and strings need no quotes in a property file.
         role_variables = {
             name: value if isinstance(value, str) else json.dumps(value) for name, value in self.role_variables.items()
         }
-        # Named one by one, so that --resume finds the same trials also where a system was added since.
-        # Counts in full beside the scale, which load() applies again.
+        # List the systems, so that --resume finds the same trials after a system was added to "all".
+        # Counts are unscaled, since load() applies the scale again.
         values = {**self.values, **self.full, "systems": ",".join(self.systems)}
         values |= {f"{phase}.{key}": value for phase, own in self.phase_values.items() for key, value in own.items()}
         values |= {f"{MATRIX}{key}": ",".join(each) for key, each in self.matrix.items()}
@@ -245,7 +244,7 @@ class Scenario:
         return properties.write({**values, **role_variables}, comment)
 
 
-# Sizes of the systems' own caches, as Scenario.caches, of a scenario whose records are not counted yet.
+# Function that returns :attr:`Scenario.caches` of a scenario without recordcount.
 Caches = Callable[[Scenario, Hosts], Mapping[str, int]]
 
 
@@ -254,5 +253,5 @@ def share_of(count: str, scale: str) -> str:
 
 
 def _share(percentage: str) -> float:
-    """Such as 0.05 for "5%"."""
+    """Returns a percentage such as "5%" as a number, 0.05."""
     return float(percentage.removesuffix("%")) / 100

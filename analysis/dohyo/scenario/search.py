@@ -1,4 +1,4 @@
-"""The search for the highest rate under bounds: its settings in a scenario; summary/probes.py has its result."""
+"""Settings of the search for the highest rate under bounds; summary/probes.py has its results."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from dohyo.scenario.scenario import Scenario
 
 @dataclass(frozen=True)
 class Settings:
-    """The settings of a search.
+    """Settings of a search.
 
-    :ivar slo: text of the bounds
-    :ivar probes: how many it may take
-    :ivar duration: seconds of the measured window of each
+    :ivar slo: bounds, as in the property
+    :ivar probes: maximum number of probes
+    :ivar duration: measured window of a probe, in seconds
     :ivar precision: see `dohyo.summary.knee.Knee`
     """
 
@@ -27,7 +27,7 @@ class Settings:
 
 
 def asked(scenario: Scenario) -> Settings | None:
-    """The settings of a scenario's search; None without a search."""
+    """Returns the settings of a scenario's search, or None without a search."""
     if scenario["search"] == "none":
         return None
     return Settings(
@@ -39,14 +39,14 @@ def asked(scenario: Scenario) -> Settings | None:
 
 
 def _run(scenario: Scenario) -> Scenario:
-    """The scenario as the runs of its only phase have it. Probes are alike but for their rate and their length."""
+    """Returns the scenario of the only phase; probes differ from its runs only in rate and duration."""
     return scenario.of(scenario.phases[0])
 
 
 def check(scenario: Scenario) -> None:
     """Checks the properties of a search together.
 
-    :raises BadInputError: naming what is missing or cannot be together
+    :raises BadInputError: naming what is missing or contradicts
     """
     if scenario["search"] != "none" and not scenario.phases:
         raise BadInputError(
@@ -55,7 +55,7 @@ def check(scenario: Scenario) -> None:
         )
     settings = asked(scenario)
     if settings is None:
-        # search=none on the command line turns off what a file asks for.
+        # search=none on the command line disables the search of a file.
         given = [key for key in scenario.values if key == "slo" or key.startswith("search.")]
         if given and "search" not in scenario.values:
             raise BadInputError(
@@ -90,20 +90,20 @@ def check(scenario: Scenario) -> None:
 
 
 def _mix(run: Scenario) -> list[str]:
-    """YCSB's names of the operations in the mix. A read-modify-write shows as its two halves, too."""
+    """Returns YCSB's names of the operations in the mix; a read-modify-write also has the types of its two parts."""
     names = [name for key, name in slo.OPERATIONS.items() if float(run[f"{key}proportion"])]
     halves = ["READ", "UPDATE"] if READ_MODIFY_WRITE in names else []
     return list(dict.fromkeys([*halves, *names]))
 
 
 def lengths(scenario: Scenario) -> list[int]:
-    """Seconds of each probe that there may be, warm-up and window; how many are needed shows only on the way."""
+    """Returns the duration of each possible probe, warm-up and window, in seconds; a search may need fewer."""
     settings = asked(scenario)
     return [_run(scenario).warmup + settings.duration] * settings.probes if settings else []
 
 
 def words(scenario: Scenario) -> str:
-    """The time of a search in words; empty without one."""
+    """Returns the time of a search in words; empty without a search."""
     settings = asked(scenario)
     if settings is None:
         return ""

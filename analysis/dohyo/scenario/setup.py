@@ -1,7 +1,7 @@
-"""The setup behind published figures: data beside the figures, in `workloads/published/NAME.yml`.
+"""The setup behind published figures, in `workloads/published/NAME.yml`.
 
-What it says has the names of our properties and variables, or those of the server's own settings, so that ours can be
-compared with it, key by key (summary/differences.py).
+Its keys are our properties and variables, or names of servers' settings, so that summary/differences.py can compare
+it with ours key by key.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from dohyo.systems import catalogue
 
 GROUPS = ("hardware", "versions", "settings", "workload")
 PHASE, SYSTEM = "phase", "system"
-# Also a condition of a system that is attached, where it cannot be read.
+# Also the value of an attached system's condition that cannot be read.
 NOT_KNOWN = "not known"
 _MEMORY_WITHIN = 0.1
-# A choice of ours that the publication leaves open: it is shown beside what we chose.
+# Value of a setting that was not published; our choice is shown beside it.
 NOT_PUBLISHED = "not published"
-# What is neither a property, nor a variable, nor a setting of a server: key → in words.
+# Keys that are no property, variable or server setting, with their description.
 OTHERS = {
     "hosts": "database hosts",
     "clients": "client hosts",
@@ -47,11 +47,12 @@ OTHERS = {
 
 @dataclass(frozen=True)
 class Setting:
-    """One thing that was published of a setup.
+    """One part of a published setup.
 
-    :ivar key: of `OTHERS`; of a property; of a variable of a system; or the server's own name of a setting
-    :ivar values: in their plain form; several where the publication had several
-    :ivar at: where it was so: a dimension, `phase` or `system` → values; empty: everywhere
+    :ivar group: one of `GROUPS`
+    :ivar key: key of `OTHERS`, a property, a variable of a system, or the name of a server's setting
+    :ivar values: values in canonical form; several if the publication has several
+    :ivar at: where it applies: values by dimension, `phase` or `system`; empty for everywhere
     """
 
     group: str
@@ -61,20 +62,20 @@ class Setting:
 
     @property
     def what(self) -> str:
-        """Its key in words."""
+        """Description of the key."""
         return OTHERS.get(self.key, self.key)
 
     @property
     def is_silent(self) -> bool:
-        """Whether it was not published, and is worth knowing here also with its default."""
+        """Whether the value was not published, so that ours is worth showing even if it is the default."""
         return self.values == [NOT_PUBLISHED]
 
     def says(self, values: Iterable[str | None]) -> str:
-        """Values in words, each as what it is: a count with commas, a time with its unit."""
+        """Returns values as text, sorted, counts with commas and durations with units."""
         return ", ".join(sorted({_said(self.key, each) for each in values}, key=_order))
 
     def equals(self, ours: Collection[str | None]) -> bool:
-        """Whether ours are the same values, none more and none fewer; what is not known equals nothing."""
+        """Returns whether our values are the same set; an unknown value differs from all."""
         return (
             None not in ours
             and all(any(_same(self.key, each, own or "") for own in ours) for each in self.values)
@@ -83,10 +84,11 @@ class Setting:
 
 
 def parts(content: list[Any], at: Callable[[Any], dict[str, list[str]]]) -> list[Setting]:
-    """The key `setup` of a file, checked.
+    """Returns the checked settings of a file's key `setup`.
 
-    :param at: checks where a part was so
-    :raises BadInputError: naming the part, its key, and what is wrong with it
+    :param content: value of the key
+    :param at: function that checks where a part applies
+    :raises BadInputError: naming the part, its key and what is wrong with it
     """
     found = []
     for number, part in enumerate(content, start=1):
@@ -107,9 +109,9 @@ def parts(content: list[Any], at: Callable[[Any], dict[str, list[str]]]) -> list
 
 
 def _checked(key: str, value: Any, at: Mapping[str, list[str]]) -> list[str]:
-    """The values of a key as our own configuration has them.
+    """Returns the values of a key in the form of our own configuration.
 
-    :raises BadInputError: if nothing of that name exists, or it cannot have such a value
+    :raises BadInputError: if the key does not exist, or a value is not allowed
     """
     values = value if isinstance(value, list) else [value]
     if not values or not all(isinstance(each, str | int | float) for each in values):
@@ -129,21 +131,21 @@ def _checked(key: str, value: Any, at: Mapping[str, list[str]]) -> list[str]:
 
 
 def is_flags(key: str) -> bool:
-    """Whether it lists flags of a JVM: each stands for itself."""
+    """Returns whether a key lists JVM flags, which are compared one by one."""
     return key.endswith("_java_options") and key in catalogue.all_options()
 
 
 def _may_be_set(key: str, at: Mapping[str, list[str]]) -> bool:
-    """Whether it may be a setting of the servers of all of these systems."""
+    """Returns whether a key may be a server setting of all systems in ``at``."""
     roles = {catalogue.all_systems()[name].role for name in at.get(SYSTEM, ()) if name in catalogue.all_systems()}
     settings = [catalogue.all_options().get(f"{role}_settings") for role in roles]
     return bool(settings) and all(each is not None and re.fullmatch(each.pattern, key) for each in settings)
 
 
 def _same(key: str, published: str, ours: str) -> bool:
-    if key in ("server", "jdk"):  # ours also names the build
+    if key in ("server", "jdk"):  # our value also has the build
         return re.match(re.escape(published) + r"(?![0-9A-Za-z._])", ours) is not None
-    if key == "memory":  # a kernel keeps a part of it for itself, and vendors say GB for GiB
+    if key == "memory":  # the kernel reserves a part, and vendors write GB for GiB
         one, other = (size_bytes(text, SIZES | LETTERS) or 0 for text in (published, ours))
         return abs(one - other) < _MEMORY_WITHIN * one
     return published == ours
@@ -159,6 +161,6 @@ def _said(key: str, value: str | None) -> str:
 
 
 def _order(text: str) -> tuple[int, str]:
-    """Numbers by their size: those with fewer digits come first."""
+    """Returns a sort key: numbers with fewer digits come first."""
     digits = re.match(r"[0-9,]*", text)
     return (len(digits[0]) if digits else 0, text)

@@ -1,4 +1,4 @@
-"""The property slo: bounds on percentiles of the latency that a rate must hold, such as p99<10ms,read.p99.9<500us."""
+"""The property slo: bounds on latency percentiles that a rate must meet, such as p99<10ms,read.p99.9<500us."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dohyo.metrics import METRICS
 from dohyo.metrics import PERCENTILES as MEASURED
 from dohyo.operations import READ_MODIFY_WRITE
 
-# The names of operations in a bound, like those of the properties of their shares, and YCSB's names for them.
+# Names of operations in a bound, which are also those of the proportions, and YCSB's names.
 OPERATIONS = {
     "read": "READ",
     "update": "UPDATE",
@@ -17,7 +17,7 @@ OPERATIONS = {
     "scan": "SCAN",
     "readmodifywrite": READ_MODIFY_WRITE,
 }
-# By the name that bounds and heads have for it, the field of a row.
+# Field of a row, by its name in bounds and table heads.
 PERCENTILES = {METRICS[name].head: name for name in MEASURED}
 _UNITS_MS = {"us": 1e-3, "ms": 1.0, "s": 1e3}
 _BOUND = re.compile(
@@ -28,10 +28,11 @@ _BOUND = re.compile(
 
 @dataclass(frozen=True)
 class Bound:
-    """One condition on the latencies.
+    """One bound on latencies.
 
-    :ivar operation: YCSB's name; None: every operation of the mix
+    :ivar operation: YCSB's name of the type; None for every operation in the mix
     :ivar percentile: one of `PERCENTILES`
+    :ivar limit_ms: exclusive upper limit, in milliseconds
     """
 
     operation: str | None
@@ -40,9 +41,9 @@ class Bound:
 
 
 def bounds(text: str) -> list[Bound]:
-    """The bounds of a text such as "p99<10ms,read.p99.9<500us"; blanks and upper case do not matter.
+    """Returns the bounds in a text such as "p99<10ms,read.p99.9<500us"; blanks and case do not matter.
 
-    :raises ValueError: if it is not one
+    :raises ValueError: if a part is not a bound
     """
     found = []
     for part in plain(text).split(","):
@@ -54,5 +55,5 @@ def bounds(text: str) -> list[Bound]:
 
 
 def plain(text: str) -> str:
-    """The text of bounds as it is kept: without blanks, in lower case."""
+    """Returns the text of bounds in canonical form: without blanks, in lower case."""
     return "".join(text.split()).lower()

@@ -1,4 +1,4 @@
-"""Whether the values of a scenario, each valid by itself, are valid together."""
+"""Checks whether the values of a scenario, each valid by itself, are valid together."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from dohyo.scenario import faults, key_columns, phases, properties, search
 from dohyo.scenario.scenario import Scenario
 from dohyo.systems import catalogue
 
-# Length of what verify=acknowledged writes at the beginning of each value (Stamp.java).
+# Length of the stamp that verify=acknowledged writes at the beginning of each value (Stamp.java).
 STAMP_BYTES = 29
 
 
 def check(scenario: Scenario) -> None:
     """Checks all values together.
 
-    :raises BadInputError: naming what is missing or cannot be together
+    :raises BadInputError: naming what is missing or contradicts
     """
     if "recordcount" not in scenario.values:
         raise BadInputError("recordcount is missing; a scenario says how many records are loaded, or datasize=40GB")
@@ -44,7 +44,7 @@ def check(scenario: Scenario) -> None:
             if phase != phases.INSERT:
                 _check_run(scenario.of(phase), load)
         except BadInputError as error:
-            # A scenario that says nothing of phases has one run, and needs no name for it.
+            # Without phases there is one run, which needs no name in the message.
             if "phases" not in scenario.values and not scenario.phase_values:
                 raise
             raise BadInputError(f"phase {phase}: {error}") from error
@@ -52,9 +52,9 @@ def check(scenario: Scenario) -> None:
 
 
 def _check_rounds(scenario: Scenario) -> None:
-    """Checks what ends the rounds."""
+    """Checks the properties that end the rounds."""
     if not scenario.adds_rounds:
-        # precision=none, or rounds=N on the command line, turns off what a file asks for.
+        # precision=none, or rounds=N on the command line, disables the precision of a file.
         given = [f"{key}={scenario[key]}" for key in ("rounds.max", "budget") if key in scenario.values]
         if given and "precision" not in scenario.values:
             raise BadInputError(
@@ -115,7 +115,7 @@ def _check_equal(scenario: Scenario) -> None:
 
 
 def _check_reuse(scenario: Scenario) -> None:
-    """Checks that what is reused is not what is measured, and is on disk."""
+    """Checks that a reused load is neither measured nor kept in memory only."""
     if scenario["reuse"] == "none":
         return
     if scenario.measures_load:
@@ -131,7 +131,7 @@ def _check_reuse(scenario: Scenario) -> None:
 
 
 def _check_records(scenario: Scenario) -> None:
-    """Checks what is loaded."""
+    """Checks the properties of the records."""
     records = scenario.number("recordcount")
     _at_most(scenario, "tablecount", records, "recordcount")
     _check_fields(scenario)
@@ -156,7 +156,7 @@ def _check_records(scenario: Scenario) -> None:
 
 
 def _check_preconditioning(scenario: Scenario) -> None:
-    """Checks that updates before the runs find their records."""
+    """Checks that the updates before the runs find their records."""
     if scenario.preconditions and scenario["requestdistribution"] == "next":
         raise BadInputError(
             f"preconditioning={scenario['preconditioning']} with requestdistribution=next: there is no record under its"
@@ -165,7 +165,7 @@ def _check_preconditioning(scenario: Scenario) -> None:
 
 
 def _check_accounting(scenario: Scenario) -> None:
-    """Checks that every value has room for what `verify=acknowledged` writes into it; ycsb-bindings' Stamp.LENGTH."""
+    """Checks that every value has space for the stamp of `verify=acknowledged`."""
     distribution = scenario["fieldlengthdistribution"]
     if scenario["dataintegrity"] == "true":
         raise BadInputError(
@@ -185,7 +185,7 @@ def _check_accounting(scenario: Scenario) -> None:
 
 
 def _check_fields(scenario: Scenario) -> None:
-    """Checks the fields' names."""
+    """Checks the length of the fields' names."""
     longest = f"{scenario['fieldnameprefix']}{scenario.number('fieldcount') - 1}"
     measured = {catalogue.all_systems()[name].role for name in scenario.systems}
     for entry in properties.known().values():
@@ -197,7 +197,7 @@ def _check_fields(scenario: Scenario) -> None:
 
 
 def _check_key(scenario: Scenario) -> None:
-    """Checks that nothing contradicts the columns of a key."""
+    """Checks that nothing contradicts the columns of the key."""
     columns = key_columns.parse(scenario["keycolumns"])
     if not columns:
         return
@@ -233,9 +233,9 @@ def _check_batch(phase: Scenario) -> None:
 
 
 def _check_run(run: Scenario, load: Scenario) -> None:
-    """Checks a phase after the load as a whole."""
+    """Checks the properties of a run together."""
     shares = {key: float(run[key]) for key in phases.PROPORTIONS}
-    # 0.333 three times is meant to be one.
+    # Accept rounded shares, such as three times 0.333.
     if abs(sum(shares.values()) - 1) > 0.0011:
         summands = " + ".join(
             f"{key}={run[key]}" + ("" if key in run.values else " (default)")
@@ -244,7 +244,7 @@ def _check_run(run: Scenario, load: Scenario) -> None:
         )
         raise BadInputError(f"the proportions must sum to 1: {summands} = {sum(shares.values()):g}")
     _at_most(run, "minscanlength", run.number("maxscanlength"), "maxscanlength")
-    # Also said by the client, but not before the data is loaded.
+    # The client checks this, too, but only after the load.
     if run.number("tablecount") > 1 and run["requestdistribution"] in ("latest", "exponential", "next"):
         raise BadInputError(
             f"requestdistribution={run['requestdistribution']}: has one newest record, so it needs tablecount=1,"
@@ -267,7 +267,7 @@ def _check_run(run: Scenario, load: Scenario) -> None:
 
 
 def _check_next(run: Scenario) -> None:
-    """Checks that nothing asks for a record that must be there."""
+    """Checks that no operation needs an existing record."""
     given = [key for key in phases.PROPORTIONS if float(run[key]) and key not in ("insertproportion", "scanproportion")]
     given += ["verify"] if run["verify"] != "none" else []
     if given:
@@ -278,7 +278,7 @@ def _check_next(run: Scenario) -> None:
 
 
 def _check_passes(run: Scenario) -> None:
-    """Checks that a run can end when it has asked for every record so many times."""
+    """Checks that a run can end after a number of passes over all records."""
     given = f"passes={run['passes']}"
     if run.duration:
         raise BadInputError(f"{given} and duration={run['duration']} both say what ends a run; set one of them to 0")
@@ -290,7 +290,7 @@ def _check_passes(run: Scenario) -> None:
 
 
 def _check_faults(run: Scenario) -> None:
-    """Checks that each fault is within the window of a run."""
+    """Checks that the faults lie within the window of a run."""
     found = run.faults
     if found and run.duration == 0:
         raise BadInputError(f"faults={run['faults']}: their times are in a window of known length; set duration=60s")
@@ -308,7 +308,7 @@ def _check_faults(run: Scenario) -> None:
 
 
 def check_copies_at(scenario: Scenario, hosts: int, attached: Container[str]) -> None:
-    """Checks that there are as many database hosts as copies; parameters as of :func:`check_faults_at`.
+    """Checks that there are enough database hosts for the copies; parameters as in :func:`check_faults_at`.
 
     :raises BadInputError: naming both numbers and the way out
     """
@@ -322,11 +322,11 @@ def check_copies_at(scenario: Scenario, hosts: int, attached: Container[str]) ->
 
 
 def check_faults_at(scenario: Scenario, hosts: int, attached: Container[str], *, local: bool) -> None:
-    """Checks that the faults of each system can be where its servers are.
+    """Checks that the faults of each system are possible on its hosts.
 
-    :param hosts: how many database hosts there are
-    :param attached: systems whose servers are not ours
-    :param local: the servers are on this machine, which no inventory describes
+    :param hosts: number of database hosts
+    :param attached: names of attached systems
+    :param local: whether the servers are on this machine, without an inventory
     :raises BadInputError: naming the fault and the way out
     """
     for system, at_point in scenario.points or [(name, scenario) for name in scenario.systems]:

@@ -1,3 +1,4 @@
-"""The systems under test: the base class of what ansible/systems/NAME/system.py declares, the options that users set,
-and the catalogue of all systems. It imports only the modules beside the packages.
+"""Systems under test: the base classes of ansible/systems/NAME/system.py, their options, and the catalogue.
+
+The package imports only the modules directly in ``dohyo``.
 """

@@ -1,4 +1,4 @@
-"""The systems under test: the classes in ansible/systems/NAME/system.py."""
+"""Catalogue of the systems under test: loads the classes in ansible/systems/NAME/system.py."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from dohyo.systems.option import Option
 from dohyo.systems.system import System
 
 T = TypeVar("T")
-# Variables of systems that are attached (docs/attach.md), which concern all of them.
+# Variables of attached systems (docs/attach.md); they are not bound to one system.
 ATTACHED = {
     "attached": Option("attached", "dict", {}),
     "attached_secrets": Option("attached_secrets", "str", ""),
@@ -28,9 +28,9 @@ ATTACHED = {
 
 @cache
 def all_systems() -> dict[str, System]:
-    """Returns all systems by name, in their order.
+    """Returns all systems by name, sorted by their member ``order``.
 
-    :raises BadInputError: naming a file that cannot be loaded
+    :raises BadInputError: if a file cannot be loaded, or two systems have the same name
     """
     found: dict[str, System] = {}
     for file in sorted((ANSIBLE / "systems").glob("*/system.py")):
@@ -41,7 +41,7 @@ def all_systems() -> dict[str, System]:
 
 
 def load(file: Path) -> Sequence[System]:
-    """Returns the systems of a file: what its list SYSTEMS holds.
+    """Loads a file and returns its list SYSTEMS.
 
     :raises BadInputError: naming the file, if Python cannot load it or a declaration in it is wrong
     """
@@ -71,7 +71,7 @@ def load(file: Path) -> Sequence[System]:
     if spec is None or spec.loader is None:
         raise BadInputError(f"{shown(file)}: no module of Python")
     module = importlib.util.module_from_spec(spec)
-    sys.modules[name] = module  # dataclasses look their own module up
+    sys.modules[name] = module  # dataclasses looks up the module
     try:
         spec.loader.exec_module(module)
         return tuple(map(check, module.SYSTEMS))
@@ -80,9 +80,11 @@ def load(file: Path) -> Sequence[System]:
 
 
 def ask(name: str, context: Context, question: Callable[[System], T]) -> T:
-    """Returns what a system says in a context.
+    """Evaluates a question for a system in a context.
 
-    :raises BadInputError: naming the system and what is wrong with its variables, where it cannot be said
+    :param name: name of the system
+    :param question: function of the system, for example ``lambda system: system.needs()``
+    :raises BadInputError: naming the system and its wrong variables, if the question cannot be answered
     """
     system = all_systems()[name]
     try:
@@ -97,7 +99,7 @@ def ask(name: str, context: Context, question: Callable[[System], T]) -> T:
 
 @cache
 def all_options() -> dict[str, Option]:
-    """Returns the variables of all systems by name, and those of systems that are attached."""
+    """Returns the variables of all systems by name, and the variables of attached systems."""
     of_systems = {option.name: option for each in all_systems().values() for option in each.all_options().values()}
     return ATTACHED | of_systems
 
@@ -110,7 +112,7 @@ def of_role(role: str) -> System:
 
 @cache
 def defaults(role: str) -> Mapping[str, object]:
-    """Returns the defaults of a role's variables; None for those that follow from others, or from the hosts."""
+    """Returns the default of each variable of a role; None if it depends on other variables or on the host."""
     system = of_role(role)
     return {
         option.name: None if name in system.variant else option.default for name, option in system.all_options().items()
@@ -118,7 +120,7 @@ def defaults(role: str) -> Mapping[str, object]:
 
 
 def profiles() -> str:
-    """Returns tables of every value that the profiles differ in, in Markdown; docs/conditions.md has them."""
+    """Returns Markdown tables of the values that differ between the profiles; docs/conditions.md includes them."""
     lines = []
     for system in map(of_role, dict.fromkeys(each.role for each in all_systems().values())):
         rows = system.on(Context()).tuned()
@@ -137,10 +139,10 @@ def profiles() -> str:
 
 
 def fetching(names: str) -> list[str]:
-    """Returns the assignments that --fetch stands for.
+    """Returns the assignments that the option --fetch stands for.
 
-    :param names: systems, with commas between them
-    :raises BadInputError: if one of them has no archive that could be downloaded
+    :param names: names of systems, separated by commas
+    :raises BadInputError: if a system has no archive to download
     """
     can = [name for name, system in all_systems().items() if system.licence]
     for name in (found := [each.strip() for each in names.split(",")]):
@@ -150,11 +152,11 @@ def fetching(names: str) -> list[str]:
 
 
 def check_fetching(names: str, chosen: Sequence[str]) -> None:
-    """Refuses to fetch the server of a system that will not be measured.
+    """Checks that every system to fetch will be measured.
 
-    :param names: what --fetch says, as for :func:`fetching`
+    :param names: value of --fetch, as for :func:`fetching`
     :param chosen: names of the experiment's systems
-    :raises BadInputError: naming those that are not among them
+    :raises BadInputError: naming the systems that will not be measured
     """
     if idle := [each.strip() for each in names.split(",") if each.strip() not in chosen]:
         raise BadInputError(
@@ -164,5 +166,5 @@ def check_fetching(names: str, chosen: Sequence[str]) -> None:
 
 
 def not_attached() -> dict[str, object]:
-    """Returns the variables of attached systems where none is attached."""
+    """Returns the variables of attached systems with their defaults: no system is attached."""
     return {name: option.default for name, option in ATTACHED.items()}

@@ -1,4 +1,4 @@
-"""What a system may know of its hosts, of the scenario and of the trial."""
+"""Context of a system: the hosts, the scenario and the trial."""
 
 from __future__ import annotations
 
@@ -13,38 +13,41 @@ from dohyo.sizes import LETTERS, SIZES, size_bytes
 from dohyo.systems.option import BOOLEANS, plain
 
 MIB = 2**20
-# A condition of an attached system that cannot be read (Attached.UNKNOWN in Java).
+# Value of a condition that cannot be read from an attached system (Attached.UNKNOWN in Java).
 UNKNOWN = "not known"
 
 
 @dataclass(frozen=True)
 class Endpoint:
-    """A server that was configured: the address that it listens on, its ports by name, and what else others need."""
+    """A configured server.
+
+    :ivar values: its address, its ports by name, and other values that nodes and clients need
+    """
 
     values: Mapping[str, Any]
 
     @property
     def address(self) -> str:
-        """Address that clients and other nodes connect to."""
+        """Address for clients and for other nodes."""
         return str(self.values["address"])
 
     def __getitem__(self, name: str) -> Any:
-        """A port by its name, or another value of the system's member ``node``."""
+        """Returns a port by its name, or a value of the system's member ``node_more``."""
         return self.values[name]
 
 
 class Context:
     """Variables of one host in a trial, with types and defaults.
 
-    :ivar values: variables by name, as Ansible has them for this host; read when they are asked for, so that a member
-        of a system may be evaluated before the servers have ports
+    :ivar values: variables by name, as Ansible resolves them for this host. They are read on access, so that a member
+        of a system can be evaluated before the servers have ports.
     """
 
     def __init__(self, values: Mapping[str, Any] | None = None) -> None:
         self.values: Mapping[str, Any] = values or {}
 
     def get(self, name: str, default: Any = None) -> Any:
-        """Returns a variable, or the default where it is not set."""
+        """Returns a variable, or the default if it is not set."""
         try:
             return plain(self.values[name])
         except KeyError:
@@ -68,11 +71,11 @@ class Context:
 
     @cached_property
     def clients(self) -> list[str]:
-        """Names of the hosts of clients."""
+        """Names of the client hosts."""
         return list(self.get("groups", {}).get("client", [self.host]))
 
     def of_host(self, host: str, name: str, default: Any = None) -> Any:
-        """Returns a variable of another host, or the default where it is not set."""
+        """Returns a variable of a host, or the default if it is not set."""
         if host == self.host:
             return self.get(name, default)
         try:
@@ -82,12 +85,12 @@ class Context:
 
     @cached_property
     def home(self) -> str:
-        """Folder on the host for whatever the project puts there."""
+        """Project's folder on the host."""
         return str(self.get("dohyo_home", "/opt/dohyo"))
 
     @cached_property
     def control(self) -> str:
-        """Folder of the control machine for what is installed from there."""
+        """Project's folder on the control machine, for installed files."""
         return str(self.get("dohyo_control", "/opt/dohyo"))
 
     @cached_property
@@ -102,7 +105,7 @@ class Context:
 
     @cached_property
     def devices(self) -> list[str]:
-        """Block devices that belong to the databases, by names or patterns."""
+        """Block devices for the databases, as names or patterns."""
         return self._paths("dohyo_devices", [])
 
     def _paths(self, name: str, default: list[str]) -> list[str]:
@@ -113,112 +116,115 @@ class Context:
 
     @cached_property
     def disks(self) -> dict[str, Any]:
-        """What was found of these devices and of the file systems on them."""
+        """Facts about these devices and their file systems; empty until the host is examined."""
         return dict(self.get("host_disks", {}))
 
     @property
     def systemd(self) -> bool:
-        """Servers are units of systemd."""
+        """Whether systemd runs the servers."""
         return self.flag("dohyo_systemd")
 
     @property
     def public(self) -> bool:
-        """Servers without passwords may listen on an address that the internet reaches."""
+        """Whether servers without passwords may listen on a public address."""
         return self.flag("dohyo_public")
 
     @cached_property
     def budget(self) -> str:
-        """Memory for all processes of a system on the host, as it was given: a share, a size, or nothing."""
+        """Memory for all processes of a system on the host: a share such as 80%, a size, or empty for no limit."""
         return str(self.get("host_memory_budget", "80%" if self.systemd else "")).strip()
 
     @cached_property
     def budget_mb(self) -> int:
-        """The budget in MiB; 0 where nothing limits the servers, or for a share of a memory that is not known."""
+        """The budget in MiB; 0 for no limit, and for a share if the host's memory is not known."""
         return budget_mb(self.budget, int(dict(self.get("host_has", {})).get("memory_mb", 0)))
 
     @cached_property
     def cores(self) -> int:
-        """Processors for the servers; 8 before the host was looked at."""
+        """Number of processors for the servers; 8 until the host's facts are known."""
         bound = cpus(str(self.get("host_cpus_server", "")))
         return len(bound) or int(dict(self.get("service_host", {})).get("cores", 8))
 
     @cached_property
     def drives(self) -> int:
-        """Disks that carry data; before the host was looked at, a pattern counts once. An array is one folder."""
+        """Number of disks with data: the devices, or the folders. A pattern is one device until hosts are examined."""
         found = len(self.disks.get("devices") or []) if self.devices else 0
         return max(found, len(self.devices), len(self.data))
 
     @cached_property
     def disk_kind(self) -> str:
-        """One of nvme, ssd and rotational; ssd before the host was looked at."""
+        """Kind of disk: nvme, ssd or rotational; ssd until the host's facts are known."""
         return str(dict(self.get("service_host", {})).get("disk_kind", "ssd"))
 
     # ---- the scenario -----------------------------------------------------------------------------------------------
 
     @cached_property
     def properties(self) -> dict[str, Any]:
-        """Properties for the client."""
+        """Properties of the client, of all phases."""
         return dict(self.get("trial_properties", {}))
 
     @cached_property
     def conditions(self) -> dict[str, Any]:
-        """What must be equal for a comparison to be fair, as the scenario asks for it."""
+        """Conditions of the scenario that must be equal for a fair comparison."""
         return dict(self.get("trial_conditions", {}))
 
     @property
     def recordcount(self) -> int:
-        """Records that the key space has; YCSB's default is 1000."""
+        """Number of records in the key space; the default is YCSB's, 1000."""
         return int(self.properties.get("recordcount", 1000))
 
     @property
     def records(self) -> int:
-        """Records that are loaded."""
+        """Number of records to load."""
         default = self.recordcount - int(self.properties.get("insertstart", 0))
         return int(self.properties.get("insertcount", default))
 
     @property
     def fieldcount(self) -> int:
-        """Fields of a record."""
+        """Number of fields of a record."""
         return int(self.properties.get("fieldcount", 10))
 
     @property
     def fieldlength(self) -> int:
-        """Bytes of a field's value; the longest one where lengths differ."""
+        """Length of a field's value in bytes; the maximum if the lengths vary."""
         return int(self.properties.get("fieldlength", 100))
 
     @property
     def fieldlengthdistribution(self) -> str:
-        """How the lengths of values are distributed."""
+        """Distribution of the lengths of values."""
         return str(self.properties.get("fieldlengthdistribution", "constant"))
 
     @property
     def has_fields_of_4_bytes(self) -> bool:
-        """Every value has four bytes, so that it can be a number."""
+        """Whether every value has four bytes, so that a column of integers can store it."""
         return (self.fieldlength, self.fieldlengthdistribution) == (4, "constant")
 
     @property
     def record_bytes(self) -> int:
-        """Bytes of the values of a record."""
+        """Size of the values of a record, in bytes."""
         return self.fieldcount * self.fieldlength
 
     @property
     def fieldnameprefix(self) -> str:
-        """What the names of the fields begin with."""
+        """Prefix of the fields' names."""
         return str(self.properties.get("fieldnameprefix", "field"))
 
     @property
     def fieldname_bytes(self) -> int:
-        """Bytes of the longest name of a field."""
+        """Length of the longest field name, in bytes."""
         return len(f"{self.fieldnameprefix}{self.fieldcount - 1}")
 
     @property
     def keycolumns(self) -> str:
-        """Columns of the key, as in ``host int 10, when timestamp``; empty where the key is bytes of any length."""
+        """Columns of the key, as in ``host int 10, when timestamp``; empty if the key is a string of bytes."""
         return str(self.properties.get("keycolumns", ""))
 
     @property
     def key_bytes(self) -> int:
-        """Bytes of the longest key: its columns; or "user", 20 digits or what zeropadding says, 2 bytes of salt."""
+        """Maximum length of a key in bytes.
+
+        Without key columns it is "user", at least 20 digits (more with zeropadding), and 2 bytes of salt.
+        """
         if not self.keycolumns:
             return 6 + max(20, int(self.properties.get("zeropadding", 1)))
         numbers = len(re.findall("[a-z0-9_] int", self.keycolumns))
@@ -228,16 +234,16 @@ class Context:
 
     @property
     def keysalt(self) -> str:
-        """How keys are salted."""
+        """Method of salting keys; ``none`` for no salt."""
         return str(self.properties.get("keysalt", "none"))
 
     @property
     def sstable_bytes(self) -> int:
-        """Bytes of disk for one copy of a record in sstables, which Cassandra and ScyllaDB share.
+        """Disk space for one copy of a record in SSTables, in bytes; Cassandra and ScyllaDB have the same format.
 
-        23 bytes per row, 15 and its name per field, 32 and the key in the index (DataStax, "Calculating user data
-        size"; the format since 3.0 stays below). As much again is free for a compaction of all data ("Calculating
-        usable disk capacity": 50 % with the size-tiered strategy).
+        A row takes 23 bytes, a field 15 and its name, the index 32 and the key (DataStax, "Calculating user data size";
+        the format since 3.0 takes less). The result is doubled: a compaction of all data needs the same space again
+        ("Calculating usable disk capacity": 50 % with the size-tiered strategy).
         """
         fields = self.fieldcount * (self.fieldlength + self.fieldname_bytes + 15)
         return 2 * (fields + 23 + 2 * self.key_bytes + 32)
@@ -250,32 +256,35 @@ class Context:
 
     @property
     def replication(self) -> int:
-        """Copies of every record."""
+        """Number of copies of a record."""
         return int(self.conditions.get("replication", 1))
 
     @property
     def write_acks(self) -> str:
-        """Copies that acknowledge a write: one, quorum or all."""
+        """Number of copies that must acknowledge a write: one, quorum or all."""
         return str(self.conditions.get("write_acks", "all"))
 
     @property
     def read_acks(self) -> str:
-        """Copies that answer a read: one, quorum or all."""
+        """Number of copies that must answer a read: one, quorum or all."""
         return str(self.conditions.get("read_acks", "one"))
 
     @property
     def on_disk(self) -> bool:
-        """A write is on disk when it is acknowledged."""
+        """Whether a write is on disk before it is acknowledged."""
         return str(self.conditions.get("durability", "memory")) == "disk"
 
     @property
     def wait_for(self) -> int:
-        """Replicas that acknowledge a write before the primary does; none is asynchronous replication."""
+        """Number of replicas that must acknowledge a write before the primary; 0 is asynchronous replication."""
         return copies(self.write_acks, self.replication) - 1
 
     @property
     def tuned(self) -> bool:
-        """Servers have the profile of their vendor's guide instead of the package's."""
+        """Whether servers run with the profile ``tuned`` instead of ``vanilla``.
+
+        :raises BadInputError: if the profile is neither of the two
+        """
         profile = self.get("dohyo_profile", self.conditions.get("profile", "vanilla"))
         if profile not in ("vanilla", "tuned"):
             raise BadInputError(f"dohyo_profile={profile}: must be one of vanilla, tuned")
@@ -283,25 +292,27 @@ class Context:
 
     @property
     def drops_caches(self) -> bool:
-        """Settling ends with empty caches."""
+        """Whether settling ends with empty caches."""
         return str(self.get("trial_settle_cache", "keep")) == "drop"
 
     @property
     def has_faults(self) -> bool:
-        """Something is done to the servers while they are measured."""
+        """Whether faults are injected during the measurement."""
         return len(self.get("trial_faults", [])) > 0
 
     @property
     def inflight(self) -> int:
-        """Most requests that a thread has in flight, in the load and in all phases."""
+        """Maximum number of requests in flight per thread, over the load and all phases."""
         parts = [self.get("trial_load", {}), *self.get("trial_phases", [])]
         of_parts = [part["properties"] for part in parts if "properties" in part]
         return max(int(each.get("inflight", 1)) for each in (self.properties, *of_parts))
 
     def connections(self, binding: str) -> int:
-        """Connections that all clients open.
+        """Returns the number of connections that all clients together open.
 
-        A thread has as many as the property ``BINDING.connections`` says, or as it has requests in flight, at most 32.
+        Each thread opens ``BINDING.connections`` of them; by default one per request in flight, at most 32.
+
+        :param binding: name of the binding
         """
         clients = 1 if self.properties.get("threadcount.of", "each") == "all" else len(self.clients)
         of_thread = int(self.properties.get(f"{binding}.connections", min(self.inflight, 32)))
@@ -309,17 +320,17 @@ class Context:
 
     @property
     def trial_id(self) -> str:
-        """Mark that the tables of the trial carry."""
+        """ID of the trial, which is also the mark of its tables."""
         return str(self.get("trial_id", ""))
 
     # ---- the trial --------------------------------------------------------------------------------------------------
 
     def state(self, role: str, host: str = "") -> dict[str, Any]:
-        """What the tasks of a system have kept on a host so far; by default on this one."""
+        """Returns the values that the tasks of a system have recorded on a host; by default on this host."""
         return dict(self.of_host(host or self.host, "system_state", {}).get(role, {}))
 
     def node(self, role: str, host: str = "") -> Endpoint:
-        """The server of a host, once it is configured; by default that of this one."""
+        """Returns the configured server of a host; by default of this host."""
         return Endpoint(self.state(role, host)["node"])
 
     @property
@@ -329,16 +340,17 @@ class Context:
 
     @property
     def gc_options(self) -> list[str]:
-        """Options of the server's garbage collector."""
+        """JVM options of the server's garbage collector."""
         return list(self.get("jdk_gc_options", []))
 
 
 def budget_mb(budget: str, memory_mb: int) -> int:
-    """Returns the MiB that the servers of a host may use; 0 for no limit, or for a share of an unknown memory.
+    """Returns the memory that the servers of a host may use, in MiB.
 
     :param budget: a share or a size, such as 80% or 150g; empty for no limit
-    :param memory_mb: memory of the host, 0 where that is not known
-    :raises BadInputError: if it is neither a share nor a size
+    :param memory_mb: memory of the host in MiB; 0 if it is not known
+    :returns: 0 for no limit, and for a share of an unknown memory
+    :raises BadInputError: if the budget is neither a share nor a size
     """
     text = budget.strip()
     if not text:
@@ -351,14 +363,14 @@ def budget_mb(budget: str, memory_mb: int) -> int:
             f"host_memory_budget={text}: must be a share of the host's memory, as in 80%, or a size, as in 150g"
         )
     if match:
-        return max(int(share * memory_mb / 100), 1) if memory_mb else 0  # not 0, which is no limit
+        return max(int(share * memory_mb / 100), 1) if memory_mb else 0  # 0 would mean no limit
     return bytes_ // MIB
 
 
 def cpus(text: str) -> set[int]:
-    """Returns the numbers of processors in a list such as 0-3,8-11.
+    """Returns the processor numbers in a list such as 0-3,8-11.
 
-    :raises BadInputError: if it is no such list
+    :raises BadInputError: if the text is not such a list
     """
     found: set[int] = set()
     for part in filter(None, str(text).split(",")):
@@ -373,15 +385,19 @@ def cpus(text: str) -> set[int]:
 
 
 def copies(acks: str, replication: int) -> int:
-    """Returns how many of the copies must answer."""
+    """Returns the number of copies that must respond.
+
+    :param acks: one, quorum or all
+    :param replication: number of copies
+    """
     return {"one": 1, "quorum": replication // 2 + 1}.get(acks, replication)
 
 
 def mib(size: str, name: str = "") -> int:
-    """Returns a size of a server's option, such as 1500m or 1g, in MiB, rounded down; a bare number is bytes.
+    """Returns a size such as 1500m or 1g in MiB, rounded down; a number without a unit is in bytes.
 
-    :param name: the setting's name, if its value has no option that checks it
-    :raises BadInputError: if it is no size
+    :param name: name of the setting for the message, if no option has checked the value
+    :raises BadInputError: if the text is not a size
     """
     found = size_bytes(str(size), SIZES_OF_OPTIONS)
     if found is None:
@@ -390,21 +406,21 @@ def mib(size: str, name: str = "") -> int:
 
 
 def whole(value: Any, name: str) -> int:
-    """Returns the number that a setting has; settings have no option that checks them.
+    """Returns the value of a setting as a whole number; settings, unlike options, are not checked before.
 
-    :raises BadInputError: if it is no whole number
+    :raises BadInputError: if it is no whole number from 0 to 999999999
     """
     if not re.fullmatch("[0-9]{1,9}", str(value)):
         raise BadInputError(f"{name}={value}: must be a whole number from 0")
     return int(value)
 
 
-# Units of options such as heaps and buffers are powers of 1024, with and without B.
+# Units of options such as heap sizes are powers of 1024; the letter B is optional.
 SIZES_OF_OPTIONS = LETTERS | {f"{letter}b": value for letter, value in LETTERS.items() if letter} | {"b": 1}
 
 
 def is_older(version: str, than: str) -> bool:
-    """Whether one version is older than another; what is not a number counts as nothing."""
+    """Returns whether one version is older than another; parts without digits are ignored."""
     return _numbers(version) < _numbers(than)
 
 
@@ -414,7 +430,7 @@ def _numbers(version: str) -> list[int]:
 
 
 def named(hosts: Sequence[str], most: int = 4) -> str:
-    """Returns the names of hosts, as many as one reads."""
+    """Returns the names of hosts as a list of at most ``most`` entries; the last one counts the rest."""
     return (
         ", ".join(hosts) if len(hosts) <= most else f"{', '.join(hosts[: most - 1])} and {len(hosts) - most + 1} more"
     )

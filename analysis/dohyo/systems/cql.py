@@ -1,4 +1,4 @@
-"""What Cassandra and ScyllaDB share: their clients' protocol and their tables."""
+"""Common base of Cassandra and ScyllaDB: the protocol CQL and its tables."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from dohyo.systems.system import Attach, Attached, ConfigFile, System
 
 @dataclass(frozen=True, kw_only=True)
 class Cql(System):
-    """A server that speaks CQL."""
+    """A system with the protocol CQL."""
 
     cql_port: int = option(9042, "Preferred port for clients.")
     storage_port: int = option(7000, "Preferred port between nodes.")
-    # In lower case, so that it is the same with quotes and without.
+    # Lower case only: CQL folds unquoted names to lower case.
     keyspace: str = option("ycsb", "Name of the keyspace.", pattern="[a-z][a-z0-9_]{0,47}")
     replication_strategy: str = option(
         "NetworkTopologyStrategy",
@@ -25,17 +25,17 @@ class Cql(System):
     )
     column_type: str
     compaction: str
-    # Cassandra's own 5 and 50 KiB refuse a batch of 100 records of 500 B; ScyllaDB's own are 128 and 1024 KiB.
+    # Cassandra's default limits, 5 and 50 KiB, reject a batch of 100 records of 500 B. ScyllaDB's are 128 and 1024 KiB.
     batch_warn_kib: int = option(1024, "Size of a CQL batch that the server logs a warning for, in KiB.")
     batch_fail_kib: int = option(10240, "Size of a CQL batch that the server refuses, in KiB.")
-    # Longer than the client's own bound on an operation, so that the client gives up first, and counts it.
+    # Longer than the client's timeout of an operation, so that the client gives up first and counts the timeout.
     timeout_ms: int = option(15000, "The server's own bound on one request, in ms.")
     user: str
     tls: bool
 
     @property
     def access(self) -> dict[str, str]:
-        """Properties that let a client in."""
+        """Properties for authentication and TLS; empty if neither is on."""
         found: dict[str, str] = {}
         if self.asks_for_password:
             found |= {"cassandra.username": self.user, "cassandra.password": self.passwords["client"]}
@@ -45,7 +45,7 @@ class Cql(System):
 
     @property
     def connection(self) -> str:
-        """File with these properties for administration, where no list of processes shows them; empty without any."""
+        """File with these properties, which keeps them out of the list of processes; empty if there are none."""
         return f"{self.secret}/client.properties" if self.asks_for_password or self.tls else ""
 
     @property
@@ -54,7 +54,7 @@ class Cql(System):
 
     @property
     def asks_ready(self) -> bool:
-        """A node that came up last is not known to all others at once."""
+        """True for clusters: the other nodes learn of the last node only some time after its start."""
         return len(self.context.databases) > 1
 
     @property
@@ -81,7 +81,7 @@ class Cql(System):
         }
 
     def attach(self, servers: Attached) -> Attach:
-        """Hosts, perhaps with a port."""
+        """Returns how to reach attached servers: addresses of hosts, optionally with a port."""
         port = servers.port or 9042
         return Attach(
             admin="dohyo.cassandra.admin.AttachedCql",
@@ -92,5 +92,5 @@ class Cql(System):
 
     @property
     def attached_schema_words(self) -> list[str]:
-        """How the tables are made in servers that run already."""
+        """Arguments of the administration for making tables in attached servers."""
         return self.schema_words

@@ -1,4 +1,4 @@
-"""Servers of Apache that run on a JVM: their jars come from Maven Central, or from an archive."""
+"""Common base of Apache's servers on the JVM: their jars come from Maven Central or from an archive."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ VERSION = "[0-9][0-9A-Za-z.-]*"
 
 @dataclass(frozen=True, kw_only=True)
 class OnJvm(System):
-    """A server of one of several series; each series runs on some JDKs."""
+    """A server with several release series; each series supports certain JDKs."""
 
-    # JDKs of each series, the best first. What was tried: docs/versions.md.
+    # Supported JDKs of each series, the best first. docs/versions.md lists the combinations that were tested.
     known: ClassVar[Mapping[str, Sequence[int]]]
-    # Folders of an archive whose jars its own launcher reads, and the jar with the version, as a regular expression.
+    # Folders of the archive whose jars the server's own launcher loads, and a pattern of the jar that has the version.
     jar_folders: ClassVar[Sequence[str]]
     main_jar: ClassVar[str]
 
@@ -41,22 +41,22 @@ class OnJvm(System):
     java_options: list[str] = option([], "Further options for the JVMs of the server's processes.")
 
     def default_jdk(self) -> int:
-        """The best that the version supports."""
+        """The best JDK for the version."""
         return self.jdks[0]
 
     @property
     def series(self) -> str:
-        """The first two numbers of the version."""
+        """First two numbers of the version."""
         return ".".join(re.findall("[0-9]+", self.version)[:2])
 
     @property
     def jdks(self) -> Sequence[int]:
-        """JDKs that the version runs on, the best first."""
+        """JDKs that the version supports, the best first."""
         return self.known.get(self.series, [17])
 
     @property
     def impossible(self) -> str:
-        """Why this version cannot run as it is asked to; empty if it can."""
+        """Reason why this version cannot run; empty if it can."""
         if self.series not in self.known:
             return (
                 f"{self.role}_version={self.version} is none of those that are known to run here; choose"
@@ -69,7 +69,7 @@ class OnJvm(System):
         return ""
 
     def name_of(self, series: str) -> str:
-        """Versions of a series, for people."""
+        """Returns the name of a series for messages."""
         return f"{series}.x"
 
     @property
@@ -78,7 +78,7 @@ class OnJvm(System):
 
     @property
     def installed_version(self) -> str:
-        """The version, and what tells an archive from others."""
+        """The version; for an archive with the first 12 digits of its checksum."""
         return self.version + (f"-{self.archive_checksum.lower()[:12]}" if self.archive else "")
 
     @property
@@ -95,7 +95,7 @@ class OnJvm(System):
     @property
     @abstractmethod
     def collector(self) -> list[str]:
-        """Options of the collector that is called default."""
+        """JVM options of the collector named ``default``."""
 
     @property
     def jvm(self) -> Jvm:

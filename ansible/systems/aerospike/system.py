@@ -1,4 +1,4 @@
-"""Aerospike 6.0 or newer: a server on the host, or the program of the vendor's package."""
+"""Aerospike 6.0 or newer: an installed server, or the server in the vendor's package."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from dohyo.systems.rendering import as_properties, as_sections
 from dohyo.systems.steps import Steps
 from dohyo.systems.system import Archive, Attach, Attached, ConfigFile, DataNeeds, HostNeeds, Script, System, Tuned
 
-# MiB that the server takes of a device or file (AS_STORAGE_MAX_DEVICE_SIZE in storage.h).
+# Maximum size of a device or file, in MiB (AS_STORAGE_MAX_DEVICE_SIZE in storage.h).
 LARGEST_MB = 2097152
-# A word of aerospike.conf, which knows no quotes.
+# Pattern of a value in aerospike.conf, which has no syntax for quotes.
 WORD = r"[^\s#{}]+"
-# Prints the limit of open files, the program's path, and what the program says of itself.
+# Prints the limit of open files, the path of asd, and its version.
 LOOK = """\
 asd=$ASD
 [ -n "$asd" ] || [ ! -x "$INSTALLED" ] || asd=$INSTALLED
@@ -30,14 +30,14 @@ files=$(ulimit "$LIMIT" -n)
 printf '%s\\n' "$files" "$asd"
 [ -z "$asd" ] || "$asd" --version || true
 """
-# Settings for the cache of what was written last: its size from 7.1 on, and its number of blocks before.
+# Settings of the cache of recent writes: its size since 7.1, its number of blocks before.
 CACHE = "namespace.storage-engine.post-write-cache"
 QUEUE = "namespace.storage-engine.post-write-queue"
 
 
 @dataclass(frozen=True, kw_only=True)
 class Aerospike(System):
-    """Every node has the same part. Conditions state what the Community edition cannot do."""
+    """All nodes are peers. The conditions state what the Community edition cannot do."""
 
     role = "aerospike"
     order = 4
@@ -47,7 +47,7 @@ class Aerospike(System):
     licence = (
         "Aerospike's server, Community Edition, is licensed under the GNU Affero General Public License, version 3 (https://www.gnu.org/licenses/agpl-3.0)."
     )
-    # Settling only waits, and that it must: records on their way to another node would be counted twice.
+    # The command settle also counts: it first waits for migrations, during which records would count twice.
     count_verb = "settle"
     attaches = True
     attached_options = ("settle_timeout", "count_limit")
@@ -62,7 +62,7 @@ class Aerospike(System):
         " names it.",
     )
     package_sha256: str = option("", "SHA-256 of the package, which a URL must have; a file without one is not checked.", pattern=SHA256)
-    # --fetch aerospike sets it.
+    # The option --fetch aerospike sets it.
     fetch: bool = option(False, "Download the vendor's own package, verify its checksum, and accept its licence, AGPL 3.")
     fetch_base: str = option(
         "https://download.aerospike.com/artifacts",
@@ -71,14 +71,14 @@ class Aerospike(System):
     )
     fetch_version: str = option("8.1.2.5", "Version of the server that aerospike_fetch downloads.", pattern="[0-9]+([.][0-9]+){3}")
     fetch_tools: str = option("13.0.3", "Version of the tools in the same archive, a part of its name.", pattern="[0-9.]+")
-    # Where one is taken, this machine uses the next free one and the trial notes it; hosts of an inventory refuse it.
+    # If the port is in use, the local machine takes the next free one and the trial notes it; on other hosts the trial fails.
     service_port: int = option(3000, "Preferred port for clients.")
     fabric_port: int = option(3001, "Preferred port for the data between nodes.")
     heartbeat_port: int = option(3002, "Preferred port for the nodes' heartbeats.")
     info_port: int = option(3003, "Preferred port for administration.")
     # Aerospike allows 31 bytes.
     namespace: str = option("ycsb", "Name of the namespace, in which every table is a set.", pattern="[0-9A-Za-z_-]{1,31}")
-    # file: a file of its own, written in the background, with the index in memory. memory: nothing is on disk.
+    # file: written in the background, with the index in memory. memory: nothing is on disk.
     storage: str = option(
         "file", "Where the data is; file and device are written in the background, as durability=memory asks.", choices=("memory", "file", "device")
     )
@@ -86,7 +86,7 @@ class Aerospike(System):
         [], "Raw devices for aerospike_storage=device, whole disks or partitions; each trial empties them, and partitions those above 2 TiB.", pattern=WORD
     )
     data_size: str = option("", "Space for the data of one node, as in 4g; empty for two and a half times what the records take.", pattern=f"({SIZE})?")
-    # Before 7.1 only data in memory can have a record above aerospike_flush_size.
+    # Before 7.1 only data in memory can have records larger than aerospike_flush_size.
     max_record_size: str = option("8M", "Largest record, at most 8M; before 7.1 only for data in memory.", pattern=HEAP)
     flush_size: str = option("1M", "Unit in which data goes to the disk; before 7.1 also the largest record.", pattern=HEAP)
     fd_max: int = option(15000, "Connections that a node takes, at most what the host's limit of open files allows.")
@@ -94,7 +94,7 @@ class Aerospike(System):
     strong_consistency: bool = option(False, "Strong consistency, Enterprise only.")
     index: str = option("memory", "Where the index is; flash is Enterprise only.", choices=("memory", "flash"))
     authentication: bool = option(False, "Clients log in, with a password; Enterprise only.")
-    # Never on a command line (docs/secrets.md). Any text without blanks around it, which get lost on the way.
+    # Never on a command line (docs/secrets.md). The pattern forbids leading and trailing blanks, which get lost on the way.
     password: str = option(
         "", "The clients' password; a new one for each trial where it is empty.", pattern=r"(\S(.*\S)?)?", secret=True, environment="DOHYO_AEROSPIKE_PASSWORD"
     )
@@ -107,7 +107,7 @@ class Aerospike(System):
     ready_timeout: int = option(60, "Seconds for the server to start and the cluster to form.")
     settle_timeout: int = option(600, "Seconds for migrations and writing after the load.")
     stop_timeout: int = option(60, "Seconds for the server to stop before it is killed.")
-    # Addresses, ports, files and who gets in have options of their own.
+    # The pattern excludes addresses, ports, files and security: other options set them.
     settings: dict[str, Any] = option(
         {},
         "Further settings of aerospike.conf as SECTION.KEY or SECTION.SUBSECTION.KEY, as in service.service-threads or"
@@ -115,26 +115,25 @@ class Aerospike(System):
         pattern=r"(?!.*(address|port|path|file|directory|device|mount)$)(?!(security|logging)\b|network\.tls\b)"
         r"[a-z]+(\.[a-z0-9-]+)+",
     )
-    # The server itself counts the others.
+    # The server counts unpacked records itself.
     count_limit: int = option(1000000, "Up to this many packed records are counted after the load.")
 
     def default_package(self) -> str:
-        """The program that the control machine's environment names, unless one is downloaded."""
+        """Returns the program that AEROSPIKE_ASD names on the control machine, unless the package is to be downloaded."""
         return "" if self.fetch else str(self.context.get("environment", {}).get("AEROSPIKE_ASD", ""))
 
     def default_index_mounts(self) -> list[str]:
-        """A folder on each disk."""
+        """Returns one folder on each disk."""
         return [f"{folder}/index" for folder in self.data]
 
     # ---- where the server comes from -------------------------------------------------------------------------------
 
     @property
     def server_archive(self) -> Archive:
-        """The package that the user names, or the vendor's; a program that was named comes before both.
+        """The user's package, otherwise the vendor's; none if the user named an installed program.
 
-        Names and checksums as the vendor documents and uses them: https://aerospike.com/docs/database/install/linux
-        (naming), and https://github.com/aerospike/aerospike-server.docker (lib/version.sh: FILE.sha256 beside each
-        FILE). Looked up on 2026-11-25.
+        File names are from https://aerospike.com/docs/database/install/linux, the checksum's URL (FILE.sha256) is from
+        https://github.com/aerospike/aerospike-server.docker (lib/version.sh). Looked up on 2026-11-25.
         """
         given = "" if self.asd else self.package
         name, version, processor = self.platform[0], self.platform[1], self.platform[-1]
@@ -147,7 +146,7 @@ class Aerospike(System):
             given=given,
             checksum="aerospike_package_sha256",
             sha256=self.package_sha256.lower(),
-            unchecked=True,  # a file of the user's own, perhaps just the program
+            unchecked=True,  # The user's own file, possibly the bare program
             url=url,
             sums=f"{given or url}.sha256",
         )
@@ -158,23 +157,23 @@ class Aerospike(System):
 
     @property
     def installed(self) -> str:
-        """The package's program on the host; empty where there is no package."""
+        """Path of the package's program on the host; empty if there is no package."""
         return f"{self.context.home}/{self.install}/asd" if self.archive_source else ""
 
     @property
     def is_packed(self) -> bool:
-        """The program is in a package, and not a file of the control machine itself."""
+        """Whether the program comes in a package, and not as a bare file."""
         return re.search("[.](tgz|tar[.]gz|deb|rpm)$", self.archive_path) is not None
 
     def _line(self, number: int) -> str:
-        """A line that the look at the host has printed: limit of open files, program, version."""
+        """Returns a line of the script's output: 0 is the limit of open files, 1 the program, 2 its version."""
         return [*self.looked["stdout"].splitlines(), "", "", ""][number]
 
     @property
     def looks_for(self) -> Script:
-        """Prints the limit of open files, the program, and what that says of itself."""
+        """Script that prints the limit of open files, the program and its version."""
         environment = {
-            "LIMIT": "-H" if self.context.systemd else "-S",  # a unit of systemd gets the most that the host allows
+            "LIMIT": "-H" if self.context.systemd else "-S",  # systemd raises a unit's limit to the hard limit
             "ASD": self.asd,
             "PACKAGE": self.archive_source,
             "INSTALLED": self.installed,
@@ -183,31 +182,31 @@ class Aerospike(System):
 
     @property
     def open_files(self) -> int:
-        """The host's limit of open files; 0 before anybody has looked."""
+        """The host's limit of open files; 0 if the host has not been examined."""
         return int(self._line(0) or 0)
 
     @property
     def program(self) -> str:
-        """The server's program on the host, as the script has found it; empty without one."""
+        """Path of the server's program on the host; empty if there is none."""
         return self._line(1)
 
     @property
     def version(self) -> str:
-        """Version of the server that was found."""
+        """Version of the server on the host; empty if it is not known."""
         return _match(r"(?<=build )[0-9.]+", self._line(2))
 
     @property
     def edition(self) -> str:
-        """Edition of that server; Enterprise before anybody has looked, so that a feature key counts."""
+        """Edition of the server; Enterprise if the host has not been examined, so that the feature key has an effect."""
         return _match(r"\w+(?= Edition)", self._line(2)) if self.open_files else "Enterprise"
 
     def is_before(self, version: str) -> bool:
-        """The server that was found is older."""
+        """Returns whether the server on the host is older than a version."""
         return is_older(self.version, version)
 
     @property
     def absent(self) -> str:
-        """Why the host has no server; empty also where the package's program is still to be installed."""
+        """Reason why the host has no server; empty if it has one or if the package is yet to be installed."""
         if not self.asd and self.archive_problem:
             return self.archive_problem
         if self._line(2) or (self.archive_source and not self.program):
@@ -254,37 +253,37 @@ class Aerospike(System):
 
     @property
     def is_enterprise(self) -> bool:
-        """The other edition refuses to start with any of its settings, even when it is switched off."""
+        """Whether Enterprise settings may be used. The Community edition rejects them all, even with the value false."""
         return self.edition == "Enterprise" and self.feature_key != ""
 
     @property
     def has_tls(self) -> bool:
-        """Nodes have TLS."""
+        """Whether TLS is on."""
         return self.is_enterprise and self.tls
 
     @property
     def has_certificates(self) -> bool:
-        """The user brings them."""
+        """False: the user supplies the certificates."""
         return False
 
     @property
     def commits(self) -> bool:
-        """Writes are on the disk when they are acknowledged."""
+        """Whether writes are on disk before they are acknowledged."""
         return self.is_enterprise and self.context.on_disk and self.storage != "memory"
 
     @property
     def compresses(self) -> bool:
-        """The server compresses the data."""
+        """Whether the server compresses the data."""
         return self.is_enterprise and self.effective_compression in ("lz4", "zstd")
 
     @property
     def is_on_flash(self) -> bool:
-        """The index is on flash devices."""
+        """Whether the index is on flash devices."""
         return self.is_enterprise and self.index == "flash"
 
     @property
     def unmet(self) -> dict[str, dict[str, Any]]:
-        """Requests that the server refuses, and the values that it has instead."""
+        """Requested values that the server rejects, and the values that it uses instead."""
         compression = self.effective_compression
         found: dict[str, dict[str, Any]] = {}
         if self.context.on_disk and not self.commits:
@@ -299,7 +298,7 @@ class Aerospike(System):
 
     @property
     def unequal(self) -> list[str]:
-        """A sentence for each of these requests."""
+        """One sentence for each of these values."""
         why = (
             "this is the Community edition"
             if self.edition != "Enterprise"
@@ -313,94 +312,92 @@ class Aerospike(System):
 
     @property
     def layout(self) -> str:
-        """How the client lays records out."""
+        """Layout of records, a property of the client."""
         return str(self.context.properties.get("aerospike.layout", "bins"))
 
     @property
     def node_records(self) -> int:
-        """Records of one node, with its copies of others'."""
+        """Number of records on one node, including replicas."""
         return math.ceil(self.context.records * self.replication / len(self.context.databases))
 
     @property
     def record_bytes(self) -> int:
-        """What a record takes: a bin has its name and type beside the value, a record a header of 64 bytes."""
+        """Size of a record in bytes: a bin has 20 bytes for name and type beside its value, a record a header of 64 bytes."""
         return self.context.fieldcount * (self.context.fieldlength + 20) + 64
 
     @property
     def space_mb(self) -> int:
-        """MiB for the data of one node: half of it may be garbage, and writes stop where less than 30 % is free."""
+        """Space for the data of one node, in MiB. Half of it may be garbage, and writes stop when less than 30 % is free."""
         needed = int(self.node_records * self.record_bytes * 2.5 / MIB)
         return max(mib(self.data_size) if self.data_size else needed, 1024)
 
     @property
     def index_mb(self) -> int:
-        """MiB for the primary index, of one record in each entry."""
+        """Size of the primary index in MiB, with one record per entry."""
         return int(self.node_records * 64 / MIB)
 
     @property
     def index_bytes(self) -> int:
-        """Bytes of the primary index per copy of a record; several packed records share an entry."""
+        """Size of the primary index per copy of a record, in bytes; several packed records share an entry."""
         return math.ceil(64 / int(re.sub("[^0-9]", "", self.layout) or 1))
 
     @property
     def files_per_folder(self) -> int:
-        """Files of the namespace on each disk.
+        """Number of the namespace's files in each folder for data.
 
-        The server takes no more than LARGEST_MB of a file. An array has a file for each of its disks, as these would
-        have by themselves: each file has its own queue and thread for writing.
+        The server uses at most LARGEST_MB of a file. An array of disks gets one file per disk, because each file has its own
+        write queue and thread.
         """
         folders = len(self.data)
         return max(math.ceil(self.context.drives / folders), math.ceil(self.space_mb / folders / LARGEST_MB))
 
     @property
     def file_mb(self) -> int:
-        """MiB of such a file, which has at least 128."""
+        """Size of a file in MiB; the server needs at least 128."""
         return max(math.ceil(self.space_mb / len(self.data) / self.files_per_folder), 128)
 
     @property
     def data_files(self) -> list[str]:
-        """Paths of these files."""
+        """Paths of the files."""
         return [f"{folder}/{self.namespace}{f'-{number}' if number > 1 else ''}.dat" for folder in self.data for number in range(1, self.files_per_folder + 1)]
 
     @property
     def parts(self) -> list[str]:
-        """The raw devices, or their partitions once the host was looked at."""
+        """Raw devices, or their partitions once the host has been examined."""
         return list(self.found.get("parts", self.devices))
 
     @property
     def stores(self) -> int:
-        """Files or devices of the namespace; for data in memory 1.
+        """Number of files or devices of the namespace; 1 for data in memory.
 
-        Each has a cache of what was written last (post-write-cache), and a queue of what is to be written
-        (max-write-cache, 64 MiB).
+        Each has a cache of recent writes (post-write-cache) and a write queue (max-write-cache, 64 MiB).
         """
         if self.storage == "memory":
             return 1
-        # Without devices a trial is refused.
+        # A trial without devices is refused elsewhere.
         return max(len(self.parts), 1) if self.storage == "device" else len(self.data) * self.files_per_folder
 
     @property
     def other_mb(self) -> int:
-        """Memory beside these caches: 264 MB were seen with one file and no data; 100 for connections."""
+        """Memory besides the caches, in MiB: 264 were measured with one file and no data; 100 are for connections."""
         data = self.space_mb + 256 if self.storage == "memory" else 100
         return 144 + data + 64 * (self.stores - 1) + (0 if self.is_on_flash else self.index_mb)
 
     @property
     def has_sized_cache(self) -> bool:
-        """The cache has a size, and not a number of blocks as before 7.1."""
+        """Whether the cache is configured by size (since 7.1) instead of by number of blocks."""
         return not is_older(self.version or "7.1", "7.1")
 
     @property
     def block_mb(self) -> float:
-        """MiB of a block of the cache."""
+        """Size of a block of the cache, in MiB."""
         return 8 if self.has_sized_cache else max((size_bytes(self.flush_size, LETTERS) or 0) / MIB, 1 / 16)
 
     @property
     def cache_mb(self) -> float:
-        """MiB of one cache: what the user sets, or the server's own 256 MiB (before 7.1 256 blocks).
+        """Size of one cache in MiB: the user's setting, or the server's default of 256 MiB (before 7.1 256 blocks).
 
-        It is smaller where a budget leaves less to all of them. A cache has whole blocks (drv_ssd.c, where it is
-        divided by WBLOCK_SZ, 8 MiB).
+        A small memory budget reduces it. The size is a multiple of 8 MiB: the server divides it by WBLOCK_SZ (drv_ssd.c).
         """
         if CACHE in self.settings:
             return mib(self.settings[CACHE], CACHE)
@@ -412,35 +409,35 @@ class Aerospike(System):
 
     @property
     def cache(self) -> str:
-        """The same, as the configuration has it."""
+        """Size of the cache in the syntax of the configuration."""
         return f"{int(self.cache_mb)}M" if self.has_sized_cache else str(int(self.cache_mb / self.block_mb))
 
     @property
     def states_cache(self) -> bool:
-        """The configuration states the cache: a size other than the server's own, and every number of blocks."""
+        """Whether the configuration sets the cache: every number of blocks, and sizes other than the default."""
         return self.storage != "memory" and self.cache != "256M"
 
     @property
     def memory_size_mb(self) -> int:
-        """MiB of memory that the namespace may have before 7.0."""
+        """Memory limit of the namespace in MiB, a setting before 7.0."""
         return self.space_mb + self.index_mb if self.storage == "memory" else max(self.index_mb * 2, 1024)
 
     @property
     def mounts_mb(self) -> int:
-        """MiB for an index on flash."""
+        """Space for an index on flash, in MiB."""
         return max(self.index_mb * 4, 4096)
 
     @property
     def effective_fd_max(self) -> int:
-        """Connections that a node takes."""
+        """Maximum number of connections of a node."""
         return min(self.fd_max, self.open_files)
 
     def needs(self) -> HostNeeds:
-        """What its data takes (docs/sizing.md).
+        """Returns the needed resources (docs/sizing.md).
 
-        64 bytes of primary index per copy of a record (Aerospike's "Capacity planning guide"), in memory or on flash,
-        where its blocks are taken to be half full. The data, with the room that space_mb gives it, is on disk or in
-        memory; there is no log.
+        The primary index takes 64 bytes per copy of a record (Aerospike's "Capacity planning guide"), in memory or on flash;
+        on flash its blocks are assumed to be half full. The data is on disk or in memory, with the free space that space_mb
+        includes. There is no log.
         """
         in_memory, flash = self.storage == "memory", self.is_on_flash
         data = self.record_bytes * 2.5
@@ -458,14 +455,14 @@ class Aerospike(System):
 
     @property
     def disk_mb(self) -> int:
-        """A file has no blocks before they are written."""
+        """Space for the files: the server allocates their blocks only when it writes them."""
         return 100 + (self.space_mb if self.storage == "file" else 0)
 
     # ---- hosts, folders and ports -----------------------------------------------------------------------------------
 
     @property
     def is_reusable(self) -> bool:
-        """Only files can be copied, and a copy has no users."""
+        """Whether a load can be copied: only files can, and a copy contains no users."""
         return self.storage == "file" and not self.authentication
 
     @property
@@ -474,39 +471,39 @@ class Aerospike(System):
 
     @property
     def seeds(self) -> list[Mapping[str, Any]]:
-        """Address and port of the other nodes' heartbeats."""
+        """Addresses and ports of the other nodes, for heartbeats."""
         own = self.node.address
         return [node.values for node in self.nodes if node.address != own]
 
     @property
     def raw_devices(self) -> list[str]:
-        """Whole devices, or their partitions."""
+        """Raw devices or their partitions."""
         return self.parts if self.storage == "device" else []
 
     @property
     def raw_words(self) -> list[str]:
-        """Arguments of files/raw-devices after the verb."""
+        """Arguments of files/raw-devices after the command."""
         return [f"{self.context.home}/aerospike-devices", *self.devices]
 
     @property
     def raw_environment(self) -> dict[str, str]:
-        """Environment of files/raw-devices, which finds and removes partitions with the label of this deployment."""
+        """Environment of files/raw-devices, which finds and removes partitions with this deployment's label."""
         return {
             "SYSTEMD": str(self.context.systemd),
-            # No default: what has this name is removed.
+            # No default: a wrong label would remove somebody else's partitions.
             "LABEL": f"dohyo-{self.context.values['dohyo_deployment'][:6]}",
             "LARGEST": str(LARGEST_MB),
         }
 
     @property
     def folders(self) -> list[str]:
-        """The server does not start without those for its metadata, on the first disk, and for Lua."""
+        """Folders that must exist before the start: for metadata and Lua on the first disk, for data and for the index."""
         first = self.data[0]
         return [f"{first}/smd", f"{first}/lua", *self.data, *self.index_folders]
 
     @property
     def index_folders(self) -> list[str]:
-        """Folders of ours for the index; a site's own keep their mode and owner."""
+        """Folders for the index that Dohyo creates; folders of the site keep their mode and owner."""
         ours = self.default_index_mounts()
         return [each for each in self.index_mounts if each in ours] if self.index == "flash" else []
 
@@ -514,7 +511,7 @@ class Aerospike(System):
 
     @property
     def access(self) -> dict[str, str]:
-        """Properties that let a client in."""
+        """Properties for authentication and TLS; empty if neither is on."""
         found: dict[str, str] = {}
         if self.authentication:
             found |= {"aerospike.user": "dohyo", "aerospike.password": self.passwords["client"]}
@@ -524,7 +521,7 @@ class Aerospike(System):
 
     @property
     def access_file(self) -> str:
-        """File with these properties for administration, where no list of processes shows them."""
+        """File with these properties for the administration, which keeps them out of the list of processes."""
         return f"{self.secret}/client.properties"
 
     @property
@@ -533,7 +530,7 @@ class Aerospike(System):
 
     @property
     def files(self) -> list[ConfigFile]:
-        """One file with what differs from Aerospike's own defaults."""
+        """One file with the settings that differ from Aerospike's defaults."""
         return [self.conf_file("aerospike.conf", as_sections(self.render("aerospike.conf"), self.all_settings))]
 
     @property
@@ -542,7 +539,7 @@ class Aerospike(System):
 
     @property
     def asks_ready(self) -> bool:
-        """An open port says little: until the cluster has formed, writes fail."""
+        """True: the port opens before the cluster has formed, and writes fail until then."""
         return True
 
     @property
@@ -566,7 +563,7 @@ class Aerospike(System):
 
     @property
     def acknowledgements(self) -> dict[str, str]:
-        """Aerospike has no quorums: all copies acknowledge a write unless one is enough."""
+        """Properties of the client. Aerospike has no quorums: write_acks=quorum means all."""
         return {
             "aerospike.commitlevel": "MASTER" if self.context.write_acks == "one" else "ALL",
             "aerospike.readmode": "ONE" if self.context.read_acks == "one" else "ALL",
@@ -574,7 +571,7 @@ class Aerospike(System):
 
     @property
     def client_properties(self) -> dict[str, Any]:
-        # In the cache of the operating system a record is there at once; on a device others can be served meanwhile.
+        # Records in the page cache are returned at once; with a device the server can process other requests meanwhile.
         inline = self.context.properties.get("aerospike.inline", self.storage != "device")
         return {
             "aerospike.hosts": ",".join(f"{node.address}:{node['service']}" for node in self.nodes),
@@ -586,7 +583,7 @@ class Aerospike(System):
         }
 
     def attach(self, servers: Attached) -> Attach:
-        """HOSTS/NAMESPACE; each host may have a port."""
+        """Returns how to reach attached servers, given as HOSTS/NAMESPACE; each host may have a port."""
         hosts, namespace = servers.servers.partition("/")[0], servers.path or "test"
         return Attach(
             admin="dohyo.aerospike.admin.AttachedAerospike",
@@ -611,7 +608,7 @@ class Aerospike(System):
         super().ready(steps)
 
     def wipe(self, steps: Steps, state: str) -> None:
-        """Clears the raw devices, before a trial and after it."""
+        """Clears the raw devices before and after a trial."""
         script = (ANSIBLE / "systems/aerospike/files/raw-devices").read_text(encoding="utf-8")
         verb = {"fresh": "clear", "absent": "end"}[state]
 
@@ -663,7 +660,7 @@ class Aerospike(System):
 
 
 def _match(pattern: str, text: str) -> str:
-    """What matches in a text; empty if nothing does."""
+    """Returns the part of a text that matches, or an empty text."""
     match = re.search(pattern, text)
     return match[0] if match else ""
 

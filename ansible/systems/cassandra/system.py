@@ -14,11 +14,11 @@ from dohyo.systems.rendering import as_yaml, option_lines
 from dohyo.systems.steps import Steps
 from dohyo.systems.system import ConfigFile, DataNeeds, HostNeeds, Tuned
 
-# JDKs of each series, the best first, and what it needs besides cassandra-all. What was tried: docs/versions.md.
+# JDKs of each series, the best first; docs/versions.md lists the combinations that were tested.
 SERIES = {"3.11": [8], "4.0": [17, 11, 8, 14], "4.1": [17, 11, 8], "5.0": [17, 11]}
 LATEST = "[cassandra_latest.yaml](https://github.com/apache/cassandra/blob/cassandra-5.0/conf/cassandra_latest.yaml)"
 COMMENTS = "comments of [cassandra.yaml](https://github.com/apache/cassandra/blob/cassandra-5.0/conf/cassandra.yaml), the same since 3.11"
-# What Cassandra reaches into on a JDK with modules (the list of 5.0's own jvm17-server.options).
+# Options for JDKs with modules (from jvm17-server.options of Cassandra 5.0).
 MODULES = [
     *(
         f"--add-exports={package}=ALL-UNNAMED"
@@ -55,8 +55,8 @@ MODULES = [
 COMPACTIONS = ("SizeTieredCompactionStrategy", "LeveledCompactionStrategy", "UnifiedCompactionStrategy", "TimeWindowCompactionStrategy")
 FOLDER = r'(/[^\s"]+)?'
 
-# Says on which file system a folder is, if that is the one of another folder. Folders that do not exist yet will be on
-# the file system of the one above them.
+# Prints a reason if the commit log's folder is on the file system of another folder. A folder that does not exist yet is
+# on the file system of its parent.
 LOG_DISK = """
 carrier() {
   place=$1
@@ -70,7 +70,7 @@ done
 
 @dataclass(frozen=True, kw_only=True)
 class Cassandra(OnJvm, Cql):
-    """Every node has the same part; the first one starts first."""
+    """All nodes are peers. The first one starts first, because it is the seed."""
 
     role = "cassandra"
     order = 1
@@ -127,11 +127,11 @@ class Cassandra(OnJvm, Cql):
     )
     memtable: str = option("skiplist", "Implementation of the memtable; trie needs 5.0.", choices=("skiplist", "trie"))
     sstable_format: str = option("big", "Format of the files on disk; bti needs 5.0.", choices=("big", "bti"))
-    # Several tokens are allocated for the scenario's replication from 4.0 on, and drawn in 3.11.
+    # Since 4.0 tokens are allocated for the scenario's replication; 3.11 chooses them at random.
     tokens: int = option(None, "Tokens of a node; with 1 every node has an equal part of the ring.", pattern="[1-9][0-9]{0,3}")
     concurrent_reads: int = option(32, "Reads that a node works on at once.")
     concurrent_writes: int = option(32, "Writes that a node works on at once.")
-    # Addresses, ports, folders and who gets in have options of their own.
+    # The pattern excludes addresses, ports, folders and security: other options set them.
     settings: dict[str, Any] = option(
         {},
         "Further settings of cassandra.yaml by their keys, with dots between those of several levels; they replace Dohyo's own.",
@@ -140,7 +140,7 @@ class Cassandra(OnJvm, Cql):
         r"[a-z][0-9A-Za-z_]*(\.[0-9A-Za-z_-]+)*",
     )
     authentication: bool = option(False, "Only who has a password gets in.")
-    # Any text without blanks around it, which get lost on the way.
+    # The pattern forbids leading and trailing blanks, which get lost on the way.
     user: str = option("dohyo", "The user that is made for that, in the place of Cassandra's own first one.", pattern=r"\S(.*\S)?")
     # Never on a command line: from the environment, or from a file of Ansible Vault (docs/secrets.md).
     password: str = option(
@@ -153,31 +153,31 @@ class Cassandra(OnJvm, Cql):
     count_limit: int = option(1000000, "Up to this many records the rows are counted after the load.")
 
     def default_heap(self) -> str:
-        """A share of the budget; 1 GiB without one.
+        """Returns a share of the memory budget, or 1 GiB without a budget.
 
-        DataStax, "Changing heap size parameters": max(min(1/2 ram, 1024 MB), min(1/4 ram, 32765 MB)); at most 31 GiB, with
-        which the JVM still has short pointers. The rest is for what it has beside the heap, and for the page cache.
+        The formula is DataStax's, "Changing heap size parameters": max(min(1/2 ram, 1024 MB), min(1/4 ram, 32765 MB)). The limit
+        here is 31 GiB, so that the JVM uses compressed pointers. The rest is for off-heap memory and the page cache.
         """
         budget = self.context.budget_mb
         return f"{max(min(budget // 2, 1024), min(budget // 4, 31744))}m" if budget else "1g"
 
     def default_tokens(self) -> int:
-        """The package's own (cassandra.yaml of the version)."""
+        """Returns the package's default (cassandra.yaml of the version)."""
         return 256 if self.series == "3.11" else 16
 
     @property
     def is_before_4_1(self) -> bool:
-        """Units are in the names of settings, and not in their values."""
+        """Whether the version is older than 4.1: its settings have units in their names instead of their values."""
         return is_older(self.version, "4.1")
 
     @property
     def heap_mb(self) -> int:
-        """Heap in MiB."""
+        """Size of the heap in MiB."""
         return mib(self.heap)
 
     @property
     def row_cache_mb(self) -> int:
-        """Row cache in MiB; the setting's name before 4.1, which later versions know, too, has the unit in it."""
+        """Size of the row cache in MiB; 4.1 and newer also accept the older name of the setting, with the unit in it."""
         size = self.all_settings.get("row_cache_size", f"{self.all_settings.get('row_cache_size_in_mb', 0)}m")
         return mib(str(size).replace("iB", ""), "row_cache_size")
 
@@ -213,31 +213,31 @@ class Cassandra(OnJvm, Cql):
 
     def needs(self) -> HostNeeds:
         off_heap = str(self.all_settings.get("memtable_allocation_type", "")).startswith("offheap")
-        # Its cache of files is on by itself in 3.11 alone, and before 5.0 for compressed files alone.
+        # The chunk cache is on by default in 3.11 only. Before 5.0 it holds compressed files only.
         caches_files = self.series == "3.11" or "-Dcassandra.file_cache_enabled=true" in self.java_options
         caches = caches_files and (self.effective_compression != "none" or self.series == "5.0")
         return HostNeeds(
-            # 500 MB: metaspace, direct buffers, code. Memtables off the heap take a quarter of it (memtable_offheap_space).
+            # 500 MB: metaspace, direct buffers, code. Off-heap memtables take a quarter of the heap's size (memtable_offheap_space).
             memory_mb=self.heap_mb + 500 + (self.heap_mb // 4 if off_heap else 0) + self.row_cache_mb,
             cache_mb=min(self.heap_mb // 4, 512) if caches else 0,
-            # The commit log takes at most 8 GiB (Cassandra's default for commitlog_total_space).
+            # The commit log takes at most 8 GiB (default of commitlog_total_space).
             size=DataNeeds(record_disk=self.context.sstable_bytes, log_mb=8192),
         )
 
     @property
     def jars(self) -> list[str]:
-        """3.11 comes in two artefacts."""
+        """Artifacts of the server; 3.11 has two."""
         names = ["cassandra-all", *(["cassandra-thrift"] if self.series == "3.11" else [])]
         return [f"org.apache.cassandra:{name}:{self.version}" for name in names]
 
     @property
     def collector(self) -> list[str]:
-        """G1 as Cassandra 5.0 sets it (jvm17-server.options)."""
+        """Options of G1 in Cassandra 5.0 (jvm17-server.options)."""
         return [
             "-XX:+UseG1GC",
             "-XX:+ParallelRefProcEnabled",
             "-XX:MaxTenuringThreshold=2",
-            f"-XX:G1HeapRegionSize={16 if self.heap_mb >= 1024 else 1}m",  # a small heap has the JVM's own regions
+            f"-XX:G1HeapRegionSize={16 if self.heap_mb >= 1024 else 1}m",  # a small heap gets the JVM's own region size
             "-XX:+UnlockExperimentalVMOptions",
             "-XX:G1NewSizePercent=50",
             "-XX:G1RSetUpdatingPauseTimePercent=5",
@@ -247,7 +247,7 @@ class Cassandra(OnJvm, Cql):
 
     @property
     def is_reusable(self) -> bool:
-        """A copy has neither the users nor the log on another disk."""
+        """Whether a load can be copied: a copy has neither the users nor the commit log of another disk."""
         return not self.authentication and not self.commitlog_folder
 
     @property
@@ -260,45 +260,45 @@ class Cassandra(OnJvm, Cql):
 
     @property
     def log_disks(self) -> list[str]:
-        """The commit log's is the last one."""
+        """Folders for hints and commit log; the commit log's is the last one."""
         return [folder for folder in (self.hints_folder, self.commitlog_folder) if folder]
 
     @property
     def disks(self) -> int:
-        """Without a folder for it the commit log's disk is the last of several."""
+        """Number of folders for data. Without a folder for it, the commit log takes the last of several disks."""
         return max(len(self.context.data) - (0 if self.commitlog_folder else 1), 1)
 
     @property
     def table_folders(self) -> list[str]:
-        """Data on all disks but the last, which is the commit log's if no folder was named for that."""
+        """Folders for tables: all but the one that the commit log takes."""
         return self.data if self.logs else self.data[:-1] or self.data
 
     @property
     def seeds(self) -> str:
-        """The first node and itself: a seed does not give up when the first node leaves its first question unanswered."""
+        """Seeds: the first node and this one, since a seed continues if the first node does not answer its first message."""
         first, own = self.nodes[0], self.node
         nodes = [first] if first == own else [first, own]
         return ",".join(node.address if self.series == "3.11" else f"{node.address}:{node['storage']}" for node in nodes)
 
     @property
     def initial_token(self) -> int:
-        """With one token of each node, an equal part of the ring."""
+        """Token of this node if each node has one: all nodes get equal parts of the ring."""
         databases = self.context.databases
         return -(2**63) + databases.index(self.context.host) * (2**64 // len(databases))
 
     @property
     def sets_new_size(self) -> bool:
-        """The user has set the size of the new generation."""
+        """Whether the user has set the size of the new generation."""
         return any(each.startswith("-Xmn") for each in self.java_options)
 
     @property
     def jamm(self) -> str:
-        """The agent that measures sizes of objects; its version follows Cassandra's."""
+        """Name of the agent jar that measures object sizes; its version depends on Cassandra's."""
         return self.installed_jar("jamm-*.jar")
 
     @property
     def files(self) -> list[ConfigFile]:
-        """One file with everything that differs from Cassandra's own defaults, and what the JVM and the log need."""
+        """Files with all settings that differ from Cassandra's defaults, and the ones of the JVM and the log."""
         return [
             self.conf_file("cassandra.yaml", as_yaml(self.render("cassandra.yaml"), self.all_settings)),
             *map(self.conf_file, ("cassandra-rackdc.properties", "logback.xml", "jvm.options")),
@@ -306,22 +306,22 @@ class Cassandra(OnJvm, Cql):
 
     @property
     def modules(self) -> list[str]:
-        """Options for a JDK with modules."""
+        """Options for a JDK with modules; empty for JDK 8."""
         return MODULES if self.jdk > 8 else []
 
     @property
     def command(self) -> list[str]:
-        """The options are in conf/jvm.options, too."""
+        """Command of the server; its options are also in conf/jvm.options, as a record."""
         options = option_lines(self.render("jvm.options"))
         classes = ["-cp", f"conf:{self.lib}/*", "org.apache.cassandra.service.CassandraDaemon"]
         return [f"{self.context.java_home}/bin/java", *options, *classes]
 
     @property
     def repair_users(self) -> list[str]:
-        """Command that gives every node the users: otherwise nobody could log in while the one that has them is down.
+        """Command that copies the users to all nodes, so that clients can log in while one node is down.
 
-        A nodetool that is small, quick to start, and leaves no trace in the user's home. On the hosts' own JDK 17 where
-        that will do: a runtime made for servers may lack what a JMX client needs (jdk.naming.rmi).
+        It runs NodeTool with a small heap, fast start and no files in the user's home. It uses the hosts' own JDK 17 if
+        the version supports that: a JDK for servers may lack a module that JMX clients need (jdk.naming.rmi).
         """
         on_17 = 17 in self.jdks
         java_home = self.context.get("service_host", {})["java_home"] if on_17 else self.context.java_home
@@ -351,7 +351,7 @@ class Cassandra(OnJvm, Cql):
 
     @property
     def schema_words(self) -> list[str]:
-        # 3.11 has no zstd: it gets what is nearest in speed, and its conditions say so.
+        # 3.11 has no zstd. It gets lz4, the nearest in speed, and its conditions say so.
         wanted = self.effective_compression
         compression = "lz4" if wanted == "zstd" and self.series == "3.11" else wanted
         return [
@@ -366,7 +366,7 @@ class Cassandra(OnJvm, Cql):
         return {"server.jmx": self.node["jmx"]}
 
     def prepare(self, steps: Steps) -> None:
-        """Refuses a commit log without a disk of its own, as the conditions say that it has one."""
+        """Checks that the commit log has a separate disk, as the conditions state."""
 
         def look(host: str) -> None:
             system = self.at(steps, host)
@@ -388,9 +388,9 @@ class Cassandra(OnJvm, Cql):
             steps.each("Copy the users to every node", lambda host: steps.run(host, self.repair_users), first)
 
     def tuned(self) -> list[Tuned]:
-        """Of 5.0 what the project's cassandra_latest.yaml has, of all versions what the comments of cassandra.yaml say.
+        """Returns values from the project's cassandra_latest.yaml for 5.0, and from the comments in cassandra.yaml for all versions.
 
-        The first is "for users evaluating the technology". None before the first version that has a setting.
+        cassandra_latest.yaml is "for users evaluating the technology". A value is None for versions without the setting.
         """
         new, rotating, context = self.series == "5.0", self.context.disk_kind == "rotational", self.context
         strategy = "UnifiedCompactionStrategy" if new else COMPACTIONS[0]

@@ -1,4 +1,4 @@
-"""Apache HBase 2.5 and 2.6: one process, or processes of its own on HDFS and ZooKeeper."""
+"""Apache HBase 2.5 and 2.6: one process, or several processes on HDFS and ZooKeeper."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from dohyo.systems.rendering import option_lines
 from dohyo.systems.steps import Steps
 from dohyo.systems.system import Attach, Attached, ConfigFile, DataNeeds, HostNeeds, Tuned
 
-# JDKs that each series runs on, the best first. What was tried: docs/versions.md.
+# JDKs of each series, the best first; docs/versions.md lists the combinations that were tested.
 SERIES = {"2.5": [17, 21, 11, 8], "2.6": [17, 21, 11, 8]}
-# Version of the zstd codec for a series whose own was never published.
+# Version of the zstd codec, for series that have no codec of their own version on Maven Central.
 ZSTD = {"2.5": "2.6.4-hadoop3"}
-# Memory of a region server beyond its heap (metaspace, direct buffers, code, 250 threads), and of any other process.
+# Memory beyond the heap (metaspace, direct buffers, code, 250 threads), of a region server and of other processes.
 BEYOND_HEAP_MB, BEYOND_HEAP_OF_OTHERS_MB = 600, 150
-# Direct memory of a region server beside its bucket cache, for the DFS client and the like.
+# Direct memory of a region server without its bucket cache, mainly for the DFS client.
 DIRECT_MB = 2048
-# Packages that HBase reaches into on a JDK with modules (the list of its own bin/hbase).
+# Packages that must be open on a JDK with modules (from HBase's bin/hbase).
 OPENED = ("io", "lang", "lang.reflect", "net", "nio", "util", "util.concurrent")
 MODULES = [
     "--add-modules=jdk.unsupported",
@@ -37,8 +37,8 @@ MODULES = [
 BOOK = "HBase's [book](https://hbase.apache.org/book.html#"
 CLOUDERA = "https://docs.cloudera.com/runtime"
 
-# Prints the folder with Hadoop's native library. Hadoop's DataNode does not start with a socket below a folder in which
-# others may write (DomainSocket.c, validateSocketPathSecurity0).
+# Prints the folder with Hadoop's native library. Hadoop's DataNode refuses a socket below a folder that others may write
+# to (DomainSocket.c, validateSocketPathSecurity0).
 NATIVE = """
 above=$1 brought=$2
 shift 2
@@ -53,7 +53,13 @@ done
 
 @dataclass(frozen=True)
 class Part:
-    """A process of HBase on HDFS and ZooKeeper: its name, its hosts, its largest heap, and its class with arguments."""
+    """A process of HBase on HDFS and ZooKeeper.
+
+    :ivar name: name of the process
+    :ivar hosts: hosts that run it
+    :ivar heap: maximum heap
+    :ivar main: main class with its arguments
+    """
 
     name: str
     hosts: list[str]
@@ -63,19 +69,19 @@ class Part:
 
 @dataclass(frozen=True, kw_only=True)
 class HBase(OnJvm):
-    """The first host has the master, the second one its standby, and every host has region servers."""
+    """The first host runs the master, the second its standby, and every host runs region servers."""
 
     role = "hbase"
     order = 2
     binding = "hbase"
     admin = "dohyo.hbase.admin.HBaseAdmin"
-    # The KDC makes new keys for all whenever it starts.
+    # The KDC makes new keys at every start, which would lock out all others.
     spared = ("hbase-kdc",)
     drops = True
     attaches = True
     attached_options = ("family", "regions", "block_encoding", "settle_timeout", "count_limit")
     realm = "DOHYO.LOCAL"
-    # One principal for all servers: it has no host's name, so that no address needs to resolve.
+    # All servers share one principal. It contains no host name, so that no address needs to resolve.
     principal = "hbase/dohyo@DOHYO.LOCAL"
     known = SERIES
     jar_folders = ("lib", "lib/client-facing-thirdparty", "lib/jdk11")
@@ -93,12 +99,12 @@ class HBase(OnJvm):
         pattern=HEAP,
     )
     bucket_cache_mb: int = option(None, "Cache of each region server outside its heap, in MiB; 0 for none. Without it what host_memory_budget leaves.")
-    # The NameNode takes about 1 GB per million blocks.
+    # The NameNode needs about 1 GB per million blocks.
     master_heap: str = option("1g", "Largest heap of the master and of its standby.", pattern=HEAP)
     namenode_heap: str = option("1g", "Largest heap of HDFS's NameNode.", pattern=HEAP)
     datanode_heap: str = option("1g", "Largest heap of each of HDFS's DataNodes.", pattern=HEAP)
     zookeeper_heap: str = option("512m", "Largest heap of each ZooKeeper.", pattern=HEAP)
-    # Where a port is taken, this machine uses the next free one and the trial says so; hosts of an inventory refuse it.
+    # If the port is in use, the local machine takes the next free one and the trial notes it; on other hosts the trial fails.
     zookeeper_port: int = option(2181, "Preferred port for ZooKeeper, where clients ask first.")
     master_port: int = option(16000, "Preferred port of the master.")
     master_info_port: int = option(16010, "Preferred port of the master's web pages.")
@@ -112,13 +118,13 @@ class HBase(OnJvm):
     datanode_info_port: int = option(9864, "Preferred port of a DataNode's web pages.")
     datanode_ipc_port: int = option(9867, "Preferred port on which a DataNode is administered.")
     kdc_port: int = option(10088, "Preferred port of the KDC, with hbase_authentication.")
-    # A folder has this name, too.
+    # The name is also the name of a folder.
     family: str = option("family", "Name of the column family.", pattern="[0-9A-Za-z_][0-9A-Za-z_.-]{0,63}")
-    # They exist before the load, so that none splits during a run.
+    # The regions exist before the load, so that none splits during a run.
     regions: int = option(4, "Regions of every table on each region server, created before the load with equal numbers of records.")
-    # Hadoop's own artefacts on Maven Central have no libhadoop.so. The Trino project builds it from Hadoop's sources,
-    # for x86-64 and arm64, and ships it in io.trino.hadoop:hadoop-apache. Version 3.3.5-3 works with the Hadoop 3.4.2
-    # of HBase 2.6.4, and needs glibc 2.12.
+    # Hadoop's artifacts on Maven Central have no libhadoop.so. The Trino project builds it from Hadoop's sources, for x86-64
+    # and arm64, in io.trino.hadoop:hadoop-apache. Version 3.3.5-3 works with the Hadoop 3.4.2 of HBase 2.6.4, and needs
+    # glibc 2.12.
     libhadoop: str = option(
         "",
         "Where libhadoop.so comes from, which short-circuit reads need: an artefact of Maven Central that has it, as in"
@@ -140,7 +146,7 @@ class HBase(OnJvm):
     handlers: int = option(30, "Requests that the region server works on at once.")
     tls: bool = option(False, "TLS between clients and servers and among servers, all with a certificate of their own; needs 2.6.")
     authentication: bool = option(False, "Kerberos for HBase, HDFS and ZooKeeper, with a KDC of the trial's own; on HDFS and ZooKeeper also on one host.")
-    # Folders follow from dohyo_data. Addresses, ports, TLS and logins have options of their own.
+    # The pattern excludes folders, addresses, ports, TLS and logins: other options set them.
     settings: dict[str, Any] = option(
         {},
         "Further properties of hbase-site.xml by name, which override Dohyo's own; memory that they reserve is not counted.",
@@ -153,26 +159,26 @@ class HBase(OnJvm):
     count_limit: int = option(1000000, "Up to this many records the rows are counted after the load.")
 
     def default_distributed(self) -> bool:
-        """Several hosts or region servers need HDFS, and so does Kerberos."""
+        """Returns true for several hosts, several region servers per host, or Kerberos, which need HDFS."""
         return len(self.context.databases) > 1 or self.regionservers_per_host > 1 or self.authentication
 
     def default_heap(self) -> str:
-        """A small server has half of its share as heap, a large one 20,480 MB (see :attr:`share_mb`)."""
+        """Returns half of a small share of the budget, at most 20480 MB (see :attr:`share_mb`), or 1500 MB without a budget."""
         return f"{min(20480, self.share_mb // 2)}m" if self.context.budget_mb else "1500m"
 
     def default_bucket_cache_mb(self) -> int:
-        """What heap and direct memory leave of the share; below 1 GiB it is not worth its bookkeeping.
+        """Returns the rest of the share after heap and direct memory, or 0 if it is below 1 GiB.
 
-        HBase does not start with fewer than 14 buckets. A tenth of the heap is for what G1 keeps beside it (two bitmaps
-        of 1/64 of it, tables of cards, remembered sets): 600 MB are not enough for that, and the kernel ends a server
-        that exceeds the budget.
+        HBase needs at least 14 buckets to start. A tenth of the heap is for G1's structures (two bitmaps of 1/64 of the
+        heap each, card tables, remembered sets): BEYOND_HEAP_MB is too little for them, and the kernel kills a server that
+        exceeds the budget.
         """
         left = self.share_mb - self.heap_mb * 11 // 10 - DIRECT_MB
         return left if self.context.budget_mb and left >= 1024 else 0
 
     @property
     def share_mb(self) -> int:
-        """What the budget has for each region server: as much on every host, with or without a master or a NameNode.
+        """Budget of each region server in MiB, the same on every host with or without a master or a NameNode.
 
         Hortonworks, "Configuring Off-heap Memory (BucketCache)": a heap of 20,480 MB, 2,048 MB of direct memory for the
         DFS client and the like, and the rest for the bucket cache.
@@ -188,11 +194,11 @@ class HBase(OnJvm):
 
     @property
     def direct_mb(self) -> int:
-        """Largest direct memory of a region server in MiB."""
+        """Maximum direct memory of a region server in MiB."""
         return self.bucket_cache_mb + DIRECT_MB if self.bucket_cache_mb else max(self.heap_mb // 2, 256)
 
     def name_of(self, series: str) -> str:
-        """Only builds for Hadoop 3 run."""
+        """Returns the name of a series for messages; only builds for Hadoop 3 run."""
         return f"{series}.x-hadoop3"
 
     @property
@@ -250,27 +256,27 @@ class HBase(OnJvm):
         context = self.context
         others = [mib(part.heap) for part in self.parts_here.values() if part.name not in self.regionservers]
         servers = len(self.regionservers) if self.distributed else 1
-        # Every field is a cell of its own, which repeats key, family and field name. Lengths, time and type take 20
-        # bytes (HBase's class KeyValue), tags and version 3.
+        # Every field is a cell, which repeats the key, the family and the field name. Lengths, time and type take 20 bytes (HBase's
+        # class KeyValue), tags and version 3.
         cell = context.fieldlength + context.key_bytes + len(self.family) + context.fieldname_bytes + 23
         return HostNeeds(
             memory_mb=sum(others) + BEYOND_HEAP_OF_OTHERS_MB * len(others) + (self.heap_mb + BEYOND_HEAP_MB + self.bucket_cache_mb) * servers,
-            # A bucket cache takes all blocks of data. 0.4 is HBase's own default of hfile.block.cache.size.
+            # A bucket cache holds all data blocks. 0.4 is the default of hfile.block.cache.size.
             cache_mb=self.bucket_cache_mb or int(self.heap_mb * 0.4),
             size=DataNeeds(
-                # A compaction of all data writes the files anew, and the old ones stay in the archive for minutes.
+                # A compaction of all data writes new files, and the old ones stay in the archive for minutes.
                 record_disk=3 * context.fieldcount * cell,
-                # Logs are rolled until a region server has 32 of 128 MiB, or twice its memstores (0.4 of the heap),
-                # whichever is more (hbase.regionserver.maxlogs, of each log where there are several). HDFS copies them.
+                # A region server flushes when its logs reach 32 files of 128 MiB or twice its memstores (0.4 of the heap), whichever
+                # is more (hbase.regionserver.maxlogs, which applies to each of several logs). HDFS replicates the logs.
                 log_mb=self.replication * len(self.regionservers) * self.wals * max(4096, int(self.heap_mb * 0.8)),
             ),
         )
 
     @property
     def wals(self) -> int:
-        """Logs of a region server, each with as many files.
+        """Number of logs per region server; the maximum number of files applies to each log.
 
-        AbstractFSWAL has maxLogs, and RegionGroupingProvider makes one AbstractFSWAL for each group.
+        HBase's AbstractFSWAL has the field maxLogs, and RegionGroupingProvider creates one AbstractFSWAL per group.
         """
         several = self.all_settings.get("hbase.wal.provider") == "multiwal"
         groups = "hbase.wal.regiongrouping.numgroups"
@@ -278,12 +284,12 @@ class HBase(OnJvm):
 
     @property
     def installed_version(self) -> str:
-        """The version, and whether the KDC's jars are there."""
+        """The version, with a suffix if the KDC's jars are installed, too."""
         return super().installed_version + ("-kdc" if self.authentication else "")
 
     @property
     def jars(self) -> list[str]:
-        """The server, codecs that work without native libraries, and perhaps the KDC."""
+        """Artifacts: the server, codecs that need no native library, and the KDC with Kerberos."""
         return [
             f"org.apache.hbase:hbase-server:{self.version}",
             f"org.apache.hbase:hbase-compression-zstd:{ZSTD.get(self.series, self.version)}",
@@ -293,12 +299,12 @@ class HBase(OnJvm):
 
     @property
     def collector(self) -> list[str]:
-        """G1 as the JVM sets it."""
+        """Options of G1, mostly the JVM's defaults."""
         return ["-XX:+UseG1GC", "-XX:+ParallelRefProcEnabled"]
 
     @property
     def native_name(self) -> str:
-        """Folder of Hadoop's native library, below the project's; empty where hbase_libhadoop does not bring it."""
+        """Folder of Hadoop's native library, relative to the project's; empty if hbase_libhadoop does not supply it."""
         name = self.libhadoop.rpartition("/")[2].replace(":", "-")
         return f"install/hbase-native/{name}" if self.distributed and self.libhadoop else ""
 
@@ -308,7 +314,7 @@ class HBase(OnJvm):
 
     @property
     def is_reusable(self) -> bool:
-        """With Kerberos, a copy of a load belongs to the users of the servers that made it."""
+        """Whether a load can be copied: with Kerberos, the copy would belong to users of other servers."""
         return not self.authentication
 
     @property
@@ -317,13 +323,13 @@ class HBase(OnJvm):
 
     @property
     def ports(self) -> dict[str, int]:
-        """Of all processes; the second region server of a host and further ones have no options."""
+        """Ports of all processes that have an option: a host's second region server and further ones have none."""
         names = [name.removesuffix("_port") for name in self.all_options() if name.endswith("_port")]
         return {name: getattr(self, f"{name}_port") for name in names if name != "kdc" or self.authentication}
 
     @property
     def searched_ports(self) -> dict[str, int]:
-        """A single process needs the first five; further region servers take the ports above those of the first one."""
+        """Ports to choose: five for a single process. Further region servers take ports above those of the first one."""
         further = list(enumerate(self.regionservers))[1:]
         return {
             **dict(list(self.ports.items())[: None if self.distributed else 5]),
@@ -333,19 +339,19 @@ class HBase(OnJvm):
 
     @property
     def node_more(self) -> dict[str, Any]:
-        """The folder with Hadoop's native library, where tasks/configure.yml has found one."""
+        """Folder with Hadoop's native library; empty if :meth:`prepare` has found none."""
         return {"native": self.context.get("system_native", {}).get("stdout", "")}
 
     @property
     def disks(self) -> int:
-        """HDFS spreads its blocks over all; a local file system is on one."""
+        """Number of folders that hold data: all with HDFS, one with the local file system."""
         return len(self.data) if self.distributed else 1
 
     @property
     def folders(self) -> list[str]:
-        """Those of the web pages, too: HBase and Hadoop do not start without, but take empty ones.
+        """Folders to create, including empty ones for the web pages, without which HBase and Hadoop do not start.
 
-        The pages themselves are in their archives only.
+        The pages themselves are only in the projects' archives.
         """
         pages = ["hbase-webapps/master", "hbase-webapps/regionserver"]
         pages += ["webapps/hdfs", "webapps/datanode"] if self.distributed else []
@@ -361,7 +367,7 @@ class HBase(OnJvm):
 
     @property
     def asks_for_password(self) -> bool:
-        """Not even with Kerberos, as some of the web pages stay open (docs/secrets.md)."""
+        """False even with Kerberos, since some web pages stay open (docs/secrets.md)."""
         return False
 
     @property
@@ -370,7 +376,7 @@ class HBase(OnJvm):
 
     @property
     def access(self) -> dict[str, str]:
-        """Properties with which servers, clients and administration get in by TLS; the files are PEM."""
+        """Properties of servers, clients and administration for TLS; the files are PEM."""
         if not self.tls:
             return {}
         return {
@@ -381,9 +387,9 @@ class HBase(OnJvm):
 
     @property
     def login(self) -> dict[str, str]:
-        """Properties with which clients and administration log in, as the KDC's one user, who runs the servers, too.
+        """Properties with which clients and administration log in, as the KDC's only user, which also runs the servers.
 
-        They find the masters without ZooKeeper.
+        With Kerberos clients ask the masters instead of ZooKeeper.
         """
         if not self.authentication:
             return {}
@@ -400,7 +406,7 @@ class HBase(OnJvm):
 
     @property
     def krb5_conf(self) -> str:
-        """File that says where the KDC is."""
+        """File with the KDC's address."""
         return f"{self.secret}/krb5.conf"
 
     @property
@@ -410,7 +416,7 @@ class HBase(OnJvm):
 
     @property
     def principals(self) -> list[str]:
-        """Principals of the KDC; those of web pages and of the ZooKeepers among themselves must have an address."""
+        """Principals of the KDC. The ones for web pages and for the ZooKeepers among themselves must contain an address."""
         quorum = [f"hbase/{node.address}" for node in self.quorum_nodes]
         return ["hbase", "hbase/dohyo", f"HTTP/{self.nodes[0].address}", *quorum]
 
@@ -418,32 +424,32 @@ class HBase(OnJvm):
 
     @property
     def quorum(self) -> list[str]:
-        """Hosts with a ZooKeeper: of two, neither could be spared."""
+        """Hosts with a ZooKeeper: three or one, since two would tolerate no failure."""
         return self.hosts[: 3 if len(self.hosts) >= 3 else 1]
 
     @property
     def quorum_nodes(self) -> list[Endpoint]:
-        """These servers."""
+        """ZooKeeper's servers."""
         return self.nodes[: len(self.quorum)]
 
     @property
     def zookeepers(self) -> str:
-        """Where clients ask for everything else."""
+        """Addresses of the ZooKeepers, where clients look up everything else."""
         return ",".join(f"{node.address}:{node['zookeeper']}" for node in self.quorum_nodes)
 
     @property
     def regionservers(self) -> list[str]:
-        """Names of the region servers of a host: regionserver, regionserver2, and so on."""
+        """Names of a host's region servers: regionserver, regionserver2, and so on."""
         return ["regionserver", *(f"regionserver{number}" for number in range(2, self.regionservers_per_host + 1))]
 
     @property
     def regionserver_count(self) -> int:
-        """Region servers of all hosts."""
+        """Number of region servers on all hosts."""
         return len(self.hosts) * len(self.regionservers)
 
     @property
     def parts(self) -> list[Part]:
-        """The processes on HDFS and ZooKeeper, in the order of starting."""
+        """Processes on HDFS and ZooKeeper, in the order of starting."""
         hosts, hadoop, zookeeper = self.hosts, "org.apache.hadoop", "org.apache.zookeeper.server.quorum.QuorumPeerMain"
         standby = [] if self.is_first else ["--backup"]
         server = [f"{hadoop}.hbase.regionserver.HRegionServer"]
@@ -459,17 +465,17 @@ class HBase(OnJvm):
 
     @property
     def parts_here(self) -> dict[str, Part]:
-        """Those of this host, by name."""
+        """Processes of this host by name."""
         return {part.name: part for part in self.parts if self.context.host in part.hosts}
 
     @property
     def processes(self) -> list[str]:
-        """What was started last is stopped first."""
+        """Names of the processes, in the reverse order of starting."""
         return [f"hbase-{name}" for name in reversed(self.parts_here)] if self.distributed else ["hbase"]
 
     @property
     def common_options(self) -> list[str]:
-        """Options of all JVMs."""
+        """JVM options of all processes."""
         kerberos = [
             f"-Djava.security.krb5.conf={self.krb5_conf}",
             "-Djava.security.auth.login.config=conf/jaas.conf",
@@ -484,11 +490,11 @@ class HBase(OnJvm):
 
     @property
     def jvm_options(self) -> list[str]:
-        """The lines of conf/jvm.options, which JDK 8 cannot read itself."""
+        """Lines of conf/jvm.options; the command has them, because JDK 8 cannot read such a file."""
         return option_lines(self.render("jvm.options"))
 
     def part_options(self, name: str) -> list[str]:
-        """Options of a process's JVM; only region servers have the collector of conf/jvm.options."""
+        """Returns the JVM options of a process; only region servers have the collector of conf/jvm.options."""
         if name in self.regionservers:
             options = self.jvm_options
         else:
@@ -499,37 +505,37 @@ class HBase(OnJvm):
         return [each.replace("gc.log", log) for each in options]
 
     def part_command(self, name: str) -> list[str]:
-        """Command that runs a process in the foreground."""
+        """Returns the command that runs a process in the foreground."""
         command = self._java(self.part_options(name), self.parts_here[name].main)
         if name == "kdc":
             made = ["conf/kdc.properties", f"{self.secret}/made.keytab", *self.principals]
             return ["sh", "-c", 'umask 077 && exec "$@"', "sh", *command, *made]
         if name in self.regionservers:
-            # Region servers share conf/hbase-site.xml, so that their ports are on their command lines.
+            # Region servers share conf/hbase-site.xml, so their ports are on the command lines.
             ports = (f"port={self.node[name]}", f"info.port={self.node[f'{name}_info']}")
             return [*command, *(f"-Dhbase.regionserver.{port}" for port in ports), "start"]
         return command
 
     @property
     def command(self) -> list[str]:
-        """One process is everything where there is no HDFS."""
+        """Command of the single process without HDFS."""
         return self._java(self.jvm_options, ["org.apache.hadoop.hbase.master.HMaster", "start"])
 
     def _java(self, options: list[str], main: list[str]) -> list[str]:
         return [f"{self.context.java_home}/bin/java", *options, "-cp", f"conf:{self.lib}/*", *main]
 
     def page_check(self, port: str, page: str, pattern: str) -> list[str]:
-        """Command that succeeds when a page of this host has a line that matches the pattern."""
+        """Returns a command that succeeds if a web page of this host has a line that matches the pattern."""
         script = r"""exec 3<> "/dev/tcp/$0/$1" && printf 'GET %s HTTP/1.0\r\n\r\n' "$2" >&3 && grep -qE -- "$3" <&3"""
         return ["bash", "-c", script, self.node.address, str(self.node[port]), page, pattern]
 
     def master_check(self, pattern: str) -> list[str]:
-        """Command that succeeds when a line of what the master of this host says of itself matches the pattern."""
+        """Returns a command that succeeds if a line of the status of this host's master matches the pattern."""
         return self.page_check("master_info", "/jmx?qry=Hadoop:service=HBase,name=Master,sub=Server", pattern)
 
     @property
     def hdfs_check(self) -> list[str]:
-        """Command that succeeds when HDFS takes writes; with Kerberos, nobody reads the page without a login."""
+        """Command that succeeds when HDFS accepts writes. With Kerberos it reads the log, as the page needs a login."""
         if self.authentication:
             return ["grep", "-q", "Leaving safe mode", f"{self.run}/namenode.log"]
         page = "/jmx?qry=Hadoop:service=NameNode,name=FSNamesystemState"
@@ -542,33 +548,33 @@ class HBase(OnJvm):
         names = ["hbase-site.xml", "log4j.properties", "jvm.options"]
         names += ["core-site.xml", "hdfs-site.xml", "zoo.cfg"] if self.distributed else []
         names += ["kdc.properties", "jaas.conf"] if self.authentication else []
-        # Hadoop keeps a figure that /jmx shows for 10 s by default, in which a short run would be missing. The other
-        # half is hbase.regionserver.metrics.period, 5 s by default.
+        # By default Hadoop keeps a figure of /jmx for 10 s, which is too long for a short run. The other part of the delay is
+        # hbase.regionserver.metrics.period, 5 s by default.
         files = [*map(self.conf_file, names), self.conf_file("hadoop-metrics2-hbase.properties", "*.period=1\n")]
         if "zookeeper" in self.parts_here:
-            # The number that a server has in ZooKeeper's quorum.
+            # Number of this server in ZooKeeper's quorum.
             files.append(ConfigFile(f"{self.zookeeper_folder}/myid", f"{self.quorum.index(self.context.host) + 1}\n"))
         return files
 
     @property
     def datanode_folders(self) -> str:
-        """Folders of the DataNode, as HDFS takes them."""
+        """Folders of the DataNode, in the syntax of HDFS."""
         return ",".join(f"file://{folder}/datanode" for folder in self.data)
 
     @property
     def least_copies(self) -> int:
-        """Smallest number of copies of a block: HDFS gives a file fewer than asked for when it has no more hosts."""
+        """Minimum number of copies of a block: HDFS writes fewer copies than requested if it has too few hosts."""
         return copies(self.context.write_acks, self.replication)
 
     @property
     def durability(self) -> str:
-        """How a write reaches the log."""
+        """Durability of a write, as HBase names it."""
         return "FSYNC_WAL" if self.context.on_disk else "SYNC_WAL"
 
     @property
     def words(self) -> list[str]:
-        """Where everything is: also the pages of each process, by the names of the files that keep them."""
-        # Names for region servers begin alike, so that figures.yml finds all of them.
+        """Arguments of the administration: addresses, and the web page of each process by the name of its evidence file."""
+        # Names of region servers have a common prefix, by which figures.yml finds them all.
         pages = [
             f"{f'jmx-{name}' if name in self.regionservers else f'{name}-jmx'}={self._page(name)}"
             for name in self.parts_here
@@ -620,7 +626,7 @@ class HBase(OnJvm):
         return {"server.info": self._page("regionserver")}
 
     def attach(self, servers: Attached) -> Attach:
-        """ZooKeepers, perhaps :PORT, perhaps :/ZNODE, as in zk1,zk2:2181:/hbase."""
+        """Returns how to reach attached servers, given as ZooKeepers[:PORT][:/ZNODE], as in zk1,zk2:2181:/hbase."""
         znode = f"/{servers.path}" if "/" in servers.servers else "/hbase"
         port, place = servers.port or 2181, servers.place
         return Attach(
@@ -649,7 +655,7 @@ class HBase(OnJvm):
                 steps.remember(host, system_native={"stdout": folder})
 
     def start(self, steps: Steps) -> None:
-        """One process, or those of ZooKeeper, HDFS and HBase one after the other."""
+        """Starts the single process, or the processes of ZooKeeper, HDFS and HBase one after another."""
         if not self.distributed:
             steps.start_nodes()
             return
@@ -665,13 +671,13 @@ class HBase(OnJvm):
             steps.until(host, f"hbase-{part}", has_leader if part == "zookeeper" else system.hdfs_check)
 
         self._on_parts(steps, "Wait until ZooKeeper has a leader", ["zookeeper"], wait)
-        # HDFS begins in safe mode, which it leaves when all DataNodes are there.
+        # HDFS starts in safe mode, and leaves it when all DataNodes have registered.
         self._on_parts(steps, "Wait until HDFS takes writes", ["namenode"], wait)
         servers = ["master", *self.regionservers]
         self._on_parts(steps, "Start the masters and the region servers", servers, self._start_part)
 
     def ready(self, steps: Steps) -> None:
-        """Waits for the standby of the master, and for the master to be initialised and to know all region servers."""
+        """Waits for the standby master, and until the master is initialised and knows all region servers."""
         process = "hbase-master" if self.distributed else "hbase"
 
         def standby(host: str) -> None:
@@ -690,7 +696,7 @@ class HBase(OnJvm):
     def _on_parts(
         self, steps: Steps, step: str, parts: Sequence[str], call: Callable[[Steps, str, str], None]
     ) -> None:
-        """Does a step for each process on its hosts, one kind of process after another."""
+        """Runs a function for processes on their hosts, one kind of process after another."""
         for name in parts:
             hosts = next((part.hosts for part in self.parts if part.name == name), [])
             steps.each(step, partial(call, steps, name), hosts)
@@ -703,11 +709,11 @@ class HBase(OnJvm):
     def _format(self, steps: Steps, part: str, host: str) -> None:
         system = self.at(steps, host)
         words = [*system.part_command(part), "-format", "-nonInteractive"]
-        # A copy of a load is formatted.
+        # A copied load is formatted already.
         steps.run(host, words, chdir=system.run, creates=f"{system.data[0]}/namenode/current")
 
     def _start_kerberos(self, steps: Steps) -> None:
-        """Starts the KDC on the first host, which makes new keys, and gives them to all servers and clients."""
+        """Starts the KDC on the first host, which creates new keys, and copies the keys to all hosts."""
 
         def make(host: str) -> str:
             steps.write(host, {}, mode="0600", folders=[self.secret.rpartition("/")[0], self.secret], folder_mode="0711")
@@ -725,7 +731,7 @@ class HBase(OnJvm):
         drives, same = self.context.drives, "the same"
         logs = drives if self.distributed and drives > 1 else None
         compactions, half = drives // 2 if drives >= 4 else None, "half of the disks, from {} disks on"
-        # The table of profiles (docs/conditions.md) has no heap.
+        # docs/conditions.md shows the formula instead: the heap depends on the host.
         regions = int(mib(self.heap) * 0.4 / 128 / len(self.context.tables))
         return [
             Tuned(

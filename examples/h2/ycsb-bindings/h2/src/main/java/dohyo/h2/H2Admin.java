@@ -15,7 +15,7 @@ import java.util.Map;
 import java.util.stream.Collectors;
 import java.util.stream.IntStream;
 
-/** What Ansible asks of a running H2. */
+/** Administration of a running H2. */
 public final class H2Admin {
   private H2Admin() {
   }
@@ -33,7 +33,7 @@ public final class H2Admin {
       for (String table : arguments.required("tables").split(",")) {
         sql.execute("CREATE TABLE " + H2Binding.quoted(table) + " (y_id VARBINARY(60000) PRIMARY KEY" + fields + ")");
       }
-      // Read back from the server: repeating what was asked for would prove nothing.
+      // Read the conditions from the server instead of repeating the request.
       Map<String, Object> conditions = new LinkedHashMap<>();
       conditions.put("version", text(sql, "SELECT H2VERSION()"));
       conditions.put("nodes", 1);
@@ -42,7 +42,7 @@ public final class H2Admin {
       conditions.put("read_acks", arguments.required("read_acks"));
       conditions.put("write_copies", 1);
       conditions.put("read_copies", 1);
-      // H2 writes its log in the background; its documentation says that it does not force it to disk.
+      // H2 writes its log in the background; according to its documentation it does not force the log to disk.
       conditions.put("durability", "memory");
       conditions.put("compression", "false".equalsIgnoreCase(setting(sql, "COMPRESS")) ? "none" : "lzf");
       conditions.put("endpoints", List.of(arguments.required("server")));
@@ -88,7 +88,7 @@ public final class H2Admin {
   }
 
   private static Connection connect(Settings arguments) throws SQLException {
-    // Without the delay H2 would close the database after each verb and open it again.
+    // Without DB_CLOSE_DELAY H2 would close the database after each command.
     return DriverManager.getConnection(
         "jdbc:h2:tcp://" + arguments.required("server") + "/./ycsb;DB_CLOSE_DELAY=-1", "sa", "");
   }

@@ -22,14 +22,14 @@ import java.util.stream.Collectors;
 import site.ycsb.DBException;
 import site.ycsb.Status;
 
-/** H2 over JDBC, with a connection per client thread; a lost one is opened again by the next operation. */
+/** H2 over JDBC, with one connection per client thread; the next operation reopens a lost connection. */
 public final class H2Binding extends Binding {
   private final Map<String, PreparedStatement> statements = new HashMap<>();
   private String server;
   private String url;
   private Connection connection;
 
-  /** What is done with the connection. */
+  /** An operation on the connection. */
   private interface Work {
     Status with() throws SQLException;
   }
@@ -37,7 +37,7 @@ public final class H2Binding extends Binding {
   @Override
   protected void connect(Settings settings) throws DBException {
     server = settings.required("h2.server");
-    // The bound on every wait for the server's answer.
+    // NETWORK_TIMEOUT limits every wait for the server.
     url = "jdbc:h2:tcp://" + server + "/./ycsb;NETWORK_TIMEOUT=" + operationTimeout(settings);
     try {
       open();
@@ -59,7 +59,7 @@ public final class H2Binding extends Binding {
         connection.close();
       }
     } catch (SQLException e) {
-      // The process is about to end, or the server is gone: nothing is left to save.
+      // Ignored: the process is about to end, or the server is gone.
     }
     connection = null;
   }
@@ -125,7 +125,7 @@ public final class H2Binding extends Binding {
     });
   }
 
-  // Batches: one record after the other, and none after the connection was lost, so that the bound holds.
+  // A batch runs its records one after another, and stops when the connection is lost, so that its timeout holds.
 
   @Override
   public CompletableFuture<Status[]> readRows(String table, List<byte[]> keys, Columns columns, RowSink sink) {
@@ -184,7 +184,7 @@ public final class H2Binding extends Binding {
     return columns == null ? "*" : columns.names().stream().map(H2Binding::quoted).collect(Collectors.joining(", "));
   }
 
-  /** A quoted name, whatever its characters; for the binding and the administration. */
+  /** Returns a name in quotes, with any characters. */
   static String quoted(String name) {
     return '"' + name.replace("\"", "\"\"") + '"';
   }

@@ -12,7 +12,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.stream.Collectors;
 
-/** The contract on a real H2. */
+/** Contract test of the binding on a real H2. */
 class H2ContractIT extends BindingContract {
   @Override
   protected Binding newBinding() {
