@@ -115,6 +115,28 @@ def test_plan_yml_says_the_same() -> None:
     assert sizing._of_inventory(asked, inventory, variables, lambda: None) == found
 
 
+def test_a_plan_keeps_the_order_of_the_hosts_when_the_first_answers_last(tmp_path: Path) -> None:
+    slow = "{{ lookup('ansible.builtin.pipe', 'sleep 2; echo local') }}"
+    hosts = {
+        f"node{number}": {"cassandra_heap": f"{number}g", "ansible_connection": slow if number == 1 else "local"}
+        for number in (1, 2, 3)
+    }
+    inventory = tmp_path / "hosts.yml"
+    inventory.write_text(
+        yaml.safe_dump(
+            {
+                "all": {
+                    "vars": {"dohyo_home": str(tmp_path)},
+                    "children": {"database": {"hosts": hosts}, "client": {"hosts": {"node1": {}}}},
+                }
+            }
+        )
+    )
+    found = sizing._of_inventory(["cassandra"], inventory, {}, lambda: None)
+    memory = [needs["memory_mb"] for needs in found["cassandra"]]
+    assert (len(memory), memory) == (3, sorted(set(memory)))
+
+
 @pytest.mark.parametrize(("inventory", "name"), FOR, ids=lambda value: getattr(value, "name", value))
 def test_the_plan_of_its_scenario_is_accepted_and_its_hosts_are_the_published_ones(
     inventory: Path, name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch

@@ -255,7 +255,7 @@ def _of_inventory(
 
     def watch(event: Event) -> None:
         if event["event"] == "needs":
-            found.setdefault(str(event["system"]), []).append(event["needs"])
+            found[str(event["system"])] = event["needs"]
 
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)

@@ -4,8 +4,8 @@
     a task named "Phase …" was reached; its message has the fields
 {"time": …, "event": "system", "system": str, "unavailable": str}
     a task named "System …" was reached: whether that system is available, else why not
-{"time": …, "event": "needs", "system": str, "needs": {…}}
-    a task named "Needs of …" was reached: what that system needs of the host (tasks/plan.yml)
+{"time": …, "event": "needs", "system": str, "needs": [{…}]}
+    a task named "Needs of …" was reached: what that system needs of each host, in their order (tasks/plan.yml)
 {"time": …, "event": "note", "text": str}
     a task had something to say to people
 {"time": …, "event": "failed", "task": str, "host": str, "message": str, "ignored": bool}
