@@ -255,6 +255,32 @@ def claims_in(of: tuple[str, int]) -> bool:
         return False
 
 
+@pytest.mark.parametrize("again", [False, True])
+def test_a_mark_is_on_the_disk_before_it_has_its_name_and_its_name_before_anything_follows(
+    again: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "data"
+    if again:
+        ours.claim(str(folder), mark(), MINE)
+    calls: list[tuple[str, object]] = []
+    named = "replace" if again else "link"
+    fsync, name = os.fsync, getattr(os, named)
+
+    def flushed(handle: int) -> None:
+        file = Path(f"/proc/self/fd/{handle}")
+        calls.append(("flushed", file.resolve() if file.is_dir() else json.loads(file.read_text("utf-8"))["user"]))
+        fsync(handle)
+
+    def linked(old: str, new: str) -> None:
+        calls.append((named, Path(new).name))
+        name(old, new)
+
+    monkeypatch.setattr(os, "fsync", flushed)
+    monkeypatch.setattr(os, named, linked)
+    assert ours.claim(str(folder), mark(user="me"), MINE)
+    assert calls == [("flushed", "me"), (named, ".dohyo"), ("flushed", folder)]
+
+
 def test_a_folder_is_claimed_once(tmp_path: Path) -> None:
     # Spawned: a fork keeps locks shut that threads of a library held, and would wait for them forever.
     with multiprocessing.get_context("spawn").Pool(4) as pool:

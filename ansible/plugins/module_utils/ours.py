@@ -275,6 +275,9 @@ def claim(
         try:
             with os.fdopen(handle, "w", encoding="utf-8") as file:
                 file.write(json.dumps(wanted, indent=1, sort_keys=True) + "\n")
+                # After a crash of the host, an empty mark would leave the data to nobody.
+                file.flush()
+                os.fsync(file.fileno())
             if there:
                 os.replace(new, os.path.join(folder, MARK))
             else:
@@ -285,6 +288,11 @@ def claim(
         finally:
             if os.path.lexists(new):
                 os.unlink(new)
+        names = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+        try:
+            os.fsync(names)
+        finally:
+            os.close(names)
     return True
 
 
