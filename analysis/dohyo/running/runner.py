@@ -205,6 +205,8 @@ class _Measurement:
         self.deployed: dict[str, Mapping[str, Any]] = {}
         # When the first trial began, on the monotonic clock.
         self.began: float | None = None
+        # Whether anything of ours may be left on the hosts.
+        self.leaves = False
         # The last trial, if its servers stay up.
         self.kept: PlannedTrial | None = None
         # Why no further trial is begun; empty as long as they are.
@@ -276,7 +278,7 @@ class _Measurement:
             self.progress.say(f"{key} is read by the stock client only and has no effect here", "yellow")
 
     def _measure(self) -> None:
-        """Provisions and measures; in the end stops the servers, or keeps them if that was asked and all went well."""
+        """Provisions and measures; in the end stops what a trial may have left, unless its servers are to be kept."""
         for trial in self.todo:
             # The summary also tells what a trial that never began would have measured.
             self._write(partial(self._write_variables, trial, keep=False))
@@ -292,7 +294,7 @@ class _Measurement:
             raise
         finally:
             # What runs where no trial of ours has begun is a trial that somebody plays by hand, or of another checkout.
-            if self.began is not None and self.kept is None:
+            if self.leaves and self.kept is None:
                 self._stop()
             # The end of the servers may still have added to these.
             for trial in self._in_state("failed", "interrupted"):
@@ -304,6 +306,11 @@ class _Measurement:
     def _measure_all(self, ready: list[PlannedTrial]) -> None:
         """Measures one trial after the other, with the rounds that are added on the way."""
         left_by = ""
+        # Loads are kept until the end. Attached systems, and hosts that a fault switches off, may not have answered.
+        always_leaves = bool(self.loads) or any(
+            trial.is_attached or any(trial.scenario.of(phase).faults for phase in trial.scenario.phases)
+            for trial in ready
+        )
         for number, trial in enumerate(ready, start=1):
             keep = self.options.keep and trial is ready[-1]
             if left_by:
@@ -312,9 +319,11 @@ class _Measurement:
             self.progress.trial(number, ready)
             if self.began is None:
                 self.began = time.monotonic()
+            self.leaves = True
             failure = self._whatever_happens(partial(self._trial, trial, keep))
             if failure is not None:
                 self._failed(trial, failure)
+            self.leaves = failure is not None or keep or always_leaves
             left_by = trial.label if failure is not None else ""
             self.kept = trial if keep and failure is None else None
             if trial is ready[-1]:
