@@ -15,6 +15,7 @@ from dohyo.running import experiment, runner
 from dohyo.scenario import loading
 from dohyo.summary.results import Summary
 from dohyo.summary.summary import summarise
+from dohyo.systems.catalogue import all_systems
 from support.rounds import Signals
 from support.summaries import failed, of
 from support.summaries import measured as measured_trial
@@ -110,9 +111,11 @@ def test_the_end_of_a_trial_prints_its_result_and_a_broken_one_prints_why(
     assert "1.2 ms update  (round 1, 0:00)\n" in (tmp_path / "again/said").read_text()
 
 
-def test_each_version_is_deployed_before_anything_is_measured_and_again_where_another_came_after_it(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("keeps_versions", [True, False])
+def test_each_version_is_deployed_before_anything_is_measured_and_again_where_another_has_replaced_it(
+    keeps_versions: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(type(all_systems()["cassandra"]), "keeps_versions", keeps_versions)
     _, played = measured(tmp_path, monkeypatch, SMALL + "matrix.cassandra_version=4.1.10,5.0.9\n")
     assert played == [
         "deploy cassandra cassandra_version=5.0.9",
@@ -120,7 +123,7 @@ def test_each_version_is_deployed_before_anything_is_measured_and_again_where_an
         "deploy cassandra cassandra_version=4.1.10",
         "trial 01-cassandra-cassandra_version=4.1.10 cassandra_version=4.1.10",
         "trial 02-hbase",
-        "deploy cassandra cassandra_version=5.0.9",
+        *(["deploy cassandra cassandra_version=5.0.9"] if not keeps_versions else []),
         "trial 03-cassandra-cassandra_version=5.0.9 cassandra_version=5.0.9",
     ]
 
@@ -144,6 +147,7 @@ def test_a_deployment_that_failed_before_a_trial_is_repeated_before_the_next_one
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Else that would be measured on what is left of another version, or of another profile."""
+    monkeypatch.setattr(type(all_systems()["cassandra"]), "keeps_versions", False)
     text = SMALL.replace(",hbase", "") + "matrix.cassandra_version=4.1.10,5.0.9\nmatrix.threadcount=1,2\n"
     _, played = measured(tmp_path, monkeypatch, text, broken="5.0.9", nth=2)
     deployed = "deploy cassandra cassandra_version=5.0.9"

@@ -201,8 +201,8 @@ class _Measurement:
         self.unavailable: dict[str, str] = {}
         # Systems and the reasons that were printed.
         self.told: set[tuple[str, str]] = set()
-        # By role: the variables with which it was installed last.
-        self.deployed: dict[str, Mapping[str, Any]] = {}
+        # By role: the variables with which it is installed.
+        self.deployed: dict[str, list[Mapping[str, Any]]] = {}
         # When the first trial began, on the monotonic clock.
         self.began: float | None = None
         # Whether anything of ours may be left on the hosts.
@@ -431,9 +431,10 @@ class _Measurement:
         asked = {"deploy_systems": names, "fetch_agreed": agreed, **size, **largest.role_variables}
         write_json(folder / "deploy.json", asked)
         failure = self._play("deploy.yml", folder, asked)
-        # After a failed installation nothing counts as installed: the next trial deploys again.
-        has = _of_servers(largest) if failure is None else {}
-        self.deployed |= {all_systems()[name].role: has for name in names}
+        for system in map(all_systems().__getitem__, names):
+            # After a failed installation nothing counts as installed: the next trial deploys again.
+            before = self.deployed.get(system.role, []) if system.keeps_versions and failure is None else []
+            self.deployed[system.role] = [*before, _of_servers(largest)] if failure is None else []
         return failure
 
     def _trial(self, trial: PlannedTrial, keep: bool) -> Failure | None:
@@ -443,8 +444,7 @@ class _Measurement:
         self.experiment.mark(trial, "running")
         began = time.monotonic()
         failure = None
-        if self.deployed.get(all_systems()[trial.system].role) != _of_servers(trial.scenario):
-            # Not every system can have several versions installed: only the last one is there.
+        if _of_servers(trial.scenario) not in self.deployed.get(all_systems()[trial.system].role, []):
             failure = self._deploy([trial])
         failure = failure or self._play("trial.yml", folder, asked)
         if failure is None:

@@ -18,6 +18,7 @@ VERSION = "[0-9][0-9A-Za-z.-]*"
 class OnJvm(System):
     """A server with several release series; each series supports certain JDKs."""
 
+    keeps_versions = True
     # Supported JDKs of each series, the best first. docs/versions.md lists the combinations that were tested.
     known: ClassVar[Mapping[str, Sequence[int]]]
     # Folders of the archive whose jars the server's own launcher loads, and a pattern of the jar that has the version.

@@ -19,6 +19,7 @@ class Replicated(System):
     disks = 1
     asks_for_password = True
     attaches = True
+    keeps_versions = True
     # Path of the server program in the binaries from Maven Central, relative to the folder of the installation.
     program_there: ClassVar[str]
     # Scheme of the JDBC driver's URLs.

@@ -285,6 +285,8 @@ class System(ABC):
     licence: ClassVar[str] = ""
     # Names of processes that faults do not kill.
     spared: ClassVar[Sequence[str]] = ()
+    # All that deploy.yml installs for one version stays when it installs another.
+    keeps_versions: ClassVar[bool] = False
     # Nodes start one after another.
     starts_one_by_one: ClassVar[bool] = False
     # Name of the port that the server opens last.
