@@ -9,8 +9,11 @@ from typing import Any
 
 import pytest
 import yaml
+from ansible.parsing.dataloader import DataLoader  # type: ignore[import-untyped]
+from ansible.template import Templar, trust_as_template  # type: ignore[import-untyped]
 
 from dohyo.places import ANSIBLE
+from filter.dohyo_filters import disk_shortages
 from modules import host_devices
 from support.described import described
 from support.playbooks import play
@@ -123,6 +126,33 @@ def test_several_empty_devices_become_one_array_if_the_host_can_make_one(
         (tmp_path / program).write_text("#!/bin/sh\nexit 0\n")
         (tmp_path / program).chmod(0o700)
     assert host.new(entries("empty", "empty"))[0]["problem"] == ""
+
+
+def test_a_volume_has_the_room_that_is_free_on_it_once_it_is_mounted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    device = entries("ours")[0]
+    host = host_devices.Host(LABEL, "/dohyo", "none", "jbod")
+    assert host.volume(device["path"], [device], {"TYPE": "xfs"})["free_mb"] == device["size_mb"]
+    mount = [device["path"], str(tmp_path), "xfs", "rw"]
+    monkeypatch.setattr(host_devices, "mounts_of", lambda _: [mount])
+    monkeypatch.setattr(host_devices, "free_mb", lambda path: {str(tmp_path): 3}[path])
+    assert host.volume(device["path"], [device], {"TYPE": "xfs"})["free_mb"] == 3
+
+
+def test_preflight_compares_the_data_with_the_room_that_is_free() -> None:
+    text = yaml.safe_load((ANSIBLE / "roles/host/vars/main.yml").read_text("utf-8"))["_host_rooms_mb"]
+    variables = {
+        "_host_devices": ["/dev/x1"],
+        "host_disks": {"volumes": [{"size_mb": 10_000, "free_mb": 3}]},
+        "host_checked": {"rooms_mb": [5]},
+    }
+    (room,) = Templar(DataLoader(), variables=variables).template(trust_as_template(text))
+    assert room == 3
+    assert disk_shortages({"mysql": 100}, {"mysql": 1}, [room]) == [
+        "mysql needs 100 MiB for the scenario's data, and 3 MiB are free (1 of 1 data folders); load fewer records, or"
+        " give the databases more or larger devices (dohyo_devices)"
+    ]
 
 
 @pytest.mark.parametrize(

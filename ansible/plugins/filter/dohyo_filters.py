@@ -82,11 +82,11 @@ def disk_shortages(needs_mb: dict[str, Any], disks: dict[str, Any], rooms_mb: li
 
     :param needs_mb: MiB for the data on this host, by system
     :param disks: how many of the folders of ``dohyo_data``, from the first on, a system's data is in
-    :param rooms_mb: MiB of each of these folders
+    :param rooms_mb: free MiB of each of these folders
     """
     rooms = [int(room) for room in rooms_mb]
     return [
-        f"{name} needs {mb} MiB for the scenario's data, and {sum(rooms[: int(disks[name])])} MiB are there"
+        f"{name} needs {mb} MiB for the scenario's data, and {sum(rooms[: int(disks[name])])} MiB are free"
         f" ({min(int(disks[name]), len(rooms))} of {len(rooms)} data folders); load fewer records, or give the"
         " databases more or larger devices (dohyo_devices)"
         for name, mb in needs_mb.items()

@@ -10,9 +10,10 @@ the mount point belongs to somebody else, or if it is laid out otherwise than ``
 Returns ``devices``, each with ``path``, ``name`` (the kernel's), ``kind`` (nvme, ssd, rotational), ``size_mb``,
 ``state``, ``discards`` (the device takes discards) and ``problem`` (why it was refused), and ``volumes``, which carry
 a file system or will: ``path``, ``name``, ``devices`` (paths), ``array`` (whether it is one), ``kind`` (also array),
-``size_mb``, ``discards``, ``state`` (``absent`` or ``stopped``, an array; ``empty``, ``ours``), ``uuid`` of the file
-system, ``source`` that names it in /etc/fstab, ``mount_point`` (present or future), ``mounted``, its mount ``options``
-and ``foreign`` (what on ours is not ours). What is refused has no volume.
+``size_mb``, ``free_mb`` (of the file system, once it is mounted), ``discards``, ``state`` (``absent`` or ``stopped``,
+an array; ``empty``, ``ours``), ``uuid`` of the file system, ``source`` that names it in /etc/fstab, ``mount_point``
+(present or future), ``mounted``, its mount ``options`` and ``foreign`` (what on ours is not ours). What is refused has
+no volume.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
 from ansible.module_utils.disks import kind_of, sysfs_of, text
-from ansible.module_utils.ours import NotOursError, decoded, foreign_in, path_of, shown
+from ansible.module_utils.ours import NotOursError, decoded, foreign_in, free_mb, path_of, shown
 
 # What md keeps at the begin of a device; Dohyo's arrays have metadata of version 1, which have a name.
 MEMBER = "linux_raid_member"
@@ -258,6 +259,7 @@ class Host:
             "state": state or ("ours" if found else "empty"), "mount_point": self.place(members[0]["path"]),
             "mounted": False, "options": "", "foreign": "", "problem": "",
         }  # fmt: skip
+        entry["free_mb"] = entry["size_mb"]
         number = number_of(path)
         if array and number:
             entry.update(name=os.path.basename(sysfs_of(number)), discards=measured(sysfs_of(number))["discards"])
@@ -269,6 +271,7 @@ class Host:
                 entry["mount_point"] = row[1]
         for row in mounts_of(path):
             entry.update(mounted=True, mount_point=row[1], options=row[3], foreign=foreign_on(row[1], self._deployment))
+            entry["free_mb"] = free_mb(row[1])
         return entry
 
     def place(self, path: str) -> str:
