@@ -579,9 +579,11 @@ def _folder(name: str | None) -> Path:
 def _list(inventory: Path | None, *, details: bool) -> None:
     from dohyo.ansible import available
     from dohyo.console import Console
+    from dohyo.running import attach
     from dohyo.scenario import loading
     from dohyo.systems import catalogue
 
+    attach.overrides((), None, (), inventory)
     console = Console()
 
     def show(name: str, text: str) -> None:

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 import yaml
 
+from dohyo import cli
 from dohyo.bad_input import BadInputError
 from dohyo.places import ANSIBLE, ROOT
 from dohyo.planning import plan
@@ -31,6 +32,8 @@ from filter.dohyo_filters import others
         ([{"attached": ["a"]}] * 2, r"docs/attach\.md"),
         ([{"attached_secrets": 5}] * 2, r"docs/attach\.md"),
         ([{"attached_may": "settle"}] * 2, r"docs/attach\.md"),
+        ([{"attached": None}] * 2, r"hosts\.yml: attached=None: docs/attach\.md"),
+        ([{}, {"attached_may": None}], r"hosts\.yml: attached_may=None: docs/attach\.md"),
     ],
 )
 def test_an_inventory_attaches_for_all_hosts_and_in_the_right_type(
@@ -39,6 +42,13 @@ def test_an_inventory_attaches_for_all_hosts_and_in_the_right_type(
     monkeypatch.setattr(attach, "host_variables", lambda _: {"first": hosts[0], "second": hosts[1]})
     with pytest.raises(BadInputError, match=problem):
         attach.overrides([], None, [], Path("hosts.yml"))
+
+
+def test_a_list_of_systems_refuses_them_as_a_run_does(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    inventory = tmp_path / "hosts.yml"
+    inventory.write_text("all: {children: {database: &host {hosts: {a: {attached: null}}}, client: *host}}")
+    assert cli.main(["run", "--list", "--inventory", str(inventory)]) == 2
+    assert f"ERROR: the inventory {inventory}: attached=None: docs/attach.md has examples" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

@@ -203,6 +203,8 @@ def test_deploy_asks_for_room_for_the_largest_point(tmp_path: Path, monkeypatch:
     assert len([each for each in played if each.startswith("deploy")]) == 1
     deployed = json.loads((made.folder / "deploy/deploy.json").read_text())
     assert deployed["trial_properties"]["recordcount"] == "3000"
+    # Whatever an inventory says by now.
+    assert (deployed["attached"], deployed["attached_may"]) == ({}, [])
 
 
 def test_a_page_that_cannot_be_written_costs_no_numbers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

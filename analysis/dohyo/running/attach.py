@@ -101,11 +101,13 @@ def _of_inventory(inventory: Path | None) -> dict[str, Any]:
     consent
     """
     known = {"attached": dict, "attached_secrets": str, "attached_may": list}
-    said = [{name: host[name] for name in known if host.get(name)} for host in host_variables(inventory).values()]
+    said = []
+    for host in host_variables(inventory).values():
+        for name in known.keys() & host:
+            if not isinstance(host[name], known[name]):
+                raise BadInputError(f"the inventory {inventory}: {name}={host[name]}: docs/attach.md has examples")
+        said.append({name: host[name] for name in known if host.get(name)})
     for each in said:
-        for name, value in each.items():
-            if not isinstance(value, known[name]):
-                raise BadInputError(f"the inventory {inventory}: {name}={value}: docs/attach.md has examples")
         if each != said[0]:
             names = ", ".join(sorted(each.keys() | said[0]))
             raise BadInputError(

@@ -49,7 +49,7 @@ from dohyo.scenario.scenario import Scenario
 from dohyo.signals import Interruption, Signals
 from dohyo.summary.results import Summary
 from dohyo.summary.summary import joined, summarise
-from dohyo.systems.catalogue import all_systems
+from dohyo.systems.catalogue import all_systems, not_attached
 from dohyo.tables import screen, table
 from dohyo.tables.again import Again
 from dohyo.tables.files import write
@@ -428,7 +428,7 @@ class _Measurement:
         names = list(dict.fromkeys(trial.system for trial in trials))
         # The command has named the licences of what the scenario lets download, and asked; an inventory's it has not.
         agreed = any(value is True for name, value in largest.role_variables.items() if name.endswith("_fetch"))
-        asked = {"deploy_systems": names, "fetch_agreed": agreed, **size, **largest.role_variables}
+        asked = {"deploy_systems": names, "fetch_agreed": agreed, **size, **not_attached(), **largest.role_variables}
         write_json(folder / "deploy.json", asked)
         failure = self._play("deploy.yml", folder, asked)
         for system in map(all_systems().__getitem__, names):
