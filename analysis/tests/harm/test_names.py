@@ -1,6 +1,7 @@
 """Names and values that could be executed: each is refused before anything starts, or written so that it is data."""
 
 import configparser
+import json
 import shlex
 import subprocess
 import sys
@@ -17,7 +18,7 @@ from dohyo.systems import catalogue
 from dohyo.systems.context import Context
 from filter.dohyo_filters import misfits
 from support.described import described
-from support.playbooks import play
+from support.playbooks import DEFAULTS, play
 from support.scenarios import load
 
 SMALL = "readproportion=1\nupdateproportion=0\nrecordcount=1000\noperationcount=1000\n"
@@ -194,6 +195,33 @@ def test_the_check_of_a_value_copies_none_of_ansibles_containers() -> None:
     assert "three" in problem
     found = catalogue.of_role("cassandra").on(Context({"cassandra_java_options": Lazy(["-ea"])}))
     assert (list(found.misfits), found.values["cassandra_java_options"]) == ([], ["-ea"])
+
+
+def test_the_folders_of_playbook_and_inventory_are_no_templates(tmp_path: Path) -> None:
+    """A checkout, or an inventory, may be in a folder of such a name; some variables are resolved twice."""
+    ansible, inventory = tmp_path / "{{ 7*7 }}/ansible", tmp_path / "{{ 8*8 }} 'a'"
+    for folder in (ansible, inventory):
+        folder.mkdir(parents=True)
+    once = {name: DEFAULTS[name] for name in ("dohyo_playbook", "dohyo_program")}
+    once["certificates"] = "{{ playbook_dir }}/tls/{{ inventory_dir | basename }}"
+    twice = {f"{name}_twice": f"{{{{ [{name}] | first }}}}" for name in once}
+    everywhere = {"ansible_connection": "local", "ansible_python_interpreter": sys.executable, **once, **twice}
+    (inventory / "hosts.yml").write_text(yaml.safe_dump({"all": {"vars": everywhere, "hosts": {"one": {}}}}))
+    answer = {name: f"{{{{ {name} }}}}" for name in (*once, *twice)}
+    tasks = [
+        {"set_fact": {"answer": answer}},
+        {"copy": {"content": "{{ answer }}", "dest": "{{ playbook_dir }}/answer"}},
+    ]
+    (ansible / "play.yml").write_text(yaml.safe_dump([{"hosts": "all", "gather_facts": False, "tasks": tasks}]))
+    program = Path(sys.executable).with_name("ansible-playbook")
+    command: list[str | Path] = [program, "-i", inventory, ansible / "play.yml"]
+    run = subprocess.run(command, cwd=ANSIBLE, capture_output=True, text=True, check=False, timeout=120)
+    assert run.returncode == 0, run.stdout + run.stderr
+    found = json.loads((ansible / "answer").read_text("utf-8"))
+    assert shlex.split(found["dohyo_playbook"])[1:] == ["-i", str(inventory)]
+    assert found["dohyo_program"] == f"{ansible.parent}/.venv/bin/dohyo"
+    assert found["certificates"] == f"{ansible}/tls/{inventory.name}"
+    assert all(found[f"{name}_twice"] == found[name] for name in once)
 
 
 # ---- what is written into configuration files -----------------------------------------------------------------------
