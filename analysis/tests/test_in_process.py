@@ -118,6 +118,12 @@ def test_a_taken_port_is_another_one_or_an_error_that_names_who_has_it(search: b
         assert re.fullmatch(who, answer["msg"])
 
 
+def test_an_unknown_limit_is_refused_by_name(tmp_path: Path) -> None:
+    asked = {"state": "read", "limits": {"open files": 1, "open file": 1}, "kept": str(tmp_path / "kept")}
+    answer = json.loads(answer_of(ANSIBLE / "plugins/modules/host_settings.py", asked))
+    assert answer["msg"] == "limits: open file: must be among open files, processes"
+
+
 def test_trials_search_ports_on_the_machine_of_ansible_alone() -> None:
     (defaults,) = [play.get("module_defaults") for play in yaml.safe_load((ANSIBLE / "trial.yml").read_text())]
     assert defaults == {"free_ports": {"search": "{{ ansible_connection | default('ssh') == 'local' }}"}}

@@ -193,6 +193,8 @@ def main() -> None:
         supports_check_mode=True,
     )
     state = module.params["state"]
+    if unknown := module.params["limits"].keys() - LIMITS:
+        module.fail_json(msg=f"limits: {', '.join(sorted(unknown))}: must be among {', '.join(LIMITS)}")
     kept = Kept(module.params["kept"])
     found, absent = tune(state, wanted_settings(module.params), kept, module.check_mode)
     diff = [(one["file"], one["before"], one["now"]) for one in found if one["now"] != one["before"]]
