@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -12,6 +13,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
+from ansible.plugins.connection import ssh  # type: ignore[import-untyped]
 
 from dohyo.ansible import playbook
 from dohyo.ansible.playbook import VERDICT, Events, Failure, Sink, check_inventory, execute, play
@@ -156,6 +159,27 @@ def test_a_broken_inventory_is_explained(tmp_path: Path, content: str, expected:
     inventory.write_text(content)
     with pytest.raises(BadInputError, match=expected):
         check_inventory(inventory)
+
+
+def test_an_inventory_whose_script_hangs_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(playbook, "ANSWER_SECONDS", 2)
+    inventory = tmp_path / "hosts"
+    inventory.write_text("#!/bin/sh\nsleep 60\n")
+    inventory.chmod(0o755)
+    began = time.monotonic()
+    with pytest.raises(BadInputError, match=f"the inventory {inventory}: ansible-inventory has not ended within 2 s"):
+        check_inventory(inventory)
+    assert time.monotonic() < began + 30
+
+
+def test_a_host_that_is_silent_is_lost_after_minutes() -> None:
+    config = ConfigParser()
+    config.read(ANSIBLE / "ansible.cfg")
+    words = config["ssh_connection"]["ssh_args"]
+    options = dict(re.findall(r"(\w+)=(\d+)\b", words))
+    assert int(options["ServerAliveInterval"]) * int(options["ServerAliveCountMax"]) == 300
+    plugin = yaml.safe_load(ssh.DOCUMENTATION)["options"]["ssh_args"]
+    assert words.startswith(plugin["default"])
 
 
 def test_the_local_inventory_is_sound() -> None:

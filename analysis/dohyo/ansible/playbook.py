@@ -34,6 +34,8 @@ Event = dict[str, Any]
 VERDICT = "Trial failed"
 # Often enough for a smooth display, at hardly any cost to the measured window.
 POLL_SECONDS = 0.25
+# How long a program of Ansible may take to read an inventory or a file.
+ANSWER_SECONDS = 300
 # How long a program may take to end by itself after SIGTERM.
 GRACE_SECONDS = 5
 # Parts of a user's environment that would change how our playbooks run: other files or values of variables than those
@@ -305,15 +307,9 @@ def _groups(inventory: Path) -> dict[str, Any]:
     check_path(inventory, f"the inventory {inventory}")
     if not inventory.exists():
         raise BadInputError(f"the inventory {inventory} does not exist; ansible/inventories/ has examples")
-    answer = subprocess.run(
-        [Path(sys.executable).with_name("ansible-inventory"), "-i", inventory, "--list"],
-        cwd=ANSIBLE,
-        # Without plugins/vars, which would print the variables of all systems for each of perhaps hundreds of hosts.
-        env={**_environment(""), "ANSIBLE_VARS_PLUGINS": os.devnull},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    # Without plugins/vars, which would print the variables of all systems for each of perhaps hundreds of hosts.
+    words = ("ansible-inventory", "-i", inventory, "--list")
+    answer = _answer(f"the inventory {inventory}", words, {"ANSIBLE_VARS_PLUGINS": os.devnull})
     if answer.returncode != 0:
         # Ansible tries one format after the other; most inventories are YAML.
         reasons = re.findall(r"Failed to parse inventory with '(\w+)' plugin: (.+)", answer.stderr)
@@ -337,23 +333,37 @@ def decrypted(file: Path) -> str:
 
     :raises BadInputError: if there is none, or another one
     """
-    answer = subprocess.run(
-        [Path(sys.executable).with_name("ansible-vault"), "view", file],
-        cwd=ANSIBLE,
-        env=_environment(""),
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        check=False,
-        # Playbooks do not ask for it.
-        start_new_session=True,
-    )
+    answer = _answer(str(file), ("ansible-vault", "view", file), {})
     if answer.returncode != 0:
         raise BadInputError(
             f"{file}: Ansible Vault cannot decrypt it; set ANSIBLE_VAULT_PASSWORD_FILE to the absolute path of the file"
             " with its password"
         )
     return answer.stdout
+
+
+def _answer(
+    about: str, words: Sequence[str | Path], environment: Mapping[str, str]
+) -> "subprocess.CompletedProcess[str]":
+    """What a program of Ansible says; what it calls, such as the script of an inventory, may ask somebody else.
+
+    :raises BadInputError: if it does not end
+    """
+    try:
+        return subprocess.run(
+            [Path(sys.executable).with_name(str(words[0])), *words[1:]],
+            cwd=ANSIBLE,
+            env={**_environment(""), **environment},
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            check=False,
+            # Playbooks do not ask for a password.
+            start_new_session=True,
+            timeout=ANSWER_SECONDS,
+        )
+    except subprocess.TimeoutExpired:
+        raise BadInputError(f"{about}: {words[0]} has not ended within {ANSWER_SECONDS} s") from None
 
 
 def _environment(events: str) -> dict[str, str]:
