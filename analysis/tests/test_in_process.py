@@ -155,6 +155,22 @@ PROGRAMS: list[tuple[dict[str, Any], dict[str, Any]]] = [
 
 
 @pytest.mark.slow
+def test_a_program_that_hangs_is_ended_with_what_it_has_started(tmp_path: Path) -> None:
+    hangs = {"argv": ["sh", "-c", "echo asking >&2; sleep 60 & echo $!; wait"], "timeout": 1}
+    quick = {"argv": ["sh", "-c", "cat; echo $A"], "stdin": "in ", "timeout": 60}
+    tasks: list[dict[str, Any]] = [
+        {"program": hangs, "register": "hung", "ignore_errors": True},
+        {"program": quick, "register": "done", "environment": {"A": "a"}},
+        {"copy": {"content": "{{ [hung, done] | to_json }}", "dest": f"{tmp_path}/answers"}},
+    ]
+    asked(tmp_path, tasks, {})
+    hung, done = json.loads((tmp_path / "answers").read_text())
+    assert (hung["failed"], hung["rc"], hung["stderr"]) == (True, 124, "asking\nit had not ended after 1 s")
+    assert not Path(f"/proc/{hung['stdout']}").exists()
+    assert (done["rc"], done["stdout"]) == (0, "in a")
+
+
+@pytest.mark.slow
 def test_program_is_as_command(tmp_path: Path) -> None:
     as_it_is = {"expand_argument_vars": False, "stdin_add_newline": False}
     tasks: list[dict[str, Any]] = []

@@ -89,7 +89,7 @@ class Servers:
 
     def admin(self, host: str, verb: str, *words: str) -> str:
         """Calls the administration of the system, and returns its answer; it is ended after ADMIN_SECONDS."""
-        return self.run(host, ["timeout", str(ADMIN_SECONDS), *self.admin_words(host, [verb], words)])
+        return self.run(host, self.admin_words(host, [verb], words), timeout=ADMIN_SECONDS)
 
     def until_admin(self, host: str, verb: str, *words: str, ready: bool = False) -> None:
         """Repeats such a call until it succeeds, while the server runs."""

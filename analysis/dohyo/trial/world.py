@@ -160,7 +160,7 @@ class World:
 def program(host: Host, argv: Sequence[str], *, stdin: str | None = None, root: bool = False, **more: Any) -> str:
     """Runs a program on a host, and returns what it writes to standard output.
 
-    :param more: ``chdir``, ``creates``, ``removes`` as the action ``program`` knows them; ``environment``
+    :param more: ``chdir``, ``creates``, ``removes``, ``timeout`` as the action ``program`` knows them; ``environment``
     :raises HostError: with what it wrote to standard error, if its exit code is not 0
     """
     given = more if stdin is None else {**more, "stdin": stdin}

@@ -6,6 +6,7 @@
       chdir: folder      where it runs
       creates: path      it does not run if that exists
       removes: path      it does not run if that does not exist
+      timeout: seconds   after which it is ended, with all that it has started
 
 It answers as ansible.builtin.command does (cmd, rc, stdout, stderr, failed where rc is not 0), knows the task's
 environment, and does nothing in check mode. That module takes half a second on a slow machine, mostly to start Python.
@@ -22,6 +23,8 @@ from ansible.plugins.action import ActionBase
 # What the shell says where the program does not run.
 NOTHING_TO_DO = uuid.uuid4()
 LEFT_OUT = f"echo {NOTHING_TO_DO}; exit 0"
+# What timeout(1) ends with when it had to end the program.
+TIMED_OUT = 124
 
 
 class ActionModule(ActionBase):  # type: ignore[misc]
@@ -39,6 +42,7 @@ class ActionModule(ActionBase):  # type: ignore[misc]
                 "chdir": {"type": "path"},
                 "creates": {"type": "path"},
                 "removes": {"type": "path"},
+                "timeout": {"type": "int"},
             }
         )
         answer = {"cmd": given["argv"], "rc": 0, "stdout": "", "stderr": "", "stdout_lines": [], "stderr_lines": []}
@@ -59,13 +63,17 @@ class ActionModule(ActionBase):  # type: ignore[misc]
             }
         if found["stdout"].strip() == str(NOTHING_TO_DO):
             return answer | {"stdout": "", "stdout_lines": [], "changed": False}
+        if given["timeout"] is not None and found["rc"] == TIMED_OUT:
+            answer["stderr_lines"].append(f"it had not ended after {given['timeout']} s")
+            answer["stderr"] = "\n".join(answer["stderr_lines"])
         answer |= {"rc": found["rc"], "changed": True}
         return answer if found["rc"] == 0 else {**answer, "failed": True, "msg": "non-zero return code"}
 
 
 def script_of(given: dict[str, Any], environment: str) -> str:
     """The lines of shell for a program; all that was given is quoted."""
-    command = f"{environment} {shlex.join(given['argv'])}"
+    bound = [] if given["timeout"] is None else ["timeout", "--kill-after=10", str(given["timeout"])]
+    command = f"{environment} {shlex.join([*bound, *given['argv']])}"
     if given["stdin"] is None:
         command += " < /dev/null"
     else:
