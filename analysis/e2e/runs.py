@@ -25,7 +25,6 @@ SETTINGS = {
     "operationtimeout": "30000",
     "threadcount": "2",
     "canary": "false",
-    "preconditioning": "2000",
     "max.other.cpu": "100%",
     "client_heap": "128m",
     "cassandra_heap": "512m",
@@ -35,9 +34,10 @@ SETTINGS = {
 }
 
 
-def options(*, rounds: int = 1, duration: int = 3, without: str = "") -> list[str]:
-    """Options of run.sh."""
-    settings = [f"--set={name}={value}" for name, value in SETTINGS.items() if name != without]
+def options(*, rounds: int = 1, duration: int = 3, preconditioning: int = 0, without: str = "") -> list[str]:
+    """Options of run.sh. Preconditioning is one more start of the client in each trial."""
+    chosen = {**SETTINGS, "preconditioning": str(preconditioning)}
+    settings = [f"--set={name}={value}" for name, value in chosen.items() if name != without]
     return [f"--rounds={rounds}", f"--duration={duration}s", *settings]
 
 
@@ -144,3 +144,10 @@ def mix(trial: dict[str, Any]) -> set[str]:
     run = [row for row in trial["rows"] if row["phase"] == "run" and row["operation"] != "OVERALL"]
     assert all(row["operations"] > 0 and row["errors"] == 0 for row in run), run
     return {row["operation"] for row in run}
+
+
+def read_back(folder: Path) -> tuple[dict[str, Any], dict[str, str]]:
+    """What a trial's tuned server was to have, and what it says it has."""
+    found = json.loads((folder / "conditions.json").read_text())
+    assert (found["profile"], found["differences"]) == ("tuned", [])
+    return found["values"], found["server_settings"]

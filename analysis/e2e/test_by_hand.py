@@ -1,4 +1,4 @@
-"""A trial by hand: deploy.yml, trial.yml with the settings that it has by itself, and the table."""
+"""A trial by hand: deploy.yml, trial.yml with the settings that it has by itself, but for its length, and the table."""
 
 import json
 import os
@@ -24,7 +24,7 @@ def test_a_trial_by_hand_has_valid_numbers(tmp_path: Path) -> None:
     # What else the machine does must not spoil it, and the evidence of the user's own trials stays.
     own = (f"trial_dir={tmp_path}/raw/mysql-innodb", "trial_system=mysql-innodb", "trial_max_other_cpu=100%")
     typed("ansible-playbook", "deploy.yml", "-e", '{"deploy_systems": ["mysql-innodb"]}')
-    said = typed("ansible-playbook", "trial.yml", "-e", " ".join(own))
+    said = typed("ansible-playbook", "trial.yml", "-e", " ".join(own), "-e", '{"trial_warmup": 1, "trial_duration": 2}')
     assert f"The results are in {tmp_path}" in said
     table = typed("dohyo", "tabulate", str(tmp_path))
     assert "invalid" not in table

@@ -12,21 +12,21 @@ RESTART = ["restart", "--systems=mysql-innodb", "--details", "--records=2000", "
 
 
 def test_what_a_restart_costs_and_that_no_acknowledged_write_is_lost(tmp_path: Path) -> None:
-    faults = "--set=faults=kill(any)@3s, start(any)@5s, stop(any)@12s"
-    run = Run(tmp_path / "out", *RESTART, *options(duration=16), faults)
+    faults = "--set=faults=kill(any)@2s, start(any)@4s, stop(any)@9s"
+    run = Run(tmp_path / "out", *RESTART, *options(duration=12), faults)
     assert run.end() == 0
     trial = run.trials()["mysql-innodb"]
     assert (trial["status"], trial["reason"]) == ("ok", None)
     assert not any("under faults" in note for note in trial["notes"])  # each end was asked for
     (of,) = trial["faults"]
     kill, stop = of["faults"]
-    assert 3 <= kill["at"] < 4
-    assert 5 <= kill["until"] < 6
+    assert 2 <= kill["at"] < 3
+    assert 4 <= kill["until"] < 5
     assert kill["zero_seconds"] >= 1
     assert kill["recovery_seconds"] is None or kill["recovery_seconds"] >= kill["until"] - kill["at"]
-    assert 12 <= stop["at"] < 13
-    assert stop["until"] >= 16  # the end of the window has started it again
-    assert of["ready_seconds"] >= 16
+    assert 9 <= stop["at"] < 10
+    assert stop["until"] >= 12  # the end of the window has started it again
+    assert of["ready_seconds"] >= 12
     assert 0 < of["before_ops_per_second"] < 220
     assert of["errors"]
     accounting = of["accounting"]

@@ -39,7 +39,12 @@ def kill(service: str) -> None:
 
 
 def test_all_systems_come_out_in_one_table(tmp_path: Path) -> None:
-    asked = ["--details", "--records=2000", "--set=verify=acknowledged", *options(without="canary")]
+    asked = [
+        "--details",
+        "--records=2000",
+        "--set=verify=acknowledged",
+        *options(preconditioning=2000, without="canary"),
+    ]
     run = Run(tmp_path / "out", "workloadA", *asked)
     assert run.end() == 0
     trials = run.trials()
@@ -71,7 +76,15 @@ def test_all_systems_come_out_in_one_table(tmp_path: Path) -> None:
         assert all(0 < use["figures"]["cpu_user"]["mean"] <= 1 and use["devices"] for use in used)
         assert rows["run", "OVERALL"]["server_cpu_us_per_record"] > 0
         assert rows["run", "OVERALL"]["client_cpu_us_per_record"] > 0
-        for evidence in ("trial.json", "ansible.log", "canary.json", "conditions.json", "load", "run-1"):
+        for evidence in (
+            "trial.json",
+            "ansible.log",
+            "canary.json",
+            "conditions.json",
+            "load",
+            "precondition-1",
+            "run-1",
+        ):
             assert (run.out / "raw" / trial["name"] / evidence).exists(), evidence
         # Figures never depend on the checkout that reads them.
         kept = run.out / "raw" / trial["name"] / "server/figures.yml"
@@ -132,16 +145,6 @@ def test_a_dead_server_and_ctrl_c_cost_only_their_trials_and_resume_repeats_them
             assert chrome.errors == []
 
 
-def test_a_collector_that_the_jdk_does_not_have_is_refused_in_its_own_words(tmp_path: Path) -> None:
-    run = Run(tmp_path / "out", "workloadA", "--systems=cassandra", *SMALL, "--set=cassandra_gc=CMS")
-    assert run.end() == 1
-    trial = run.trials()["cassandra"]
-    assert trial["status"] == "failed"
-    assert "starting the servers: task '" in trial["reason"]
-    assert "JDK 17" in trial["reason"]
-    assert "Unrecognized VM option 'UseConcMarkSweepGC'" in trial["reason"]
-
-
 def test_taken_ports_are_avoided_a_second_run_waits_and_what_was_named_must_be_had(tmp_path: Path) -> None:
     reason = available.ask(None)["scylla"]
     named = "mysql-innodb,scylla" if reason else "mysql-innodb"
@@ -185,11 +188,19 @@ def test_kept_servers_of_the_last_round_answer_and_what_they_cannot_give_is_mark
         subprocess.run(["bash", "-c", command], check=True, capture_output=True)
 
 
-def test_what_a_server_cannot_give_is_refused_with_strict_conditions(tmp_path: Path) -> None:
-    asked = ("workloadF", "--systems=mysql-myisam", "--set=compression=lz4", "--strict-conditions")
-    run = Run(tmp_path / "out", *asked, *SMALL)
+def test_what_a_server_or_the_jdk_does_not_have_is_refused_in_its_own_words(tmp_path: Path) -> None:
+    asked = (
+        "--systems=cassandra,mysql-myisam",
+        "--set=cassandra_gc=CMS",
+        "--set=compression=lz4",
+        "--strict-conditions",
+    )
+    run = Run(tmp_path / "out", "workloadF", *asked, *SMALL)
     assert run.end() == 1
-    trial = run.trials()["mysql-myisam"]
-    assert trial["status"] == "failed"
-    assert "compression: asked for lz4, the server has none; strict conditions" in trial["reason"]
-    assert trial["rows"] == []
+    cassandra, myisam = run.trials().values()
+    assert (cassandra["status"], myisam["status"]) == ("failed", "failed")
+    assert "starting the servers: task '" in cassandra["reason"]
+    assert "JDK 17" in cassandra["reason"]
+    assert "Unrecognized VM option 'UseConcMarkSweepGC'" in cassandra["reason"]
+    assert "compression: asked for lz4, the server has none; strict conditions" in myisam["reason"]
+    assert myisam["rows"] == []

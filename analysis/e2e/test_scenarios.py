@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from dohyo.ansible import available
-from e2e.runs import Run, options
+from e2e.runs import Run, options, read_back
 
 SMALL = ["--repeats=1", *options(without="threadcount")]
 
@@ -122,30 +122,6 @@ def test_hbase_reads_from_memstores(tmp_path: Path) -> None:
     assert (len(settled["rows"]), sum(settled["rows"].values())) == (4, 10_000)
     assert "settle.flush=false: all records are in memstores, none in files" in trial["notes"]
     assert trial["servers"][0]["figures"]["memstore_bytes"] > 10_000 * 100
-
-
-def read_back(folder: Path) -> tuple[dict[str, Any], dict[str, str]]:
-    """What a trial's server was to have, and what it says it has."""
-    found = json.loads((folder / "conditions.json").read_text())
-    assert (found["profile"], found["differences"]) == ("tuned", [])
-    return found["values"], found["server_settings"]
-
-
-def test_a_tuned_server_has_the_values_of_its_profile_and_the_user_s(tmp_path: Path) -> None:
-    (trial,) = measured(
-        tmp_path, "workloadA", "--systems=cassandra", "--records=2000", "--set=threadcount=2", "--set=profile=tuned",
-        "--set=cassandra_settings={trickle_fsync_interval: 20MiB}",
-    )  # fmt: skip
-    assert {"trickle_fsync_interval=20MiB", "cassandra_heap=512m"} <= {*trial["conditions"]["settings"].split(", ")}
-    values, server = read_back(tmp_path / "workloadA/raw" / trial["name"])
-    names = {"column_index_size", "compaction_throughput", "concurrent_compactors", "key_cache_size"}
-    names |= {"memtable_allocation_type", "trickle_fsync", "trickle_fsync_interval"}
-    # Some are set on flash alone.
-    names -= {"concurrent_compactors", "trickle_fsync"} - values.keys()
-    assert {name: server[name] for name in names} == {name: str(values[name]).replace("True", "true") for name in names}
-    assert server["concurrent_writes"] == str(values["cassandra_concurrent_writes"])
-    expected = {"memtable: trie", "sstable format: bti", "compaction: UnifiedCompactionStrategy", "tokens per node: 16"}
-    assert expected <= set(trial["notes"])
 
 
 def test_gc_matrix(tmp_path: Path) -> None:

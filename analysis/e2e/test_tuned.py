@@ -3,6 +3,7 @@
 import json
 import os
 import stat
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -10,22 +11,42 @@ import pytest
 
 from dohyo.ansible import available
 from dohyo.places import ROOT
-from e2e.runs import Run, options
+from e2e.runs import Run, options, read_back
 
-HEAPS = {f"hbase_{part}_heap": "256m" for part in ("master", "namenode", "datanode", "zookeeper")}
+VARIABLES = {
+    **{f"hbase_{part}_heap": "256m" for part in ("master", "namenode", "datanode", "zookeeper")},
+    "hbase_distributed": "true",
+    "mysql_log_file": "64m",
+    "postgresql_max_wal_size": "3g",
+    "postgresql_shared_buffers": "128m",
+    "cassandra_settings": "{trickle_fsync_interval: 20MiB}",
+}
+SYSTEMS = ("cassandra", "hbase", "mysql-innodb", "postgresql", "aerospike")
 
 
-def tuned(folder: Path, system: str, **variables: str) -> tuple[dict[str, Any], Path]:
-    """Measures a system; gives its conditions and the folder of its evidence."""
-    settings = [
-        "--records=1000",
-        *(f"--set={name}={value}" for name, value in {"profile": "tuned", **variables}.items()),
-    ]
-    assert Run(folder, "workloadA", "--systems", system, *options(), *settings).end() == 0
-    (trial,) = (folder / "raw").iterdir()
-    conditions: dict[str, Any] = json.loads((trial / "conditions.json").read_text())
-    assert conditions["profile"] == "tuned"
-    return conditions, trial
+@dataclass
+class Tuned:
+    """What a tuned system has come to."""
+
+    trial: dict[str, Any]
+    folder: Path
+
+    @property
+    def conditions(self) -> dict[str, Any]:
+        found: dict[str, Any] = json.loads((self.folder / "conditions.json").read_text())
+        assert found["profile"] == "tuned"
+        return found
+
+
+@pytest.fixture(scope="module")
+def tuned(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Tuned]:
+    """One experiment with all systems; gives those that are available."""
+    out = tmp_path_factory.mktemp("tuned") / "out"
+    settings = [f"--set={name}={value}" for name, value in {"profile": "tuned", **VARIABLES}.items()]
+    chosen = [name for name in SYSTEMS if not available.ask(None)[name]]
+    run = Run(out, "workloadA", f"--systems={','.join(chosen)}", "--records=2000", *options(), *settings)
+    assert run.end() == 0
+    return {name: Tuned(trial, out / "raw" / trial["name"]) for name, trial in run.trials().items()}
 
 
 def file_of(trial: Path, name: str) -> str:
@@ -33,8 +54,8 @@ def file_of(trial: Path, name: str) -> str:
     return found.read_text()
 
 
-def test_hbase_on_hdfs_reads_its_own_blocks(tmp_path: Path) -> None:
-    conditions, trial = tuned(tmp_path / "hbase", "hbase", hbase_distributed="true", **HEAPS)
+def test_hbase_on_hdfs_reads_its_own_blocks(tuned: dict[str, Tuned]) -> None:
+    conditions, trial = tuned["hbase"].conditions, tuned["hbase"].folder
     notes = "; ".join(conditions["notes"])
     # Below a folder in which others may write, such as /tmp, Hadoop refuses the socket that they need.
     safe = not any(folder.stat().st_mode & stat.S_IWOTH for folder in ROOT.parents)
@@ -55,8 +76,8 @@ def values_of(trial: Path, name: str) -> dict[str, str]:
     return {key: value for key, _, value in (line.replace("\t", "=").partition("=") for line in lines)}
 
 
-def test_innodb(tmp_path: Path) -> None:
-    conditions, trial = tuned(tmp_path / "mysql", "mysql-innodb", mysql_log_file="64m")
+def test_innodb(tuned: dict[str, Tuned]) -> None:
+    conditions, trial = tuned["mysql-innodb"].conditions, tuned["mysql-innodb"].folder
     given = {"mysql_log_file": "64m", "mysql_buffer_pool": "128m"}
     assert given.items() <= conditions["settings"].items()
     running = values_of(trial, "stats-variables.txt")
@@ -65,10 +86,8 @@ def test_innodb(tmp_path: Path) -> None:
     assert running["innodb_log_buffer_size"] == "67108864"
 
 
-def test_postgresql(tmp_path: Path) -> None:
-    conditions, trial = tuned(
-        tmp_path / "pg", "postgresql", postgresql_max_wal_size="3g", postgresql_shared_buffers="128m"
-    )
+def test_postgresql(tuned: dict[str, Tuned]) -> None:
+    conditions, trial = tuned["postgresql"].conditions, tuned["postgresql"].folder
     running = values_of(trial, "stats-settings.txt")
     names = {
         "max_wal_size": "3072",
@@ -82,9 +101,23 @@ def test_postgresql(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(bool(available.ask(None)["aerospike"]), reason="no asd on this machine")
-def test_aerospike(tmp_path: Path) -> None:
-    conditions, trial = tuned(tmp_path / "aerospike", "aerospike")
+def test_aerospike(tuned: dict[str, Tuned]) -> None:
+    conditions, trial = tuned["aerospike"].conditions, tuned["aerospike"].folder
     running = values_of(trial, "stats-config-service.txt")
     assert running["service-threads"] == str(5 * len(os.sched_getaffinity(0)))
     assert values_of(trial, "stats-config-namespace.txt")["storage-engine.post-write-cache"] == str(256 << 20)
     assert conditions["tuned"]["namespace.storage-engine.post-write-cache"] == "256M"
+
+
+def test_cassandra_has_the_values_of_its_profile_and_the_user_s(tuned: dict[str, Tuned]) -> None:
+    trial = tuned["cassandra"].trial
+    assert {"trickle_fsync_interval=20MiB", "cassandra_heap=512m"} <= {*trial["conditions"]["settings"].split(", ")}
+    values, server = read_back(tuned["cassandra"].folder)
+    names = {"column_index_size", "compaction_throughput", "concurrent_compactors", "key_cache_size"}
+    names |= {"memtable_allocation_type", "trickle_fsync", "trickle_fsync_interval"}
+    # Some are set on flash alone.
+    names -= {"concurrent_compactors", "trickle_fsync"} - values.keys()
+    assert {name: server[name] for name in names} == {name: str(values[name]).replace("True", "true") for name in names}
+    assert server["concurrent_writes"] == str(values["cassandra_concurrent_writes"])
+    expected = {"memtable: trie", "sstable format: bti", "compaction: UnifiedCompactionStrategy", "tokens per node: 16"}
+    assert expected <= set(trial["notes"])

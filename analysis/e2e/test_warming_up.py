@@ -67,7 +67,7 @@ def test_several_clients_end_their_warm_up_at_one_instant(tmp_path: Path) -> Non
         assert client["warmup_operations"] > client["operations"] > 0
 
 
-@pytest.mark.parametrize(("warmup", "most"), [("fixed", 7), ("steady", 2)])
+@pytest.mark.parametrize(("warmup", "most"), [("fixed", 3), ("steady", 2)])
 def test_a_fixed_or_a_short_warm_up_is_as_long_as_it_says(tmp_path: Path, warmup: str, most: float) -> None:
     outcome, clients, _ = conducted(tmp_path, warmup, most)
     assert (outcome["warmup_seconds"], outcome["warmup_steady"]) == (most, None)

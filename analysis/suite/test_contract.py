@@ -1,7 +1,9 @@
 """The contract of every binding, against a real server."""
 
+import json
 import re
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -10,26 +12,47 @@ from dohyo.ansible import available
 from dohyo.places import ANSIBLE, BINDINGS, LOCAL_HOME, ROOT
 from dohyo.systems import catalogue
 from suite.commands import BIN, MAVEN, Commands
+from suite.conftest import LOGS
 from suite.plugin import SCYLLA_DRIVER
 
 
-def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """Chooses the systems: those of --system, else the first one of each binding."""
-    if "binding" not in metafunc.fixturenames:
-        return
+def cases(config: pytest.Config) -> dict[str, tuple[str, str]]:
+    """Returns system and binding of each case: the systems of --system, else the first one of each binding."""
     known = catalogue.all_systems().values()
-    cases = {system.name: pytest.param(system.name, system.binding, id=system.name) for system in known}
+    found = {system.name: (system.name, system.binding) for system in known}
     # The driver also speaks to Cassandra, which shows that it works where there is no ScyllaDB.
-    cases[SCYLLA_DRIVER] = pytest.param("cassandra", "scylla", id=SCYLLA_DRIVER, marks=pytest.mark.slow)
+    found[SCYLLA_DRIVER] = ("cassandra", "scylla")
     firsts = {system.binding: system.name for system in reversed(known)}
-    names = metafunc.config.getoption("system") or [name for name in cases if name in (*firsts.values(), SCYLLA_DRIVER)]
-    metafunc.parametrize(("system", "binding"), [cases[name] for name in names])
+    names = config.getoption("system") or [name for name in found if name in (*firsts.values(), SCYLLA_DRIVER)]
+    return {name: found[name] for name in names}
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    if "binding" in metafunc.fixturenames:
+        slow = {SCYLLA_DRIVER: pytest.mark.slow}
+        found = cases(metafunc.config).items()
+        parameters = [pytest.param(*case, id=name, marks=slow.get(name, ())) for name, case in found]
+        metafunc.parametrize(("system", "binding"), parameters)
 
 
 @pytest.fixture(scope="module")
 def reasons() -> dict[str, str]:
     """Why a system is not available on this machine, by name; "" for one that is."""
     return available.ask(None)
+
+
+@pytest.fixture(scope="module")
+def data(pytestconfig: pytest.Config, reasons: dict[str, str]) -> Iterator[Path]:
+    """Deploys the systems of all cases, and in the end stops what runs. Returns a folder for their data."""
+    run = Commands(LOGS / "contract.log")
+    names = {system for system, _ in cases(pytestconfig).values()}
+    with tempfile.TemporaryDirectory(dir=ROOT / ".setup") as folder:
+        Path(folder).chmod(0o755)  # the servers may run as another user
+        try:
+            _play(run, "deploy.yml", json.dumps({"deploy_systems": [name for name in names if not reasons[name]]}))
+            yield Path(folder)
+        finally:
+            _play(run, "stop.yml")
 
 
 def bindings() -> list[str]:
@@ -45,26 +68,26 @@ def test_a_binding_has_a_contract(name: str) -> None:
     assert name in {system.binding for system in catalogue.all_systems().values()}
 
 
-def test_contract(system: str, binding: str, reasons: dict[str, str], run: Commands) -> None:
+def test_contract(
+    system: str, binding: str, reasons: dict[str, str], run: Commands, request: pytest.FixtureRequest
+) -> None:
     if reasons[system]:
         pytest.skip(reasons[system])
     reports = BINDINGS / binding / "target/failsafe-reports"
     for report in reports.glob("*.xml"):
         report.unlink()
     # In a folder of its own: no trial would remove what these tests leave in the server.
-    with tempfile.TemporaryDirectory(dir=ROOT / ".setup") as data:
-        Path(data).chmod(0o755)  # the server may run as another user
-        try:
-            variables = (f"trial_system={system} trial_until=schema", f"{{dohyo_data: ['{data}']}}")
-            _play(run, "deploy.yml", f"{{deploy_systems: [{system}]}}")
-            _play(run, "trial.yml", *variables, "@tests/quick_start.yml")
-            # The unit tests have their own part.
-            tests = ("-Dtest=none", "-Dsurefire.failIfNoSpecifiedTests=false", f"-Dit.test=dohyo/{binding}/**/*IT")
-            server = f"-Ddohyo.server={LOCAL_HOME}/run/{system}.properties"
-            more = ("-Dfailsafe.failIfNoSpecifiedTests=false", server)
-            run(*MAVEN, "verify", "-Pcontract", "-pl", binding, "-am", *tests, *more)
-        finally:
-            _play(run, "stop.yml")
+    folder: Path = request.getfixturevalue("data") / f"{system}-{binding}"
+    folder.mkdir()
+    folder.chmod(0o755)
+    # It stops the servers of the trial before.
+    variables = (f"trial_system={system} trial_until=schema", f"{{dohyo_data: ['{folder}']}}")
+    _play(run, "trial.yml", *variables, "@tests/quick_start.yml")
+    # Nothing is packaged: setup.sh has done it, and other tests use the jars.
+    goals = ("test-compile", "failsafe:integration-test", "failsafe:verify", "-Pcontract", "-Dcheckstyle.skip")
+    tests = (f"-Dit.test=dohyo/{binding}/**/*IT", "-Dfailsafe.failIfNoSpecifiedTests=false")
+    server = f"-Ddohyo.server={LOCAL_HOME}/run/{system}.properties"
+    run(*MAVEN, *goals, "-pl", binding, "-am", *tests, server)
     assert list(reports.glob(f"TEST-dohyo.{binding}.*ContractIT.xml")), "Maven has run no contract"
 
 

@@ -8,11 +8,9 @@ from suite.commands import MAVEN, Commands
 ONE_LOOP = ("ClientTest", "KnownTruthTest")
 
 
-def test_all_but_one_loop(run: Commands) -> None:
-    chosen = ",".join(["*Test", *(f"!{name}" for name in ONE_LOOP)])
-    run(*MAVEN, "test", f"-Dtest={chosen}", "-Dsurefire.failIfNoSpecifiedTests=false")
-
-
-@pytest.mark.slow
-def test_one_loop(run: Commands) -> None:
-    run(*MAVEN, "test", "-pl", "client", f"-Dtest={','.join(ONE_LOOP)}")
+def test_java(run: Commands, pytestconfig: pytest.Config) -> None:
+    chosen = ["*Test"]
+    if pytestconfig.getoption("markexpr") == "not slow":
+        chosen += [f"!{name}" for name in ONE_LOOP]
+    tests = (f"-Dtest={','.join(chosen)}", "-Dsurefire.failIfNoSpecifiedTests=false")
+    run(*MAVEN, "test", "-Dcheckstyle.skip", *tests)

@@ -76,26 +76,47 @@ ec2 'if True:
 everything foreign
 
 echo 1152 > "$work/server/quota"
-refuses 'nothing was created; to agree without being asked: -e aws_confirm=yes-13.60'
-refuses 'aws_confirm=yes-13.60' -e aws_confirm=yes-5.43
-refuses 'without the tag dohyo:project=taken' -e aws_project=taken -e aws_confirm=yes-13.60
-refuses 'has no image debian-99' -e 'aws_image_name=debian-99-*' -e aws_confirm=yes-13.60
-refuses "aws_hours=-1: a number" -e aws_hours=-1
-# Each is 0 for who reads only the number at its begin.
-refuses "aws_hours=12h: a number" -e aws_hours=12h
-refuses "aws_hours=inf: a number" -e aws_hours=inf
-refuses "aws_clients=two: 0 or more" -e aws_clients=two
-refuses "aws_count=4x: 1 or more" -e aws_count=4x
-refuses "aws_public_key=$work/key: the file of one public SSH key" -e "aws_public_key=$work/key"
-refuses "aws_public_key=$work/none: the file of one public SSH key" -e "aws_public_key=$work/none"
+mkdir "$work/mine"
+# A host of the play for each case, named by a letter; each of them fails with its own words.
+cat > "$work/cases.yml" << END
+localhost:
+  hosts:
+    a: {says: 'nothing was created; to agree without being asked: -e aws_confirm=yes-13.60'}
+    b: {says: aws_confirm=yes-13.60, case: {confirm: yes-5.43}}
+    c: {says: 'without the tag dohyo:project=taken', case: {project: taken, confirm: yes-13.60}}
+    d: {says: has no image debian-99, case: {image_name: debian-99-*, confirm: yes-13.60}}
+    e: {says: 'aws_hours=-1: a number', case: {hours: '-1'}}
+    # Each is 0 for who reads only the number at its begin.
+    f: {says: 'aws_hours=12h: a number', case: {hours: 12h}}
+    g: {says: 'aws_hours=inf: a number', case: {hours: inf}}
+    h: {says: 'aws_clients=two: 0 or more', case: {clients: two}}
+    i: {says: 'aws_count=4x: 1 or more', case: {count: 4x}}
+    j: {says: 'aws_public_key=$work/key: the file of one public SSH key', case: {public_key: $work/key}}
+    k: {says: 'aws_public_key=$work/none: the file of one public SSH key', case: {public_key: $work/none}}
+    l: {says: a folder that does not exist yet, case: {inventory: $work/mine}}
+END
+refuses '' -i "$work/cases.yml" -e "$("$python" - "$work" << 'END'
+import json, sys
+usual = {"confirm": "", "project": "dohyo", "image_name": "debian-12-amd64-*", "hours": 0, "clients": 2, "count": 4,
+         "public_key": f"{sys.argv[1]}/key.pub", "inventory": f"{sys.argv[1]}/inventory"}
+print(json.dumps({f"aws_{name}": f"{{{{ (case | default({{}})).{name} | default({value!r}) }}}}" for name, value in usual.items()}))
+END
+)"
+"$python" - "$work" << 'END' || fail "not refused as it should be: $(cat "$work/out")"
+import pathlib, re, sys, yaml
+work = pathlib.Path(sys.argv[1])
+out = " ".join((work / "out").read_text().split())
+said = dict(re.findall(r"fatal: \[(.)\]: FAILED! => (.*?)(?=\[ERROR\]|fatal:|TASK \[|PLAY RECAP)", out))
+cases = yaml.safe_load((work / "cases.yml").read_text())["localhost"]["hosts"]
+missing = {name: case["says"] for name, case in cases.items() if case["says"] not in said.get(name, "")}
+sys.exit(f"{missing}" if missing else 0)
+END
 
 # Somebody else's two i3en.large have 2 virtual processors each; six hosts of ours 4 × 24 and 2 × 32.
 echo 163 > "$work/server/quota"
 refuses 'may run 163 virtual processors in us-east-1 (Running On-Demand Standard (A, C, D, H, I, M, R, T, Z) instances, L-1216C47A),'\
 ' 4 are running, and 160 more are asked for' -e aws_confirm=yes-13.60
 echo 164 > "$work/server/quota"
-mkdir "$work/mine"
-refuses 'a folder that does not exist yet' -e "aws_inventory=$work/mine"
 
 cp "$work/server/changes" "$work/before"
 aws_ok -e aws_type=i3en.3xlarge --check

@@ -9,7 +9,8 @@ set -euo pipefail
 use_testbed
 deployed cassandra
 
-works quiet cassandra --set replication=3 --set write_acks=all
+works quiet cassandra --set replication=3 --set write_acks=all --set preconditioning=1000
+[[ -s $evidence/precondition-1/clients.json ]] || fail 'nothing came before the run'
 condition nodes 4
 condition replication 3
 condition write_copies 3

@@ -6,7 +6,7 @@
 experiment() {
     local code=0
     "$root/run.sh" workloadA --inventory inventories/testbed --systems "$2" --out "$work/$1" --records 1000 --rounds 1 \
-        --set preconditioning=1000 --set threadcount=4 --set warmuptime=3 --duration 8 --set client_heap=128m --set max.other.cpu=100% --set canary=false "${@:3}" >"$work/$1.log" 2>&1 || code=$?
+        --set preconditioning=0 --set threadcount=4 --set warmuptime=1 --duration 5 --set client_heap=128m --set max.other.cpu=100% --set canary=false "${@:3}" >"$work/$1.log" 2>&1 || code=$?
     evidence=$(echo "$work/$1"/raw/*)
     return "$code"
 }
@@ -14,7 +14,7 @@ experiment() {
 # works OUT SYSTEM [OPTION…]: the same, which must come to a whole table, and leaves the servers up. deploy.yml, which is a
 # part of it, must change nothing: everything has been deployed before.
 works() {
-    experiment "$@" --keep --duration 5 || { log_of "$1"; fail "./run.sh workloadA --systems $2 ${*:3}"; }
+    experiment "$@" --keep || { log_of "$1"; fail "./run.sh workloadA --systems $2 ${*:3}"; }
     if grep -E '^(host[0-9]+|localhost) .*changed=[1-9]' "$work/$1/deploy/ansible.log"; then
         grep -B 3 '^changed:' "$work/$1/deploy/ansible.log"
         fail 'the second deploy.yml has changed something'
