@@ -460,3 +460,14 @@ def with_notes(
             notes.append(f"settle.cache=drop: {title} keeps its own caches, which only a restart would empty")
     emptied = {} if dropped is None else {"dropped": {**dropped, "hosts": dict(pages)}}
     return {**settled, "notes": list(dict.fromkeys(notes)), **emptied}
+
+
+def ask_attached(world: World) -> None:
+    """Asks attached systems what they are and what we may do there, for attached.yml; nothing of them is changed."""
+    values = world.first.values
+    for name in values["doctor_systems"]:
+        for host in world.hosts.values():
+            host.remember({"trial_system": name})
+        servers = Servers(world)
+        servers.configure()
+        servers.ask(Path(values["doctor_results"]) / f"{name}.json")

@@ -7,18 +7,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
-from pathlib import Path
 from typing import Any
 
-from dohyo.systems.catalogue import all_systems
 from dohyo.systems.context import Context
 from dohyo.systems.option import BOOLEANS
 from dohyo.systems.rendering import as_properties
 from dohyo.trial import attached, canary, processes
 from dohyo.trial.conditions import by_sentence, judged, limits
-from dohyo.trial.evidence import Evidence, collect, observe, under_way
+from dohyo.trial.evidence import Evidence
 from dohyo.trial.loads import Load
 from dohyo.trial.measuring import Conduct, Measuring
+from dohyo.trial.removing import Wiped, note_use
 from dohyo.trial.servers import Servers
 from dohyo.trial.world import Host, HostError, StepError, World, program, write_json
 
@@ -61,6 +60,7 @@ class Trial:
         self.attached = self.servers.is_attached
         self.measuring = Measuring(world, self.servers, conduct)
         load_id = str(self.values["trial_load_id"])
+        self.wiped = Wiped(self.servers, self.evidence.folder, keeps_loads=bool(load_id))
         known = (state.is_copy, state.kept_by, state.kept_note)
         self.load = Load(world, self.evidence, self.system.role, load_id, *known)
 
@@ -129,7 +129,7 @@ class Trial:
             self.evidence.observe("end")
         problems |= self.evidence.bring_home(there)
         if not stays:
-            attempt("Remove the data", lambda host: self._wipe_host(host, "absent"), there)
+            attempt("Remove the data", lambda host: self.wiped.on_host(host, "absent"), there)
             try:
                 if not self.attached:
                     self.system.wipe(self.servers, "absent")
@@ -171,10 +171,10 @@ class Trial:
             self.servers.stop()
 
     def _start_once(self) -> None:
-        self._wipe("fresh")
+        self.wiped.everywhere("fresh")
         if self.load.is_copy and not self.load.place():
             # Not all hosts have a whole copy: load anew.
-            self._wipe("fresh")
+            self.wiped.everywhere("fresh")
         self.servers.configure()
         self.servers.start()
 
@@ -274,35 +274,7 @@ class Trial:
         self.make_tables()
         self.measuring.settle_load()
 
-    # ---- what is removed --------------------------------------------------------------------------------------------
-
-    def _wipe(self, state: str) -> None:
-        """Removes what a trial of this system has left: data, run folders, passwords, how to connect.
-
-        :param state: ``fresh`` also makes and marks the folders of the data
-        """
-        step = "Begin with empty folders" if state == "fresh" else "Remove the data"
-        self.world.on(self.world.hosts, step, lambda host: self._wipe_host(host, state))
-        if not self.attached:
-            self.system.wipe(self.servers, state)
-
-    def _wipe_host(self, host: Host, state: str) -> None:
-        values, role = host.values, self.system.role
-        data: list[list[str]] = []
-        if host.name in self.world.databases:
-            system = self.servers.system(host.name)
-            data = [[folder, f"dohyo/{role}"] for folder in (*values["dohyo_data"], *system.log_disks)]
-            # Nothing of an experiment that was killed may stay, unless its load is to be reused.
-            if state == "absent" and not self.load.id:
-                data += [[folder, "dohyo/kept"] for folder in values["dohyo_data"]]
-        inside = [f"run/{role}", f"run/{role}-*", f"run/{values['trial_system']}.properties", f"secret/{role}"]
-        removed = host.do(
-            "owned", state=state, deployment=values["dohyo_deployment"], folders=data, home=values["dohyo_home"],
-            inside=inside, makes=self.system.makes, controller=values["dohyo_controller"],
-            experiment=str(self.evidence.folder),
-        )["removed"]  # fmt: skip
-        if removed and data and values["dohyo_devices"]:
-            trim(host)
+    # ---- attached systems -------------------------------------------------------------------------------------------
 
     def _detach_earlier(self) -> None:
         """Removes what an earlier trial has left on the attached system."""
@@ -366,89 +338,3 @@ class Trial:
     def plain_state(self) -> dict[str, Any]:
         """The state for the next part."""
         return asdict(self.state)
-
-
-def note_use(host: Host, state: str) -> None:
-    """Notes on a host whether a trial is under way (module in_use)."""
-    values = host.values
-    host.do("in_use", state=state, deployment=values["dohyo_deployment"], controller=values["dohyo_controller"])
-
-
-def trim(host: Host) -> None:
-    """Lets the devices forget what was removed, so that a system does not inherit flash that is full of another's data.
-
-    Only volumes are trimmed that the module host_devices calls ours.
-    """
-    values = host.values
-    found = host.do(
-        "host_devices", become=True, devices=values["dohyo_devices"], label=f"dohyo-{values['dohyo_deployment'][:6]}",
-        root="/dohyo", deployment=values["dohyo_deployment"], layout=values["host_disk_layout"],
-    )  # fmt: skip
-    for volume in found["volumes"]:
-        if volume["mounted"] and volume["discards"]:
-            program(host, ["fstrim", volume["mount_point"]], root=True)
-
-
-def stop_everything(world: World, *, keeps_loads: bool) -> tuple[dict[str, str], list[str]]:
-    """Stops what this project has started on hosts, and fetches what an interrupted trial has left; for stop.yml.
-
-    :returns: what failed, by host; and what is left alone, in sentences
-    """
-    roles = list(dict.fromkeys(system.role for system in all_systems().values()))
-    left_alone: list[str] = []
-    failures: dict[str, str] = {}
-    ours: list[str] = []
-    world.phase("stop")
-    deployment = str(world.first.values["dohyo_deployment"] or "none")
-
-    def look(host: Host) -> list[str]:
-        # In a folder of somebody else's nothing of ours can run.
-        return list(
-            host.do("owned", state="checked", deployment=deployment, folders=[[host.values["dohyo_home"], ""]])[
-                "problems"
-            ]
-        )
-
-    for name, found in world.try_on(world.hosts, look).items():
-        if isinstance(found, HostError):
-            failures[name] = str(found)
-        elif found:
-            left_alone += found
-        else:
-            ours.append(name)
-
-    def stop(host: Host) -> tuple[str, list[str]]:
-        processes.stop_all(host)
-        detached = attached.detach(host, roles)
-        problems: list[str] = []
-        # Between two trials of an experiment kept loads stay.
-        if host.name in world.databases and not keeps_loads:
-            folders = [[folder, "dohyo/kept"] for folder in host.values["dohyo_data"]]
-            problems = host.do("owned", state="absent", deployment=deployment, folders=folders, leave=True)["problems"]
-        host.do("in_use", state="ended", deployment=deployment)
-        return detached, problems
-
-    for name, stopped in world.try_on(ours, stop).items():
-        if isinstance(stopped, HostError):
-            failures[name] = str(stopped)
-            continue
-        detached, problems = stopped
-        left_alone += [f"left alone: {each}" for each in problems]
-        if detached:
-            failures[name] = detached
-    values = world.first.values
-    if ours and (trial := under_way(values)):
-        world.try_on(values["dohyo_observed"], lambda host: observe(host, "end", values, Path(trial["dir"])))
-        failures |= collect(world, ours, values)
-    return failures, left_alone
-
-
-def ask_attached(world: World) -> None:
-    """Asks attached systems what they are and what we may do there, for attached.yml; nothing of them is changed."""
-    values = world.first.values
-    for name in values["doctor_systems"]:
-        for host in world.hosts.values():
-            host.remember({"trial_system": name})
-        servers = Servers(world)
-        servers.configure()
-        servers.ask(Path(values["doctor_results"]) / f"{name}.json")

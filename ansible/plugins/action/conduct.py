@@ -44,8 +44,9 @@ from conducting.report import faults, report, sentences
 from dohyo.bad_input import BadInputError
 from dohyo.trial.clients import Options, Phase, power_of
 from dohyo.trial.measuring import Measuring, Outcome
-from dohyo.trial.servers import Servers
-from dohyo.trial.trial import State, Trial, ask_attached, stop_everything
+from dohyo.trial.removing import stop_everything
+from dohyo.trial.servers import Servers, ask_attached
+from dohyo.trial.trial import State, Trial
 from dohyo.trial.world import StepError, World
 
 # A dead host is noticed within ten seconds, also where nothing tells ssh so. Of two values ssh takes the first.

@@ -1,0 +1,129 @@
+"""What goes: the data of a trial, notes, and whatever runs on hosts (stop.yml)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from dohyo.systems.catalogue import all_systems
+from dohyo.trial import attached, processes
+from dohyo.trial.evidence import collect, observe, under_way
+from dohyo.trial.servers import Servers
+from dohyo.trial.world import Host, HostError, World, program
+
+
+@dataclass(frozen=True)
+class Wiped:
+    """What a trial of a system leaves on hosts and takes away: data, run folders, passwords, how to connect.
+
+    :ivar evidence: folder of the trial on the control machine, by which hosts know whose the data is
+    :ivar keeps_loads: loads that were kept are to be used again
+    """
+
+    servers: Servers
+    evidence: Path
+    keeps_loads: bool
+
+    def everywhere(self, state: str) -> None:
+        """Removes it on all hosts.
+
+        :param state: ``absent``, or ``fresh``: the folders of the data are made and marked anew
+        """
+        world = self.servers.world
+        world.on(world.hosts, "Remove the data", lambda host: self.on_host(host, state))
+        if not self.servers.is_attached:
+            self.servers.first.wipe(self.servers, state)
+
+    def on_host(self, host: Host, state: str) -> None:
+        """Removes it on a host, but for what the system has outside of its folders."""
+        values, system = host.values, self.servers.first
+        role = system.role
+        data: list[list[str]] = []
+        if host.name in self.servers.databases:
+            log_disks = self.servers.system(host.name).log_disks
+            data = [[folder, f"dohyo/{role}"] for folder in (*values["dohyo_data"], *log_disks)]
+            # Nothing of an experiment that was killed may stay.
+            if state == "absent" and not self.keeps_loads:
+                data += [[folder, "dohyo/kept"] for folder in values["dohyo_data"]]
+        inside = [f"run/{role}", f"run/{role}-*", f"run/{values['trial_system']}.properties", f"secret/{role}"]
+        removed = host.do(
+            "owned", state=state, deployment=values["dohyo_deployment"], folders=data, home=values["dohyo_home"],
+            inside=inside, makes=system.makes, controller=values["dohyo_controller"], experiment=str(self.evidence),
+        )["removed"]  # fmt: skip
+        if removed and data and values["dohyo_devices"]:
+            trim(host)
+
+
+def trim(host: Host) -> None:
+    """Lets the devices forget what was removed, so that a system does not inherit flash that is full of another's data.
+
+    Only volumes are trimmed that the module host_devices calls ours.
+    """
+    values = host.values
+    found = host.do(
+        "host_devices", become=True, devices=values["dohyo_devices"], label=f"dohyo-{values['dohyo_deployment'][:6]}",
+        root="/dohyo", deployment=values["dohyo_deployment"], layout=values["host_disk_layout"],
+    )  # fmt: skip
+    for volume in found["volumes"]:
+        if volume["mounted"] and volume["discards"]:
+            program(host, ["fstrim", volume["mount_point"]], root=True)
+
+
+def note_use(host: Host, state: str) -> None:
+    """Notes on a host whether a trial is under way (module in_use)."""
+    values = host.values
+    host.do("in_use", state=state, deployment=values["dohyo_deployment"], controller=values["dohyo_controller"])
+
+
+def stop_everything(world: World, *, keeps_loads: bool) -> tuple[dict[str, str], list[str]]:
+    """Stops what this project has started on hosts, and fetches what an interrupted trial has left; for stop.yml.
+
+    :returns: what failed, by host; and what is left alone, in sentences
+    """
+    roles = list(dict.fromkeys(system.role for system in all_systems().values()))
+    left_alone: list[str] = []
+    failures: dict[str, str] = {}
+    ours: list[str] = []
+    world.phase("stop")
+    deployment = str(world.first.values["dohyo_deployment"] or "none")
+
+    def look(host: Host) -> list[str]:
+        # In a folder of somebody else's nothing of ours can run.
+        return list(
+            host.do("owned", state="checked", deployment=deployment, folders=[[host.values["dohyo_home"], ""]])[
+                "problems"
+            ]
+        )
+
+    for name, found in world.try_on(world.hosts, look).items():
+        if isinstance(found, HostError):
+            failures[name] = str(found)
+        elif found:
+            left_alone += found
+        else:
+            ours.append(name)
+
+    def stop(host: Host) -> tuple[str, list[str]]:
+        processes.stop_all(host)
+        detached = attached.detach(host, roles)
+        problems: list[str] = []
+        # Between two trials of an experiment kept loads stay.
+        if host.name in world.databases and not keeps_loads:
+            folders = [[folder, "dohyo/kept"] for folder in host.values["dohyo_data"]]
+            problems = host.do("owned", state="absent", deployment=deployment, folders=folders, leave=True)["problems"]
+        host.do("in_use", state="ended", deployment=deployment)
+        return detached, problems
+
+    for name, stopped in world.try_on(ours, stop).items():
+        if isinstance(stopped, HostError):
+            failures[name] = str(stopped)
+            continue
+        detached, problems = stopped
+        left_alone += [f"left alone: {each}" for each in problems]
+        if detached:
+            failures[name] = detached
+    values = world.first.values
+    if ours and (trial := under_way(values)):
+        world.try_on(values["dohyo_observed"], lambda host: observe(host, "end", values, Path(trial["dir"])))
+        failures |= collect(world, ours, values)
+    return failures, left_alone
