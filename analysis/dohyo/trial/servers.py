@@ -72,7 +72,9 @@ class Servers:
     def until(self, host: str, process: str, argv: Sequence[str], *, ready: bool = False) -> None:
         """Repeats a program until it succeeds, while a process of the server runs."""
         verb, seconds = "ready" if ready else "until", self.system(host).timeouts["ready"]
-        self.run(host, [processes.tool(self.world.hosts[host]), verb, process, str(seconds), *argv])
+        # The tool does not end a program that hangs.
+        words = [processes.tool(self.world.hosts[host]), verb, process, str(seconds), *argv]
+        self.run(host, words, timeout=seconds + ADMIN_SECONDS)
 
     def admin_words(self, host: str, verb: Sequence[str], words: Sequence[str], **more: Any) -> list[str]:
         """Words of a call of the administration.

@@ -1,0 +1,54 @@
+"""What the steps of a trial ask of hosts, which only note it."""
+
+from typing import Any, cast
+
+import pytest
+
+from dohyo.trial.servers import ADMIN_SECONDS, Servers
+from dohyo.trial.world import World
+
+NAME = "node1"
+
+
+class Noting:
+    """A host that notes what it is asked to do."""
+
+    def __init__(self) -> None:
+        self.name = NAME
+        self.asked: list[dict[str, Any]] = []
+        self.values: dict[str, Any] = {
+            "trial_system": "cassandra",
+            "attached": {},
+            "inventory_hostname": NAME,
+            "groups": {"database": [NAME], "client": [NAME]},
+            "dohyo_home": "/opt/dohyo",
+            "dohyo_admin": ["java"],
+            "system_state": {"cassandra": {"node": {"address": "127.0.0.1", "cql": 9042, "jmx": 7199}}},
+        }
+
+    def do(self, action: str, **arguments: Any) -> dict[str, Any]:
+        assert action == "program"
+        self.asked.append(arguments)
+        return {"stdout": "{}"}
+
+
+@pytest.fixture
+def host() -> Noting:
+    return Noting()
+
+
+@pytest.fixture
+def servers(host: Noting) -> Servers:
+    unused: Any = None
+    hosts = cast(Any, {NAME: host})
+    return Servers(World(hosts, [NAME], [NAME], unused, unused, unused, unused, unused))
+
+
+def test_a_call_that_hangs_is_ended(host: Noting, servers: Servers) -> None:
+    """A program that is repeated until it succeeds has that much more than the time that it may take."""
+    servers.admin(NAME, "stats")
+    servers.until_admin(NAME, "user")
+    servers.until(NAME, "cassandra", ["true"])
+    ready = servers.system(NAME).timeouts["ready"]
+    bounds = [asked["timeout"] for asked in host.asked]
+    assert bounds == [ADMIN_SECONDS, ready + ADMIN_SECONDS, ready + ADMIN_SECONDS]
