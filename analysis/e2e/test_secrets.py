@@ -42,6 +42,10 @@ HBASE = {
     "hbase_authentication": True,
 }
 
+# What the driver says of a refusal; a server that is down is "Cannot connect" to it.
+WRONG_PASSWORD = "Provided username {} and/or password are incorrect"  # noqa: S105 - it is none
+NO_TLS = r"TransportException: \[/127\.0\.0\.1:\d+\] (Error writing|Connection has been closed|Channel has been closed)"
+
 
 @pytest.fixture(autouse=True)
 def stopped(nothing_stays: None, tmp_path: Path) -> Iterator[None]:
@@ -63,6 +67,12 @@ def stock(system: str, *properties: str, binding: str = "") -> subprocess.Comple
     ]
     command = ["dohyo.client.Client", "-db", binding, "-P", str(HOME / f"run/{system}.properties"), *words, "-t"]
     return subprocess.run([*java, *command], capture_output=True, text=True, check=False, timeout=120)
+
+
+def check_refused(said: subprocess.CompletedProcess[str], reason: str) -> None:
+    """Checks that a client was not let in, and why."""
+    assert said.returncode != 0, said
+    assert re.search(reason, said.stderr), said
 
 
 def trial_of(tmp_path: Path, variables: dict[str, object]) -> tuple[list[Path], str]:
@@ -103,17 +113,19 @@ def test_only_who_has_the_password_and_tls_gets_in_and_nobody_sees_it(
 
     patient = ["operationtimeout=30000", "cassandra.connecttimeoutmillis=30000"]
     assert stock("cassandra", *patient).returncode == 0
-    for refused in (
-        ["cassandra.password=wrong"],
-        ["cassandra.username=cassandra", "cassandra.password=cassandra"],
-        ["cassandra.useSSL=false"],
-        ["cassandra.ca="],  # the JVM's own authorities
+    for wrong, reason in (
+        (["cassandra.password=wrong"], WRONG_PASSWORD.format("dohyo")),
+        (["cassandra.username=cassandra", "cassandra.password=cassandra"], WRONG_PASSWORD.format("cassandra")),
+        (["cassandra.useSSL=false"], NO_TLS),
+        (["cassandra.ca="], NO_TLS),  # the JVM's own authorities
     ):
-        assert stock("cassandra", *patient, *refused).returncode != 0, refused
+        check_refused(stock("cassandra", *patient, *wrong), reason)
+    # Of the last but one; the client has refused the server's certificate itself.
+    assert (HOME / "run/cassandra/log").read_text().count("not an SSL/TLS record") == 1
     # ScyllaDB's driver gets in the same way; its server is not here.
     assert stock("cassandra", *patient, binding="scylla").returncode == 0
-    for wrong in ("cassandra.password=wrong", "cassandra.ca="):
-        assert stock("cassandra", *patient, wrong, binding="scylla").returncode != 0, wrong
+    for each, reason in (("cassandra.password=wrong", WRONG_PASSWORD.format("dohyo")), ("cassandra.ca=", NO_TLS)):
+        check_refused(stock("cassandra", *patient, each, binding="scylla"), reason)
 
 
 def hdfs(*options: str) -> subprocess.CompletedProcess[str]:
@@ -164,14 +176,15 @@ def test_hbase_lets_in_only_who_has_a_certificate_and_a_ticket(tmp_path: Path) -
     assert {file.stat().st_mode & 0o077 for file in secret} == {0}
 
     assert stock("hbase", "operationtimeout=30000").returncode == 0
-    for refused in (
-        "hbase.client.netty.tls.enabled=false",
-        "hbase.rpc.tls.keystore.location=",  # no certificate
-        "hbase.rpc.tls.truststore.location=",  # the JVM's own authorities
-        "hbase.security.authentication=simple",  # no ticket
-        "principal=somebody",  # without a key
+    for wrong, reason in (
+        ("hbase.client.netty.tls.enabled=false", "ConnectionClosedException"),
+        ("hbase.rpc.tls.keystore.location=", "Received fatal alert: bad_certificate"),  # it has none
+        ("hbase.rpc.tls.truststore.location=", "PKIX path building failed"),  # the JVM's own authorities
+        # No ticket: the server ends the connection and says no more.
+        ("hbase.security.authentication=simple", "Exception making rpc to masters"),
+        ("principal=somebody", "failure to login: for principal: somebody"),  # without a key
     ):
-        assert stock("hbase", "operationtimeout=5000", refused).returncode != 0, refused
+        check_refused(stock("hbase", "operationtimeout=5000", wrong), reason)
     for without in ("simple", "kerberos"):
         said = hdfs("-D", f"hadoop.security.authentication={without}")
         told = "SIMPLE authentication is not enabled" in said.stderr
