@@ -15,8 +15,8 @@ from dohyo.scenario import faults
 from dohyo.systems.context import Context
 from dohyo.systems.system import System
 from dohyo.trial import clients
-from dohyo.trial.clients import Phase
-from dohyo.trial.servers import Servers
+from dohyo.trial.clients import ClientPhase
+from dohyo.trial.servers import ServerSteps
 from dohyo.trial.world import Host, World, program, write_json
 
 # Seconds for the servers to be ready after the last fault.
@@ -26,7 +26,7 @@ FAULT_PATIENCE = 1200
 class Conduct(Protocol):
     """Drives the clients of all hosts through a phase, together."""
 
-    def __call__(self, plan: Mapping[str, Any], phase: Phase, folder: Path) -> Outcome:
+    def __call__(self, plan: Mapping[str, Any], phase: ClientPhase, folder: Path) -> Outcome:
         """Returns what came of it; its files are in the folder, on the control machine.
 
         :param plan: arguments of conducting.conductor.Plan
@@ -62,7 +62,7 @@ class Measuring:
     """
 
     world: World
-    servers: Servers
+    servers: ServerSteps
     conduct: Conduct
     inserted: dict[str, int] = field(default_factory=dict)
     counted: int = 0
@@ -155,7 +155,7 @@ class Measuring:
         """Drives clients that need no servers through a run of each phase, as the variables of the playbook say."""
         values = self.world.first.values
         for asked in values["clients_phases"]:
-            phase = Phase(
+            phase = ClientPhase(
                 name=f"{values['clients_prefix']}{asked['name']}",
                 number=1,
                 properties=asked["properties"],
@@ -184,7 +184,7 @@ class Measuring:
             self.prepare(phase)
         self.drive(phase, results)
 
-    def drive(self, phase: Phase, results: Path) -> None:
+    def drive(self, phase: ClientPhase, results: Path) -> None:
         """Drives the clients through a phase.
 
         :param results: its folder on the control machine
@@ -203,7 +203,7 @@ class Measuring:
         if not outcome.report["valid"] and not (phase.tolerant and outcome.hosts_are_well):
             world.fail("Refuse what does not count", dict.fromkeys(world.hosts, outcome.report["failure"]))
 
-    def phase_of(self, asked: Mapping[str, Any], number: int) -> Phase:
+    def phase_of(self, asked: Mapping[str, Any], number: int) -> ClientPhase:
         """The phase that variables of the trial describe; what they do not say is as for the whole trial."""
         values, system = self.values, self.servers.first
         properties = asked.get("properties", values["trial_properties"])
@@ -213,7 +213,7 @@ class Measuring:
             self.counted += 1
         asked_faults = asked.get("faults", "none") if number else "none"
         name = asked["name"]
-        return Phase(
+        return ClientPhase(
             name=name,
             number=number,
             properties=properties,
@@ -233,7 +233,7 @@ class Measuring:
             servers="" if attached else system.role,
         )
 
-    def prepare(self, phase: Phase) -> None:
+    def prepare(self, phase: ClientPhase) -> None:
         """Starts a program on every database host that waits for the window, and then does that host's faults."""
         addresses = {name: self.world.hosts[name].values["dohyo_address"] for name in self.world.databases}
 

@@ -21,7 +21,7 @@ T = TypeVar("T")
 ADMIN_SECONDS = 900
 
 
-class Servers:
+class ServerSteps:
     """The steps of a trial that concern servers; dohyo.systems.steps.Steps says what systems use of it."""
 
     def __init__(self, world: World) -> None:
@@ -468,6 +468,6 @@ def ask_attached(world: World) -> None:
     for name in values["doctor_systems"]:
         for host in world.hosts.values():
             host.remember({"trial_system": name})
-        servers = Servers(world)
+        servers = ServerSteps(world)
         servers.configure()
         servers.ask(Path(values["doctor_results"]) / f"{name}.json")

@@ -61,7 +61,7 @@ class StepError(Exception):
         self.failures = dict(failures)
 
 
-class Progress(Protocol):
+class EventLog(Protocol):
     """What people see of a trial while it goes on."""
 
     def event(self, event: str, **fields: Any) -> None:
@@ -85,7 +85,7 @@ class World:
     databases: Sequence[str]
     clients: Sequence[str]
     control: Host
-    progress: Progress
+    progress: EventLog
     reach: Callable[[str], Host]
     decrypted: Callable[[str], str]
     at_once: Callable[[Mapping[str, Callable[[], Any]]], dict[str, Any]]

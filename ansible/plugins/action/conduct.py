@@ -42,11 +42,11 @@ from conducting.power import Commands
 from conducting.report import faults, report, sentences
 
 from dohyo.bad_input import BadInputError
-from dohyo.trial.clients import Options, Phase, power_of
+from dohyo.trial.clients import ClientOptions, ClientPhase, power_of
 from dohyo.trial.measuring import Measuring, Outcome
 from dohyo.trial.removing import stop_everything
-from dohyo.trial.servers import Servers, ask_attached
-from dohyo.trial.trial import State, Trial
+from dohyo.trial.servers import ServerSteps, ask_attached
+from dohyo.trial.trial import State, TrialParts
 from dohyo.trial.world import StepError, World
 
 # A dead host is noticed within ten seconds, also where nothing tells ssh so. Of two values ssh takes the first.
@@ -76,7 +76,7 @@ class ActionModule(ActionBase):  # type: ignore[misc]
         answer: dict[str, Any] = {"changed": True, "failures": {}, "state": given["state"], "notes": drive.notes}
         try:
             if given["do"] == "clients":
-                Measuring(world, Servers(world), drive).clients_alone()
+                Measuring(world, ServerSteps(world), drive).clients_alone()
             elif given["do"] == "stop":
                 keeps = bool(world.first.values.get("stop_keeps_loads", False))
                 answer["failures"], left_alone = stop_everything(world, keeps_loads=keeps)
@@ -87,7 +87,7 @@ class ActionModule(ActionBase):  # type: ignore[misc]
                 state = State(**given["state"])
                 if given["do"] == "end":
                     state.failures = failures_of(variables)
-                trial = Trial(world, drive, state)
+                trial = TrialParts(world, drive, state)
                 answer["state"] = state
                 answer["reason"] = getattr(trial, given["do"])()
         except StepError as error:
@@ -160,14 +160,14 @@ class Drive:
         self._action = action
         self._world = world
 
-    def __call__(self, plan: Mapping[str, Any], phase: Phase, folder: Path) -> Outcome:
+    def __call__(self, plan: Mapping[str, Any], phase: ClientPhase, folder: Path) -> Outcome:
         """Returns what came of it; its files are in the folder, on the control machine."""
         hosts = self._world.hosts
         conductor = Conductor(Plan(**plan), clock())
         commands = {name: self._command(hosts[name], begin["tool"]) for name, begin in plan["agents"].items()}
         power = {name: Commands(**power_of(hosts[name])) for name in phase.switched}
         conduct(conductor, commands, Mirror(folder).keep, power, Display().warning)
-        limit = Options.of(self._world.first.values).skew_limit_ms
+        limit = ClientOptions.of(self._world.first.values).skew_limit_ms
         outcome = report(conductor, limit, measured=phase.measured)
         folder.mkdir(parents=True, exist_ok=True)
         files = {"clients.json": outcome, "faults.json": faults(conductor, phase.faults_asked)}
