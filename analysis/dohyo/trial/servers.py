@@ -313,7 +313,7 @@ class ServerSteps:
             system = self.system(host)
             words = [*system.tables_words, *system.attachment.schema_words] if self.is_attached else [
                 *system.first_words, *system.tables_words, *system.schema_words]  # fmt: skip
-            return dict(json.loads(self.admin(host, "schema", *words)))
+            return parsed("schema", self.admin(host, "schema", *words))
 
         ((host, made),) = self.each("Make the tables, and read the conditions back", make, first).items()
         system, found = self.system(host), made["conditions"]
@@ -341,7 +341,7 @@ class ServerSteps:
 
         def ask(host: str) -> Any:
             system = self.system(host)
-            return json.loads(self.admin(host, "doctor", *system.tables_words, *system.attachment.schema_words))
+            return parsed("doctor", self.admin(host, "doctor", *system.tables_words, *system.attachment.schema_words))
 
         first = [name for name in self.databases if self.system(name).is_first]
         write_json(file, next(iter(self.each("Ask", ask, first).values())))
@@ -378,7 +378,9 @@ class ServerSteps:
                 words = [*system.first_words, *words, *system.settle_words]
             verb = ["settle+stats", f"folder={system.run}/{folder}"] if at_once else ["settle"]
             # It waits as long as the servers make progress, and so has no other bound than its own.
-            return dict(json.loads(self.run(host, self.admin_words(host, verb, words))))
+            found = parsed(verb[0], self.run(host, self.admin_words(host, verb, words)))
+            rows_of(found)
+            return found
 
         hosts = [name for name in self.databases if self._settles(self.system(name))]
         step = "Flush, wait for what is written in the background, count the rows"
@@ -388,7 +390,7 @@ class ServerSteps:
         if drops:
             # Begins on all hosts after the rows were counted, which reads all of them.
             names = [] if self.is_attached else [name for name in hosts if self.system(name).drops_here]
-            said = self.each("Empty the server's caches", lambda host: json.loads(self.admin(host, "drop")), names)
+            said = self.each("Empty the server's caches", lambda host: parsed("drop", self.admin(host, "drop")), names)
             dropped = next(iter(said.values()), {})
             pages = self.world.on(self.databases, "Empty the page cache", drop_page_cache)
         kept = with_notes(next(iter(answers.values())), list(answers.values()), self.first.title, flush, dropped, pages)
@@ -399,22 +401,47 @@ class ServerSteps:
     def _settles(self, system: System) -> bool:
         return system.is_first if self.is_attached else system.settles_here
 
-    def count(self, records: int) -> dict[str, Any]:
+    def count(self, records: int) -> dict[str, int]:
         """Has the servers count their rows, and returns them by table.
 
         :param records: how many there should be; a system counts up to a number that it sets
         """
         self.world.phase("count")
 
-        def count(host: str) -> dict[str, Any]:
+        def count(host: str) -> dict[str, int]:
             system = self.system(host)
             words = [] if self.is_attached else [*system.first_words, f"timeout={system.timeouts['settle']}"]
             verb = "count" if self.is_attached else system.count_verb
-            return dict(json.loads(self.run(host, self.admin_words(host, [verb], words, trial_recordcount=records))))
+            argv = self.admin_words(host, [verb], words, trial_recordcount=records)
+            return rows_of(parsed(verb, self.run(host, argv)))
 
         first = [name for name in self.databases if self.system(name).is_first]
-        rows: dict[str, Any] = next(iter(self.each("Count the rows", count, first).values()))["rows"]
-        return rows
+        return next(iter(self.each("Count the rows", count, first).values()))
+
+
+def parsed(verb: str, answer: str) -> dict[str, Any]:
+    """Returns what the administration has answered in JSON.
+
+    :raises HostError: if it has answered anything else
+    """
+    try:
+        found = json.loads(answer)
+    except ValueError:
+        found = None
+    if not isinstance(found, dict):
+        raise HostError(f"{verb}: its answer is not a JSON object: {answer[:200]!r}")
+    return found
+
+
+def rows_of(found: Mapping[str, Any]) -> dict[str, int]:
+    """Returns the rows by table of an answer.
+
+    :raises HostError: if it has none
+    """
+    rows = found.get("rows")
+    if not isinstance(rows, dict) or not all(isinstance(each, int) for each in rows.values()):
+        raise HostError(f"its answer has no numbers of rows: {json.dumps(found)[:200]}")
+    return rows
 
 
 # Only root may; in most containers nobody may. Only clean pages can be dropped, hence sync.

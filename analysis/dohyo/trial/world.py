@@ -112,7 +112,8 @@ class World:
         tried = self.try_on(names, call)
         if failures := {name: str(each) for name, each in tried.items() if isinstance(each, HostError)}:
             self.fail(step, failures)
-        self.progress.event("task", task=step, action="trial", began=began)
+        if tried:
+            self.progress.event("task", task=step, action="trial", began=began)
         return {name: each for name, each in tried.items() if not isinstance(each, HostError)}
 
     def try_on(self, names: Iterable[str], call: Callable[[Host], T]) -> dict[str, T | HostError]:
