@@ -1,4 +1,4 @@
-"""The hosts of a trial as its steps reach them: any action or module, over the connection that Ansible itself would use."""
+"""The hosts of a trial as its steps reach them: any action or module, over Ansible's own connection."""
 
 from __future__ import annotations
 
@@ -15,7 +15,6 @@ from ansible.plugins.action import ActionBase
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from ansible_private import action_on, variables_of
-
 from dohyo.bad_input import BadInputError
 from dohyo.systems.option import plain
 from dohyo.trial.world import HostError
