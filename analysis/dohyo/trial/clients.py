@@ -1,4 +1,4 @@
-"""One load or run of the clients: what each of them is started with, and what the conductor is told."""
+"""One load or run of the clients: the command and the properties of each, and the conductor's plan."""
 
 from __future__ import annotations
 
@@ -175,7 +175,7 @@ def properties_of(host: Host, phase: ClientPhase, hosts: Sequence[str], inserted
 
 
 def process_of(host: Host, phase: ClientPhase, hosts: Sequence[str], inserted: int) -> dict[str, Any]:
-    """What the agent of a host is told of its client; parameters as for :func:`properties_of`."""
+    """Returns the client of a host as its agent starts it; parameters as for :func:`properties_of`."""
     options, values = ClientOptions.of(host.values), host.values
     home = values["dohyo_home"]
     secrets = f"{home}/secret/client-{host.name}.properties"

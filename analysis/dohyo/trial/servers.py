@@ -359,7 +359,7 @@ class ServerSteps:
         self.each(step, lambda host: self.admin(host, "stats", f"folder={self.system(host).run}/{folder}"), hosts)
 
     def settle(self, folder: str) -> dict[str, Any]:
-        """Lets the servers settle, keeps their statistics in a folder, and returns what there is to keep of settling.
+        """Lets the servers settle, keeps their statistics in a folder, and returns the evidence of settling.
 
         :param folder: as for :meth:`keep_stats`
         """

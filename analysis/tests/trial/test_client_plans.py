@@ -1,4 +1,4 @@
-"""One load or run of the clients: what each is started with, and what the conductor is told."""
+"""One load or run of the clients: the command and the properties of each, and the conductor's plan."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -75,7 +75,7 @@ def test_a_load_has_all_operations_and_no_window(tmp_path: Path) -> None:
     assert process["command"][-2:] == ["-load", "-s"]
 
 
-def test_what_every_run_is_told(tmp_path: Path) -> None:
+def test_properties_of_every_run(tmp_path: Path) -> None:
     plan = planned(fake_trial(tmp_path, clients=2), phase(of_trial=3), {"client2": 7})
     for key, values in {
         "warmuptime": ["10", "10"],
@@ -113,7 +113,7 @@ def test_secrets_are_in_a_file_that_is_no_evidence(key: str, tmp_path: Path) -> 
     ]  # fmt: skip
 
 
-def test_names_that_do_not_say_that_they_are_secret_are_hidden_where_that_is_told(tmp_path: Path) -> None:
+def test_names_that_do_not_say_that_they_are_secret_are_hidden_where_the_phase_says_so(tmp_path: Path) -> None:
     asked = phase(connection={"user": "me", "users": "5"}, hidden=["user", "not.there"])
     plan = planned(fake_trial(tmp_path), asked)
     assert (lines(plan, "user"), lines(plan, "users")) == ([], ["5"])
@@ -155,7 +155,7 @@ def test_agents_of_hosts_without_a_client_watch_the_servers_alone(tmp_path: Path
 # ---- the conductor's plan --------------------------------------------------------------------------------------------
 
 
-def test_what_the_conductor_is_told_by_default(tmp_path: Path) -> None:
+def test_the_plan_of_the_conductor_by_default(tmp_path: Path) -> None:
     plan = planned(fake_trial(tmp_path), phase({"warmup": "steady"}))
     del plan["agents"]
     assert plan == {

@@ -40,7 +40,6 @@ from conducting.conductor import Conductor, Plan
 from conducting.hosts import AnsibleHost, at_once
 from conducting.power import Commands
 from conducting.report import faults, report, sentences
-
 from dohyo.bad_input import BadInputError
 from dohyo.trial.clients import ClientOptions, ClientPhase, power_of
 from dohyo.trial.measuring import Measuring, Outcome
@@ -66,7 +65,11 @@ class ActionModule(ActionBase):  # type: ignore[misc]
         super().run(tmp, task_vars)
         _, given = self.validate_argument_spec(
             {
-                "do": {"type": "str", "required": True, "choices": ["begin", "run", "end", "clients", "stop", "doctor"]},
+                "do": {
+                    "type": "str",
+                    "required": True,
+                    "choices": ["begin", "run", "end", "clients", "stop", "doctor"],
+                },
                 "state": {"type": "dict", "default": {}},
             }
         )
@@ -125,7 +128,10 @@ class ActionModule(ActionBase):  # type: ignore[misc]
 
 
 def failures_of(variables: Mapping[str, Any]) -> dict[str, str]:
-    """What went wrong on the hosts of a play, by host; nothing if nothing has. One that does not answer has no such fact."""
+    """What went wrong on the hosts of a play, by host; nothing if nothing has.
+
+    A host that does not answer has no such fact.
+    """
     hostvars, names = variables["hostvars"], variables["ansible_play_hosts_all"]
     said = {name: hostvars.raw_get(name).get("trial_failure") for name in names}
     if all(each is None for each in said.values()):
@@ -134,7 +140,7 @@ def failures_of(variables: Mapping[str, Any]) -> dict[str, str]:
 
 
 class Events:
-    """Appends what happens to the file of the progress display; where there is none, a phase is shown as Ansible shows a task."""
+    """Appends events to the file of the progress display; without one, a phase is shown as Ansible shows a task."""
 
     def __init__(self) -> None:
         self._path = os.environ.get("DOHYO_EVENTS", "")
