@@ -38,7 +38,7 @@ WARMUP = 2
 
 
 def agents(home: Path, count: int, seconds: int, rate: int) -> dict[str, dict[str, Any]]:
-    """Returns the first message to each agent by host, as roles/client creates it."""
+    """Returns the first message to each agent by host, as dohyo.trial.clients creates it."""
     java = JDK / "bin" / "java" if JDK.exists() else Path("java")
     told = {}
     for number in range(count):

@@ -37,7 +37,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
 
-import yaml
+from dohyo.trial.clients import ClientOptions
 
 ROOT = Path(__file__).resolve().parent.parent
 BINDINGS = ROOT / "ycsb-bindings"
@@ -187,12 +187,11 @@ def mix(kind: str, records: int, fields: int) -> dict[str, str]:
 
 def java(path: str, *command: str, heap: int = HEAP) -> list[str]:
     """Returns the command of a JVM with the options of a trial's client; `heap` is in MB."""
-    defaults = yaml.safe_load((ANSIBLE / "roles" / "client" / "defaults" / "main.yml").read_text())
     return [
         str(JAVA),
         f"-Xms{heap}m",
         f"-Xmx{heap}m",
-        *defaults["client_java_options"],
+        *ClientOptions().java_options,
         "-cp",
         path,
         *command,

@@ -4,6 +4,7 @@ The packages, in the order of the data. Each imports only those above it; its ow
 
 - systems: the systems under test: their classes, and the options that users set
 - scenario: the request, checked: the scenario's file, properties, phases, hosts
+- trial: what a trial does on its hosts; Ansible's process runs it
 - ansible: the only thing that touches a host: playbooks, inventories, which systems are available
 - planning: the trials of a scenario, their variables, and what they need of the hosts
 - evidence: reading the evidence of a trial in `raw`: logs, histograms, statistics of the servers

@@ -481,7 +481,7 @@ def _check_trial(folder: Path) -> None:
 @cli.command("next-probe", hidden=True)
 @click.argument("folder", metavar="TRIAL_FOLDER", type=click.Path(path_type=Path))
 def next_probe_command(folder: Path) -> int:
-    """Prints which rate a trial's search tries next, as JSON; asked by ansible/tasks/search.yml between two probes.
+    """Prints which rate a trial's search tries next, as JSON; asked by `dohyo.trial.measuring` between two probes.
 
     TRIAL_FOLDER is the trial's folder below raw/. `target` is null when the search is over: `conclusion` says why.
     """
@@ -498,7 +498,7 @@ def next_probe_command(folder: Path) -> int:
 @cli.command("own-target", hidden=True)
 @click.argument("folder", metavar="TRIAL_FOLDER", type=click.Path(path_type=Path))
 def own_target_command(folder: Path) -> int:
-    """Prints the rate of a trial's phase `own`, which follows from its last run of `max`; for tasks/measure.yml."""
+    """Prints the rate of a trial's phase `own`, which follows from its last run of `max`."""
     from dohyo.summary.summary import own_target
 
     _check_trial(folder)

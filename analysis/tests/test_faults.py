@@ -19,7 +19,8 @@ from dohyo.bad_input import BadInputError
 from dohyo.places import ANSIBLE
 from dohyo.scenario import faults, loading, together
 from dohyo.scenario.faults import Fault, check_place, on_hosts, parse, plain
-from filter.dohyo_filters import of_host, of_this_machine
+from dohyo.trial.measuring import events_of
+from filter.dohyo_filters import of_this_machine
 
 HOSTS = ["a", "b", "c"]
 UPDATES = {"updateproportion": "1", "readproportion": "0", "recordcount": "10", "systems": "cassandra"}
@@ -94,7 +95,7 @@ def test_a_partition_is_between_groups_or_one_and_all_others() -> None:
         check_place(parse("partition(any)@1s"), "mysql", 1)
     with pytest.raises(BadInputError, match=r"heal@3s: no hosts are parted then"):
         check_place(parse("partition(any)@1s, heal@2s, heal@3s"), "mysql", 2)
-    by_host = of_host(on_hosts("partition(a|b)@1s", HOSTS, "x"), "b", {"a": "10.0.0.1", "b": "10.0.0.2"})
+    by_host = events_of(on_hosts("partition(a|b)@1s", HOSTS, "x"), "b", {"a": "10.0.0.1", "b": "10.0.0.2"})
     assert by_host == [{"n": 0, "kind": "partition", "at": 1, "rate": None, "apart": ["10.0.0.1"]}]
 
 
@@ -105,7 +106,7 @@ def test_a_slow_server_has_a_rate() -> None:
     assert plain(plain("slow(b, 2GB)@1s")) == "slow(b, 2GB)@1s"
     asked = on_hosts("slow(b)@1s, normal(b)@2, slow(b+c, 500kB)@3", HOSTS, "cassandra")
     assert [each["rate"] for each in asked] == [10**6, None, 5 * 10**5]
-    [event] = of_host(asked, "c", dict.fromkeys(HOSTS, ""))
+    [event] = events_of(asked, "c", dict.fromkeys(HOSTS, ""))
     assert (event["kind"], event["rate"], asked[2]["hosts"]) == ("slow", 5 * 10**5, ["b", "c"])
 
 

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from filter.dohyo_filters import judged
+from dohyo.trial.conditions import judged
 
 ASKED = {"replication": 3, "write_acks": "all", "read_acks": "one", "durability": "memory", "compression": "none"}
 

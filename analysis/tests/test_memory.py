@@ -18,7 +18,8 @@ from dohyo.scenario import loading
 from dohyo.scenario.hosts import Hosts
 from dohyo.systems import catalogue
 from dohyo.systems.context import budget_mb, cpus
-from filter.dohyo_filters import limits, shortages
+from dohyo.trial.conditions import limits
+from filter.dohyo_filters import shortages
 from modules import process_limits
 from support.described import described
 from support.playbooks import DEFAULTS, play

@@ -4,7 +4,7 @@ Ansible may change these names in any release. Therefore analysis/pyproject.toml
 analysis/tests/test_ansible_private.py runs this file with the lowest and the highest release of it:
 
 - a connection's `_build_command` and `_resolve_option_variables`, a task's `dump_attrs`, an action's `_play_context`:
-  they say how Ansible itself would connect to a host, for the clients' agents (action/conduct_clients.py);
+  they say how Ansible itself would connect to a host, for the clients' agents (action/conduct.py);
 - the variable manager of `hostvars`, a task's play, and the `TaskExecutor` with its `_get_connection` and
   `_set_connection_options`: an action of a trial does other actions on all hosts (conducting/hosts.py);
 - `basic._ANSIBLE_ARGS` and `_ANSIBLE_PROFILE`, `get_module_encoder`, and an action's `_update_module_args` and

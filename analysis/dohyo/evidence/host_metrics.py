@@ -163,7 +163,7 @@ def read(path: Path, warn: Warn) -> Samples:
             host = {**host, **content}
             before = None if "boot" in content else before  # the first line of a file
     table = np.frombuffer(values).reshape(len(devices), 2 + len(FIGURES))
-    facts = records.decoded(host, _Host, lambda what: warn(f"{path}: {what}"))
+    facts = records.decoded(host, _HostFacts, lambda what: warn(f"{path}: {what}"))
     return Samples(
         facts.cpus,
         facts.boot,
@@ -174,7 +174,7 @@ def read(path: Path, warn: Warn) -> Samples:
     )
 
 
-class _Host(Struct, frozen=True):
+class _HostFacts(Struct, frozen=True):
     """What the first line says."""
 
     cpus: Whole | None = None

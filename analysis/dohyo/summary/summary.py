@@ -124,7 +124,7 @@ def summarise(
             warnings.append(f"{raw / name}: {trials[-1].reason}")
             workloads[name] = {}
             continue
-        evidence = _Evidence(there[name], warnings)
+        evidence = _TrialEvidence(there[name], warnings)
         trial = evidence.trial_or_why_not()
         copied = evidence.copied(runs)
         if planned and trial.name not in planned:
@@ -187,7 +187,7 @@ def is_experiment(folder: Path) -> bool:
 
 def read_trial(folder: Path) -> Trial:
     """Summarises one trial from its folder in `raw/`, as far as it has come."""
-    return _Evidence(folder, []).trial()
+    return _TrialEvidence(folder, []).trial()
 
 
 def own_target(folder: Path) -> float:
@@ -196,7 +196,7 @@ def own_target(folder: Path) -> float:
     :param folder: of a trial in `raw/`, as far as it has come
     :raises BadInputError: if there is no such rate
     """
-    return _Evidence(folder, []).own_target()
+    return _TrialEvidence(folder, []).own_target()
 
 
 def unequal(trials: Sequence[Trial]) -> dict[str, dict[str, str]]:
@@ -398,7 +398,7 @@ def _without_equal(trials: Sequence[Trial]) -> list[str]:
     ]
 
 
-class _Evidence:
+class _TrialEvidence:
     """Reads one trial's folder."""
 
     def __init__(self, folder: Path, warnings: list[str]) -> None:

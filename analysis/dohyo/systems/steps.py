@@ -1,12 +1,9 @@
-"""Interface for a system's own steps of a trial; :class:`dohyo.trial.servers.Servers` implements it."""
+"""Interface for a system's own steps of a trial; :class:`dohyo.trial.servers.ServerSteps` implements it."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
-
-if TYPE_CHECKING:
-    from dohyo.systems.system import System
+from typing import Any, Protocol, TypeVar
 
 T = TypeVar("T")
 
@@ -25,8 +22,8 @@ class Steps(Protocol):
     def clients(self) -> Sequence[str]:
         """Names of the client hosts."""
 
-    def system(self, host: str) -> System:
-        """Returns the system in the context of a host."""
+    def system(self, host: str) -> Any:
+        """Returns the System in the context of a host; its module imports this one."""
 
     def each(self, step: str, call: Callable[[str], T], hosts: Iterable[str]) -> dict[str, T]:
         """Runs a function on several hosts at the same time.

@@ -1,4 +1,4 @@
-"""One load or run of the clients: what each of them is started with, and what the conductor is told."""
+"""One load or run of the clients: the command and the properties of each, and the conductor's plan."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ GATE_SECONDS = 300
 
 
 @dataclass(frozen=True)
-class Options:
+class ClientOptions:
     """What users may set of the clients, in an inventory or with -e: ``heap`` is the variable ``client_heap``."""
 
     heap: str = option("", "Heap of a client's JVM; by default the scenario's.", pattern=f"({HEAP})?")
@@ -49,7 +49,7 @@ class Options:
     boot_timeout: int = option(600, "Seconds for a host to answer after it was switched on.")
 
     @classmethod
-    def of(cls, values: Mapping[str, Any]) -> Options:
+    def of(cls, values: Mapping[str, Any]) -> ClientOptions:
         """Reads the options from the variables of a host.
 
         :raises BadInputError: naming a variable with a value that it cannot have
@@ -59,7 +59,7 @@ class Options:
 
 
 @dataclass(frozen=True)
-class Phase:
+class ClientPhase:
     """A load or a run.
 
     :ivar name: of the folder and for people; ``load`` for the load
@@ -108,12 +108,12 @@ class Phase:
         """Hosts that faults switch off and on."""
         return list(dict.fromkeys(name for each in self.faults if each["kind"] == "power" for name in each["hosts"]))
 
-    def undo_seconds(self, options: Options) -> int:
+    def undo_seconds(self, options: ClientOptions) -> int:
         """Seconds after the window until all that faults did is undone, and the servers are ready again."""
         boots = options.boot_timeout if self.switched else 0
         return options.fault_grace + boots if self.faults else 0
 
-    def bound(self, options: Options) -> int:
+    def bound(self, options: ClientOptions) -> int:
         """Seconds from the start until every client must have ended."""
         if self.is_load or self.duration == 0:
             return options.count_timeout
@@ -133,18 +133,18 @@ class Phase:
         return max(float(self.properties.get("stalltime", 60)), between) + STALL_GRACE_SECONDS
 
 
-def folder_of(host: Host, phase: Phase) -> str:
+def folder_of(host: Host, phase: ClientPhase) -> str:
     """Folder of a phase's client on a host."""
     return f"{host.values['dohyo_home']}/client/{phase.folder}/{host.name}"
 
 
-def properties_of(host: Host, phase: Phase, hosts: Sequence[str], inserted: int) -> dict[str, Any]:
+def properties_of(host: Host, phase: ClientPhase, hosts: Sequence[str], inserted: int) -> dict[str, Any]:
     """All properties of the client on a host.
 
     :param hosts: names of all hosts with clients
     :param inserted: key numbers for new records that this client has used before
     """
-    options, count, number = Options.of(host.values), len(hosts), hosts.index(host.name)
+    options, count, number = ClientOptions.of(host.values), len(hosts), hosts.index(host.name)
     folder = folder_of(host, phase)
     divided = count if phase.properties.get("threadcount.of", "each") == "all" else 1
     operations = int(phase.properties.get("operationcount", 0))
@@ -174,9 +174,9 @@ def properties_of(host: Host, phase: Phase, hosts: Sequence[str], inserted: int)
     return {**phase.properties, **phase.connection, **common, **(load if phase.is_load else run)}
 
 
-def process_of(host: Host, phase: Phase, hosts: Sequence[str], inserted: int) -> dict[str, Any]:
-    """What the agent of a host is told of its client; parameters as for :func:`properties_of`."""
-    options, values = Options.of(host.values), host.values
+def process_of(host: Host, phase: ClientPhase, hosts: Sequence[str], inserted: int) -> dict[str, Any]:
+    """Returns the client of a host as its agent starts it; parameters as for :func:`properties_of`."""
+    options, values = ClientOptions.of(host.values), host.values
     home = values["dohyo_home"]
     secrets = f"{home}/secret/client-{host.name}.properties"
     properties = properties_of(host, phase, hosts, inserted)
@@ -200,7 +200,7 @@ def process_of(host: Host, phase: Phase, hosts: Sequence[str], inserted: int) ->
 
 
 def plan_of(
-    phase: Phase,
+    phase: ClientPhase,
     hosts: Mapping[str, Host],
     databases: Sequence[str],
     clients: Sequence[str],
@@ -210,7 +210,7 @@ def plan_of(
 
     :param inserted: key numbers for new records that the client of each host has used before
     """
-    options = Options.of(next(iter(hosts.values())).values)
+    options = ClientOptions.of(next(iter(hosts.values())).values)
     agents = {}
     for name, host in hosts.items():
         home, serves = host.values["dohyo_home"], name in databases
@@ -241,6 +241,6 @@ def power_of(host: Host) -> dict[str, list[str]]:
     return {verb: [str(word) for word in host.values[f"dohyo_power_{verb}"]] for verb in ("off", "on")}
 
 
-def results_of(trial: Path, phase: Phase) -> Path:
+def results_of(trial: Path, phase: ClientPhase) -> Path:
     """Folder of a phase on the control machine."""
     return trial / phase.folder

@@ -15,8 +15,8 @@ from dohyo.scenario import faults
 from dohyo.systems.context import Context
 from dohyo.systems.system import System
 from dohyo.trial import clients
-from dohyo.trial.clients import Phase
-from dohyo.trial.servers import Servers
+from dohyo.trial.clients import ClientPhase
+from dohyo.trial.servers import ServerSteps
 from dohyo.trial.world import Host, World, program, write_json
 
 # Seconds for the servers to be ready after the last fault.
@@ -26,7 +26,7 @@ FAULT_PATIENCE = 1200
 class Conduct(Protocol):
     """Drives the clients of all hosts through a phase, together."""
 
-    def __call__(self, plan: Mapping[str, Any], phase: Phase, folder: Path) -> Outcome:
+    def __call__(self, plan: Mapping[str, Any], phase: ClientPhase, folder: Path) -> Outcome:
         """Returns what came of it; its files are in the folder, on the control machine.
 
         :param plan: arguments of conducting.conductor.Plan
@@ -62,7 +62,7 @@ class Measuring:
     """
 
     world: World
-    servers: Servers
+    servers: ServerSteps
     conduct: Conduct
     inserted: dict[str, int] = field(default_factory=dict)
     counted: int = 0
@@ -89,15 +89,16 @@ class Measuring:
     def settle_load(self) -> None:
         """Lets the servers settle after the load, and refuses one that is not complete.
 
-        :raises StepError: if rows are missing; rows are counted up to a number of records that the system sets
+        A system counts its rows up to a number that it sets; a larger load is not checked.
+
+        :raises StepError: if there are fewer rows or more
         """
         settled = self.servers.settle("stats/load")
         write_json(self.folder / "settled.json", settled)
         expected, rows = Context(self.values).records, sum(settled["rows"].values())
         if settled["rows"] and rows != expected:
-            words = (
-                f"{rows} of {expected} records are in the tables after the load, though every insert was acknowledged"
-            )
+            words = f"{rows} of {expected} records are in the tables after the load"
+            words += ", though every insert was acknowledged" if rows < expected else ": others have written to them"
             self.world.fail("Refuse an incomplete load", dict.fromkeys(self.world.hosts, words))
 
     def measure(self) -> None:
@@ -155,7 +156,7 @@ class Measuring:
         """Drives clients that need no servers through a run of each phase, as the variables of the playbook say."""
         values = self.world.first.values
         for asked in values["clients_phases"]:
-            phase = Phase(
+            phase = ClientPhase(
                 name=f"{values['clients_prefix']}{asked['name']}",
                 number=1,
                 properties=asked["properties"],
@@ -184,7 +185,7 @@ class Measuring:
             self.prepare(phase)
         self.drive(phase, results)
 
-    def drive(self, phase: Phase, results: Path) -> None:
+    def drive(self, phase: ClientPhase, results: Path) -> None:
         """Drives the clients through a phase.
 
         :param results: its folder on the control machine
@@ -197,13 +198,13 @@ class Measuring:
         self.inserted = {
             name: client["inserted"] for name, client in outcome.report["clients"].items() if client["inserted"]
         }
-        for name in phase.switched:
-            if name not in outcome.vanished:
-                world.hosts[name].reset()  # what Ansible had open to it is gone
+        # What Ansible had open to a host that was off is gone.
+        back = [name for name in phase.switched if name not in outcome.vanished]
+        world.on(back, "Close the connections to hosts that were off", lambda host: host.reset())
         if not outcome.report["valid"] and not (phase.tolerant and outcome.hosts_are_well):
             world.fail("Refuse what does not count", dict.fromkeys(world.hosts, outcome.report["failure"]))
 
-    def phase_of(self, asked: Mapping[str, Any], number: int) -> Phase:
+    def phase_of(self, asked: Mapping[str, Any], number: int) -> ClientPhase:
         """The phase that variables of the trial describe; what they do not say is as for the whole trial."""
         values, system = self.values, self.servers.first
         properties = asked.get("properties", values["trial_properties"])
@@ -213,7 +214,7 @@ class Measuring:
             self.counted += 1
         asked_faults = asked.get("faults", "none") if number else "none"
         name = asked["name"]
-        return Phase(
+        return ClientPhase(
             name=name,
             number=number,
             properties=properties,
@@ -233,7 +234,7 @@ class Measuring:
             servers="" if attached else system.role,
         )
 
-    def prepare(self, phase: Phase) -> None:
+    def prepare(self, phase: ClientPhase) -> None:
         """Starts a program on every database host that waits for the window, and then does that host's faults."""
         addresses = {name: self.world.hosts[name].values["dohyo_address"] for name in self.world.databases}
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from dohyo.systems.catalogue import all_systems
 from dohyo.trial import attached, processes
 from dohyo.trial.evidence import collect, observe, under_way
-from dohyo.trial.servers import Servers
+from dohyo.trial.servers import ServerSteps
 from dohyo.trial.world import Host, HostError, World, program
 
 
@@ -20,7 +20,7 @@ class Wiped:
     :ivar keeps_loads: loads that were kept are to be used again
     """
 
-    servers: Servers
+    servers: ServerSteps
     evidence: Path
     keeps_loads: bool
 

@@ -21,7 +21,7 @@ T = TypeVar("T")
 ADMIN_SECONDS = 900
 
 
-class Servers:
+class ServerSteps:
     """The steps of a trial that concern servers; dohyo.systems.steps.Steps says what systems use of it."""
 
     def __init__(self, world: World) -> None:
@@ -315,7 +315,7 @@ class Servers:
             system = self.system(host)
             words = [*system.tables_words, *system.attachment.schema_words] if self.is_attached else [
                 *system.first_words, *system.tables_words, *system.schema_words]  # fmt: skip
-            return dict(json.loads(self.admin(host, "schema", *words)))
+            return parsed("schema", self.admin(host, "schema", *words))
 
         ((host, made),) = self.each("Make the tables, and read the conditions back", make, first).items()
         system, found = self.system(host), made["conditions"]
@@ -343,7 +343,7 @@ class Servers:
 
         def ask(host: str) -> Any:
             system = self.system(host)
-            return json.loads(self.admin(host, "doctor", *system.tables_words, *system.attachment.schema_words))
+            return parsed("doctor", self.admin(host, "doctor", *system.tables_words, *system.attachment.schema_words))
 
         first = [name for name in self.databases if self.system(name).is_first]
         write_json(file, next(iter(self.each("Ask", ask, first).values())))
@@ -361,7 +361,7 @@ class Servers:
         self.each(step, lambda host: self.admin(host, "stats", f"folder={self.system(host).run}/{folder}"), hosts)
 
     def settle(self, folder: str) -> dict[str, Any]:
-        """Lets the servers settle, keeps their statistics in a folder, and returns what there is to keep of settling.
+        """Lets the servers settle, keeps their statistics in a folder, and returns the evidence of settling.
 
         :param folder: as for :meth:`keep_stats`
         """
@@ -380,7 +380,9 @@ class Servers:
                 words = [*system.first_words, *words, *system.settle_words]
             verb = ["settle+stats", f"folder={system.run}/{folder}"] if at_once else ["settle"]
             # It waits as long as the servers make progress, and so has no other bound than its own.
-            return dict(json.loads(self.run(host, self.admin_words(host, verb, words))))
+            found = parsed(verb[0], self.run(host, self.admin_words(host, verb, words)))
+            rows_of(found)
+            return found
 
         hosts = [name for name in self.databases if self._settles(self.system(name))]
         step = "Flush, wait for what is written in the background, count the rows"
@@ -390,7 +392,7 @@ class Servers:
         if drops:
             # Begins on all hosts after the rows were counted, which reads all of them.
             names = [] if self.is_attached else [name for name in hosts if self.system(name).drops_here]
-            said = self.each("Empty the server's caches", lambda host: json.loads(self.admin(host, "drop")), names)
+            said = self.each("Empty the server's caches", lambda host: parsed("drop", self.admin(host, "drop")), names)
             dropped = next(iter(said.values()), {})
             pages = self.world.on(self.databases, "Empty the page cache", drop_page_cache)
         kept = with_notes(next(iter(answers.values())), list(answers.values()), self.first.title, flush, dropped, pages)
@@ -401,22 +403,47 @@ class Servers:
     def _settles(self, system: System) -> bool:
         return system.is_first if self.is_attached else system.settles_here
 
-    def count(self, records: int) -> dict[str, Any]:
+    def count(self, records: int) -> dict[str, int]:
         """Has the servers count their rows, and returns them by table.
 
         :param records: how many there should be; a system counts up to a number that it sets
         """
         self.world.phase("count")
 
-        def count(host: str) -> dict[str, Any]:
+        def count(host: str) -> dict[str, int]:
             system = self.system(host)
             words = [] if self.is_attached else [*system.first_words, f"timeout={system.timeouts['settle']}"]
             verb = "count" if self.is_attached else system.count_verb
-            return dict(json.loads(self.run(host, self.admin_words(host, [verb], words, trial_recordcount=records))))
+            argv = self.admin_words(host, [verb], words, trial_recordcount=records)
+            return rows_of(parsed(verb, self.run(host, argv)))
 
         first = [name for name in self.databases if self.system(name).is_first]
-        rows: dict[str, Any] = next(iter(self.each("Count the rows", count, first).values()))["rows"]
-        return rows
+        return next(iter(self.each("Count the rows", count, first).values()))
+
+
+def parsed(verb: str, answer: str) -> dict[str, Any]:
+    """Returns what the administration has answered in JSON.
+
+    :raises HostError: if it has answered anything else
+    """
+    try:
+        found = json.loads(answer)
+    except ValueError:
+        found = None
+    if not isinstance(found, dict):
+        raise HostError(f"{verb}: its answer is not a JSON object: {answer[:200]!r}")
+    return found
+
+
+def rows_of(found: Mapping[str, Any]) -> dict[str, int]:
+    """Returns the rows by table of an answer.
+
+    :raises HostError: if it has none
+    """
+    rows = found.get("rows")
+    if not isinstance(rows, dict) or not all(isinstance(each, int) for each in rows.values()):
+        raise HostError(f"its answer has no numbers of rows: {json.dumps(found)[:200]}")
+    return rows
 
 
 # Only root may; in most containers nobody may. Only clean pages can be dropped, hence sync.
@@ -470,6 +497,6 @@ def ask_attached(world: World) -> None:
     for name in values["doctor_systems"]:
         for host in world.hosts.values():
             host.remember({"trial_system": name})
-        servers = Servers(world)
+        servers = ServerSteps(world)
         servers.configure()
         servers.ask(Path(values["doctor_results"]) / f"{name}.json")

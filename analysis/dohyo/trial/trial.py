@@ -18,7 +18,7 @@ from dohyo.trial.evidence import Evidence
 from dohyo.trial.loads import Load
 from dohyo.trial.measuring import Conduct, Measuring
 from dohyo.trial.removing import Wiped, note_use
-from dohyo.trial.servers import Servers
+from dohyo.trial.servers import ServerSteps
 from dohyo.trial.world import Host, HostError, StepError, World, program, write_json
 
 # How often servers on this machine are started, on other ports each time, before the trial gives up.
@@ -47,14 +47,14 @@ class State:
     failures: dict[str, str] = field(default_factory=dict)
 
 
-class Trial:
+class TrialParts:
     """One trial on all hosts. Its parts are begin, run and end; Ansible looks at the hosts after begin."""
 
     def __init__(self, world: World, conduct: Conduct, state: State) -> None:
         self.world = world
         self.state = state
         self.values = world.first.values
-        self.servers = Servers(world)
+        self.servers = ServerSteps(world)
         self.system = self.servers.first
         self.evidence = Evidence(world)
         self.attached = self.servers.is_attached

@@ -61,7 +61,7 @@ class StepError(Exception):
         self.failures = dict(failures)
 
 
-class Progress(Protocol):
+class EventLog(Protocol):
     """What people see of a trial while it goes on."""
 
     def event(self, event: str, **fields: Any) -> None:
@@ -85,7 +85,7 @@ class World:
     databases: Sequence[str]
     clients: Sequence[str]
     control: Host
-    progress: Progress
+    progress: EventLog
     reach: Callable[[str], Host]
     decrypted: Callable[[str], str]
     at_once: Callable[[Mapping[str, Callable[[], Any]]], dict[str, Any]]
@@ -112,7 +112,8 @@ class World:
         tried = self.try_on(names, call)
         if failures := {name: str(each) for name, each in tried.items() if isinstance(each, HostError)}:
             self.fail(step, failures)
-        self.progress.event("task", task=step, action="trial", began=began)
+        if tried:
+            self.progress.event("task", task=step, action="trial", began=began)
         return {name: each for name, each in tried.items() if not isinstance(each, HostError)}
 
     def try_on(self, names: Iterable[str], call: Callable[[Host], T]) -> dict[str, T | HostError]:

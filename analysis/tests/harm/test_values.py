@@ -27,7 +27,7 @@ from dohyo.running import experiment, runner
 from dohyo.running.experiment import write_json
 from dohyo.scenario import loading, properties, scenario
 from dohyo.signals import Signals
-from filter.dohyo_filters import as_properties
+from dohyo.systems.rendering import as_properties
 from support import command
 
 # Whatever runs a command in one of these makes the file MARKER in its current folder.

@@ -15,7 +15,7 @@ printf '%s\\t' "$@" >> "$0.calls"
 echo >> "$0.calls"
 echo '{"rows": {}}'
 """
-VERBS = ["configure", "start", "ready", "settle", "count", "stats", "stop"]
+VERBS = ["configure", "start", "ready", "stop"]
 ADDRESSES = ["127.9.8.1", "127.9.8.2", "127.9.8.3"]  # on which nobody listens
 
 
@@ -84,10 +84,6 @@ def hosts(tmp_path_factory: pytest.TempPathFactory) -> list[Host]:
         "jdk_gc_options": ["-XX:+UseG1GC", "-Xlog:gc*:file=gc.log:time,uptime"],
         "trial_conditions": {"replication": 1},
         "trial_properties": {"recordcount": "1000"},
-        "trial_settle_flush": False,
-        "trial_settle_cache": "drop",
-        "trial_settle_words": ["settle"],
-        "trial_stats": "stats/load",
         "hbase_regionservers_per_host": 2,
         "hbase_prefetch": True,
         "hbase_tls": True,
@@ -131,26 +127,6 @@ def test_hdfs_is_formatted_before_it_starts_and_all_region_servers_are_waited_fo
         ("hbase-master", '"tag.isActiveMaster": "false"'),
     ):
         assert (service, pattern) in waits
-
-
-def test_administration_is_asked_with_the_words_of_each_verb(hosts: list[Host]) -> None:
-    def verb(call: list[str]) -> str:
-        return call[call.index("dohyo.hbase.admin.HBaseAdmin") + 1]
-
-    asked = {verb(call): call for call in hosts[0].calls("jdk/bin/java") if "-format" not in call}
-    assert list(asked) == ["settle", "drop", "count", "stats"]
-    settle, drop, count, stats = map(set, asked.values())
-    # Every one gets in, and knows the tables and the pages.
-    access = f"hbase.rpc.tls.keystore.location={hosts[0].home}/secret/tls/host.pem"
-    (pages,) = [word for word in asked["settle"] if word.startswith("pages=")]
-    assert {access, "tables=usertable", pages} <= settle & drop & count & stats
-    assert f"jmx-regionserver2=http://{ADDRESSES[0]}:16031" in pages
-    assert {"flush=false", "timeout=1800", "prefetch=true"} <= settle
-    assert {"recordcount=1000", "timeout=1800"} <= count
-    assert not {"settle", "flush=false", "prefetch=true", "drop"} & count
-    assert f"folder={hosts[0].home}/run/hbase/stats/load" in stats
-    # Each host has statistics of its own; the first one alone is asked about the tables.
-    assert [verb(call) for call in hosts[1].calls("jdk/bin/java")] == ["stats"]
 
 
 def test_servers_and_clients_have_keys_that_nobody_else_reads(hosts: list[Host]) -> None:

@@ -40,13 +40,12 @@ from conducting.conductor import Conductor, Plan
 from conducting.hosts import AnsibleHost, at_once
 from conducting.power import Commands
 from conducting.report import faults, report, sentences
-
 from dohyo.bad_input import BadInputError
-from dohyo.trial.clients import Options, Phase, power_of
+from dohyo.trial.clients import ClientOptions, ClientPhase, power_of
 from dohyo.trial.measuring import Measuring, Outcome
 from dohyo.trial.removing import stop_everything
-from dohyo.trial.servers import Servers, ask_attached
-from dohyo.trial.trial import State, Trial
+from dohyo.trial.servers import ServerSteps, ask_attached
+from dohyo.trial.trial import State, TrialParts
 from dohyo.trial.world import StepError, World
 
 # A dead host is noticed within ten seconds, also where nothing tells ssh so. Of two values ssh takes the first.
@@ -66,7 +65,11 @@ class ActionModule(ActionBase):  # type: ignore[misc]
         super().run(tmp, task_vars)
         _, given = self.validate_argument_spec(
             {
-                "do": {"type": "str", "required": True, "choices": ["begin", "run", "end", "clients", "stop", "doctor"]},
+                "do": {
+                    "type": "str",
+                    "required": True,
+                    "choices": ["begin", "run", "end", "clients", "stop", "doctor"],
+                },
                 "state": {"type": "dict", "default": {}},
             }
         )
@@ -76,7 +79,7 @@ class ActionModule(ActionBase):  # type: ignore[misc]
         answer: dict[str, Any] = {"changed": True, "failures": {}, "state": given["state"], "notes": drive.notes}
         try:
             if given["do"] == "clients":
-                Measuring(world, Servers(world), drive).clients_alone()
+                Measuring(world, ServerSteps(world), drive).clients_alone()
             elif given["do"] == "stop":
                 keeps = bool(world.first.values.get("stop_keeps_loads", False))
                 answer["failures"], left_alone = stop_everything(world, keeps_loads=keeps)
@@ -87,7 +90,7 @@ class ActionModule(ActionBase):  # type: ignore[misc]
                 state = State(**given["state"])
                 if given["do"] == "end":
                     state.failures = failures_of(variables)
-                trial = Trial(world, drive, state)
+                trial = TrialParts(world, drive, state)
                 answer["state"] = state
                 answer["reason"] = getattr(trial, given["do"])()
         except StepError as error:
@@ -125,7 +128,10 @@ class ActionModule(ActionBase):  # type: ignore[misc]
 
 
 def failures_of(variables: Mapping[str, Any]) -> dict[str, str]:
-    """What went wrong on the hosts of a play, by host; nothing if nothing has. One that does not answer has no such fact."""
+    """What went wrong on the hosts of a play, by host; nothing if nothing has.
+
+    A host that does not answer has no such fact.
+    """
     hostvars, names = variables["hostvars"], variables["ansible_play_hosts_all"]
     said = {name: hostvars.raw_get(name).get("trial_failure") for name in names}
     if all(each is None for each in said.values()):
@@ -134,7 +140,7 @@ def failures_of(variables: Mapping[str, Any]) -> dict[str, str]:
 
 
 class Events:
-    """Appends what happens to the file of the progress display; where there is none, a phase is shown as Ansible shows a task."""
+    """Appends events to the file of the progress display; without one, a phase is shown as Ansible shows a task."""
 
     def __init__(self) -> None:
         self._path = os.environ.get("DOHYO_EVENTS", "")
@@ -160,14 +166,14 @@ class Drive:
         self._action = action
         self._world = world
 
-    def __call__(self, plan: Mapping[str, Any], phase: Phase, folder: Path) -> Outcome:
+    def __call__(self, plan: Mapping[str, Any], phase: ClientPhase, folder: Path) -> Outcome:
         """Returns what came of it; its files are in the folder, on the control machine."""
         hosts = self._world.hosts
         conductor = Conductor(Plan(**plan), clock())
         commands = {name: self._command(hosts[name], begin["tool"]) for name, begin in plan["agents"].items()}
         power = {name: Commands(**power_of(hosts[name])) for name in phase.switched}
         conduct(conductor, commands, Mirror(folder).keep, power, Display().warning)
-        limit = Options.of(self._world.first.values).skew_limit_ms
+        limit = ClientOptions.of(self._world.first.values).skew_limit_ms
         outcome = report(conductor, limit, measured=phase.measured)
         folder.mkdir(parents=True, exist_ok=True)
         files = {"clients.json": outcome, "faults.json": faults(conductor, phase.faults_asked)}

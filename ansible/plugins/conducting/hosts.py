@@ -1,4 +1,4 @@
-"""The hosts of a trial as its steps reach them: any action or module, over the connection that Ansible itself would use."""
+"""The hosts of a trial as its steps reach them: any action or module, over Ansible's own connection."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ansible.plugins.action import ActionBase
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from ansible_private import action_on, variables_of
-
+from dohyo.bad_input import BadInputError
 from dohyo.systems.option import plain
 from dohyo.trial.world import HostError
 
@@ -132,10 +132,15 @@ def at_once(calls: Mapping[str, Callable[[], Any]]) -> dict[str, Any]:
 
 
 def _tried(call: Callable[[], Any]) -> Any:
+    """What the function returns, or what went wrong as a HostError: one host or many, steps fail in the same way."""
     try:
         return call()
     except HostError as error:
         return error
+    except (BadInputError, AnsibleError) as error:
+        return HostError(str(error))
+    except Exception as error:  # its traceback would be lost in a process of its own
+        return HostError(f"{type(error).__name__}: {error}")
 
 
 def _begin(call: Callable[[], Any]) -> tuple[int, int]:
@@ -148,10 +153,7 @@ def _begin(call: Callable[[], Any]) -> tuple[int, int]:
     code = 1
     with contextlib.suppress(BaseException):
         os.close(reader)
-        try:
-            answer = _tried(call)
-        except Exception as error:  # noqa: BLE001 - its traceback would be lost
-            answer = HostError(f"{type(error).__name__}: {error}")
+        answer = _tried(call)
         with open(writer, "wb") as pipe:
             pipe.write(pickle.dumps(answer))
         code = 0

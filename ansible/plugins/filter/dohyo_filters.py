@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import base64
 import contextlib
-import os
 import shutil
 import socket
 import sys
@@ -13,7 +11,6 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import yaml
 from ansible.errors import AnsibleFilterError
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "lookup"))
@@ -23,9 +20,8 @@ from controller import machine, start_of
 
 from dohyo.bad_input import BadInputError
 from dohyo.scenario import faults
-from dohyo.systems.context import UNKNOWN, copies, cpus, named
+from dohyo.systems.context import cpus
 from dohyo.systems.option import WHOLE, Option
-from dohyo.systems.rendering import as_properties
 
 
 def no_cpus(text: Any) -> str:
@@ -227,7 +223,6 @@ class FilterModule:
         """Filters by name."""
         filters = (
             answered,
-            as_properties,
             cost,
             cpus,
             disk_shortages,

@@ -1,0 +1,44 @@
+"""Plays with the lowest and the highest supported release of Ansible."""
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from dohyo.places import ANSIBLE, ROOT
+
+# setup.sh test installs the lowest release here; .venv has the highest.
+LOWEST = ROOT / ".setup/ansible-lowest"
+BOTH = pytest.mark.parametrize("lowest", [True, False], ids=["lowest", "highest"])
+
+
+def play_with(
+    lowest: bool, plays: Sequence[Mapping[str, Any]], groups: Mapping[str, Mapping[str, Any]], folder: Path
+) -> None:
+    """Has a release of Ansible do plays, without facts.
+
+    :param groups: of the inventory: by name its hosts with their variables
+    """
+    if lowest and not LOWEST.exists():
+        pytest.skip("./setup.sh test installs the lowest release of ansible-core")
+    (folder / "play.yml").write_text(json.dumps([{"gather_facts": False, **each} for each in plays]))
+    inventory = {name: {"hosts": dict(hosts)} for name, hosts in groups.items()}
+    (folder / "hosts.yml").write_text(json.dumps({"all": {"children": inventory}}))
+    environment = os.environ | {
+        "ANSIBLE_CONFIG": str(ANSIBLE / "ansible.cfg"),
+        "ANSIBLE_HOME": str(folder / "home"),
+        "LC_ALL": "C.UTF-8",
+    }
+    if lowest:
+        environment["PYTHONPATH"] = f"{LOWEST}{os.pathsep}{os.environ.get('PYTHONPATH', '')}"
+
+    main = "import sys; from ansible.cli import playbook; playbook.main(sys.argv[1:])"
+    words = ("ansible-playbook", "-i", str(folder / "hosts.yml"), str(folder / "play.yml"))
+    command = [sys.executable, "-c", main, *words]
+    played = subprocess.run(command, env=environment, capture_output=True, text=True, check=False, cwd=ANSIBLE)
+    assert played.returncode == 0, played.stdout + played.stderr

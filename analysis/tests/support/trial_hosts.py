@@ -1,0 +1,267 @@
+"""A trial without hosts: fakes answer for hosts, clients and the program `dohyo`, and note what they are asked.
+
+One list has all of it in order, so that a test compares the whole of a small trial at once.
+"""
+
+import json
+import re
+import shlex
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from dohyo.trial.clients import ClientPhase
+from dohyo.trial.measuring import Measuring, Outcome
+from dohyo.trial.servers import ServerSteps
+from dohyo.trial.world import HostError, World
+from support.described import described
+
+ROWS = {"usertable": 1000}
+PAGES = {"page_cache_mb_before": 900, "page_cache_mb_after": 90}
+ADMIN = ["/jdk17/bin/java", "-Xmx128m"]
+# Words of the administration that say how it does what it is asked; others only lead it to the servers.
+SAID = re.compile(r"(?:folder|flush|timeout|recordcount)=")
+
+
+@dataclass
+class Call:
+    """One call of an action or module of Ansible."""
+
+    host: str
+    action: str
+    root: bool
+    arguments: dict[str, Any]
+
+    @property
+    def argv(self) -> list[str]:
+        """The command of a program."""
+        return list(self.arguments["argv"])
+
+    @property
+    def verb(self) -> str:
+        """What the administration, or another program, is asked for."""
+        if self.action != "program":
+            return self.action
+        argv = self.argv
+        if "-cp" in argv:
+            return argv[argv.index("-cp") + 3]
+        return "empty the page cache" if argv[0] == "bash" else " ".join(argv[2:3])
+
+    def __str__(self) -> str:
+        argv = self.arguments.get("argv", [])
+        if "-cp" in argv:
+            shown = [self.verb, *(word for word in argv[argv.index("-cp") + 4 :] if SAID.match(word))]
+            # All calls have the number of records; only that of a count may differ.
+            shown = [word for word in shown if "count" in self.verb or not word.startswith("recordcount=")]
+            bound = f" within {self.arguments['timeout']} s" if "timeout" in self.arguments else ""
+            words = f"{' '.join(shown)}{bound}".replace("/opt/dohyo/run/", "")
+        elif self.action == "transfer_folder":
+            words = f"{self.arguments['direction']} {self.arguments['src']}"
+        else:
+            words = self.verb
+        return f"{self.host}: {words}{' as root' if self.root else ''}"
+
+
+@dataclass
+class FakeHost:
+    """A host of a fake trial."""
+
+    name: str
+    values: Mapping[str, Any]
+    trial: "FakeTrial"
+
+    def reset(self) -> None:
+        """Notes the call."""
+        self.do("reset")
+
+    def remember(self, facts: Mapping[str, Any]) -> None:
+        """Keeps variables."""
+        self.values = {**self.values, **facts}
+
+    def do(self, action: str, *, become: bool = False, **arguments: Any) -> dict[str, Any]:
+        """Notes the call; answers with what :attr:`FakeTrial.answers` has for it."""
+        call = Call(self.name, action, become, arguments)
+        self.trial.calls.append(call)
+        self.trial.note(str(call))
+        answers = self.trial.answers
+        answer = answers.get((self.name, call.verb), answers.get(call.verb, ""))
+        if self.trial.fails_at == len(self.trial.calls) - 1:
+            answer = HostError(f"{self.name} has no {call.verb}")
+        if isinstance(answer, Exception):
+            raise answer
+        return {"stdout": answer if isinstance(answer, str) else json.dumps(answer)}
+
+
+@dataclass
+class FakeTrial:
+    """A trial on hosts that are not there.
+
+    :ivar answers: what a verb answers, by the verb or by host and verb; an exception is raised
+    :ivar fails_at: number of the call that fails, from 0; None for none
+    :ivar outcomes: of phases, by their folder; others are valid
+    :ivar events: what people see
+    :ivar steps: of each step on hosts the number of its first call, and that behind its last
+    """
+
+    world: World = field(init=False)
+    part: Measuring = field(init=False)
+    folder: Path
+    answers: dict[Any, Any] = field(default_factory=dict)
+    outcomes: dict[str, Outcome] = field(default_factory=dict)
+    calls: list[Call] = field(default_factory=list)
+    plans: list[dict[str, Any]] = field(default_factory=list)
+    phases: list[ClientPhase] = field(default_factory=list)
+    events: list[dict[str, Any]] = field(default_factory=list)
+    steps: list[tuple[int, int]] = field(default_factory=list)
+    fails_at: int | None = None
+
+    @property
+    def notes(self) -> list[str]:
+        """All that was asked, in order; what several hosts are asked in one step is one line."""
+        file = self.folder / "notes"
+        found: list[str] = []
+        for line in file.read_text("utf-8").splitlines() if file.exists() else []:
+            name, _, words = line.partition(": ")
+            before, _, same = found[-1].partition(": ") if found else ("", "", "")
+            if name in self.world.hosts and words == same:
+                found[-1] = f"{before} {name}: {words}"
+            else:
+                found.append(line)
+        return found
+
+    def note(self, text: str) -> None:
+        """Adds a line."""
+        with (self.folder / "notes").open("a", encoding="utf-8") as file:
+            file.write(f"{text}\n")
+
+    def event(self, event: str, **fields: Any) -> None:
+        """Stands for the progress display."""
+        self.events.append({"event": event, **fields})
+        if event == "phase":
+            self.note(" ".join(map(str, filter(None, ["phase", fields["phase"], fields["run"]]))))
+
+    def conduct(self, plan: Mapping[str, Any], phase: ClientPhase, folder: Path) -> Outcome:
+        """Stands for the conductor of the clients."""
+        self.note(f"clients: {folder.relative_to(self.folder)}")
+        self.plans.append(dict(plan))
+        self.phases.append(phase)
+        return self.outcomes.get(phase.folder, self.outcome())
+
+    def run_all(self) -> list[str]:
+        """Loads, settles and measures; returns the notes."""
+        self.part.load()
+        self.part.settle_load()
+        self.part.measure()
+        return self.notes
+
+    def outcome(self, inserted: Sequence[int | None] = (), failure: str = "", **more: Any) -> Outcome:
+        """What came of a phase: by default it is valid.
+
+        :param inserted: key numbers that the client of each host has used
+        :param failure: why it does not count
+        :param more: ``ended``, hosts whose servers did not last; ``vanished``, hosts that were lost
+        """
+        numbers = dict(zip(self.world.clients, inserted, strict=False))
+        states = {name: "ended" if name in more.get("ended", ()) else "ran" for name in self.world.databases}
+        report = {
+            "valid": not failure,
+            "failure": failure,
+            "clients": {name: {"inserted": numbers.get(name)} for name in self.world.clients},
+            "nodes": {name: {"state": state} for name, state in states.items()},
+        }
+        return Outcome(report, list(more.get("vanished", ())))
+
+    def at_once(self, calls: Mapping[str, Callable[[], Any]]) -> dict[str, Any]:
+        """Stands for calls at the same time: each is done, also after one has failed."""
+        first = len(self.calls)
+
+        def tried(call: Callable[[], Any]) -> Any:
+            try:
+                return call()
+            except HostError as error:
+                return error
+
+        found = {name: tried(call) for name, call in calls.items()}
+        self.steps.append((first, len(self.calls)))
+        return found
+
+    def property_lines(self, phase: int, host: str) -> list[str]:
+        """What the properties file of a client says in a phase, by the number of the phase."""
+        process = self.plans[phase]["agents"][host]["client"]
+        return process["properties"].splitlines()  # type: ignore[no-any-return]
+
+    def json(self, file: str) -> Any:
+        """A file of the evidence."""
+        return json.loads((self.folder / file).read_text("utf-8"))
+
+
+def fake_trial(
+    folder: Path,
+    hosts: int = 1,
+    clients: int = 0,
+    system: str = "cassandra",
+    dohyo: Sequence[str] = (),
+    **variables: Any,
+) -> FakeTrial:
+    """Returns a trial of one run on so many database hosts.
+
+    :param clients: how many hosts of their own the clients have; 0: they are on the database hosts
+    :param dohyo: what the program `dohyo` answers, one call after the other; it fails when there is nothing more
+    :param variables: of all hosts; a dict with names of hosts as keys has the values of these hosts
+    """
+    databases = [f"node{number}" for number in range(1, hosts + 1)]
+    with_clients = [f"client{number}" for number in range(1, clients + 1)] or databases
+    program = folder / "dohyo"
+    answers = "".join(f"{answer}\n" for answer in dohyo)
+    (folder / "dohyo-answers").write_text(answers, "utf-8")
+    program.write_text(PROGRAM.format(folder=shlex.quote(str(folder))), "utf-8")
+    program.chmod(0o755)
+    trial = FakeTrial(folder)
+    trial.answers = {
+        "settle": {"seconds": 3, "rows": ROWS},
+        "settle+stats": {"seconds": 3, "rows": ROWS},
+        "count": {"rows": ROWS},
+        "drop": {"evicted": 7},
+        "empty the page cache": PAGES,
+    }
+    given: dict[str, Any] = {
+        "dohyo_admin": ADMIN, "dohyo_program": str(program), "dohyo_python": "python3", "dohyo_systemd": False,
+        "dohyo_deployment": "abc",
+        "host_cpus_client": "", "attached": {}, "attached_may": [],
+        "trial_system": system, "trial_dir": str(folder), "trial_threads": 8, "trial_load": {},
+        "trial_phases": [{"name": "run"}], "trial_precondition": {}, "trial_repeats": 1, "trial_settle": "load",
+        "trial_settle_flush": True, "trial_settle_cache": "keep", "trial_warmup": 10, "trial_duration": 20,
+        "trial_search": {}, "trial_client_heap": "512m",
+        "groups": {"database": databases, "client": with_clients},
+        **variables,
+    }  # fmt: skip
+    names = [*dict.fromkeys([*databases, *with_clients])]
+    own = {
+        key: given.pop(key)
+        for key, each in variables.items()
+        if isinstance(each, dict) and each and {*each} <= {*names}
+    }
+    found: dict[str, FakeHost] = {}
+    for number, name in enumerate(names):
+        on = described(system, hosts, min(number, hosts - 1) + 1, **given)
+        more = {key: each[name] for key, each in own.items() if name in each}
+        connection = on.attachment.client_properties if given["attached"] else on.client_properties
+        password = {"cassandra.username": "me", "cassandra.password": "secret"} if given["attached"] else {}
+        secrets = {on.role: {"client_properties": {**password, **connection}}}
+        address = f"10.0.0.{number + 1}"
+        values = {**on.context.values, "dohyo_address": address, "system_secrets": secrets, **more}
+        found[name] = FakeHost(name, {**values, "inventory_hostname": name}, trial)
+    control = FakeHost("localhost", found[names[0]].values, trial)
+    trial.world = World(found, databases, with_clients, control, trial, found.__getitem__, lambda _: "", trial.at_once)
+    trial.part = Measuring(trial.world, ServerSteps(trial.world), trial.conduct)
+    return trial
+
+
+PROGRAM = """#!/bin/sh
+cd {folder}
+echo "dohyo: $1 $(basename "$2")" | sed "s/ $(basename "$PWD")$//" >>notes
+[ -s dohyo-answers ] || {{ echo "no such folder" >&2; exit 2; }}
+head -n 1 dohyo-answers
+sed -i 1d dohyo-answers
+"""

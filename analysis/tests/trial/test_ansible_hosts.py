@@ -1,0 +1,248 @@
+"""The hosts of a trial over Ansible's own connections: fake programs stand for ssh and sudo."""
+
+import json
+import os
+import signal
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from conducting import hosts as conducting_hosts
+from conducting.hosts import at_once, words_of
+from dohyo.bad_input import BadInputError
+from dohyo.places import ANSIBLE, ROOT
+from dohyo.trial.world import HostError
+from support.releases import BOTH, play_with
+
+# ---- several hosts at the same time ----------------------------------------------------------------------------------
+
+
+def meets(folder: Path, name: str, count: int) -> Callable[[], str]:
+    """Returns a function that ends when so many of its kind have begun."""
+
+    def call() -> str:
+        (folder / name).touch()
+        deadline = time.monotonic() + 20
+        while len([*folder.iterdir()]) < count:
+            assert time.monotonic() < deadline, "the others have not begun"
+            time.sleep(0.01)
+        return name
+
+    return call
+
+
+def test_hosts_are_asked_at_the_same_time(tmp_path: Path) -> None:
+    names = ["c", "a", "b"]
+    assert at_once({name: meets(tmp_path, name, 3) for name in names}) == dict(zip(names, names, strict=True))
+
+
+def test_no_more_hosts_are_asked_at_once_than_ansible_would(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(conducting_hosts, "FORKS", 2)
+    calls = {str(number): meets(tmp_path, str(number), number // 2 * 2 + 2) for number in range(6)}
+    assert [*at_once(calls)] == ["0", "1", "2", "3", "4", "5"]
+
+
+def test_answers_may_be_long(tmp_path: Path) -> None:
+    found = at_once({name: lambda name=name: name * 3_000_000 for name in "ab"})
+    assert [len(found[name]) for name in "ab"] == [3_000_000, 3_000_000]
+
+
+def fails(error: Exception) -> Callable[[], None]:
+    def call() -> None:
+        raise error
+
+    return call
+
+
+@pytest.mark.parametrize("others", [0, 1])
+@pytest.mark.parametrize(
+    ("error", "words"),
+    [
+        (HostError("disk full"), "disk full"),
+        (BadInputError("cassandra_heap=x: must match"), "cassandra_heap=x: must match"),
+        (KeyError("stdout"), "KeyError: 'stdout'"),
+    ],
+)
+def test_one_host_fails_like_one_of_many(error: Exception, words: str, others: int) -> None:
+    found = at_once({"a": fails(error), **{f"b{number}": lambda: "well" for number in range(others)}})
+    assert isinstance(found["a"], HostError)
+    assert str(found["a"]) == words
+    assert [*found.values()][1:] == ["well"] * others
+
+
+def test_a_process_that_ends_without_an_answer_is_a_failure_of_its_host() -> None:
+    def dies() -> None:
+        os.kill(os.getpid(), signal.SIGKILL)
+
+    found = at_once({"a": dies, "b": lambda: "well"})
+    assert (str(found["a"]), found["b"]) == ("the process that reached the host has ended", "well")
+
+
+@pytest.mark.parametrize(
+    ("answer", "words"),
+    [
+        ({"msg": "non-zero return code", "stderr": "no space\n", "stdout": "x"}, "no space"),
+        ({"msg": "non-zero return code", "stderr": "", "stdout": "said"}, "said"),
+        ({"msg": "non-zero return code", "stderr": "", "stdout": ""}, "non-zero return code"),
+        ({"msg": " no such folder "}, "no such folder"),
+        ({}, ""),
+    ],
+)
+def test_the_words_of_a_failure_are_those_of_the_program(answer: dict[str, str], words: str) -> None:
+    assert words_of(answer) == words
+
+
+# ---- Ansible ---------------------------------------------------------------------------------------------------------
+
+# Does calls on all hosts of the play at once; on each in turn until one fails.
+ASK = """
+from ansible.plugins.action import ActionBase
+from conducting.hosts import AnsibleHost, at_once
+from dohyo.trial.world import HostError
+
+class ActionModule(ActionBase):
+    _requires_connection = False
+
+    def run(self, tmp=None, task_vars=None):
+        super().run(tmp, task_vars)
+        names = self._task.args.get("hosts") or task_vars["ansible_play_hosts"]
+        hosts = {}
+        for name in names:
+            hosts[name] = AnsibleHost(self, task_vars["hostvars"], name, hosts)
+            hosts[name].remember({"kept": name})
+
+        def ask(host):
+            values = {name: host.values[name] for name in self._task.args.get("values", [])}
+            kinds = {name: type(each).__module__ for name, each in values.items()}
+            calls = self._task.args.get("calls", [])
+            answers = [host.reset() if call == {"action": "reset"} else host.do(**call) for call in calls]
+            others = {name: host.values["hostvars"][name]["kept"] for name in hosts}
+            return {"values": values, "kinds": kinds, "answers": answers, "others": others}
+
+        found = at_once({name: (lambda host=host: ask(host)) for name, host in hosts.items()})
+        return {"found": {n: {"error": str(e)} if isinstance(e, HostError) else e for n, e in found.items()}}
+"""
+# They note what they were called with, and do what they were called for on this machine.
+SSH = """#!/bin/sh
+printf '%s\\n' "$@" >"$(mktemp {folder}/ssh-XXXXXX)"
+for last; do :; done
+case " $* " in
+  *" 192.0.2.9 "*) echo "ssh: connect to host 192.0.2.9 port 22: No route to host" >&2; exit 255 ;;
+  *" -O "*) exit 0 ;;
+esac
+ssh_host=yes; export ssh_host
+exec /bin/sh -c "$last"
+"""
+SUDO = """#!/bin/sh
+echo "{name}: $*" >>{folder}/sudo
+while [ "$1" != -u ]; do shift; done
+user=$2
+shift 2
+as_user=$user exec "$@"
+"""
+# Ends when all hosts are here.
+MEET = 'touch "$0/$$"; n=0; while [ "$(ls "$0" | wc -l)" -lt 2 ] && [ $n -lt 400 ]; do sleep 0.05; n=$((n+1)); done; '
+MEET += 'ls "$0" | wc -l; echo "ssh=$ssh_host"'
+
+
+@pytest.mark.slow
+@BOTH
+def test_hosts_are_reached_as_the_inventory_says(lowest: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    # Otherwise root would not become root, and root may run the tests.
+    monkeypatch.setenv("ANSIBLE_BECOME_ALLOW_SAME_USER", "true")
+    monkeypatch.setenv("PYTHONPATH", f"{ANSIBLE / 'plugins'}:{ROOT / 'analysis'}")
+    programs = {"ssh": SSH, "sudo-here": SUDO, "sudo-far": SUDO}
+    for name, text in programs.items():
+        (tmp_path / name).write_text(text.format(folder=tmp_path, name=name))
+        (tmp_path / name).chmod(0o755)
+    (tmp_path / "action_plugins").mkdir()
+    (tmp_path / "action_plugins/ask.py").write_text(ASK)
+    (meeting := tmp_path / "meeting").mkdir()
+    everywhere = {"ansible_python_interpreter": sys.executable, "from_play": "of the inventory", "number": 7}
+    ssh = {"ansible_connection": "ssh", "ansible_ssh_executable": str(tmp_path / "ssh")}
+    hosts: dict[str, dict[str, Any]] = {
+        "here": {
+            **everywhere, "ansible_connection": "local", "ansible_become_exe": str(tmp_path / "sudo-here"),
+            "base": "/here",
+        },
+        "far": {
+            **everywhere, **ssh, "ansible_host": "192.0.2.7", "ansible_user": "me", "ansible_port": 2222,
+            "ansible_ssh_private_key_file": "/keys/mine", "ansible_ssh_common_args": "-o ProxyJump=gate",
+            "ansible_become_exe": str(tmp_path / "sudo-far"), "base": "{{ root }}/{{ inventory_hostname }}",
+            "root": "/over",
+        },
+        "gone": {**everywhere, **ssh, "ansible_host": "192.0.2.9", "base": "{{ no_such_variable }}"},
+    }  # fmt: skip
+    both = ["here", "far"]
+    whoami = {"action": "program", "argv": ["sh", "-c", 'echo "as $as_user"']}
+    asked: dict[str, dict[str, Any]] = {
+        "met": {
+            "hosts": both,
+            "values": ["where", "from_play", "number", "base", "inventory_hostname"],
+            "calls": [{"action": "program", "argv": ["sh", "-c", MEET, str(meeting)]}],
+        },
+        "rooted": {"hosts": both, "calls": [{**whoami, "become": True}, whoami]},
+        "modules": {"hosts": both, "calls": [{"action": "host_resources", "path": "/"}]},
+        "failed": {"hosts": both, "calls": [{"action": "program", "argv": ["sh", "-c", "echo why >&2; exit 3"]}]},
+        "silent": {"hosts": ["far", "gone"], "calls": [whoami]},
+        "alone": {"hosts": ["gone"], "calls": [whoami]},
+        "undefined": {"hosts": ["gone"], "values": ["base"]},
+        "wrong": {"hosts": ["here"], "calls": [{"action": "program"}]},
+        "reset": {"hosts": both, "calls": [{"action": "reset"}]},
+    }
+    tasks: list[dict[str, Any]] = [
+        {"ask": arguments, "register": name, "run_once": True} for name, arguments in asked.items()
+    ]
+    answer = {name: f"{{{{ {name}.found }}}}" for name in asked}
+    tasks.append({"copy": {"content": answer, "dest": str(tmp_path / "answer")}, "run_once": True})
+    play = {
+        "hosts": "all",
+        "vars": {"where": "{{ base }}/{{ tail }}", "tail": "end", "from_play": "of the play"},
+        "tasks": tasks,
+    }
+    play_with(lowest, [play], {"database": hosts}, tmp_path)
+    found = json.loads((tmp_path / "answer").read_text())
+
+    values = {"from_play": "of the play", "number": 7}
+    assert {name: found["met"][name]["values"] for name in both} == {
+        "here": {**values, "where": "/here/end", "base": "/here", "inventory_hostname": "here"},
+        "far": {**values, "where": "/over/far/end", "base": "/over/far", "inventory_hostname": "far"},
+    }
+    assert {*found["met"]["far"]["kinds"].values()} == {"builtins"}
+    # What is remembered of one host is known on all.
+    assert [found["met"][name]["others"] for name in both] == [{"here": "here", "far": "far"}] * 2
+
+    def said(task: str, number: int = 0) -> list[str]:
+        return [found[task][name]["answers"][number]["stdout"] for name in both]
+
+    # Both were there at the same time, and only one over ssh.
+    assert said("met") == ["2\nssh=", "2\nssh=yes"]
+    assert said("rooted") == ["as root", "as root"]
+    assert said("rooted", 1) == ["as ", "as "]
+    asked_sudo = (tmp_path / "sudo").read_text().splitlines()
+    assert sorted(line.partition(":")[0] for line in asked_sudo) == ["sudo-far", "sudo-here"]
+    assert all(" -u root " in line for line in asked_sudo)
+    assert [found["modules"][name]["answers"][0]["cores"] > 0 for name in both] == [True, True]
+
+    no_way = "the host does not answer: "
+    errors = {task: {name: each.get("error", "") for name, each in found[task].items()} for task in asked}
+    assert errors["failed"] == {"here": "why", "far": "why"}
+    assert errors["silent"]["far"] == ""
+    for task in ("silent", "alone"):
+        assert errors[task]["gone"].startswith(no_way)
+        assert "No route to host" in errors[task]["gone"]
+    assert "no_such_variable" in errors["undefined"]["gone"]
+    assert "argv" in errors["wrong"]["here"]
+
+    calls = [file.read_text().splitlines() for file in tmp_path.glob("ssh-*")]
+    to_far = [words for words in calls if "192.0.2.7" in words]
+    assert len(to_far) >= 5
+    for words in to_far:
+        for option in ("ProxyJump=gate", "Port=2222", 'User="me"', 'IdentityFile="/keys/mine"'):
+            assert option in words
+    of_connection = sorted(words[words.index("-O") + 1] for words in to_far if "-O" in words)
+    assert of_connection == ["check", "stop"]

@@ -1,0 +1,167 @@
+"""What the administration of a system is asked: settling, statistics, counting; and what is made of its answers."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from dohyo.trial import servers
+from dohyo.trial.servers import with_notes
+from dohyo.trial.world import HostError, StepError
+from support.trial_hosts import ADMIN, PAGES, ROWS, fake_trial
+
+FLUSH = "Flush, wait for what is written in the background, count the rows"
+TABLES = ["tables=usertable", "keycolumns=", "recordcount=1000"]
+
+
+def test_the_words_of_each_call(tmp_path: Path) -> None:
+    trial = fake_trial(tmp_path, 2, system="hbase", trial_settle_cache="drop", hbase_prefetch=True)
+    trial.part.settle_load()
+    trial.part.servers.count(1234)
+    asked = {call.verb: call.argv for call in trial.calls if call.host == "node1"}
+    bundle = ["-cp", "/opt/dohyo/bundle/hbase/*", "dohyo.hbase.admin.HBaseAdmin"]
+    for verb in ("settle", "drop", "stats", "count"):
+        assert asked[verb][: len(ADMIN) + 4] == [*ADMIN, *bundle, verb]
+        # Every one gets in, and knows the tables and the pages.
+        assert {"tables=usertable", "hbase.zookeeper.quorum=10.0.0.1:2181"} <= {*asked[verb]}
+        (pages,) = [word for word in asked[verb] if word.startswith("pages=")]
+        assert "datanode-jmx=http://10.0.0.1:9864" in pages
+    assert asked["settle"][-3:] == ["flush=true", "timeout=1800", "prefetch=true"]
+    assert asked["stats"][-1] == "folder=/opt/dohyo/run/hbase/stats/load"
+    assert {"recordcount=1234", "timeout=1800"} <= {*asked["count"]}
+    assert not {"recordcount=1000", "flush=true", "prefetch=true", "drop"} & {*asked["count"]}
+    # What waits for the servers' work has no bound but its own.
+    bounds = {call.verb: call.arguments.get("timeout") for call in trial.calls if call.host == "node1"}
+    assert bounds == {"settle": None, "drop": 900, "empty the page cache": None, "stats": 900, "count": None}
+    # Each host has statistics of its own; the first one alone is asked about the tables.
+    assert [call.verb for call in trial.calls if call.host == "node2"] == ["empty the page cache", "stats"]
+
+
+def test_a_call_for_two_things_names_the_folder_right_behind_the_verb(tmp_path: Path) -> None:
+    trial = fake_trial(tmp_path)
+    trial.part.settle_load()
+    (call,) = trial.calls
+    words = call.argv[call.argv.index("settle+stats") :]
+    assert words[:5] == ["settle+stats", "folder=/opt/dohyo/run/cassandra/stats/load", *TABLES]
+
+
+def test_words_for_a_single_host_that_is_asked_for_all(tmp_path: Path) -> None:
+    trial = fake_trial(tmp_path, 3, system="postgresql")
+    first = trial.world.system("node1").first_words
+    assert first
+    trial.part.settle_load()
+    trial.part.servers.count(1000)
+    settle, count = (call for call in trial.calls if call.verb != "stats")
+    assert (settle.host, count.host) == ("node1", "node1")
+    assert {*first} <= {*settle.argv}
+    assert {*first} <= {*count.argv}
+
+
+def test_a_count_may_have_another_verb_and_an_attached_system_has_its_own_words(tmp_path: Path) -> None:
+    trial = fake_trial(tmp_path, 2, system="aerospike")
+    trial.part.settle_load()
+    assert trial.part.servers.count(1000) == ROWS
+    assert trial.calls[-1].verb == "settle"
+    (other := tmp_path / "attached").mkdir()
+    trial = fake_trial(other, 2, attached={"cassandra": "10.1.0.1"}, attached_may=["settle"])
+    trial.part.settle_load()
+    trial.part.servers.count(1007)
+    for call in trial.calls:
+        assert call.host == "node1"
+        assert {"place=dohyo_0123456789abcdef", "made=/opt/dohyo/attached/cassandra/made", "host=10.1.0.1"} <= {
+            *call.argv
+        }
+    assert "recordcount=1007" in trial.calls[-1].argv
+    assert trial.calls[-1].argv[: len(ADMIN)] == ADMIN
+
+
+def test_the_page_cache_is_emptied_after_dirty_pages_are_written() -> None:
+    lines = servers.DROP_PAGE_CACHE.strip().splitlines()
+    assert [lines.index(line) for line in ("sync", "echo 1 > /proc/sys/vm/drop_caches")] == [1, 3]
+
+
+@pytest.mark.parametrize(
+    ("verb", "answer", "step", "words"),
+    [
+        ("settle", "", FLUSH, "settle: its answer is not a JSON object: ''"),
+        ("settle", "WARN no log4j\n{}", FLUSH, r"settle: its answer is not a JSON object: 'WARN no log4j\n{}'"),
+        ("settle", "[]", FLUSH, "settle: its answer is not a JSON object: '[]'"),
+        ("settle", "{", FLUSH, "settle: its answer is not a JSON object: '{'"),
+        ("settle", {"seconds": 3}, FLUSH, 'its answer has no numbers of rows: {"seconds": 3}'),
+        ("settle", {"rows": [1000]}, FLUSH, 'its answer has no numbers of rows: {"rows": [1000]}'),
+        ("settle", {"rows": {"a": "1"}}, FLUSH, 'its answer has no numbers of rows: {"rows": {"a": "1"}}'),
+        ("drop", "x" * 999, "Empty the server's caches", f"drop: its answer is not a JSON object: '{'x' * 200}'"),
+        ("count", {}, "Count the rows", "its answer has no numbers of rows: {}"),
+        ("count", "no", "Count the rows", "count: its answer is not a JSON object: 'no'"),
+    ],
+)
+def test_an_answer_that_is_none_is_refused(verb: str, answer: Any, step: str, words: str, tmp_path: Path) -> None:
+    trial = fake_trial(tmp_path, 2, trial_settle_cache="drop")
+    trial.answers["node1", verb] = answer
+    trial.outcomes["run-1"] = trial.outcome(inserted=[5])
+    with pytest.raises(StepError) as failed:
+        trial.run_all()
+    assert (failed.value.step, failed.value.failures) == (step, {"node1": words})
+
+
+def test_a_server_that_does_not_answer_is_a_failure_of_its_host(tmp_path: Path) -> None:
+    trial = fake_trial(tmp_path, 3)
+    trial.answers["node3", "settle"] = HostError("the host does not answer: Connection timed out")
+    with pytest.raises(StepError) as failed:
+        trial.part.settle_load()
+    assert failed.value.failures == {"node3": "the host does not answer: Connection timed out"}
+    assert not (tmp_path / "settled.json").exists()
+
+
+# ---- what is kept ----------------------------------------------------------------------------------------------------
+
+
+def kept(answers: list[dict[str, Any]], flush: bool = True, dropped: dict[str, Any] | None = None) -> dict[str, Any]:
+    """What is kept of what the servers of some hosts have answered."""
+    pages = {f"host{number}": PAGES for number, _ in enumerate(answers, start=1)}
+    return with_notes(answers[0], answers, "Still DB", flush, dropped, pages)
+
+
+def test_what_the_first_host_says_is_kept_with_the_notes_of_all() -> None:
+    first = {"seconds": 3, "rows": {"usertable": 5}, "notes": ["a"]}
+    assert kept([first, {"seconds": 4, "rows": {}, "notes": ["a", "b"]}]) == {**first, "notes": ["a", "b"]}
+    assert kept([first, {}]) == first
+
+
+def test_a_system_that_can_leave_out_the_flush_says_so_itself() -> None:
+    answer = {"seconds": 3, "rows": {}, "flushed": False, "notes": ["in memory"]}
+    assert kept([answer], flush=False) == answer
+
+
+def test_for_one_that_has_nothing_to_flush_it_is_said() -> None:
+    assert kept([{"seconds": 3, "rows": {}}], flush=False)["notes"] == [
+        "settle.flush=false changes nothing: Still DB has no memory that only a flush empties"
+    ]
+
+
+def test_what_was_emptied_is_kept_and_said() -> None:
+    answer: dict[str, Any] = {"seconds": 3, "rows": {}, "flushed": True, "notes": []}
+    dropped = {"evicted_blocks": 7, "notes": ["the block caches were emptied"]}
+    found = kept([answer, answer], dropped=dropped)
+    assert found["dropped"] == {**dropped, "hosts": {"host1": PAGES, "host2": PAGES}}
+    assert found["notes"] == [
+        "the block caches were emptied",
+        "settle.cache=drop: the page caches of the hosts were emptied before the runs",
+    ]
+
+
+def test_a_system_that_cannot_empty_its_caches_keeps_them_and_it_is_said(tmp_path: Path) -> None:
+    found = kept([{"seconds": 3, "rows": {}}], dropped={})
+    assert found["notes"][-1] == "settle.cache=drop: Still DB keeps its own caches, which only a restart would empty"
+    assert found["dropped"] == {"hosts": {"host1": PAGES}}
+    trial = fake_trial(tmp_path, 2, system="mysql-innodb", trial_settle_cache="drop")
+    trial.part.settle_load()
+    assert "drop" not in [call.verb for call in trial.calls]
+    assert trial.json("settled.json")["notes"][-1].endswith("keeps its own caches, which only a restart would empty")
+
+
+def test_the_last_count_empties_no_caches_and_keeps_no_statistics(tmp_path: Path) -> None:
+    trial = fake_trial(tmp_path, 2, trial_settle_cache="drop")
+    trial.answers["count"] = {"rows": {"usertable": 5}}
+    assert trial.part.servers.count(1000) == {"usertable": 5}
+    assert trial.notes == ["phase count", "node1: count recordcount=1000 timeout=300"]
