@@ -55,7 +55,7 @@ def test_modules_within_the_process_and_commands_of_agents(lowest: bool, tmp_pat
         "ansible_ssh_private_key_file": "/keys/mine", "ansible_ssh_common_args": "-o ProxyJump=gate",
         "ansible_python_interpreter": "/opt/python",
     }  # fmt: skip
-    agents = {"far": {"tool": "/srv/dohyo/bin/service", "client": None, "servers": "x"}}
+    agents = {"far": {"tool": "/srv/dohyo/bin/agent", "client": None, "servers": "x"}}
     numbers = (
         "ready_timeout",
         "start_delay_ms",
@@ -78,7 +78,7 @@ def test_modules_within_the_process_and_commands_of_agents(lowest: bool, tmp_pat
     ]  # fmt: skip
     play(tasks, {"here": here, "far": far}, lowest, tmp_path)
     asked = words.read_text().splitlines()
-    assert asked[-2:] == ["192.0.2.7", "exec /opt/python /srv/dohyo/bin/agent"]
+    assert asked[-2:] == ["192.0.2.7", "exec /srv/dohyo/bin/agent converse"]
     for option in ("ProxyJump=gate", "Port=2222", 'User="me"', 'IdentityFile="/keys/mine"', "ControlPath=none"):
         assert option in asked
     (pinned,) = re.findall(r'"ansible-core~=([\d.]+)"', (ROOT / "analysis/pyproject.toml").read_text())
