@@ -7,7 +7,7 @@
 #   ./test.sh PART…     the whole of these parts:
 #
 #   lint      shellcheck, ruff, mypy, ansible-lint, checkstyle and javac's own warnings
-#   unit      what needs no database: Python, Java, Ansible's service tool
+#   unit      what needs no database: Python, Java, the agent of a host
 #   contract  every binding against its real server; `./test.sh contract hbase` tests that system alone
 #   run       ./run.sh as people use it: the table, bad luck, Ctrl-C, --resume
 #   cluster   four hosts on this machine (docs/testbed.md): clusters, synchronized clients, crashes; needs root, and is

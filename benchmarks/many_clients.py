@@ -77,7 +77,7 @@ def agents(home: Path, count: int, seconds: int, rate: int) -> dict[str, dict[st
             "command": [*command, "-P", "client.properties", "-t", "-s"],
         }
         told[host] = {
-            "tool": str(home / "bin" / "service"),
+            "tool": "",
             "client": client,
             "servers": "",
         }
@@ -121,9 +121,7 @@ def one_round(options: argparse.Namespace, work: Path) -> dict[str, float]:
     :raises SystemExit: if the start fails or logs are incomplete
     """
     home, results = work / "home", work / "results"
-    (home / "bin").mkdir(parents=True)
-    for tool in ("service/files/service", "client/files/agent"):
-        shutil.copy(ANSIBLE / "roles" / tool, home / "bin")
+    shutil.copytree(ANSIBLE / "agent", home / "bin/modules")
     told = agents(home, options.clients, options.seconds, options.rate)
     plan = Plan(
         told,
@@ -156,7 +154,7 @@ def one_round(options: argparse.Namespace, work: Path) -> dict[str, float]:
     conductor = Conductor(plan, began)
     conduct(
         conductor,
-        {host: [sys.executable, str(home / "bin" / "agent")] for host in told},
+        {host: [sys.executable, str(home / "bin/modules/agent.py"), "converse"] for host in told},
         keep,
         power={},
         warn=print,

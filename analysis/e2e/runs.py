@@ -53,7 +53,7 @@ def listen() -> None:
 
 
 def ours() -> list[int]:
-    """Processes that this checkout's service tool has started: servers, clients, their supervisors."""
+    """Processes that this checkout's agent has started: servers, clients, their supervisors."""
     secret = LOCAL_HOME / "run" / "secret"
     mark = f"DOHYO_SERVICE={secret.read_text().strip() if secret.exists() else ''}:".encode()
     found = []

@@ -22,9 +22,7 @@ MOST = 120
 def conducted(home: Path, warmup: str, most: float) -> tuple[dict[str, Any], list[dict[str, Any]], list[float]]:
     """What the conductor and what the clients say of a run with a warm-up of at most so many seconds, and how many
     processor seconds each client's JIT compilers have used until its window began."""
-    (home / "bin").mkdir(parents=True)
-    for tool in ("service/files/service", "client/files/agent"):
-        shutil.copy(ANSIBLE / "roles" / tool, home / "bin")
+    shutil.copytree(ANSIBLE / "agent", home / "bin/modules")
     told = {}
     for number, host in enumerate(HOSTS):
         folder = home / "client/run-1" / host
@@ -43,10 +41,10 @@ def conducted(home: Path, warmup: str, most: float) -> tuple[dict[str, Any], lis
             "secret_properties": "",
             "command": [*map(str, command), "-P", "client.properties", "-t"],
         }
-        told[host] = {"tool": str(home / "bin/service"), "client": client, "servers": ""}
+        told[host] = {"tool": "", "client": client, "servers": ""}
     plan = Plan(told, start_delay=4, warmup=most, steady=warmup == "steady", duration=2, bound=most + 120, patience=60)
     conductor = Conductor(plan, clock())
-    agents = {host: [sys.executable, str(home / "bin/agent")] for host in HOSTS}
+    agents = {host: [sys.executable, str(home / "bin/modules/agent.py"), "converse"] for host in HOSTS}
     conduct(conductor, agents, lambda *_: None, power={}, warn=print)
     outcome = report(conductor, 10_000, measured=True)
     assert outcome["valid"], outcome["failure"]

@@ -11,6 +11,7 @@ from suite.commands import BIN, MAVEN, Commands
 ANALYSIS = ROOT / "analysis"
 PYTHON_FOLDERS = {
     "pyproject.toml": (".", "../ansible/plugins", "../benchmarks", "../ycsb-bindings"),
+    "../ansible/agent/ruff.toml": ("../ansible/agent",),
     "../ansible/systems/ruff.toml": ("../ansible/systems", "../examples"),
 }
 

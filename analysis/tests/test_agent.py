@@ -2,30 +2,27 @@
 
 import json
 import os
-import shutil
 import signal
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from dohyo.places import ANSIBLE
-
-AGENT = ANSIBLE / "roles/client/files/agent"
+from support.agent_home import install
 
 
 @pytest.fixture
 def tool(tmp_path: Path) -> Path:
-    (tmp_path / "bin").mkdir()
-    return Path(shutil.copy(ANSIBLE / "roles/service/files/service", tmp_path / "bin"))
+    return install(tmp_path)
 
 
 def told(tool: Path, *messages: dict[str, Any]) -> list[dict[str, Any]]:
     agent = subprocess.run(
-        [sys.executable, AGENT],
+        [tool, "converse"],
         input="".join(json.dumps(message) + "\n" for message in messages),
         capture_output=True,
         text=True,
@@ -40,7 +37,7 @@ def test_a_server_that_was_gone_before_the_clients_began_is_reported(tool: Path)
     subprocess.run([tool, "start", "db", tool.parent, "out", "err", "sleep", "60"], check=True)
     pid = int((tool.parent.parent / "run/db/pid").read_text().split()[0])
     os.kill(pid, signal.SIGKILL)
-    subprocess.run([tool, "wait", "db", "5"], check=False)
+    subprocess.run([tool, "status", "db"], check=False)
     begin = {"do": "begin", "tool": str(tool), "client": None, "servers": "db"}
     answers = told(tool, begin, {"do": "finish"})
     (ended,) = [answer for answer in answers if answer["is"] == "server"]
@@ -76,7 +73,7 @@ def test_what_a_servers_children_use_is_the_servers(tool: Path) -> None:
     command = f"import subprocess, sys; subprocess.run([sys.executable, '-c', {busy!r}], check=True)"
     subprocess.run([tool, "start", "db", tool.parent, "out", "err", sys.executable, "-c", command], check=True)
     begin = {"do": "begin", "tool": str(tool), "client": None, "servers": "db"}
-    agent = subprocess.Popen([sys.executable, AGENT], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    agent = subprocess.Popen([tool, "converse"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     assert agent.stdin is not None
     try:
         now = time.time()
@@ -105,7 +102,7 @@ def test_what_a_client_has_inserted_is_handed_on(tool: Path) -> None:
         "secret_properties": "",
         "command": ["sh", "-c", f"echo '{json.dumps(wrote)}' > client.json"],
     }
-    agent = subprocess.Popen([sys.executable, AGENT], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    agent = subprocess.Popen([tool, "converse"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     assert agent.stdin is not None
     assert agent.stdout is not None
     for message in ({"do": "begin", "tool": str(tool), "client": client, "servers": ""}, {"do": "launch"}):
@@ -117,8 +114,38 @@ def test_what_a_client_has_inserted_is_handed_on(tool: Path) -> None:
     assert ended["summary"] == {key: wrote[key] for key in ("agreed_start_ms", "skew_ms", "finished_ms", "inserted")}
 
 
+def test_an_exit_code_that_is_written_late_is_that_of_the_client(tool: Path) -> None:
+    """A busy machine delays its supervisor."""
+    home = tool.parent.parent
+    client = {
+        "name": "client-host1",
+        "folder": str(home / "client/run-1/host1"),
+        "properties": "",
+        "secrets": str(home / "secret/client-host1.properties"),
+        "secret_properties": "",
+        "command": ["sleep", "60"],
+    }
+    agent = subprocess.Popen([tool, "converse"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    assert agent.stdin is not None
+    assert agent.stdout is not None
+    for message in ({"do": "begin", "tool": str(tool), "client": client, "servers": ""}, {"do": "launch"}):
+        agent.stdin.write(json.dumps(message) + "\n")
+        agent.stdin.flush()
+    while not (noted := home / "run/client-host1/pid").exists():
+        time.sleep(0.05)
+    pid = int(noted.read_text().split()[0])
+    supervisor = int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
+    os.kill(supervisor, signal.SIGSTOP)
+    os.kill(pid, signal.SIGKILL)
+    threading.Timer(2, os.kill, [supervisor, signal.SIGCONT]).start()
+    ended = next(answer for answer in map(json.loads, agent.stdout) if answer["is"] == "ended")
+    agent.communicate('{"do": "finish"}\n', timeout=60)
+    assert ended["exit"] == 137
+    assert "exit code 137 (signal KILL)" in ended["words"]
+
+
 def test_the_agent_is_noted_for_the_sampler(tool: Path) -> None:
-    agent = subprocess.Popen([sys.executable, AGENT], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    agent = subprocess.Popen([tool, "converse"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     assert agent.stdin is not None
     assert agent.stdout is not None
     agent.stdin.write(json.dumps({"do": "begin", "tool": str(tool), "client": None, "servers": ""}) + "\n")

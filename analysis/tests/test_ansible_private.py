@@ -61,7 +61,7 @@ def test_modules_within_the_process_and_commands_of_agents(lowest: bool, tmp_pat
     ]
     play_with(lowest, plays, {"database": {"here": here}, "client": {"far": far}}, tmp_path)
     asked = words.read_text().splitlines()
-    assert asked[-2:] == ["192.0.2.7", "exec /opt/python /srv/dohyo/bin/agent"]
+    assert asked[-2:] == ["192.0.2.7", "exec /srv/dohyo/bin/agent converse"]
     for option in ("ProxyJump=gate", "Port=2222", 'User="me"', 'IdentityFile="/keys/mine"', "ControlPath=none"):
         assert option in asked
     report = json.loads((tmp_path / "results/run-1/clients.json").read_text())

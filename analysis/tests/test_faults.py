@@ -16,11 +16,11 @@ from typing import Any
 import pytest
 
 from dohyo.bad_input import BadInputError
-from dohyo.places import ANSIBLE
 from dohyo.scenario import faults, loading, together
 from dohyo.scenario.faults import Fault, check_place, on_hosts, parse, plain
 from dohyo.trial.measuring import events_of
 from filter.dohyo_filters import of_this_machine
+from support.agent_home import MODULES, install
 
 HOSTS = ["a", "b", "c"]
 UPDATES = {"updateproportion": "1", "readproportion": "0", "recordcount": "10", "systems": "cassandra"}
@@ -204,7 +204,7 @@ def test_attached_systems_have_no_faults(tmp_path: Path) -> None:
 
 
 def test_the_program_knows_all_kinds() -> None:
-    program = (ANSIBLE / "roles/service/files/fault").read_text(encoding="utf-8")
+    program = (MODULES / "faults.py").read_text(encoding="utf-8")
     # The controller switches hosts.
     assert [kind for kind in faults.KINDS if f"def _{kind}(" not in program] == [faults.POWER]
 
@@ -228,18 +228,16 @@ signal.signal(signal.SIGTERM, lambda *_: (child.terminate(), sys.exit()))
 
 @pytest.fixture
 def home(tmp_path: Path) -> Iterator[Path]:
-    (tmp_path / "bin").mkdir()
-    for name in ("service", "fault"):
-        shutil.copy(ANSIBLE / "roles/service/files" / name, tmp_path / "bin")
+    install(tmp_path)
     service(tmp_path, "start", "db", tmp_path, "out", "err", sys.executable, "-c", SERVER)
     service(tmp_path, "ready", "db", "10", "grep", "-q", "beat", tmp_path / "out", tmp_path / "child")
     yield tmp_path
-    subprocess.run([tmp_path / "bin/fault", "undo", tmp_path], check=True)
+    subprocess.run([tmp_path / "bin/agent", "faults", "undo"], check=True)
     service(tmp_path, "stop-all", "5")
 
 
 def service(home: Path, *words: Any) -> str:
-    done = subprocess.run([home / "bin/service", *map(str, words)], capture_output=True, text=True, check=False)
+    done = subprocess.run([home / "bin/agent", *map(str, words)], capture_output=True, text=True, check=False)
     assert done.returncode == 0 or words[0] == "status", done.stderr
     return done.stdout
 
@@ -247,7 +245,7 @@ def service(home: Path, *words: Any) -> str:
 def serve(home: Path, *events: tuple[str, float]) -> Path:
     listed = [{"n": n, "kind": kind, "at": at} for n, (kind, at) in enumerate(events)]
     plan = {"role": "db", "spared": ["db-keys"], "unit": "", "patience": 20, "events": listed}
-    subprocess.run([home / "bin/fault", "serve", home, "here"], input=json.dumps(plan), text=True, check=True)
+    subprocess.run([home / "bin/agent", "faults", "serve", "here"], input=json.dumps(plan), text=True, check=True)
     return home / "run/fault-here"
 
 
@@ -328,7 +326,7 @@ def test_after_a_boot_servers_start_when_the_controller_is_there_and_faults_go_o
     (folder / "agent").write_text("1 0\n")
     (folder / "window").write_text(f"{time.time() + 100} {time.time() + 200}\n")  # by another clock
     service(home, "stop", "db", 0)
-    booted = subprocess.Popen([home / "bin/fault", "boot", home, "here"])
+    booted = subprocess.Popen([home / "bin/agent", "faults", "boot", "here"])
     time.sleep(0.5)
     assert "ended" in service(home, "status", "db")
     (folder / "window").unlink()  # as the agent does
@@ -372,7 +370,9 @@ def test_nothing_stays_paused_when_a_run_breaks_off(home: Path, end: str) -> Non
         wait_for(lambda: len(done(folder)) == 1)
         assert stands_still(home)
         if end == "stop":
-            said = subprocess.run([home / "bin/fault", "undo", home], capture_output=True, text=True, check=True).stdout
+            said = subprocess.run(
+                [home / "bin/agent", "faults", "undo"], capture_output=True, text=True, check=True
+            ).stdout
             assert "undone: SIGCONT to 1 process" in said
             assert not folder.exists()
         agent.send_signal(signal.SIGKILL)
@@ -436,10 +436,10 @@ def test_parted_hosts_get_no_answer_and_do_again_when_it_is_undone(home: Path) -
         for words in ("link set lo up", "address add 10.9.9.1/32 dev lo", "address add 10.9.9.2/32 dev lo"):
             run("ip", *words.split())
         plan = {"role": "db", "spared": [], "unit": "", "patience": 20, "folders": []}
-        assert run(home / "bin/fault", "check", "partition", stdin=plan) == run("nft", "list", "tables") == ""
+        assert run(home / "bin/agent", "faults", "check", "partition", stdin=plan) == run("nft", "list", "tables") == ""
         assert run(sys.executable, "-c", ANSWERS) == "yes\n"
         event = {"n": 0, "kind": "partition", "at": 0.1, "apart": ["10.9.9.1", "2001:db8::1"]}
-        run(home / "bin/fault", "serve", home, "here", stdin={**plan, "events": [event]})
+        run(home / "bin/agent", "faults", "serve", "here", stdin={**plan, "events": [event]})
         folder = home / "run/fault-here"
         begin(folder, 50)
         wait_for(lambda: done(folder))
@@ -449,7 +449,7 @@ def test_parted_hosts_get_no_answer_and_do_again_when_it_is_undone(home: Path) -
         [left] = re.findall(r"10\.9\.9\.1 timeout 1m expires (\d+)s", run("nft", "list", "ruleset"))
         assert int(left) < 60
         killed(folder)
-        assert "undone: packets from 10.9.9.1, 2001:db8::1 again" in run(home / "bin/fault", "undo", home)
+        assert "undone: packets from 10.9.9.1, 2001:db8::1 again" in run(home / "bin/agent", "faults", "undo")
         assert run(sys.executable, "-c", ANSWERS) == "yes\n"
         assert run("nft", "list", "tables") == ""
 
@@ -460,9 +460,9 @@ def test_a_full_disk_has_room_again_however_the_program_ends(home: Path, tmp_pat
     disk.mkdir()
     with apart(home, "mount") as run:
         plan = {"role": "db", "spared": [], "unit": "", "patience": 20, "folders": [str(disk)]}
-        assert "is no file system of its own" in run(home / "bin/fault", "check", "fill", stdin=plan)
+        assert "is no file system of its own" in run(home / "bin/agent", "faults", "check", "fill", stdin=plan)
         run("mount", "-t", "tmpfs", "-o", "size=50m", "tmpfs", disk)
-        assert run(home / "bin/fault", "check", "fill", stdin=plan) == ""
+        assert run(home / "bin/agent", "faults", "check", "fill", stdin=plan) == ""
 
         def free() -> int:
             blocks, size = map(int, run("stat", "--file-system", "--format=%a %S", disk).split())
@@ -471,7 +471,7 @@ def test_a_full_disk_has_room_again_however_the_program_ends(home: Path, tmp_pat
         events = [
             {"n": n, "kind": kind, "at": at} for n, (kind, at) in enumerate([("fill", 0.1), ("free", 2), ("fill", 4)])
         ]
-        run(home / "bin/fault", "serve", home, "here", stdin={**plan, "events": events})
+        run(home / "bin/agent", "faults", "serve", "here", stdin={**plan, "events": events})
         folder = home / "run/fault-here"
         begin(folder, 50)
         for left in (lambda: free() < 2, lambda: free() > 48, lambda: free() < 2):
@@ -480,7 +480,7 @@ def test_a_full_disk_has_room_again_however_the_program_ends(home: Path, tmp_pat
         assert [each["error"] for each in done(folder)] == [None] * 3
         killed(folder)
         assert free() > 48
-        assert "undone: room on the disks of" in run(home / "bin/fault", "undo", home)
+        assert "undone: room on the disks of" in run(home / "bin/agent", "faults", "undo")
         assert run("ls", "-A", disk) == ""
 
 
@@ -496,7 +496,7 @@ def test_a_slow_unit_is_normal_again_however_the_program_ends(home: Path, tmp_pa
         argv = list(map(str, words))
         return subprocess.run(argv, input=json.dumps(stdin), stdout=subprocess.PIPE, text=True, check=True).stdout
 
-    check = (home / "bin/fault", "check", "slow")
+    check = (home / "bin/agent", "faults", "check", "slow")
     assert "takes units of systemd; set dohyo_systemd: true" in said(*check, stdin=plan)
     if why := said(*check, stdin={**plan, "unit": "dohyo-test-fault.service"}):
         pytest.skip(why)
@@ -509,7 +509,7 @@ def test_a_slow_unit_is_normal_again_however_the_program_ends(home: Path, tmp_pa
         (folder / "command").touch()
         (folder / "unit").write_text(f"{unit} of this test\n")
         event = {"n": 0, "kind": "slow", "at": 0.1, "rate": 32_000}
-        said(home / "bin/fault", "serve", home, "here", stdin={**plan, "events": [event]})
+        said(home / "bin/agent", "faults", "serve", "here", stdin={**plan, "events": [event]})
         begin(home / "run/fault-here", 50)
         wait_for(lambda: done(home / "run/fault-here"))
         assert done(home / "run/fault-here")[0]["error"] is None
@@ -520,7 +520,7 @@ def test_a_slow_unit_is_normal_again_however_the_program_ends(home: Path, tmp_pa
         killed(home / "run/fault-here")
         timer = f"{unit.removesuffix('.service')}-normal.timer"
         assert timer in said("systemctl", "list-timers", "--no-legend")
-        assert f"undone: no limit of reading and writing for {unit}" in said(home / "bin/fault", "undo", home)
+        assert f"undone: no limit of reading and writing for {unit}" in said(home / "bin/agent", "faults", "undo")
         assert io_max(unit) == ""
         assert timer not in said("systemctl", "list-timers", "--no-legend")
         size = file.stat().st_size

@@ -7,7 +7,6 @@ import itertools
 import json
 import os
 import resource
-import runpy
 import shlex
 import shutil
 import signal
@@ -22,9 +21,9 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+import sampler
 from dohyo.bad_input import BadInputError
 from dohyo.evidence.host_metrics import CLOCKS, FIGURES, FILE, HostUse, Samples, Use, busy, read
-from dohyo.places import ANSIBLE
 from dohyo.planning import plan
 from dohyo.scenario.loading import load
 from dohyo.summary import trust
@@ -33,9 +32,10 @@ from dohyo.summary.results import Summary, Trial
 from dohyo.summary.summary import summarise
 from dohyo.tables import conditions, table
 from filter.dohyo_filters import others
+from support.agent_home import MODULES, install
 from support.evidence import DATA, clients_json, edit_json, on_screen, rendered, trial, write_json
 
-TOOLS = ANSIBLE / "roles/service/files"
+SAMPLER = MODULES / "sampler.py"
 # 15 samples of a busy machine with two processors; 8 MiB at a time were written to its disk, four times.
 RECORDED = DATA / "hosts" / FILE
 TICKS = os.sysconf("SC_CLK_TCK")
@@ -75,7 +75,7 @@ def until_it_samples(path: Path) -> None:
 
 def sampled(path: Path, seconds: float, how: signal.Signals) -> subprocess.Popen[bytes]:
     with path.open("wb") as output:
-        sampler = subprocess.Popen([sys.executable, TOOLS / "host-metrics"], stdout=output, stderr=subprocess.PIPE)
+        sampler = subprocess.Popen([sys.executable, SAMPLER], stdout=output, stderr=subprocess.PIPE)
     until_it_samples(path)
     time.sleep(seconds)
     sampler.send_signal(how)
@@ -108,11 +108,8 @@ def test_what_a_killed_sampler_has_left_can_be_read(tmp_path: Path) -> None:
 
 
 def test_the_tool_of_the_host_starts_and_ends_the_sampler(tmp_path: Path) -> None:
-    (tmp_path / "bin").mkdir()
-    tool, sampler = (shutil.copy(TOOLS / name, tmp_path / "bin") for name in ("service", "host-metrics"))
-    subprocess.run(
-        [tool, "start", "host-metrics", tmp_path, FILE, "log", sys.executable, sampler], check=True, timeout=60
-    )
+    tool = install(tmp_path)
+    subprocess.run([tool, "start", "host-metrics", tmp_path, FILE, "log", tool, "sample"], check=True, timeout=60)
     until_it_samples(tmp_path / FILE)
     time.sleep(1.5)
     stopped = subprocess.run([tool, "stop-all", "30"], check=True, timeout=60, capture_output=True, text=True)
@@ -131,18 +128,18 @@ def lookup_controller(process: "subprocess.Popen[bytes]", machine: str = "") -> 
 
 @pytest.mark.parametrize("is_here", [True, False])
 def test_the_sampler_ends_when_nobody_is_left_to_read(tmp_path: Path, is_here: bool) -> None:
-    (tmp_path / "bin").mkdir()
+    tool = install(tmp_path)
     (tmp_path / "run/agent").mkdir(parents=True)
-    sampler = tmp_path / "bin/host-metrics"
-    text = (TOOLS / "host-metrics").read_text()
+    constants = tmp_path / "bin/modules/proc.py"
+    text = constants.read_text()
     assert "HEARTBEAT = 30.0" in text
-    sampler.write_text(text.replace("HEARTBEAT = 30.0", "HEARTBEAT = 2.0"))
+    constants.write_text(text.replace("HEARTBEAT = 30.0", "HEARTBEAT = 2.0"))
     process = subprocess.Popen(["sleep", "60"])
     controller = lookup_controller(process, "" if is_here else "another pid:[1]")
     if not is_here:
         (tmp_path / "run/agent/pid").write_text(" ".join(controller.split()[:2]) + "\n")
     with (tmp_path / FILE).open("wb") as output:
-        sampling = subprocess.Popen([sys.executable, sampler, "9999" if is_here else "2", controller], stdout=output)
+        sampling = subprocess.Popen([tool, "sample", "9999" if is_here else "2", controller], stdout=output)
     try:
         time.sleep(5)
         assert sampling.poll() is None
@@ -167,13 +164,12 @@ def burn(seconds: float) -> list[str]:
 
 
 def test_other_processes_are_told_from_ours_and_their_children(tmp_path: Path) -> None:
-    (tmp_path / "bin").mkdir()
-    tool, sampler = (shutil.copy(TOOLS / name, tmp_path / "bin") for name in ("service", "host-metrics"))
+    tool = install(tmp_path)
 
     def start(name: str, *command: str | Path) -> None:
         subprocess.run([tool, "start", name, tmp_path, f"{name}.out", "log", *command], check=True, timeout=60)
 
-    start("host-metrics", sys.executable, sampler)
+    start("host-metrics", tool, "sample")
     samples = tmp_path / "host-metrics.out"
     until_it_samples(samples)
     # As an agent on this host, which this process has started.
@@ -208,16 +204,16 @@ def test_other_processes_are_told_from_ours_and_their_children(tmp_path: Path) -
 
 def test_a_second_in_which_a_client_ended_says_nothing_of_other_processes(tmp_path: Path) -> None:
     """Its supervisor ends with it, and only init knows what it has used."""
-    (tmp_path / "bin").mkdir()
-    tool, sampler = (shutil.copy(TOOLS / name, tmp_path / "bin") for name in ("service", "host-metrics"))
+    tool = install(tmp_path)
 
     def service(*words: str | Path) -> None:
         subprocess.run([tool, *words], check=True, timeout=60, cwd=tmp_path)
 
-    service("start", "host-metrics", tmp_path, FILE, "log", sys.executable, sampler)
+    service("start", "host-metrics", tmp_path, FILE, "log", tool, "sample")
     until_it_samples(tmp_path / FILE)
     service("start", "client", tmp_path, "out", "log", *burn(2.5))
-    service("wait", "client", "60")
+    while not (tmp_path / "run/client/exit").exists():
+        time.sleep(0.2)
     ended = time.time()
     time.sleep(3)
     service("stop-all", "30")
@@ -249,32 +245,29 @@ def test_a_second_in_which_a_client_ended_says_nothing_of_other_processes(tmp_pa
 def test_what_ours_have_used_is_known_as_long_as_one_of_ours_has_waited_for_them(
     ended: Sequence[int], whole: bool, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    module = runpy.run_path(str(TOOLS / "host-metrics"))
-    names = module["Known"].look.__globals__
     parents = {os.getpid(): 1, 10: 1, 11: 10, 12: 11, 20: 1, 21: 20, 99: 1}
-    there = {pid: module["Process"](pid, parent, pid // 10, 0, 5, 0) for pid, parent in parents.items()}
+    there = {pid: sampler.Process(pid, parent, pid // 10, 0, 5, 0) for pid, parent in parents.items()}
     for name, pid in (("server", 10), ("client", 21)):
         (tmp_path / name).mkdir()
         (tmp_path / name / "pid").write_text(f"{pid} {pid}\n")
-    monkeypatch.setitem(names, "OURS", str(tmp_path / "*/pid"))
-    monkeypatch.setitem(names, "all_processes", lambda: there)
-    known = module["Known"]()
+    monkeypatch.setattr(sampler, "all_processes", lambda: there)
+    known = sampler.Known(str(tmp_path))
     assert known.look() == [0, 0]
     after = {pid: each for pid, each in there.items() if pid not in ended}
-    monkeypatch.setitem(names, "all_processes", lambda: after)
+    monkeypatch.setattr(sampler, "all_processes", lambda: after)
     assert (known.look() is not None) == whole
     assert known.look() is not None
 
 
 def test_servers_that_run_already_on_a_host_make_its_other_processes_unknown(tmp_path: Path) -> None:
-    has_servers = runpy.run_path(str(TOOLS / "host-metrics"))["has_servers"]
+    has_servers = sampler.has_servers
     for servers in ("localhost:3306", "127.0.0.1", "192.0.2.1,127.0.0.1:9042/ns"):
         assert has_servers(servers)
     for servers in ("", "192.0.2.1:3306", "no.invalid"):
         assert not has_servers(servers)
     for servers in ("192.0.2.1:3306", "127.0.0.1:3306"):
         with (tmp_path / FILE).open("wb") as output:
-            command = ["timeout", "2.5", sys.executable, str(TOOLS / "host-metrics"), "inf", "", servers]
+            command = ["timeout", "2.5", sys.executable, str(SAMPLER), "inf", "", servers]
             subprocess.run(command, stdout=output, check=False)
         host, taken = counters(tmp_path / FILE)
         assert len(taken) > 1
@@ -299,9 +292,7 @@ def test_in_a_container_and_below_a_quota_nothing_is_said_of_other_processes(tmp
     if subprocess.run([*namespaces, "true"], check=False, capture_output=True).returncode:
         pytest.skip("this machine gives no namespaces to this user")
     with (tmp_path / FILE).open("wb") as output:
-        sampler = subprocess.Popen(
-            [*namespaces, "timeout", "2.5", sys.executable, TOOLS / "host-metrics"], stdout=output
-        )
+        sampler = subprocess.Popen([*namespaces, "timeout", "2.5", sys.executable, SAMPLER], stdout=output)
     sampler.wait(60)
     host, samples = counters(tmp_path / FILE)
     assert host["sees_all"] is False
@@ -382,7 +373,7 @@ def test_a_counter_that_became_smaller_is_unknown_for_that_second(
 
 
 def test_frequency_and_temperature_of_the_processors_where_the_kernel_has_them(tmp_path: Path) -> None:
-    clocks = runpy.run_path(str(TOOLS / "host-metrics"))["clocks"]
+    clocks = sampler.clocks
     assert clocks(str(tmp_path)) == {}
     for number, frequency in enumerate((1_200_000, 2_400_000)):
         policy = tmp_path / f"devices/system/cpu/cpufreq/policy{number}"

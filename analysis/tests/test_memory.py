@@ -208,7 +208,7 @@ def started(tmp_path_factory: pytest.TempPathFactory) -> Started:
     limited = {"dohyo_systemd": True, "host_memory_budget": "2g", "host_cpus_server": "0-1,3"}
     given: dict[str, dict[str, Any]] = {"units": limited, "bound": {"host_cpus_server": "1"}, "free": {}}
     for host in given:
-        (tool := folder / host / "bin/service").parent.mkdir(parents=True)
+        (tool := folder / host / "bin/agent").parent.mkdir(parents=True)
         tool.write_text(NOTES)
         tool.chmod(0o755)
     hosts = {host: {"dohyo_home": f"{folder}/{host}", **variables} for host, variables in given.items()}
@@ -221,10 +221,10 @@ def started(tmp_path_factory: pytest.TempPathFactory) -> Started:
     play(folder, [task], hosts, 1, [], **{**DEFAULTS, "dohyo_deployment": "abc"})
     found = {}
     for host in given:
-        tool = folder / host / "bin/service"
-        files = {name: tool.with_name(f"service.unit-{name}") for name in names}
+        tool = folder / host / "bin/agent"
+        files = {name: tool.with_name(f"agent.unit-{name}") for name in names}
         units = {name: file.read_text() for name, file in files.items() if file.exists()}
-        found[host] = (folder / host, tool.with_name("service.calls").read_text().splitlines(), units)
+        found[host] = (folder / host, tool.with_name("agent.calls").read_text().splitlines(), units)
     return found
 
 

@@ -65,7 +65,7 @@ BARRIER = """#!/usr/bin/env bash
 touch "$0.$1"
 if [ "$1" = ready ]; then
     for _ in {1..50}; do
-        started=("${0%/*/*/*}"/*/bin/service.start)
+        started=("${0%/*/*/*}"/*/bin/agent.start)
         [ "${#started[@]}" != COUNT ] || exit 0
         sleep 0.1
     done
@@ -101,7 +101,7 @@ def played(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, st
     folder = tmp_path_factory.mktemp("role")
     for name in HOSTS:
         (folder / name / "run/mysql").mkdir(parents=True)
-        (tool := folder / name / "bin/service").parent.mkdir()
+        (tool := folder / name / "bin/agent").parent.mkdir()
         tool.write_text(BARRIER.replace("COUNT", "3"))
         tool.chmod(0o755)
     hosts = {name: {"dohyo_home": f"{folder}/{name}", "dohyo_data": [f"{folder}/{name}/data"]} for name in HOSTS}
@@ -131,7 +131,7 @@ def played(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, st
 
 
 def test_servers_start_together_on_all_hosts_that_serve(played: tuple[Path, dict[str, str]]) -> None:
-    assert [(played[0] / name / "bin/service.start").exists() for name in HOSTS] == [True, True, True, False]
+    assert [(played[0] / name / "bin/agent.start").exists() for name in HOSTS] == [True, True, True, False]
 
 
 @pytest.mark.parametrize(

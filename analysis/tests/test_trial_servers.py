@@ -4,7 +4,7 @@ from typing import Any, cast
 
 import pytest
 
-from dohyo.trial.servers import ADMIN_SECONDS, Servers
+from dohyo.trial.servers import ADMIN_SECONDS, ServerSteps
 from dohyo.trial.world import World
 
 NAME = "node1"
@@ -38,13 +38,13 @@ def host() -> Noting:
 
 
 @pytest.fixture
-def servers(host: Noting) -> Servers:
+def servers(host: Noting) -> ServerSteps:
     unused: Any = None
     hosts = cast(Any, {NAME: host})
-    return Servers(World(hosts, [NAME], [NAME], unused, unused, unused, unused, unused))
+    return ServerSteps(World(hosts, [NAME], [NAME], unused, unused, unused, unused, unused))
 
 
-def test_a_call_that_hangs_is_ended(host: Noting, servers: Servers) -> None:
+def test_a_call_that_hangs_is_ended(host: Noting, servers: ServerSteps) -> None:
     """A program that is repeated until it succeeds has that much more than the time that it may take."""
     servers.admin(NAME, "stats")
     servers.until_admin(NAME, "user")

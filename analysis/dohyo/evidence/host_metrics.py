@@ -1,4 +1,4 @@
-"""What the hosts of a trial did: processors, memory, disks and network, from the samples of `bin/host-metrics`.
+"""What the hosts of a trial did: processors, memory, disks and network, from the samples of the agent (sampler.py).
 
 The evidence is `hosts/HOST/metrics.jsonl.gz` of the trial: the kernel's counters, once a second from before the load to
 the end of the trial, database hosts and client hosts alike. That tool says what a line holds; docs/method.md says what

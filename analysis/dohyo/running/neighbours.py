@@ -23,7 +23,7 @@ from dohyo.scenario.scenario import Scenario
 from dohyo.summary import validity
 from dohyo.terminal import say
 
-SAMPLER = ANSIBLE / "roles/service/files/host-metrics"
+SAMPLER = ANSIBLE / "agent/sampler.py"
 # Three samples of the sampler: two seconds between the first and the last. On a busy machine it starts late, and what
 # it has seen is known at its end: then it is asked once more, for longer.
 LOOK_SECONDS = (2.2, 8)

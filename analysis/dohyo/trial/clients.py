@@ -215,7 +215,7 @@ def plan_of(
     for name, host in hosts.items():
         home, serves = host.values["dohyo_home"], name in databases
         agents[name] = {
-            "tool": f"{home}/bin/service",
+            "tool": f"{home}/bin/agent",
             "client": process_of(host, phase, clients, inserted.get(name) or 0) if name in clients else None,
             "servers": phase.servers if serves else "",
             "faults": f"{home}/run/fault-{name}" if serves and phase.faults else "",

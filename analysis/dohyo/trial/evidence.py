@@ -107,7 +107,7 @@ class Evidence:
             folder = f"{home}/client/hosts/{host.name}"
             host.do("owned", state="absent", deployment=host.values["dohyo_deployment"], home=home, inside=["client"])
             script = 'mkdir -p "$0" && exec "$@"'
-            sampler = [str(host.values["dohyo_python"]), f"{home}/bin/host-metrics", str(ALONE), who, servers]
+            sampler = [tool(host), "sample", str(ALONE), who, servers]
             words = [tool(host), "start", "host-metrics", folder, "metrics.jsonl.gz", "host-metrics.log", *sampler]
             program(host, ["sh", "-c", script, folder, *words])
 
@@ -150,18 +150,26 @@ def controller(values: Mapping[str, Any]) -> str:
 OBSERVE = """
 pid=$(cat "$HOME/$FOLDER/pid" 2>/dev/null)
 # Another program may have its number by now.
-if grep -qsF "$FOLDER/host-metrics" "/proc/${pid:-none}/cmdline"; then
+if grep -qsF "$FOLDER/sampler.py" "/proc/${pid:-none}/cmdline"; then
   kill "$pid" && timeout 10 tail -f --pid="$pid" /dev/null
 fi
 [ "$VERB" = begin ] || exit 0
-python3 -c 'import sys; sys.exit(sys.version_info < (3, 9) and "Python 3.9 is needed, not " + sys.version)' &&
-  mkdir -p -m 700 -- "$HOME/$FOLDER" && cd -- "$HOME/$FOLDER" && cat >host-metrics || exit
-setsid python3 "$PWD/host-metrics" "$ALONE" "$CONTROLLER" localhost </dev/null >metrics.jsonl.gz 2>host-metrics.log &
+python3 -c "$RECEIVE" "$HOME/$FOLDER" && cd -- "$HOME/$FOLDER" || exit
+setsid python3 -B "$PWD/sampler.py" "$ALONE" "$CONTROLLER" localhost </dev/null >metrics.jsonl.gz 2>sampler.log &
 echo $! >pid
+"""
+RECEIVE = """
+import json, os, sys
+if sys.version_info < (3, 9):
+    sys.exit("Python 3.9 is needed, not " + sys.version)
+os.makedirs(sys.argv[1], 0o700, exist_ok=True)
+for name, content in json.load(sys.stdin).items():
+    with open(os.path.join(sys.argv[1], name), "w") as file:
+        file.write(content)
 """
 LEAVE = """
 cd "$HOME/$FOLDER" 2>/dev/null || exit 0
-rm -f host-metrics host-metrics.log metrics.jsonl.gz pid; cd ..; rmdir "$HOME/$FOLDER"
+rm -f proc.py sampler.py sampler.log metrics.jsonl.gz pid; cd ..; rmdir "$HOME/$FOLDER"
 """
 
 
@@ -173,8 +181,9 @@ def observe(host: Host, verb: str, values: Mapping[str, Any], folder: Path) -> N
     """
     there = f".dohyo-metrics-{values['dohyo_deployment']}"
     environment = {"VERB": verb, "FOLDER": there, "CONTROLLER": controller(values), "ALONE": str(ALONE_OBSERVED)}
-    sampler = (ANSIBLE / "roles/service/files/host-metrics").read_text("utf-8") if verb == "begin" else ""
-    host.do("program", argv=["sh", "-c", OBSERVE], stdin=sampler, environment=environment)
+    modules = {name: (ANSIBLE / "agent" / name).read_text("utf-8") for name in ("proc.py", "sampler.py")}
+    sent = json.dumps(modules) if verb == "begin" else ""
+    host.do("program", argv=["sh", "-c", OBSERVE], stdin=sent, environment={**environment, "RECEIVE": RECEIVE})
     if verb == "end":
         file = str(folder / "hosts" / host.name / "metrics.jsonl.gz")
         host.do("fetch", src=f"~/{there}/metrics.jsonl.gz", dest=file, flat=True, fail_on_missing=False)

@@ -16,6 +16,7 @@ from dohyo.systems.context import Context
 from dohyo.systems.system import System
 from dohyo.trial import clients
 from dohyo.trial.clients import ClientPhase
+from dohyo.trial.processes import tool
 from dohyo.trial.servers import ServerSteps
 from dohyo.trial.world import Host, World, program, write_json
 
@@ -239,10 +240,9 @@ class Measuring:
         addresses = {name: self.world.hosts[name].values["dohyo_address"] for name in self.world.databases}
 
         def serve(host: Host) -> None:
-            home, values = host.values["dohyo_home"], host.values
             plan = {**fault_facts(host, self.servers.first), "events": events_of(phase.faults, host.name, addresses)}
-            argv = [values["dohyo_python"], f"{home}/bin/fault", "serve", home, host.name]
-            program(host, argv, stdin=json.dumps(plan), root=Context(values).systemd)
+            argv = [tool(host), "faults", "serve", host.name]
+            program(host, argv, stdin=json.dumps(plan), root=Context(host.values).systemd)
 
         self.world.on(self.world.databases, "Prepare the faults", serve)
 

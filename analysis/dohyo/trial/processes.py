@@ -1,4 +1,4 @@
-"""Processes of servers on the hosts: started, awaited and stopped by the tool that lies on each host."""
+"""Processes of servers on the hosts: started, awaited and stopped by the agent of each host."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ OPEN_FILES = 1048576
 
 
 def tool(host: Host) -> str:
-    """The tool for processes on a host."""
-    return f"{host.values['dohyo_home']}/bin/service"
+    """The agent on a host."""
+    return f"{host.values['dohyo_home']}/bin/agent"
 
 
 def start(
@@ -132,12 +132,11 @@ def stop_all(host: Host, killed: str = "") -> None:
 
     :param killed: role of servers that are killed at once, as nothing of them is kept
     """
-    values = host.values
-    home = values["dohyo_home"]
-    found = program(host, ["sh", "-c", '[ ! -e "$0" ] || echo there', f"{home}/run/fault-{host.name}"])
+    faults = f"{host.values['dohyo_home']}/run/fault-{host.name}"
+    found = program(host, ["sh", "-c", '[ ! -e "$0" ] || echo there', faults])
     if found:
         # After a run that has ended nothing is left to undo, and nobody needs to become root.
-        program(host, [values["dohyo_python"], f"{home}/bin/fault", "undo", home], root=Context(values).systemd)
+        program(host, [tool(host), "faults", "undo"], root=Context(host.values).systemd)
     host.do("program", argv=[tool(host), "stop-all", str(STOP_SECONDS), killed], removes=tool(host))
 
 

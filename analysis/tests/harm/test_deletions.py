@@ -30,8 +30,6 @@ PLACES = {
         "[blkdiscard,",
         "rmdir, --ignore-fail-on-non-empty",
     ],
-    # Files that say how to connect, by the names of systems that were started.
-    "ansible/roles/service/files/service": ['find "$run" -maxdepth 1'],
     # A folder with the deployment's id in its name, if it is empty.
     "ansible/tasks/observe.yml": ['rmdir "$HOME/$FOLDER"'],
     # What a person may type.
@@ -77,7 +75,7 @@ PLACES = {
     "ycsb-bindings/mysql/src/main/java/dohyo/mysql/admin/AttachedMysql.java": ["DROP DATABASE"],
     "ycsb-bindings/postgresql/src/main/java/dohyo/postgresql/admin/AttachedPostgresql.java": ["DROP DATABASE"],
     # What it has noted of a run's faults, below dohyo_home/run, and a folder of systemd's in /run; if they are empty.
-    "ansible/roles/service/files/fault": ["folder.rmdir()"],
+    "ansible/agent/faults.py": ["folder.rmdir()"],
     # A new folder, while it is empty.
     "analysis/dohyo/owned.py": ["folder.rmdir()"],
 }

@@ -32,7 +32,7 @@ class Host:
 
     def services(self, verb: str) -> list[str]:
         """Servers that the tool for services was called for, in this order."""
-        return [call[1] for call in self.calls("bin/service") if call[0] == verb]
+        return [call[1] for call in self.calls("bin/agent") if call[0] == verb]
 
     @property
     def certificate(self) -> x509.Certificate:
@@ -49,7 +49,7 @@ def hosts(tmp_path_factory: pytest.TempPathFactory) -> list[Host]:
     folder = tmp_path_factory.mktemp("verbs")
     found = [Host(folder / name) for name in ("first", "second", "others")]
     for host in found[:2]:
-        for tool in (host.home / "bin/service", host.home / "jdk/bin/java"):
+        for tool in (host.home / "bin/agent", host.home / "jdk/bin/java"):
             tool.parent.mkdir(parents=True)
             tool.write_text(NOTES)
             tool.chmod(0o755)
@@ -109,7 +109,7 @@ def test_hbase_starts_on_top_of_hdfs_and_stops_in_the_opposite_order(hosts: list
 
 
 def test_each_process_is_started_with_its_own_command(hosts: list[Host]) -> None:
-    commands = {call[1]: call[5:] for call in hosts[0].calls("bin/service") if call[0] == "start"}
+    commands = {call[1]: call[5:] for call in hosts[0].calls("bin/agent") if call[0] == "start"}
     for name, number in (("hbase-regionserver", 0), ("hbase-regionserver2", 1)):
         assert str(hosts[0].home / "jdk/bin/java") in commands[name]
         assert f"-Dhbase.regionserver.port={16020 + number}" in commands[name]
@@ -118,9 +118,9 @@ def test_each_process_is_started_with_its_own_command(hosts: list[Host]) -> None
 
 def test_hdfs_is_formatted_before_it_starts_and_all_region_servers_are_waited_for(hosts: list[Host]) -> None:
     assert ["-format", "-nonInteractive"] in [call[-2:] for call in hosts[0].calls("jdk/bin/java")]
-    waits = [(call[1], call[-1]) for host in hosts[:2] for call in host.calls("bin/service") if call[0] != "start"]
+    waits = [(call[1], call[-1]) for host in hosts[:2] for call in host.calls("bin/agent") if call[0] != "start"]
     for service, pattern in (
-        ("hbase-zookeeper", "2181"),
+        ("hbase-zookeeper", "^Mode"),
         ("hbase-namenode", '"FSState" : "Operational"'),
         ("hbase-master", '"masterFinishedInitializationTime": [1-9]'),
         ("hbase-master", '"numRegionServers": 4,'),

@@ -147,7 +147,7 @@ def test_the_command_of_a_client(tmp_path: Path) -> None:
 def test_agents_of_hosts_without_a_client_watch_the_servers_alone(tmp_path: Path) -> None:
     trial = fake_trial(tmp_path, 2, 1)
     agents = planned(trial, phase(servers="cassandra"))["agents"]
-    assert agents["node2"] == {"tool": "/opt/dohyo/bin/service", "client": None, "servers": "cassandra", "faults": ""}
+    assert agents["node2"] == {"tool": "/opt/dohyo/bin/agent", "client": None, "servers": "cassandra", "faults": ""}
     assert agents["client1"]["servers"] == ""
     assert [*agents] == ["node1", "node2", "client1"]
 

@@ -244,7 +244,7 @@ def test_each_database_host_is_told_its_own_faults(tmp_path: Path) -> None:
     trial.part.measure_phase(trial.part.values["trial_phases"][0], 1, is_first=True)
     serves = [call for call in trial.calls if call.verb == "serve"]
     assert [(call.host, call.root) for call in serves] == [("node1", True), ("node2", True), ("node3", True)]
-    assert serves[2].argv == ["python3", "/opt/dohyo/bin/fault", "serve", "/opt/dohyo", "node3"]
+    assert serves[2].argv == ["/opt/dohyo/bin/agent", "faults", "serve", "node3"]
     parted = {"n": 0, "kind": "partition", "at": 2.0, "rate": None, "apart": ["10.0.0.1"]}
     assert json.loads(serves[2].arguments["stdin"]) == {
         "role": "cassandra", "spared": [], "folders": ["/data1"], "unit": "dohyo-abc-fault.service", "patience": 1200,

@@ -188,7 +188,7 @@ class Drive:
 
     def _command(self, host: Any, tool: str) -> Sequence[str | bytes]:
         """What starts a host's agent from here: Ansible's own way to that host, with all that its variables say."""
-        agent = [str(host.values["dohyo_python"]), str(Path(tool).with_name("agent"))]
+        agent = [tool, "converse"]
         kind = connection_of(self._action, host.values)
         if kind == "local":
             return agent

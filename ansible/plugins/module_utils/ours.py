@@ -35,11 +35,11 @@ MANIFEST = ".sha256"
 # patterns; ROLE is each system that the mark names, and _STANDS_FOR has the other words in capitals. A path that ends
 # with `/` is a folder alone, one with `/**` a folder in which our programs write what they like, one with `/=` a folder
 # whose MANIFEST lists what is ours. The folders above a path are ours as well. Anything else is somebody's: it stays,
-# and so do the folders that it is in.
+# and so do the folders that it is in. The last three of bin/ are of older versions.
 MADE = {
     "home": """
         trial-under-way  aerospike-devices  .dohyo-canary  data/.dohyo-canary  data/dohyo/
-        bin/agent  bin/fault  bin/host-metrics  bin/service
+        bin/agent  bin/modules/*.py  bin/fault  bin/host-metrics  bin/service
         archives/DIGEST.lock  archives/DIGEST.new  archives/DIGEST.sha256  archives/DIGEST.zip
         packages/ROLE/DIGEST/ARCHIVE  packages/ROLE/vendor/ARCHIVE  tls/*/ca.key  tls/*/*.pem
         bundle/ROLE/=  bundle/ROLE.dohyo-*/**  bundle/client/=  bundle/client.dohyo-*/**

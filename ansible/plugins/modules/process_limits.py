@@ -17,7 +17,7 @@ CGROUP = "/sys/fs/cgroup"
 
 
 def pids_of(run: str, name: str) -> list[str]:
-    """Processes that the tool ``service`` has noted as NAME or NAME-PART."""
+    """Processes that the agent has noted as NAME or NAME-PART."""
     found = []
     for path in sorted(glob.glob(os.path.join(run, name, "pid")) + glob.glob(os.path.join(run, f"{name}-*", "pid"))):
         with open(path, encoding="ascii", errors="replace") as file:

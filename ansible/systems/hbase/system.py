@@ -34,6 +34,8 @@ MODULES = [
     "--add-opens=java.base/sun.nio.ch=ALL-UNNAMED",
     "-Dorg.apache.hbase.thirdparty.io.netty.tryReflectionSetAccessible=true",
 ]
+# A server that is starting may accept a connection and never answer; after 10 s the check is repeated.
+BRIEFLY = ["timeout", "--signal=KILL", "10"]
 BOOK = "HBase's [book](https://hbase.apache.org/book.html#"
 CLOUDERA = "https://docs.cloudera.com/runtime"
 
@@ -526,8 +528,17 @@ class HBase(OnJvm):
 
     def page_check(self, port: str, page: str, pattern: str) -> list[str]:
         """Returns a command that succeeds if a web page of this host has a line that matches the pattern."""
-        script = r"""exec 3<> "/dev/tcp/$0/$1" && printf 'GET %s HTTP/1.0\r\n\r\n' "$2" >&3 && grep -qE -- "$3" <&3"""
-        return ["bash", "-c", script, self.node.address, str(self.node[port]), page, pattern]
+        return self._port_check(port, rf"GET {page} HTTP/1.0\r\n\r\n", pattern)
+
+    def _port_check(self, port: str, question: str, pattern: str) -> list[str]:
+        """Returns a command that succeeds if a port of this host answers a line that matches the pattern, within 10 s."""
+        script = 'exec 3<> "/dev/tcp/$0/$1" && printf %b "$2" >&3 && grep -qE -- "$3" <&3'
+        return [*BRIEFLY, "bash", "-c", script, self.node.address, str(self.node[port]), question, pattern]
+
+    @property
+    def zookeeper_check(self) -> list[str]:
+        """Command that succeeds if the ZooKeeper of this host has a leader, or is alone."""
+        return self._port_check("zookeeper", "srvr", "^Mode")
 
     def master_check(self, pattern: str) -> list[str]:
         """Returns a command that succeeds if a line of the status of this host's master matches the pattern."""
@@ -666,9 +677,7 @@ class HBase(OnJvm):
 
         def wait(steps: Steps, part: str, host: str) -> None:
             system = self.at(steps, host)
-            leads = 'exec 3<> "/dev/tcp/$0/$1" && printf srvr >&3 && grep -q ^Mode <&3'
-            has_leader = ["timeout", "10", "bash", "-c", leads, system.node.address, str(system.node["zookeeper"])]
-            steps.until(host, f"hbase-{part}", has_leader if part == "zookeeper" else system.hdfs_check)
+            steps.until(host, f"hbase-{part}", system.zookeeper_check if part == "zookeeper" else system.hdfs_check)
 
         self._on_parts(steps, "Wait until ZooKeeper has a leader", ["zookeeper"], wait)
         # HDFS starts in safe mode, and leaves it when all DataNodes have registered.

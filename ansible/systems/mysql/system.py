@@ -254,7 +254,7 @@ class Mysql(Replicated):
     def up(self) -> list[str]:
         """Command that looks for the last line that MariaDB and MySQL log, after the accounts exist."""
         ready = '"$0" log mysql | grep -E "^Version: .* port: $1|ready for connections.* port: $1"'
-        return ["bash", "-c", ready, f"{self.context.home}/bin/service", str(self.node[self.role])]
+        return ["bash", "-c", ready, f"{self.context.home}/bin/agent", str(self.node[self.role])]
 
     @property
     def table_words(self) -> list[str]:

@@ -191,7 +191,7 @@ class Postgresql(Replicated):
     @property
     def up(self) -> list[str]:
         ready = '"$0" log postgresql | grep -E "database system is ready to accept (read-only )?connections"'
-        return ["bash", "-c", ready, f"{self.context.home}/bin/service"]
+        return ["bash", "-c", ready, f"{self.context.home}/bin/agent"]
 
     @property
     def schema_words(self) -> list[str]:

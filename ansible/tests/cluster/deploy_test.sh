@@ -86,7 +86,7 @@ ok 'all systems are deployed, with passwords for sudo and su'
 ANSIBLE_BECOME_PASSWORD_FILE=$work/password quietly playbook -i "$work/become.yml" trial.yml -e trial_system=mysql-innodb -e trial_until=schema \
     -e "trial_dir=$work/trial" -e '{trial_conditions: {replication: 3, write_acks: all}}'
 for n in 1 2 3; do
-    on "$n" 'systemctl is-active "dohyo-*-mysql.service" && /opt/dohyo/bin/service log mysql | grep -q "ready for connections" &&
+    on "$n" 'systemctl is-active "dohyo-*-mysql.service" && /opt/dohyo/bin/agent log mysql | grep -q "ready for connections" &&
         ! find /opt/dohyo ! -user dohyo | grep .' >"$work/log" || { cat "$work/log" >&2; fail "host$n: the server does not run, or root has left files of its own"; }
 done
 quietly playbook stop.yml

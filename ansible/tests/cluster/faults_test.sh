@@ -44,7 +44,7 @@ grep -q 'power: host2 has a client, whose measurements would be lost' "$work/log
 ok 'a host with a client is not switched off'
 
 # The hosts have this machine's controllers of cgroup version 2.
-testbed ssh 1 sudo /opt/dohyo/bin/fault check slow <<<'{"folders": [], "unit": "dohyo-test-fault.service"}' >"$work/slow"
+testbed ssh 1 sudo /opt/dohyo/bin/agent faults check slow <<<'{"folders": [], "unit": "dohyo-test-fault.service"}' >"$work/slow"
 if testbed ssh 1 grep -qw io /sys/fs/cgroup/cgroup.controllers; then why=; else why='slow: there is no controller io of cgroup version 2*'; fi
 # shellcheck disable=SC2053 # it is a pattern
 [[ $(<"$work/slow") == $why ]] || fail "a slow disk, where '$why' was expected: $(<"$work/slow")"

@@ -66,7 +66,7 @@ nothing_runs() {
     local n
     for n in 1 2 3 4; do
         testbed ssh "$n" 'ps -u dohyo -o comm= | grep -xE "java|mariadbd|mysqld|asd"
-            pgrep -u dohyo -f "[b]in/host-metrics"
+            pgrep -u dohyo -f "[m]odules/agent.py sample"
             systemctl list-units --plain --no-legend --state=running "dohyo-*.service"; true' >"$work/running" || fail "cannot look at host$n"
         [[ ! -s $work/running ]] || fail "host$n still runs $(xargs <"$work/running")"
     done

@@ -1,9 +1,8 @@
-#!/usr/bin/env python3
 """Writes the kernel's counters of this host to standard output, once a second; docs/method.md says what they come to.
 
 The kernel counts everything that is wanted, so what stands here does no more than copy: sysstat would have to be
-installed by root on hosts without internet, and psutil is compiled for each of them. Python 3.9 and its standard
-library are all that a host must have.
+installed by root on hosts without internet, and psutil is compiled for each of them. To hosts on which nothing is deployed
+this file and proc.py are sent alone.
 
 Gzip of JSON lines. The first says what the host is: {"cpus": how many, "boot": the kernel's boot id, "sees_all": whether
 all processes of the kernel are seen from here, no cgroup bounds ours, and no attached server is here}; each of the others is one sample:
@@ -16,7 +15,7 @@ all processes of the kernel are seen from here, no cgroup bounds ours, and no at
                                                                                where one of ours has ended unaccounted
  "frequency": of the processors, mean as a share of their highest,              both every ten seconds, and only where
  "celsius": of the hottest sensor of a processor}                               the kernel has them
-  host-metrics [SECONDS "PID START MACHINE" [SERVERS]]   it ends by itself when nobody is left to read the samples (class Reader);
+  agent sample [SECONDS "PID START MACHINE" [SERVERS]]   it ends by itself when nobody is left to read the samples (class Reader);
                                              SERVERS are the addresses of an attached system, whose processes nobody knows
 
 The counters are since boot, as the kernel has them, those of "known" since the first sample: what they grow by is for the
@@ -36,23 +35,20 @@ import time
 import zlib
 from collections import namedtuple
 
+import proc
+
 PERIOD = 1.0  # seconds between two samples
 FLUSH = 10  # samples after which they are on the disk, whatever happens: each flush costs a few bytes
 LIMIT = 200 * 1024 * 1024  # bytes that it writes at most, should nobody end it: some weeks
 GZIP = 31  # zlib's number for a gzip stream
 SECTOR = 512  # bytes, in /proc/diskstats whatever the disk's own are (Documentation/admin-guide/iostats.rst)
 KERNEL_THREAD = 0x00200000  # PF_KTHREAD, of the flags in /proc/PID/stat
-# Where `service` notes the processes that it has started, and the agent itself: "PID START-TIME".
-OURS = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "run/*/pid")
-AGENT = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "run/agent/pid")
-HEARTBEAT = 30.0  # seconds after which a controller of this machine counts as gone, as for the agent
 SENSORS = ("x86_pkg_temp", "cpu", "soc")  # how the types of thermal zones begin that measure processors
 MEMORY = ("MemTotal", "MemFree", "MemAvailable", "Buffers", "Cached", "SReclaimable")
 
 
 def read(path):
-    with open(path, encoding="ascii", errors="replace") as file:
-        return file.read()
+    return proc.read(path).decode("ascii", "replace")
 
 
 def processors():
@@ -153,30 +149,25 @@ Process = namedtuple("Process", "start parent session flags used of_children")
 
 def all_processes():
     found = {}
-    for pid in filter(str.isdigit, os.listdir("/proc")):
+    for pid in proc.process_ids():
         # One that ends meanwhile is gone.
         with contextlib.suppress(OSError, ValueError):
-            # Of all that is read here these are by far the most: open() would take three times as long.
-            file = os.open(f"/proc/{pid}/stat", os.O_RDONLY)
-            try:
-                fields = os.read(file, 4096).rpartition(b")")[2].split(None, 20)
-            finally:
-                os.close(file)
+            fields = proc.stat(pid)
             user, system, of_user, of_system = map(int, fields[11:15])
-            found[int(pid)] = Process(
-                int(fields[19]), int(fields[1]), int(fields[3]), int(fields[6]), user + system, of_user + of_system
-            )
+            found[pid] = Process(int(fields[19]), int(fields[1]), int(fields[3]), int(fields[6]), user + system, of_user + of_system)
     return found
 
 
 class Known:
     """What our processes and the kernel's own threads have used since the first look; the rest is somebody else's.
 
-    Ours are what `service` has started, with all in its sessions, the agent, this process, and the descendants of all;
-    of what started them (Ansible, dohyo, sshd, a shell) what these used themselves: a shell starts other work, too.
+    Ours are the processes with a pid file in the folder `run`, with all in their sessions, the conversation, this process,
+    and the descendants of all; of what started them (Ansible, dohyo, sshd, a shell) what these used themselves: a shell starts
+    other work, too.
     """
 
-    def __init__(self):
+    def __init__(self, run):
+        self._files = f"{glob.escape(run)}/*/pid" if run else ""
         self._ours = self._kernel = 0
         self._before, self._were = {}, set()
 
@@ -199,13 +190,12 @@ class Known:
     def _told_apart(self, now):
         named = {os.getpid()}
         sessions = set()
-        for path in glob.glob(OURS):
-            with contextlib.suppress(OSError, ValueError):
-                pid, start = map(int, read(path).split())
-                if pid in now and now[pid].start == start:
-                    named.add(pid)
-                    # The agent's may be that of a terminal, in which somebody compiles.
-                    sessions |= set() if path.endswith("/agent/pid") else {now[pid].session}
+        for path in glob.glob(self._files):
+            pid, start = proc.read_pid(path) or (None, None)
+            if pid in now and now[pid].start == start:
+                named.add(pid)
+                # The conversation's may be that of a terminal, in which somebody compiles.
+                sessions |= set() if path.endswith("/agent/pid") else {now[pid].session}
         ours = named | {pid for pid, each in now.items() if each.session in sessions}
         while children := {pid for pid, each in now.items() if each.parent in ours} - ours:
             ours |= children
@@ -245,31 +235,23 @@ def sample(known, clock):
     }
 
 
-def started(pid):
-    """The start time of a process; None for one that has ended."""
-    try:
-        fields = read(f"/proc/{pid}/stat").rpartition(")")[2].split()
-    except OSError:
-        return None
-    return None if fields[0] in "ZX" else fields[19]
-
-
 class Reader:
     """Who wants the samples: the controller, PID START as the lookup `controller` has it, if it is of this machine and
     can be seen; else agents, which run in loads and runs alone, so that none may be there for SECONDS."""
 
-    def __init__(self, seconds="inf", controller="", _servers=""):
+    def __init__(self, run, seconds="inf", controller="", _servers=""):
         pid, start, machine = (*controller.split(" ", 2), "", "", "")[:3]
         here = f"{read('/proc/sys/kernel/random/boot_id').strip()} {os.readlink('/proc/self/ns/pid')}"
-        self._controller = (pid, start) if machine == here and started(pid) == start else None
-        self._patience = float(seconds) if self._controller is None else HEARTBEAT
+        is_seen = machine == here and proc.is_alive(pid, int(start))
+        self._agent = f"{run}/agent/pid"
+        self._controller = (pid, int(start)) if is_seen else None
+        self._patience = float(seconds) if self._controller is None else proc.HEARTBEAT
         self._seen = time.monotonic()
 
     def is_gone(self):
-        with contextlib.suppress(OSError, ValueError):
-            pid, start = self._controller or read(AGENT).split()
-            if started(pid) == start:
-                self._seen = time.monotonic()
+        reader = self._controller or proc.read_pid(self._agent)
+        if reader and proc.is_alive(*reader):
+            self._seen = time.monotonic()
         return time.monotonic() - self._seen > self._patience
 
 
@@ -292,13 +274,13 @@ class Output:
         sys.stdout.buffer.flush()
 
 
-def main():
+def main(run="", *words):
     output = Output()
     # A signal in the middle of writing would spoil the file: it is looked for between two samples only.
     ends = (signal.SIGTERM, signal.SIGINT)
     signal.pthread_sigmask(signal.SIG_BLOCK, ends)
-    reader = Reader(*sys.argv[1:])
-    known = Known() if sees_all() and not has_servers("".join(sys.argv[3:])) else None
+    reader = Reader(run, *words)
+    known = Known(run) if sees_all() and not has_servers("".join(words[2:])) else None
     boot = read("/proc/sys/kernel/random/boot_id").strip()
     output.line({"cpus": os.cpu_count(), "boot": boot, "sees_all": known is not None})
     due = time.monotonic()
@@ -315,4 +297,4 @@ def main():
 
 
 if __name__ == "__main__":
-    main()
+    main("", *sys.argv[1:])

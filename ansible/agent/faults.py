@@ -1,18 +1,18 @@
-#!/usr/bin/env python3
 """Does faults to the servers of this host at their times in a run, and undoes them (docs/faults.md).
 
-  fault check KIND...        prints why there cannot be faults of these kinds here, one reason a line; the plan has the folders
-  fault serve HOME HOST      reads its plan from standard input, goes on in the background, and does it
-  fault boot HOME HOST       goes on with that after the host was off; a unit of systemd that `serve` has written calls it
-  fault undo HOME            ends what `serve` has left, and undoes it; servers that are down stay down
+  agent faults check KIND...   prints why there cannot be faults of these kinds here, one reason a line; the plan has the folders
+  agent faults serve HOST      reads its plan from standard input, goes on in the background, and does it
+  agent faults boot HOST       goes on with that after the host was off; a unit of systemd that `serve` has written calls it
+  agent faults undo            ends what `serve` has left, and undoes it; servers that are down stay down
 
 The plan is JSON: {"role": system, "spared": processes, "events": [{"n", "kind", "at", "apart": addresses, "rate": bytes a second}],
 "folders": of the data, "unit": what goes on after a boot, empty where systemd does not start the servers, "patience": seconds}.
 The controller switches hosts off and on; events of the kind power are here for what follows them. Files in HOME/run/fault-HOST:
 
-  agent        "PID START-TIME" of the agent, which writes it. When that process is gone, everything is undone at once
-  window       "BEGIN END" of the measured window, in seconds since 1970 by this host's clock, which the agent writes
-  done.jsonl   what was done, a JSON object a line, which the agent reads: {"n": of the event, null for what the end undoes,
+  agent        pid file of the conversation, which writes it. When that process is gone, everything is undone at once
+  pid          pid file of this process
+  window       "BEGIN END" of the measured window, in seconds since 1970 by this host's clock, which the conversation writes
+  done.jsonl   what was done, a JSON object a line, which the conversation reads: {"n": of the event, null for what the end undoes,
                "kind", "began", "done", "what", "error"}; last {"whole": when all servers were ready, or null}
   changed      what is to be undone, written before it is done
   plan         with "servers", the names of those that ran; for undo, and after a boot
@@ -22,7 +22,7 @@ partition at the end of the window, what fills a disk is a file without a name, 
 the limits of units.
 
 Faults of one host follow one another: one that takes longer, such as a stop in good order, delays the next. Processes of
-others take root; whoever calls this gets root by the means of the site. A host needs only Python 3.9.
+others take root; whoever calls this gets root by the means of the site.
 """
 
 import contextlib
@@ -36,9 +36,13 @@ import tempfile
 import time
 from pathlib import Path
 
-LOOK = 0.02  # seconds between two looks while it waits
+import proc
+import units
+from processes import AgentError
+
 AHEAD = 1.0  # seconds before its time in which a fault is prepared
 STOP = 120  # seconds that a server has to end in good order
+KILLED = 10  # seconds in which the kernel ends a process
 READY = 300  # seconds for the servers to be ready again after the window
 PROBE = 0.5  # seconds between two such looks
 FORGOTTEN = 10  # seconds after the window until what nobody has undone, a partition or a limit of a unit, is gone
@@ -46,33 +50,18 @@ LEAST = 1 << 20  # bytes that a full disk may have left
 TABLE = "inet dohyo_fault"  # of nftables
 
 
-def alive(pid, start):
-    """Whether the very process runs."""
-    try:
-        fields = Path(f"/proc/{pid}/stat").read_text("ascii", "replace").rpartition(")")[2].split()
-    except OSError:
-        return False
-    return fields[0] not in "ZX" and fields[19] == str(start)
-
-
-def start_of(pid):
-    return Path(f"/proc/{pid}/stat").read_text("ascii", "replace").rpartition(")")[2].split()[19]
-
-
 def run(*argv, stdin=""):
     """Runs a program; raises what it says if it fails."""
-    done = subprocess.run(
-        list(map(str, argv)), input=stdin, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, check=False
-    )
+    done = subprocess.run(list(map(str, argv)), input=stdin, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, check=False)
     if done.returncode:
         raise RuntimeError((done.stderr or done.stdout).strip() or f"{argv[0]} ended with exit code {done.returncode}")
     return done.stdout.strip()
 
 
-def started(home, role):
+def started(processes, role):
     """Names of a system's processes on this host, in the order in which they were started."""
     found = []
-    for folder in (home / "run").glob("*"):
+    for folder in Path(processes.run).glob("*"):
         if folder.name == role or folder.name.startswith(f"{role}-"):
             with contextlib.suppress(OSError):
                 found.append(((folder / "command").stat().st_mtime_ns, folder.name))
@@ -82,64 +71,38 @@ def started(home, role):
 class Servers:
     """Processes of a system on this host."""
 
-    def __init__(self, home, names):
-        self._tool = str(home / "bin/service")
-        self._run = home / "run"
+    def __init__(self, processes, names):
+        self._processes = processes
         self._names = names
-
-    def pid(self, name):
-        """Of the process, None where it does not run."""
-        said = subprocess.run([self._tool, "status", name], stdout=subprocess.PIPE, text=True, check=False)
-        return int(said.stdout.rpartition(" ")[2]) if said.returncode == 0 else None
 
     def running(self):
         """Names and pids of those that run."""
-        return [(name, pid) for name in self._names if (pid := self.pid(name)) is not None]
+        return [(name, pid) for name in self._names if (pid := self._processes.pid(name)) is not None]
 
     def down(self):
         """Names of those that do not run any more."""
-        return [name for name in self._names if self.pid(name) is None]
+        return [name for name in self._names if self._processes.pid(name) is None]
 
     def units(self):
         """The units of systemd that run."""
-        files = [self._run / name / "unit" for name, _ in self.running()]
-        return [file.read_text("ascii").split()[0] for file in files]
+        return [self._processes.unit(name).unit for name, _ in self.running()]
 
     def stop(self, name):
-        return run(self._tool, "stop", name, STOP)
+        return self._processes.stop(name, STOP)
 
     def start(self, name):
-        run(self._tool, "again", name)
-        return self.pid(name)
+        self._processes.again(name)
+        return self._processes.pid(name)
 
     def are_ready(self):
-        return all(subprocess.run([self._tool, "probe", name], check=False).returncode == 0 for name in self._names)
-
-
-def descendants(pids):
-    """All processes that these, and those, have started."""
-    parents = {}
-    for each in filter(str.isdigit, os.listdir("/proc")):
-        with contextlib.suppress(OSError, ValueError):
-            fields = Path(f"/proc/{each}/stat").read_text("ascii", "replace").rpartition(")")[2].split()
-            parents.setdefault(int(fields[1]), []).append(int(each))
-    found = list(pids)
-    for each in found:
-        found += parents.get(each, [])
-    return found[len(pids) :]
-
-
-def send(number, pids):
-    for pid in pids:
-        with contextlib.suppress(ProcessLookupError):
-            os.kill(pid, number)
+        return all(map(self._processes.probe, self._names))
 
 
 def freeze(pids):
     """Stops processes, and then what they have started: nothing can start more. Returns all of them."""
-    send(signal.SIGSTOP, pids)
-    children = descendants(pids)
-    send(signal.SIGSTOP, children)
+    proc.send(signal.SIGSTOP, pids)
+    children = proc.descendants(pids)
+    proc.send(signal.SIGSTOP, children)
     return [*pids, *children]
 
 
@@ -167,20 +130,15 @@ class Changed:
         self._write()
 
     def _write(self):
-        new = self._file.with_name("changed.new")
-        with new.open("w", encoding="utf-8") as file:
-            json.dump(self.what, file)
-            file.flush()
-            os.fsync(file.fileno())
-        new.replace(self._file)
+        proc.write(self._file, json.dumps(self.what), sync=True)
 
 
 class Faults:
     """Each kind: what it does, and what undoes it. A method looks first, and returns what then does it."""
 
-    def __init__(self, home, folder, plan):
+    def __init__(self, processes, folder, plan):
         self.changed = Changed(folder)
-        self._servers = Servers(home, plan["servers"])
+        self._servers = Servers(processes, plan["servers"])
         self._plan = plan
         self._fillers = []
         self.until = time.time()  # the end of the window
@@ -199,7 +157,10 @@ class Faults:
         found = self._there()
 
         def do():
-            send(signal.SIGKILL, freeze([pid for _, pid in found]))
+            pids = freeze([pid for _, pid in found])
+            proc.send(signal.SIGKILL, pids)
+            # The next fault must not find a process that is about to end.
+            proc.waited(lambda: not any(map(proc.start_time, pids)), KILLED)
             return f"SIGKILL to {named(found)}"
 
         return do
@@ -229,7 +190,7 @@ class Faults:
 
         def do():
             # Those that they have started are found again when all are resumed.
-            self.changed.note("pause", [[pid, start_of(pid)] for pid in pids])
+            self.changed.note("pause", [[pid, proc.start_time(pid)] for pid in pids])
             freeze(pids)
             return f"SIGSTOP to {named(found)}"
 
@@ -237,8 +198,8 @@ class Faults:
 
     def _resume(self, event):
         def do():
-            paused = [pid for pid, start in self.changed.what.get("pause", []) if alive(pid, start)]
-            send(signal.SIGCONT, [*descendants(paused), *paused])
+            paused = [pid for pid, start in self.changed.what.get("pause", []) if proc.is_alive(pid, start)]
+            proc.send(signal.SIGCONT, [*proc.descendants(paused), *paused])
             self.changed.forget("pause")
             return f"SIGCONT to {len(paused)} process(es)"
 
@@ -395,7 +356,6 @@ def stop_timer(unit):
         run("systemctl", "stop", f"{timer(unit)}.timer")
 
 
-UNITS = Path("/etc/systemd/system")
 UNIT = """\
 # Goes on with the faults of a run after this host was off; the end of the run removes it.
 [Unit]
@@ -404,7 +364,7 @@ After=network-online.target local-fs.target
 
 [Service]
 Type=exec
-Environment=DOHYO_SERVICE={secret}:fault
+Environment={mark}
 ExecStart={command}
 # What it starts goes on.
 KillMode=process
@@ -414,20 +374,19 @@ WantedBy=multi-user.target
 """
 
 
-def install_unit(home, host, unit, folders):
+def install_unit(processes, host, unit, folders):
     """What calls `boot`, and all that it and the servers need to begin, is on the disks when the power goes."""
-    words = [sys.executable, home / "bin/fault", "boot", home, host]
-    command = " ".join(json.dumps(str(word)).replace("%", "%%").replace("$", "$$") for word in words)
-    secret = (home / "run/secret").read_text("ascii").strip()
-    (UNITS / unit).write_text(UNIT.format(secret=secret, command=command), "utf-8")
+    words = [*proc.SELF, "faults", "boot", host]
+    command = " ".join(json.dumps(word).replace("%", "%%").replace("$", "$$") for word in words)
+    Path(units.UNITS, unit).write_text(UNIT.format(mark=processes.mark("fault"), command=command), "utf-8")
     run("systemctl", "enable", "--quiet", unit)
-    run("sync", "--file-system", UNITS, home, *folders)
+    run("sync", "--file-system", units.UNITS, processes.home, *folders)
 
 
 def remove_unit(unit):
-    if unit and (UNITS / unit).exists():
+    if unit and Path(units.UNITS, unit).exists():
         run("systemctl", "disable", "--quiet", unit)
-        (UNITS / unit).unlink()
+        Path(units.UNITS, unit).unlink()
         run("systemctl", "daemon-reload")
 
 
@@ -471,9 +430,9 @@ def wrong(kinds, plan):
 class Serving:
     """One run: waits for its window, does each event at its time, and undoes everything."""
 
-    def __init__(self, home, folder, plan):
+    def __init__(self, processes, folder, plan):
         self._folder = folder
-        self._faults = Faults(home, folder, plan)
+        self._faults = Faults(processes, folder, plan)
         self._events = plan["events"]
         self._unit = plan["unit"]
         self._until = time.time() + plan["patience"]
@@ -487,7 +446,7 @@ class Serving:
             if time.time() > self._until:
                 remove_unit(self._unit)
                 return
-            time.sleep(LOOK)
+            time.sleep(proc.LOOK)
         past = [n for n, event in enumerate(self._events) if event["kind"] == "power" and self._due(event) <= time.time()]
         self._events = self._events[max(past, default=-1) + 1 :]
         self.serve()
@@ -506,7 +465,7 @@ class Serving:
             elif time.time() >= self._window[1]:
                 self._end()
                 return
-            time.sleep(LOOK)
+            time.sleep(proc.LOOK)
         for event in self._faults.undo(starts=False):
             self._do(event, 0)
         remove_unit(self._unit)
@@ -530,11 +489,11 @@ class Serving:
         try:
             do = self._faults.prepare(event)
             while time.time() < at:
-                time.sleep(min(LOOK, max(0.0, at - time.time())))
+                time.sleep(min(proc.LOOK, max(0.0, at - time.time())))
             began = time.time()
             what = do()
             done = time.time()
-        except (OSError, RuntimeError, ValueError) as failure:
+        except (OSError, RuntimeError, ValueError, AgentError) as failure:
             error = str(failure)
         self._say({"n": event["n"], "kind": event["kind"], "began": began, "done": done, "what": what, "error": error})
 
@@ -552,83 +511,75 @@ class Serving:
 
     def _agent_lives(self, before):
         """Whether it runs; `before` it has begun."""
-        try:
-            return alive(*(self._folder / "agent").read_text("ascii").split())
-        except (OSError, ValueError, TypeError):
-            return before
+        agent = proc.read_pid(self._folder / "agent")
+        return proc.is_alive(*agent) if agent else before
 
 
-def serve(home, host, plan):
-    undo(home)
-    names = started(home, plan["role"])
-    plan["servers"] = [name for name, _ in Servers(home, [name for name in names if name not in plan["spared"]]).running()]
+def serve(processes, host, plan):
+    undo(processes)
+    names = started(processes, plan["role"])
+    plan["servers"] = [name for name, _ in Servers(processes, [name for name in names if name not in plan["spared"]]).running()]
     switched = any(event["kind"] == "power" for event in plan["events"])
-    if switched and (spared := Servers(home, [name for name in names if name in plan["spared"]]).running()):
-        sys.exit(f"ERROR: power: {named(spared)} would end, and must not; name another host")
-    folder = home / "run" / f"fault-{host}"
+    if switched and (spared := Servers(processes, [name for name in names if name in plan["spared"]]).running()):
+        raise AgentError(f"power: {named(spared)} would end, and must not; name another host")
+    folder = folder_of(processes, host)
     folder.mkdir(exist_ok=True)
-    owner = (home / "bin/service").stat()
     (folder / "done.jsonl").touch()
     (folder / "plan").write_text(json.dumps(plan), "utf-8")
-    if os.geteuid() == 0:
-        for path in (folder, folder / "done.jsonl"):
-            os.chown(path, owner.st_uid, owner.st_gid)
+    processes.own(folder, folder / "done.jsonl")
     if switched:
-        install_unit(home, host, plan["unit"], plan["folders"])
+        install_unit(processes, host, plan["unit"], plan["folders"])
     if child := os.fork():
-        note(folder, child)
+        # The sampler of the host counts it as ours.
+        proc.write_pid(folder / "pid", child)
         return
     os.setsid()
     with open(os.devnull, "r+b") as nothing:
         for stream in (0, 1, 2):
             os.dup2(nothing.fileno(), stream)
-    Serving(home, folder, plan).serve()
+    Serving(processes, folder, plan).serve()
 
 
-def boot(home, host):
-    folder = home / "run" / f"fault-{host}"
-    note(folder, os.getpid())
-    Serving(home, folder, json.loads((folder / "plan").read_text("utf-8"))).go_on()
+def boot(processes, host):
+    folder = folder_of(processes, host)
+    proc.write_pid(folder / "pid", os.getpid())
+    Serving(processes, folder, json.loads((folder / "plan").read_text("utf-8"))).go_on()
 
 
-def note(folder, pid):
-    """As `service` notes those that it starts: the sampler of the host counts it as ours."""
-    (folder / "pid").write_text(f"{pid} {start_of(pid)}\n")
+def folder_of(processes, host):
+    return Path(processes.run, f"fault-{host}")
 
 
-def undo(home):
-    for folder in sorted((home / "run").glob("fault-*")):
-        with contextlib.suppress(OSError, ValueError):
-            pid, start = (folder / "pid").read_text("ascii").split()
-            while alive(pid, start):
-                os.kill(int(pid), signal.SIGKILL)
-                time.sleep(LOOK)
+def undo(processes):
+    for folder in sorted(Path(processes.run).glob("fault-*")):
+        if known := proc.read_pid(folder / "pid"):
+            while proc.is_alive(*known):
+                os.kill(known[0], signal.SIGKILL)
+                time.sleep(proc.LOOK)
         plan = {"servers": [], "unit": ""}
         with contextlib.suppress(OSError, ValueError):  # `serve` was ended before it had begun
             plan = json.loads((folder / "plan").read_text("utf-8"))
-        faults = Faults(home, folder, plan)
+        faults = Faults(processes, folder, plan)
         for event in faults.undo(starts=False):
             sys.stdout.write(f"undone: {faults.prepare(event)()}\n")
         remove_unit(plan["unit"])
-        for name in ("agent", "changed", "changed.new", "done.jsonl", "pid", "plan", "window"):
-            (folder / name).unlink(missing_ok=True)
+        for file in ("agent", "done.jsonl", "pid", "plan", "window"):
+            (folder / file).unlink(missing_ok=True)
+        for file in (*folder.glob("changed*"), *folder.glob("*.new")):
+            file.unlink()
         with contextlib.suppress(OSError):  # something that was not written here
             folder.rmdir()
 
 
-def main(verb="", home="", *words):
+def main(processes, verb="", *words):
     if verb == "check":
-        for reason in wrong([home, *words], json.load(sys.stdin)):
+        for reason in wrong(words, json.load(sys.stdin)):
             sys.stdout.write(reason + "\n")
     elif verb == "serve":
-        serve(Path(home), words[0], json.load(sys.stdin))
+        serve(processes, words[0], json.load(sys.stdin))
     elif verb == "boot":
-        boot(Path(home), words[0])
+        boot(processes, words[0])
     elif verb == "undo":
-        undo(Path(home))
+        undo(processes)
     else:
-        sys.exit(f"ERROR: unknown verb '{verb}': check, serve, boot or undo")
-
-
-if __name__ == "__main__":
-    main(*sys.argv[1:])
+        raise AgentError(f"unknown verb 'faults {verb}': check, serve, boot or undo")

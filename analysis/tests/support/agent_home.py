@@ -1,0 +1,19 @@
+"""A home of the agent, as deploy.yml makes one on a host."""
+
+import shlex
+import shutil
+import sys
+from pathlib import Path
+
+from dohyo.places import ANSIBLE
+
+MODULES = ANSIBLE / "agent"
+
+
+def install(home: Path, python: str = sys.executable) -> Path:
+    """Installs the agent in a home; returns the program."""
+    shutil.copytree(MODULES, home / "bin/modules", ignore=shutil.ignore_patterns("__pycache__"))
+    program = home / "bin/agent"
+    program.write_text(f'#!/bin/sh\nexec {shlex.quote(python)} -EsSB "${{0%/*}}/modules/agent.py" "$@"\n')
+    program.chmod(0o755)
+    return program

@@ -1,0 +1,248 @@
+"""The agent's verbs for processes, with real processes in a folder of their own."""
+
+import os
+import re
+import shlex
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import processes
+from support.agent_home import MODULES, install
+
+# A server that says so when it is asked to end.
+ASKED = 'trap "echo asked > asked-$0; exit 0" TERM; echo up > up-$0; while :; do sleep 0.05; done'
+
+
+class Host:
+    """A home with the agent in it; its path has a space, as users' folders have."""
+
+    def __init__(self, folder: Path) -> None:
+        self.home = folder / "a home"
+        self.work = self.home / "work"
+        self.work.mkdir(parents=True)
+        self.agent = install(self.home)
+
+    def call(self, *words: Any, code: int = 0) -> str:
+        """Calls a verb, which must end with that exit code; returns what it says."""
+        argv = [str(self.agent), *map(str, words)]
+        done = subprocess.run(argv, capture_output=True, text=True, check=False, timeout=60, cwd=self.work)
+        assert done.returncode == code, f"{words}: {done.stdout}{done.stderr}"
+        return done.stdout + done.stderr
+
+    def start(self, name: str, *command: str, code: int = 0) -> str:
+        return self.call("start", name, self.work, "out.txt", "err.txt", *command, code=code)
+
+    def wait(self, name: str) -> None:
+        """Returns when a process has ended."""
+        while not (self.home / "run" / name / "exit").exists():
+            time.sleep(0.05)
+
+    def pid(self, name: str) -> int:
+        return int((self.home / "run" / name / "pid").read_text().split()[0])
+
+
+@pytest.fixture
+def host(tmp_path: Path) -> Iterator[Host]:
+    host = Host(tmp_path)
+    yield host
+    host.call("stop-all", "1")
+
+
+def stat(pid: int) -> list[str]:
+    """The fields of /proc/PID/stat from the state on; only a Z for a process that is gone."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    except OSError:
+        return ["Z"]
+
+
+def is_gone(pid: int) -> bool:
+    return stat(pid)[0] == "Z"
+
+
+def test_stop_all_where_nothing_was_ever_started(host: Host) -> None:
+    assert host.call("stop-all", 1) == ""
+    assert host.call("status", "one", code=4) == "one was not started\n"
+
+
+def test_a_process_is_started_once_waited_for_and_stopped(host: Host) -> None:
+    assert host.start("one", "bash", "-c", 'echo started; trap "exit 7" TERM; while :; do sleep 0.05; done') == ""
+    assert host.call("status", "one") == f"one runs as process {host.pid('one')}\n"
+    assert "already runs as process" in host.start("one", "sleep", "60", code=1)
+    assert host.call("until", "one", 30, "grep", "-q", "started", host.work / "out.txt") == ""
+    pid = host.pid("one")
+    assert host.call("stop", "one", 30) == "stopped one\n"
+    assert is_gone(pid)
+    assert "exit code 7" in host.call("status", "one", code=3)
+    assert host.call("stop", "one", 30) == ""
+
+
+def test_the_end_of_a_process_is_said_with_its_last_words(host: Host) -> None:
+    host.start("two", "bash", "-c", 'sleep 0.3; echo "ERROR: no such host nowhere" >&2; exit 3')
+    host.wait("two")
+    assert "exit code 3: ERROR: no such host nowhere" in host.call("status", "two", code=3)
+    host.start("two", "sleep", "60")
+    assert "is not ready after 1 s" in host.call("until", "two", 1, "false", code=1)
+    host.call("stop", "two", 30)
+    host.start("two", "bash", "-c", 'echo "ERROR: bad configuration" >&2; exit 1')
+    began = time.monotonic()
+    assert "ERROR: bad configuration" in host.call("until", "two", 30, "false", code=1)
+    assert time.monotonic() - began < 20, "it went on waiting for a dead process"
+
+
+@pytest.mark.parametrize(
+    ("log", "words"),
+    [
+        ("first\nlast\n", "last"),
+        ("a [ERROR] b\nmore\nlast\n", "a [ERROR] b more"),
+        ("x\njava.lang.Error: y\n  at z\nlast\n", "java.lang.Error: y   at z"),
+        ("ERROR: one\nERROR: two\nlast\n", "ERROR: two"),
+        ("", ""),
+    ],
+)
+def test_the_last_words_are_the_error_if_there_is_one(host: Host, log: str, words: str) -> None:
+    host.start("one", "bash", "-c", f"printf %s {shlex.quote(log)} >&2; exit 1")
+    assert host.call("status", "one", code=3) == f"one ended with exit code 1: {words}\n"
+
+
+def test_a_command_that_cannot_be_started_is_named(host: Host) -> None:
+    host.start("one", "/no/such/program")
+    assert "exit code 127: ERROR: /no/such/program cannot be started" in host.call("status", "one", code=3)
+
+
+def test_a_check_that_hangs_is_killed_with_its_children_and_repeated(
+    host: Host, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """ZooKeeper 3.8 leaves a question open that comes before it has read its database."""
+    module = host.home / "bin/modules/processes.py"
+    text = module.read_text()
+    assert "LONGEST_CHECK = 150\n" in text
+    mark = f"471.{os.getpid()}"
+    hangs = f'echo asked >> "$0"; [[ $(wc -l < "$0") -ge 3 ]] || setsid sleep {mark} | sleep {mark}'
+    host.start("one", "sleep", "300")
+    began = time.monotonic()
+    assert "is not ready after 2 s" in host.call("until", "one", 2, "bash", "-c", f"sleep {mark} | cat", code=1)
+    assert time.monotonic() - began < 20, "a check outlasted the limit"
+    module.write_text(text.replace("LONGEST_CHECK = 150\n", "LONGEST_CHECK = 1\n"))
+    host.call("until", "one", 30, "bash", "-c", hangs, host.work / "asked")
+    assert (host.work / "asked").read_text() == "asked\n" * 3
+    host.call("ready", "one", 5, "printf", "two\nlines")
+    monkeypatch.setattr(processes, "LONGEST_CHECK", 1)
+    known = processes.Processes(str(host.home))
+    assert known.probe("one")
+    host.call("ready", "one", 5, "bash", "-c", f'mkdir "$0" 2> /dev/null || sleep {mark}', host.work / "once")
+    assert not known.probe("one")
+    assert not known.probe("two")
+    found = subprocess.run(["pgrep", "-f", f"^sleep {mark}"], capture_output=True, text=True, check=False).stdout
+    assert found == "", "a check was left behind"
+
+
+def test_an_exit_code_that_is_written_late_is_waited_for(host: Host) -> None:
+    """A busy machine delays the supervisor."""
+    host.start("late", "sleep", "300")
+    supervisor = int(stat(host.pid("late"))[1])
+    os.kill(supervisor, signal.SIGSTOP)
+    os.kill(host.pid("late"), signal.SIGKILL)
+    threading.Timer(2, os.kill, [supervisor, signal.SIGCONT]).start()
+    assert "exit code 137 (signal KILL)" in host.call("status", "late", code=3)
+
+
+def test_a_process_that_ignores_term_is_killed_in_the_end(host: Host) -> None:
+    host.start("deaf", "bash", "-c", 'trap "" TERM; echo deaf; while :; do sleep 0.05; done')
+    host.call("until", "deaf", 30, "grep", "-q", "deaf", host.work / "out.txt")
+    pid = host.pid("deaf")
+    assert "killed deaf" in host.call("stop", "deaf", 1)
+    assert is_gone(pid)
+
+
+def test_leftovers_of_a_killed_launcher_are_found_and_stopped_with_their_children(host: Host) -> None:
+    host.start("orphan", "bash", "-c", "sleep 300 & wait")
+    pid = host.pid("orphan")
+    children = Path(f"/proc/{pid}/task/{pid}/children")
+    host.call("until", "orphan", 30, "grep", "-q", ".", children)
+    os.kill(int(stat(pid)[1]), signal.SIGKILL)
+    assert "runs as process" in host.call("status", "orphan")
+    assert "already runs" in host.start("orphan", "sleep", "1", code=1)
+    child = int(children.read_text().split()[0])
+    assert re.search("stopped orphan|killed orphan", host.call("stop-all", 2))
+    assert is_gone(pid)
+    assert is_gone(child)
+    assert "vanished without an exit code" in host.call("status", "orphan", code=3)
+
+
+def test_a_process_whose_pid_file_was_lost_is_found_by_its_mark(host: Host) -> None:
+    host.start("lost", "sleep", "300")
+    pid = host.pid("lost")
+    (host.home / "run/lost/pid").unlink()
+    assert "stopped lost" in host.call("stop-all", 30)
+    assert is_gone(pid)
+
+
+def test_the_last_one_started_is_stopped_first(host: Host) -> None:
+    host.start("server", "sleep", "300")
+    host.start("client", "sleep", "300")
+    assert host.call("stop-all", 30) == "stopped client\nstopped server\n"
+
+
+def test_whom_nothing_is_kept_of_is_killed_at_once(host: Host) -> None:
+    for name in ("other", "db", "db-part"):
+        host.start(name, "bash", "-c", ASKED, name)
+        host.call("until", name, 5, "test", "-e", host.work / f"up-{name}")
+    assert host.call("stop-all", 5, "db") == "stopped db-part\nstopped db\nstopped other\n"
+    assert (host.work / "asked-other").exists()
+    assert not (host.work / "asked-db").exists()
+    assert not (host.work / "asked-db-part").exists()
+    assert "exit code 137" in host.call("status", "db", code=3)
+
+
+def test_a_foreign_process_behind_a_pid_file_is_never_touched(host: Host) -> None:
+    host.start("one", "sleep", "300")
+    host.call("stop", "one", 30)
+    with subprocess.Popen(["sleep", "300"]) as bystander:
+        try:
+            # With a wrong start time, and with the right one.
+            for started in ("1", stat(bystander.pid)[19]):
+                (host.home / "run/one/pid").write_text(f"{bystander.pid} {started}\n")
+                host.call("status", "one", code=3)
+                assert host.call("stop", "one", 1) == ""
+                assert host.call("stop-all", 1) == ""
+                assert not is_gone(bystander.pid)
+        finally:
+            bystander.kill()
+    host.start("one", "sleep", "300")
+    host.call("stop", "one", 30)
+
+
+def test_what_says_how_to_connect_goes_with_all_processes(host: Host) -> None:
+    host.start("db-part", "sleep", "300")
+    run = host.home / "run"
+    for name in ("db.properties", "db-two.properties", "dbx.properties", "other.properties"):
+        (run / name).touch()
+    host.call("stop-all", 30)
+    assert sorted(file.name for file in run.glob("*.properties")) == ["dbx.properties", "other.properties"]
+
+
+def test_a_log_is_printed_and_unknown_verbs_and_links_are_refused(host: Host) -> None:
+    host.start("one", "sh", "-c", r"printf '\377\nend\n' >&2")
+    host.wait("one")
+    assert subprocess.run([host.agent, "log", "one"], capture_output=True, check=True).stdout == b"\xff\nend\n"
+    assert "unknown verb" in host.call("restart", "one", code=1)
+    (host.home / "run").rename(host.home / "elsewhere")
+    (host.home / "run").symlink_to(host.home / "elsewhere")
+    assert "links are not followed" in host.call("stop-all", 1, code=1)
+    (host.home / "run").unlink()
+
+
+def test_status_imports_little() -> None:
+    """Each of these modules would take about as long as all that the verb does."""
+    code = "import sys; before = set(sys.modules); import agent; print(*sorted(set(sys.modules) - before))"
+    ran = subprocess.run([sys.executable, "-EsSBc", code], cwd=MODULES, capture_output=True, text=True, check=True)
+    assert not {"re", "json", "subprocess", "pathlib", "signal", "typing"} & set(ran.stdout.split())

@@ -1,0 +1,88 @@
+"""Processes that are units of systemd, whose program is played here: it notes its arguments, and runs `sleep`."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+import processes
+import units
+
+# It notes its arguments in $STATE/told; the unit's process is in $STATE/pid.
+SYSTEMCTL = """#!/bin/bash
+pid=$(cat "$STATE/pid" 2> /dev/null)
+running() { [[ -n $pid && $(sed 's/.*) //; s/ .*//' "/proc/$pid/stat" 2> /dev/null) == [^Z]* ]]; }
+case "$1 $3" in
+    "show MainPID") running && echo "$pid" || echo 0 ;;
+    "show ExecMainCode") echo 2 ;;
+    "show ExecMainStatus") echo 9 ;;
+    "show InvocationID") echo 4711 ;;
+    start*) sleep 300 > /dev/null 2>&1 & echo $! > "$STATE/pid" ;;
+esac
+[[ $1 == show ]] || echo "$*" >> "$STATE/told"
+"""
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    (program := tmp_path / "systemctl").write_text(SYSTEMCTL)
+    program.chmod(0o755)
+    (tmp_path / "units").mkdir()
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    monkeypatch.setenv("STATE", str(tmp_path))
+    monkeypatch.setattr(units, "UNITS", str(tmp_path / "units"))
+    monkeypatch.setattr(os, "geteuid", lambda: 0)
+    return tmp_path
+
+
+def test_a_unit_is_started_watched_stopped_started_again_and_removed(home: Path) -> None:
+    known = processes.Processes(str(home))
+    err, unit = home / "log", home / "units/dohyo-1-db.service"
+    err.write_text("up\n")
+    known.unit("db").start(str(err), unit.name, "[Unit]\n", ("dohyo-1.slice", "MemoryMax=9M"))
+    secret = (home / "run/secret").read_text().strip()
+    user = units.owner()
+    assert unit.read_text() == f"[Unit]\n\n[Service]\nEnvironment=DOHYO_SERVICE={secret}:db\nUser={user}\n"
+    pid = int((home / "pid").read_text())
+    assert (home / "run/db/unit").read_text() == f"{unit.name} 4711\n"
+    assert (home / "run/db/pid").read_text().split()[0] == str(pid)
+    assert (home / "run/slice").read_text() == "dohyo-1.slice\nMemoryMax=9M\n"
+    assert known.status("db") == (f"db runs as process {pid}", 0)
+    with pytest.raises(processes.AgentError, match="already runs as process"):
+        known.unit("db").start(str(err), unit.name, "", ())
+    assert known.stop("db", 5) == "stopped db"
+    assert known.status("db") == ("db ended with exit code 137 (signal KILL): up", 3)
+    known.again("db")
+    assert (home / "log.1").exists()
+    assert int((home / "pid").read_text()) != pid
+    assert not (home / "run/db/exit").exists()
+    assert list(known.stop_all(0)) == ["stopped db"]
+    assert units.files(known) == [str(unit)]
+    units.remove(known)
+    assert not unit.exists()
+    assert (home / "told").read_text().splitlines() == [
+        "daemon-reload",
+        "set-property --runtime -- dohyo-1.slice MemoryMax=9M",
+        f"start -- {unit.name}",
+        "set-property --runtime -- dohyo-1.slice MemoryMax=9M",
+        f"start -- {unit.name}",
+        "revert -- dohyo-1.slice",
+    ]
+
+
+def test_a_unit_of_somebody_else_stays_as_it_is(home: Path) -> None:
+    known = processes.Processes(str(home))
+    unit = home / "units/dohyo-1-db.service"
+    unit.write_text("[Unit]\n")
+    with pytest.raises(processes.AgentError, match=r"was not written by .*; remove or rename it"):
+        known.unit("db").start(str(home / "log"), unit.name, "", ())
+    assert unit.read_text() == "[Unit]\n"
+    assert units.files(known) == []
+
+
+def test_units_take_root(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "geteuid", lambda: 1)
+    known = processes.Processes(str(home))
+    with pytest.raises(processes.AgentError, match="takes root"):
+        known.unit("db").start(str(home / "log"), "dohyo-1-db.service", "", ())
+    assert list((home / "units").iterdir()) == []

@@ -1,0 +1,94 @@
+"""Dohyo's agent on a host: all that happens there during a trial.
+
+  agent start NAME DIR OUT ERR COMMAND...  start in DIR, in a session of its own, output to the files OUT and ERR
+  agent until NAME SECONDS COMMAND...      wait until COMMAND succeeds; fail at once when NAME ends first
+  agent ready NAME SECONDS COMMAND...      the same, where COMMAND says that NAME is ready
+  agent status NAME                        0: runs; 3: has ended, and how; 4: was not started
+  agent stop NAME SECONDS                  TERM, wait, KILL; 0 seconds: KILL at once
+  agent stop-all SECONDS [NAME]            the same for all that was started here; NAME, and all NAME-PART, are killed at once
+  agent log NAME                           print its output
+  agent start-unit NAME ERR UNIT [SLICE PROPERTY...]  start NAME as that unit of systemd, whose file is on standard input;
+                                           its SLICE gets the properties before
+  agent units                              print the files of the units that were written here
+  agent remove-units                       remove them, and the properties of the slice; this verb and start-unit need root
+  agent faults check|serve|boot|undo ...   faults.py
+  agent sample ...                         sampler.py
+  agent converse                           conversation.py
+
+Exit code 1 with a line ERROR: says what failed. A host needs only Python 3.9 and its standard library. `status` is called often:
+what it does not need is imported later.
+"""
+
+import os
+import sys
+
+import proc
+from processes import AgentError, Processes
+
+
+def main(verb="", *words):
+    """Does what a verb says; returns the exit code."""
+    if verb == "sample":
+        import sampler
+
+        sampler.main(os.path.join(proc.HOME, "run"), *words)
+        return 0
+    processes = Processes()
+    if verb == "converse":
+        import conversation
+
+        conversation.Agent(processes).serve()
+    elif verb == "faults":
+        import faults
+
+        faults.main(processes, *words)
+    elif verb == "start":
+        processes.start(*words)
+    elif verb == "supervise":
+        processes.supervise(*words)
+    elif verb == "until":
+        processes.until(words[0], int(words[1]), words[2:])
+    elif verb == "ready":
+        processes.ready(words[0], int(words[1]), words[2:])
+    elif verb == "status":
+        said, code = processes.status(*words)
+        say(said)
+        return code
+    elif verb == "stop":
+        say(processes.stop(words[0], int(words[1])))
+    elif verb == "stop-all":
+        for said in processes.stop_all(int(words[0]), *words[1:]):
+            say(said)
+    elif verb == "log":
+        with open(processes.path(*words, "errors"), "rb") as log:
+            while part := log.read(65536):
+                os.write(1, part)
+    elif verb == "start-unit":
+        processes.unit(words[0]).start(*words[1:3], sys.stdin.read(), words[3:])
+    elif verb == "units":
+        import units
+
+        for file in units.files(processes):
+            say(file)
+    elif verb == "remove-units":
+        import units
+
+        units.remove(processes)
+    else:
+        verbs = "start, until, ready, status, stop, stop-all, log, start-unit, units, remove-units, faults, sample or converse"
+        raise AgentError(f"unknown verb '{verb}': {verbs}")
+    return 0
+
+
+def say(text):
+    """Prints a line at once; nothing for no text."""
+    if text:
+        sys.stdout.buffer.write(f"{text}\n".encode("utf-8", "surrogateescape"))
+        sys.stdout.buffer.flush()
+
+
+if __name__ == "__main__":
+    try:
+        sys.exit(main(*sys.argv[1:]))
+    except (AgentError, OSError) as error:
+        sys.exit(f"ERROR: {error}")

@@ -1,0 +1,161 @@
+"""The client of a host, from its launch to its end."""
+
+import contextlib
+import json
+import os
+import time
+from pathlib import Path
+
+import proc
+from processes import KILL, LONGEST_EXIT, LONGEST_START, TERM, AgentError
+from servers import Process
+
+STOP = 10  # seconds that a client has to end by itself, in which it writes what it has measured
+FORWARD = 1.0  # seconds between two looks at the logs; the client writes them once a second
+FORWARDED = ("*.hdr", "warmup.txt", "readback.txt")  # the logs of a client
+CHUNK = 256 * 1024  # bytes of a log per message
+
+
+class Client:
+    """The host's client, from its launch to its end."""
+
+    def __init__(self, processes, send, name, folder, properties, secrets, secret_properties, command):
+        self._processes = processes
+        self._send = send
+        self._name = name
+        self._folder = Path(folder)
+        self._secrets = Path(secrets)
+        self._command = command
+        # The folder is brought home; what is secret is outside of it, and there only until the client has read it.
+        write_private(self._folder / "client.properties", properties, 0o755)
+        write_private(self._secrets, secret_properties, 0o711)
+        self._has_begun = None  # says whether it was started, while that is under way
+        self._process = None
+        self._ready = self._stopping = self._ended = False
+        self._patience = 0.0  # until when a start, a stop or an exit code is waited for, as time.monotonic() has it
+        self._gone_at = None  # when it was seen that it has ended
+        self._read = {}  # bytes by log
+        self._next_forward = 0.0
+
+    @property
+    def processes(self):
+        """Its process, while there is one."""
+        return [self._process] if self._process is not None else []
+
+    @property
+    def is_awaited(self):
+        """Something is about to happen that should be seen at once."""
+        is_starting = self._process is not None and not self._ready
+        return not self._ended and (self._has_begun is not None or is_starting or self._gone_at is not None)
+
+    def launch(self):
+        try:
+            self._has_begun = self._processes.begin(self._name, str(self._folder), "result.txt", "status.txt", *self._command)
+            self._patience = time.monotonic() + LONGEST_START
+        except (AgentError, OSError) as failure:
+            self._report_end(None, f"ERROR: {failure}")
+
+    def tell(self, file, at):
+        """Puts an instant into the client's gate: `start`, or `measure`."""
+        proc.write(self._folder / file, f"{round(at * 1000)}\n")
+
+    def stop(self):
+        """Asks it to end, which is then reported like any other end."""
+        self._stopping = True
+
+    def stop_now(self):
+        """Returns when nothing of it runs any more."""
+        if self._ended:
+            return
+        if self._has_begun is not None:
+            with contextlib.suppress(AgentError):
+                proc.waited(self._has_begun, LONGEST_START)
+        self._processes.stop(self._name, STOP)
+        self._secrets.unlink(missing_ok=True)
+
+    def look(self, now):
+        if self._ended:
+            return
+        if self._has_begun is not None:
+            self._look_at_start(now)
+        elif self._process is None:
+            if self._stopping:
+                self._report_end(None, f"{self._name} was not started")
+        else:
+            self._look_at_process(now)
+            if now >= self._next_forward:
+                self._next_forward = now + FORWARD
+                self._forward()
+
+    def _look_at_start(self, now):
+        try:
+            if self._has_begun():
+                self._has_begun, self._patience = None, 0.0
+                self._process = Process(*proc.read_pid(self._processes.path(self._name, "pid")))
+            elif now > self._patience:
+                raise AgentError(f"{self._name} was not started within {LONGEST_START} s")
+        except AgentError as failure:
+            self._report_end(None, f"ERROR: {failure}")
+
+    def _look_at_process(self, now):
+        self._process.look()
+        if not self._process.alive:
+            self._look_at_end(now)
+        elif self._stopping:
+            if not self._patience:
+                self._patience = now + STOP
+                self._processes.ask_to_end(self._name, self._processes.marked(self._name), TERM)
+            elif now > self._patience:
+                proc.send(KILL, self._processes.marked(self._name))
+        elif not self._ready and (self._folder / "ready").exists():
+            self._ready = True
+            self._secrets.unlink(missing_ok=True)
+            # The client is connected and waits at its gate.
+            self._send("ready")
+
+    def _look_at_end(self, now):
+        if self._gone_at is None:
+            self._gone_at, self._patience = time.time(), now + LONGEST_EXIT
+        if self._processes.is_over(self._name) or now > self._patience:
+            code, words = self._processes.exit_code(self._name), self._processes.how_it_ended(self._name, 0)
+            self._report_end(1 if code is None else code, "" if code == 0 else words)
+
+    def _forward(self):
+        for log in sorted(path for name in FORWARDED for path in self._folder.glob(name)):
+            with log.open("rb") as file:
+                file.seek(self._read.get(log, 0))
+                # Whole lines only: the reader at the other end follows a growing log.
+                while whole := whole_lines(file.read(CHUNK)):
+                    self._read[log] = self._read.get(log, 0) + len(whole)
+                    file.seek(self._read[log])
+                    # Text: bytes as Latin-1.
+                    self._send("log", file=log.name, text=whole.decode("latin-1"))
+
+    def _report_end(self, code, said):
+        self._ended = True
+        at = self._gone_at or time.time()
+        self._secrets.unlink(missing_ok=True)
+        self._forward()
+        if code is not None:
+            (self._folder / "exit").write_text(f"{code}\n")
+        try:
+            wrote = json.loads((self._folder / "client.json").read_text("utf-8"))
+        except (OSError, ValueError):
+            wrote = {}
+        summary = {key: wrote.get(key) for key in ("agreed_start_ms", "skew_ms", "finished_ms", "inserted")}
+        # Exit: null if it never ran; at: by this host's clock; summary: what the client wrote about its own times and
+        # about the key numbers that it has used for new records.
+        self._send("ended", exit=code, words=said, at=at, summary=summary)
+
+
+def write_private(file, text, folder_mode):
+    """Writes a file that only its own user can read; its folder is made where it is missing."""
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.parent.chmod(folder_mode)
+    file.unlink(missing_ok=True)
+    with open(os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8") as output:
+        output.write(text)
+
+
+def whole_lines(data):
+    return data[: data.rfind(b"\n") + 1]

@@ -1,0 +1,110 @@
+"""What /proc says of processes, and the files that name one; every other module asks here.
+
+A pid alone names no process, as the kernel uses it again: a process is its pid and its start time, in clock ticks since boot. A pid
+file has both, "PID START-TIME".
+"""
+
+import os
+import sys
+import time
+
+HEARTBEAT = 30.0  # seconds without a sign of life after which the controller counts as gone
+HERE = os.path.dirname(os.path.abspath(__file__))
+SELF = [sys.executable, "-EsSB", os.path.join(HERE, "agent.py")]  # how this program is called
+HOME = os.path.dirname(os.path.dirname(HERE))  # of the deployment, if the modules are in HOME/bin/modules
+LOOK = 0.02  # seconds between two looks at something that is about to happen
+
+
+def read(path):
+    """Returns the content of a file as bytes; raises OSError."""
+    # open() would take three times as long, and the sampler reads a file of each process every second.
+    file = os.open(path, os.O_RDONLY)
+    try:
+        parts = []
+        while part := os.read(file, 65536):
+            parts.append(part)
+    finally:
+        os.close(file)
+    return b"".join(parts)
+
+
+def stat(pid):
+    """Returns the fields of /proc/PID/stat after the name, which may hold spaces and brackets; raises OSError."""
+    return read(f"/proc/{pid}/stat").rpartition(b")")[2].split()
+
+
+def start_time(pid):
+    """Returns the start time of a process; None for one that has ended, also if nobody has waited for it."""
+    try:
+        fields = stat(pid)
+    except OSError:
+        return None
+    return None if fields[0] in (b"Z", b"X") else int(fields[19])
+
+
+def is_alive(pid, start):
+    """Returns whether this very process runs."""
+    return start is not None and start_time(pid) == start
+
+
+def process_ids():
+    """Returns the pids of all processes."""
+    return [int(name) for name in os.listdir("/proc") if name.isdigit()]
+
+
+def descendants(pids, sessions=()):
+    """Returns all processes that these, and those, have started, and all in sessions, without these themselves."""
+    parents, found = {}, list(pids)
+    for pid in process_ids():
+        try:
+            fields = stat(pid)
+        except OSError:
+            continue
+        parents.setdefault(int(fields[1]), []).append(pid)
+        if int(fields[3]) in sessions and pid not in found:
+            found.append(pid)
+    for pid in found:
+        found += [child for child in parents.get(pid, []) if child not in found]
+    return found[len(pids) :]
+
+
+def send(number, pids):
+    """Sends a signal to those that still run; raises PermissionError."""
+    for pid in pids:
+        try:
+            os.kill(pid, number)
+        except ProcessLookupError:
+            pass
+
+
+def read_pid(file):
+    """Returns pid and start time of a pid file; None without one, and if it has no start time."""
+    try:
+        pid, start = read(file).split()
+        return int(pid), int(start)
+    except (OSError, ValueError):
+        return None
+
+
+def write_pid(file, pid):
+    """Writes a pid file, also of a process that has just ended; raises OSError if it was waited for."""
+    write(file, f"{pid} {int(stat(pid)[19])}\n")
+
+
+def write(file, text, sync=False):
+    """Writes a file in one step, so that nobody reads half of it; raises OSError."""
+    new = f"{file}.{os.getpid()}.new"  # hosts of an inventory may be one machine
+    with open(new, "w", encoding="utf-8", errors="surrogateescape") as output:
+        output.write(text)
+        if sync:
+            output.flush()
+            os.fsync(output.fileno())
+    os.replace(new, file)
+
+
+def waited(holds, seconds):
+    """Waits until `holds()` says something; returns it, or what it said last."""
+    end = time.monotonic() + seconds
+    while not (answer := holds()) and time.monotonic() < end:
+        time.sleep(LOOK)
+    return answer

@@ -1,0 +1,424 @@
+"""Our processes: starts, watches and stops them; nothing else in the project does.
+
+Files of NAME in HOME/run/NAME: pid (proc.py has the format), exit (exit code), errors (link to ERR), command (DIR OUT ERR COMMAND…,
+each ended by a NUL; of a unit empty), probes (commands that say that NAME is ready, each a list in JSON); of a unit of systemd
+also unit (units.py).
+
+A process is ours only if its environment carries our mark: the secret of this installation and the name. A pid file alone proves
+nothing, and a process whose pid file was lost is still found by its mark.
+"""
+
+import os
+import time
+
+import proc
+
+# Seconds for one check: ZooKeeper 3.8 leaves a question open that comes before it has read its database.
+LONGEST_CHECK = 150
+LONGEST_START = 30  # seconds for a supervisor to start its process
+LONGEST_EXIT = 30  # seconds for a living supervisor to write the exit code: a busy machine, or SIGSTOP, may delay it
+REST = 0.2  # seconds between two looks
+TERM, KILL, STOP_SIGNAL = 15, 9, 19  # the module `signal` takes as long to import as all of this
+RUNS, ENDED, NOT_STARTED = 0, 3, 4  # exit codes of the verb `status`
+FIRST_ERROR = rb" \[?(?:ERROR|FATAL|CRITICAL)\]? |^(?:Error: |Exception in |[a-z.]+\.[A-Za-z]*(?:Exception|Error))"
+
+
+class AgentError(Exception):
+    """Something could not be done; the text says what and why."""
+
+
+class Processes:
+    """The processes of one home."""
+
+    def __init__(self, home=proc.HOME):
+        self.home = home
+        self.run = os.path.join(home, "run")
+        if os.path.islink(self.run):
+            to = os.readlink(self.run)
+            raise AgentError(f"{self.run} is a symbolic link to {to}, and links are not followed; remove the link")
+
+    def path(self, name, *file):
+        """Returns the folder of NAME, or a file in it."""
+        return os.path.join(self.run, name, *file)
+
+    def secret(self):
+        """Returns the secret of this installation, which is made where it is missing."""
+        file = os.path.join(self.run, "secret")
+        try:
+            secret = proc.read(file).decode("ascii").strip()
+        except OSError:
+            secret = ""
+        if not secret:
+            os.makedirs(self.run, exist_ok=True)
+            secret = proc.read("/proc/sys/kernel/random/uuid").decode("ascii").strip()
+            os.close(os.open(file, os.O_WRONLY | os.O_CREAT, 0o600))
+            with open(file, "w", encoding="ascii") as output:
+                output.write(f"{secret}\n")
+        return secret
+
+    def mark(self, name):
+        """Returns the variable by which a process of NAME is known."""
+        return f"DOHYO_SERVICE={self.secret()}:{name}"
+
+    def own(self, *files):
+        """Gives what root has made to the owner of the home, who must be able to write and to remove it."""
+        if os.geteuid() == 0:
+            owner = os.stat(proc.__file__)
+            for file in files:
+                os.chown(file, owner.st_uid, owner.st_gid, follow_symlinks=False)
+
+    def is_unit(self, name):
+        """Returns whether NAME was started as a unit of systemd."""
+        return os.path.exists(self.path(name, "unit"))
+
+    def unit(self, name):
+        """Returns the module for units; most calls have none."""
+        import units
+
+        return units.Unit(self, name)
+
+    # ---- What runs ----
+
+    def pid(self, name):
+        """Returns the pid of NAME if it runs and is the very process that was started; else None."""
+        if self.is_unit(name):
+            return self.unit(name).pid()
+        known = proc.read_pid(self.path(name, "pid"))
+        return known[0] if known and proc.is_alive(*known) and self._has_mark(known[0], name) else None
+
+    def _has_mark(self, pid, name):
+        try:
+            return self.mark(name).encode() in proc.read(f"/proc/{pid}/environ").split(b"\0")
+        except OSError:
+            return False
+
+    def marked(self, name):
+        """Returns the pids of NAME: the process, its supervisor, their children. systemd knows its own."""
+        if self.is_unit(name):
+            pid = self.pid(name)
+            return [pid] if pid else []
+        mark, found = self.mark(name).encode(), []
+        for pid in proc.process_ids():
+            try:
+                environment = proc.read(f"/proc/{pid}/environ")
+            except OSError:  # it has ended, or is somebody else's
+                continue
+            if mark in environment and mark in environment.split(b"\0") and proc.start_time(pid) is not None:
+                found.append(pid)
+        return sorted(found)
+
+    def _is_supervised(self, name):
+        for pid in self.marked(name):
+            try:
+                if b"supervise" in proc.read(f"/proc/{pid}/cmdline").split(b"\0"):
+                    return True
+            except OSError:
+                pass
+        return False
+
+    # ---- How it ended ----
+
+    def exit_code(self, name):
+        """Returns the exit code of NAME, 128 + the signal that has ended it; None where there is none (yet)."""
+        try:
+            return int(proc.read(self.path(name, "exit")))
+        except (OSError, ValueError):
+            return None
+
+    def is_over(self, name):
+        """Returns whether all that can be known of the end of NAME is known."""
+        if self.is_unit(name):
+            return self.unit(name).note_exit()
+        has_exit = self.exit_code(name) is not None
+        return has_exit or not os.path.exists(self.path(name, "pid")) or not self._is_supervised(name)
+
+    def how_it_ended(self, name, patience=LONGEST_EXIT):
+        """Returns a sentence on the end of NAME, for which it waits so many seconds."""
+        proc.waited(lambda: self.is_over(name), patience)
+        code = self.exit_code(name)
+        if code is not None:
+            return f"{name} ended with exit code {code}{_signal(code)}: {self.last_words(name)}"
+        if os.path.exists(self.path(name, "pid")):
+            words = self.last_words(name)
+            return f"{name} vanished without an exit code (killed together with its supervisor?): {words}"
+        return f"{name} was not started"
+
+    def last_words(self, name):
+        """Returns its own last error; else the first error in its log, with the line behind it; else its last line."""
+        import re
+
+        try:
+            text = proc.read(self.path(name, "errors"))
+        except OSError:
+            return ""
+        if errors := re.findall(rb"^ERROR: .*", text, re.MULTILINE):
+            words = errors[-1]
+        elif error := re.search(FIRST_ERROR, text, re.MULTILINE):
+            begin = text.rfind(b"\n", 0, error.start()) + 1
+            words = b" ".join(text[begin:].split(b"\n", 2)[:2])
+        else:
+            words = text.rstrip(b"\n").rpartition(b"\n")[2]
+        return words.decode("utf-8", "replace")[:600]
+
+    def was_started(self, name):
+        """Returns whether NAME was started, whether it runs or not."""
+        return os.path.exists(self.path(name, "pid")) or self.is_unit(name)
+
+    def status(self, name, patience=LONGEST_EXIT):
+        """Returns a sentence on NAME and an exit code: it runs, has ended, or was not started."""
+        if pid := self.pid(name):
+            return f"{name} runs as process {pid}", RUNS
+        return self.how_it_ended(name, patience), ENDED if self.was_started(name) else NOT_STARTED
+
+    # ---- Starting ----
+
+    def refuse_second(self, name):
+        """Raises AgentError where NAME runs."""
+        if pids := self.marked(name):
+            listed = ", ".join(map(str, pids))
+            way_out = f"{self.home}/bin/agent stop {name} 60"
+            raise AgentError(f"{name} already runs as process {listed}; stop it first: {way_out}")
+
+    def start(self, name, folder, out, err, *command):
+        """Starts NAME in a folder, in a session of its own, with its output in files; raises AgentError."""
+        begun = self.begin(name, folder, out, err, *command)
+        if not proc.waited(begun, LONGEST_START):
+            raise AgentError(f"{name} was not started: {self.last_words(name)}")
+
+    def begin(self, name, folder, out, err, *command):
+        """Begins to start NAME; returns a function that says whether it was started. Both raise AgentError."""
+        import fcntl
+        import subprocess
+
+        os.makedirs(self.path(name), exist_ok=True)
+        with open(self.path(name, "lock"), "w", encoding="ascii") as lock:
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except OSError:
+                raise AgentError(f"{name} is just being started by somebody else") from None
+            self.refuse_second(name)
+            log = os.path.join(folder, err)
+            with open(os.path.join(folder, out), "w", encoding="ascii"), open(log, "a", encoding="ascii"):
+                pass
+            self.link_log(name, log)
+            for file in ("pid", "exit", "unit"):
+                _remove(self.path(name, file))
+            proc.write(self.path(name, "command"), "".join(f"{word}\0" for word in (folder, out, err, *command)))
+            variable, _, value = self.mark(name).partition("=")
+            with open(log, "ab") as errors:
+                supervisor = subprocess.Popen(
+                    [*proc.SELF, "supervise", name, folder, out, err, *command],
+                    env={**os.environ, variable: value},
+                    stdin=subprocess.DEVNULL,
+                    stdout=subprocess.DEVNULL,
+                    stderr=errors,
+                    start_new_session=True,
+                )
+
+        def has_begun():
+            ended = supervisor.poll() is not None
+            if os.path.exists(self.path(name, "pid")):
+                return True
+            if ended:
+                raise AgentError(f"{name} was not started: {self.last_words(name)}")
+            return False
+
+        return has_begun
+
+    def link_log(self, name, err):
+        """Lets `errors` lead to the log of NAME."""
+        link = self.path(name, "errors")
+        _remove(link)
+        os.symlink(os.path.realpath(err), link)
+
+    def supervise(self, name, folder, out, err, *command):
+        """Runs the command, in the new session; records who it is and, in the end, its exit code."""
+        import signal
+
+        os.chdir(folder)
+        pid = os.fork()
+        if pid == 0:
+            try:
+                output = os.open(out, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o666)
+                is_one = os.path.exists(err) and os.path.samefile(out, err)
+                errors = output if is_one else os.open(err, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o666)
+                os.dup2(output, 1)
+                os.dup2(errors, 2)
+                for number in (signal.SIGPIPE, signal.SIGXFSZ):  # Python ignores them, and a program inherits that
+                    signal.signal(number, signal.SIG_DFL)
+                os.execvp(command[0], command)
+            except OSError as error:
+                os.write(2, f"ERROR: {command[0]} cannot be started: {error.strerror}\n".encode())
+                os._exit(127 if isinstance(error, FileNotFoundError) else 126)
+        proc.write_pid(self.path(name, "pid"), pid)
+        _, status = os.waitpid(pid, 0)
+        code = os.WEXITSTATUS(status) if os.WIFEXITED(status) else 128 + os.WTERMSIG(status)
+        proc.write(self.path(name, "exit"), f"{code}\n")
+
+    def again(self, name):
+        """Starts NAME, which has ended, as it was started; its files of before are kept as OUT.N, ERR.N. Raises AgentError."""
+        try:
+            log = os.readlink(self.path(name, "errors"))
+            words = proc.read(self.path(name, "command")).decode("utf-8", "surrogateescape").split("\0")[:-1]
+        except OSError:
+            raise AgentError(f"{name} was not started") from None
+        if self.pid(name):
+            raise AgentError(f"{name} runs already")
+        _keep(log)
+        if self.is_unit(name):
+            self.unit(name).again()
+        else:
+            _keep(os.path.join(words[0], words[1]))
+            self.start(name, *words)
+
+    # ---- Readiness ----
+
+    def until(self, name, seconds, command):
+        """Waits until a command succeeds; raises AgentError at once when NAME ends first, and after so many seconds."""
+        end = time.monotonic() + seconds
+        while (left := end - time.monotonic()) > 0:
+            used = _used_by_children()
+            if succeeds(command, left):
+                return
+            if not self.pid(name):
+                raise AgentError(self.how_it_ended(name))
+            # A command that takes processor time must not slow the server's start: it rests as long as it worked.
+            time.sleep(max(REST, _used_by_children() - used))
+        if not self.pid(name):
+            raise AgentError(self.how_it_ended(name))
+        raise AgentError(f"{name} is not ready after {seconds} s: {self.last_words(name)}")
+
+    def ready(self, name, seconds, command):
+        """Waits like `until`, and keeps the command, which says that NAME is ready, for `probe`."""
+        import json
+
+        line = json.dumps(command) + "\n"
+        with open(self.path(name, "probes"), "a+", encoding="utf-8") as probes:
+            probes.seek(0)
+            if line not in probes.readlines():
+                probes.write(line)
+        self.until(name, seconds, command)
+
+    def probe(self, name):
+        """Returns whether NAME runs, and all commands of `ready` say so again."""
+        import json
+
+        if not self.pid(name):
+            return False
+        try:
+            with open(self.path(name, "probes"), encoding="utf-8") as probes:
+                return all(succeeds(json.loads(line), LONGEST_CHECK) for line in probes)
+        except FileNotFoundError:
+            return True
+
+    # ---- Stopping ----
+
+    def stop(self, name, seconds):
+        """Ends NAME: TERM, wait, KILL, or KILL at once for 0 seconds. Returns a sentence; empty where nothing ran."""
+        pids = self.marked(name)
+        if not pids:
+            return ""
+        self.ask_to_end(name, pids, KILL if seconds == 0 else TERM)
+        # The kernel needs a moment, too.
+        if self.wait_for_end(name, seconds or 10):
+            return f"stopped {name}"
+        proc.send(KILL, self.marked(name))
+        return f"killed {name}: it did not stop within {seconds or 10} s"
+
+    def ask_to_end(self, name, pids, number):
+        """Sends a signal to the process alone: its supervisor, or systemd, then records the exit code."""
+        pid = self.pid(name)
+        proc.send(number, [pid] if pid else pids)
+
+    def wait_for_end(self, name, seconds):
+        """Returns whether all of NAME ends within so many seconds."""
+        end = time.monotonic() + seconds
+        while self.marked(name):
+            if time.monotonic() >= end:
+                return False
+            time.sleep(REST)
+        return True
+
+    def stop_all(self, seconds, killed=""):
+        """Stops all that was started here, the last one first: clients before the servers that they talk to. Yields sentences.
+
+        What says how to connect goes, too. :param killed: the process of that name, and all NAME-PART, are killed at once
+        """
+        started = []
+        for name in _folders(self.run):
+            for file in ("lock", "unit"):
+                try:
+                    started.append((os.stat(self.path(name, file)).st_mtime_ns, name))
+                except OSError:
+                    pass
+        known = {name.partition("-")[0] for name in _folders(self.run) + _folders(os.path.join(self.home, "attached"))}
+        for file in os.listdir(self.run) if os.path.isdir(self.run) else ():
+            path = os.path.join(self.run, file)
+            is_ours = file.endswith(".properties") and file[: -len(".properties")].partition("-")[0] in known
+            if is_ours and os.path.isfile(path) and not os.path.islink(path):
+                os.unlink(path)
+        for _, name in sorted(started, reverse=True):
+            is_killed = killed and (name == killed or name.startswith(f"{killed}-"))
+            if said := self.stop(name, 0 if is_killed else seconds):
+                yield said
+
+
+def succeeds(command, seconds):
+    """Returns whether a check succeeds in this time, and in LONGEST_CHECK. Otherwise it is killed with all that it has started."""
+    import subprocess
+
+    nothing = subprocess.DEVNULL
+    try:
+        check = subprocess.Popen(command, stdin=nothing, stdout=nothing, stderr=nothing, start_new_session=True)
+    except OSError:
+        return False
+    try:
+        return check.wait(min(seconds, LONGEST_CHECK)) == 0
+    except subprocess.TimeoutExpired:
+        return False
+    finally:
+        if check.poll() is None:
+            # What stands still starts nothing more.
+            proc.send(STOP_SIGNAL, [check.pid])
+            children = proc.descendants([check.pid], [check.pid])
+            proc.send(STOP_SIGNAL, children)
+            proc.send(KILL, [check.pid, *children, *proc.descendants([check.pid], [check.pid])])
+            check.wait()
+
+
+def _used_by_children():
+    times = os.times()
+    return times.children_user + times.children_system
+
+
+def _signal(code):
+    if code <= 128:
+        return ""
+    import signal
+
+    try:
+        return f" (signal {signal.Signals(code - 128).name[3:]})"
+    except ValueError:
+        return f" (signal {code - 128})"
+
+
+def _folders(path):
+    try:
+        return [entry.name for entry in os.scandir(path) if entry.is_dir(follow_symlinks=False)]
+    except OSError:
+        return []
+
+
+def _keep(file):
+    number = 1
+    while os.path.exists(f"{file}.{number}"):
+        number += 1
+    if os.path.exists(file):
+        os.rename(file, f"{file}.{number}")
+
+
+def _remove(file):
+    try:
+        os.unlink(file)
+    except FileNotFoundError:
+        pass

@@ -1,0 +1,197 @@
+"""The processes of a database on this host during one load or run, and what they and the clients use."""
+
+import time
+from os import sysconf
+from pathlib import Path
+
+import proc
+from processes import LONGEST_EXIT
+
+COMPILERS = ("C1 CompilerThre", "C2 CompilerThre", "JVMCI")  # what HotSpot's compiler threads are called, from JDK 9 on
+LOOK_AT_COMPILERS = 1.0  # seconds between two looks at them
+AT_THE_END = 5  # seconds for the last words of a server, at the end of the conversation
+TICKS = sysconf("SC_CLK_TCK")
+PAGE = sysconf("SC_PAGE_SIZE")
+
+
+class Process:
+    """A process, and no other that gets its number later."""
+
+    def __init__(self, pid, started=None):
+        self.alive = True
+        self.cpu = 0.0  # seconds, user and system, with children that have ended
+        self.memory = 0.0  # resident, in MiB
+        self.pid = pid
+        self._started = started
+        self.look()
+
+    def look(self):
+        """Reads its figures; the last ones of a process that has ended stay."""
+        fields = _stat(self.pid)
+        if fields is None or fields[0] in (b"Z", b"X") or self._started not in (None, int(fields[19])):
+            self.alive = False
+            return
+        self._started = int(fields[19])
+        self.cpu = _used(fields)
+        self.memory = int(fields[21]) * PAGE / 2**20
+
+    def with_children(self):
+        """Processor seconds and MiB with its living children: PostgreSQL has a process for each connection.
+
+        What they share with it, such as a cache, is in memory once: as much as the one that has touched most of it.
+        """
+        if not self.alive:
+            return self.cpu, self.memory
+        cpu, memory, shared = self.cpu, 0, 0
+        for pid in [self.pid, *self._children()]:
+            fields = _stat(pid)
+            try:
+                _, resident, common = map(int, proc.read(f"/proc/{pid}/statm").split()[:3])
+            except (OSError, ValueError):
+                continue
+            cpu += 0 if pid == self.pid or fields is None else _used(fields)
+            memory += resident - common
+            shared = max(shared, common)
+        return cpu, (memory + shared) * PAGE / 2**20
+
+    def _children(self):
+        for thread in Path(f"/proc/{self.pid}/task").glob("*/children"):
+            try:
+                yield from map(int, proc.read(thread).split())
+            except OSError:
+                pass
+
+    def compilers(self):
+        """Processor seconds of its JIT compilers' threads, by thread; of those that have ended nothing is known."""
+        found = {}
+        for thread in Path(f"/proc/{self.pid}/task").glob("*"):
+            try:
+                name, _, fields = proc.read(thread / "stat").decode("ascii", "replace").rpartition(")")
+            except OSError:
+                continue
+            if name.partition("(")[2].startswith(COMPILERS):
+                found[thread] = sum(map(int, fields.split()[11:13])) / TICKS
+        return found
+
+
+def _stat(pid):
+    try:
+        return proc.stat(pid)
+    except OSError:
+        return None
+
+
+def _used(fields):
+    return sum(map(int, fields[11:15])) / TICKS
+
+
+class Servers:
+    """The processes of one system on this host."""
+
+    def __init__(self, processes, send, system):
+        self._of_host = processes
+        self._send = send
+        self._system = system
+        self._processes = {}
+        self._before = []  # those that had ended when they were started again: their last figures
+        self._reported = set()
+        self._gone = {}  # when it was seen that one has ended, in seconds since 1970
+        self._window = None
+        self._cpu = []  # at the beginning and at the end of the measured window
+        self.find()
+
+    def find(self):
+        """Takes note of the processes, also of those that were started again since."""
+        for folder in sorted(Path(self._of_host.run).glob("*")) if self._system else []:
+            if folder.is_dir() and (folder.name == self._system or folder.name.startswith(f"{self._system}-")):
+                process = self._process(folder.name)
+                known = self._processes.get(folder.name)
+                if process is None or (known is not None and (known.alive or not process.alive)):
+                    continue
+                if known is not None:
+                    self._before.append(known)
+                    self._reported.discard(folder.name)
+                    self._gone.pop(folder.name, None)
+                self._processes[folder.name] = process
+
+    def _process(self, name):
+        """The process of that name, which may have ended already; None where none was started."""
+        if pid := self._of_host.pid(name):
+            return Process(pid)
+        # No process has the number 0.
+        return Process(0) if self._of_host.was_started(name) else None
+
+    @property
+    def names(self):
+        return list(self._processes)
+
+    @property
+    def processes(self):
+        return list(self._processes.values())
+
+    def measure(self, window):
+        self._window = window
+
+    def look(self):
+        for name, process in self._processes.items():
+            process.look()
+            if not process.alive and name not in self._reported:
+                self._report(name)
+        if self._window and self._processes and len(self._cpu) < 2:
+            due = self._window[len(self._cpu)]
+            if due is not None and time.time() >= due:
+                self._sample()
+
+    def _report(self, name):
+        at = self._gone.setdefault(name, time.time())
+        processes = self._of_host
+        if processes.pid(name) or processes.is_over(name) or time.time() > at + LONGEST_EXIT:
+            self._reported.add(name)
+            # A process of the servers has ended; at: by this host's clock, at most LOOK late.
+            self._send("server", name=name, at=at, words=processes.status(name, 0)[0])
+
+    def _all_are_reported(self):
+        self.look()
+        return all(process.alive or name in self._reported for name, process in self._processes.items())
+
+    def finish(self):
+        proc.waited(self._all_are_reported, AT_THE_END)
+        if len(self._cpu) == 1:
+            self._sample()
+        cpu = memory = None
+        if len(self._cpu) == 2:
+            cpu = self._cpu[1] - self._cpu[0]
+            memory = sum(process.with_children()[1] for process in self._processes.values())
+        # Seconds within the measured window, and MiB; null without servers, or if the window was not reached.
+        self._send("finished", cpu=cpu, memory=memory)
+
+    def _sample(self):
+        self._cpu.append(sum(process.with_children()[0] for process in [*self._before, *self._processes.values()]))
+
+
+class Compilers:
+    """What the JIT compilers of the client's and of the servers' JVMs use until the measured window begins."""
+
+    def __init__(self, send, parts):
+        self._send = send
+        self._parts = parts
+        self._until = 0.0
+        self._next = 0.0
+        self._seen = {}  # processor seconds by thread, which ends when a JVM needs it no more
+        self._used = 0.0
+
+    def watch(self, until):
+        self._until = until
+
+    def look(self):
+        at = time.time()
+        if not self._next <= at < self._until:
+            return
+        self._next = at + LOOK_AT_COMPILERS
+        for part in self._parts:
+            for process in part.processes:
+                for thread, used in process.compilers().items():
+                    self._used += max(0.0, used - self._seen.get(thread, 0.0))
+                    self._seen[thread] = used
+        # Used: processor seconds so far; at: by this host's clock.
+        self._send("compilers", at=at, used=self._used)
