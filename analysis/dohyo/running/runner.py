@@ -59,7 +59,7 @@ STOP_SECONDS = 300.0
 # How the tasks begin that come when everything is stopped, and what their failure means.
 LEFT = {
     "Bring home ": "the servers are stopped, but evidence was left",
-    "Say what is left ": "not all that was made on an attached system could be removed; the numbers stay",
+    "Remove what was made": "not all that was made on an attached system could be removed; the numbers stay",
 }
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from dohyo.places import ANSIBLE
 from dohyo.trial.processes import tool
-from dohyo.trial.world import Host, HostError, World, program, write_json
+from dohyo.trial.world import Host, World, program, write_json
 
 # What an earlier trial of the same folder may have left there, besides the folders of its runs.
 LEFT = (
@@ -130,7 +130,7 @@ class Evidence:
         if verb == "begin":
             self.world.on(names, "Begin to sample the hosts of the attached system", sample)
             return
-        self.world.try_on(names, sample)
+        self.world.attempt(names, sample)
 
     # ---- the end ----------------------------------------------------------------------------------------------------
 
@@ -223,6 +223,8 @@ def collect(world: World, names: list[str], values: Mapping[str, Any]) -> dict[s
             secret = f"secret/client-{host.name}.properties"
             host.do("owned", state="absent", deployment=host.values["dohyo_deployment"], home=home, inside=[secret])
 
-    failures = {name: str(each) for name, each in world.try_on(names, fetch).items() if isinstance(each, HostError)}
-    (Path(values["dohyo_control"]) / UNDER_WAY).unlink(missing_ok=True)
+    _, failures = world.attempt(names, fetch)
+    if not failures:
+        # What could not be brought home now, stop.yml tries again.
+        (Path(values["dohyo_control"]) / UNDER_WAY).unlink(missing_ok=True)
     return failures

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -9,7 +10,7 @@ from dohyo.systems.catalogue import all_systems
 from dohyo.trial import attached, processes
 from dohyo.trial.evidence import collect, observe, under_way
 from dohyo.trial.servers import ServerSteps
-from dohyo.trial.world import Host, HostError, World, program
+from dohyo.trial.world import Host, World, program
 
 
 @dataclass(frozen=True)
@@ -78,52 +79,47 @@ def note_use(host: Host, state: str) -> None:
 def stop_everything(world: World, *, keeps_loads: bool) -> tuple[dict[str, str], list[str]]:
     """Stops what this project has started on hosts, and fetches what an interrupted trial has left; for stop.yml.
 
+    :param keeps_loads: loads that were kept stay, between two trials of an experiment
     :returns: what failed, by host; and what is left alone, in sentences
     """
     roles = list(dict.fromkeys(system.role for system in all_systems().values()))
+    deployment = str(world.first.values["dohyo_deployment"] or "none")
     left_alone: list[str] = []
     failures: dict[str, str] = {}
-    ours: list[str] = []
     world.phase("stop")
-    deployment = str(world.first.values["dohyo_deployment"] or "none")
+
+    def failed(step: str, said: Mapping[str, str]) -> None:
+        for name, words in said.items():
+            if words:
+                failures.setdefault(name, words)
+                world.progress.event("failed", task=step, host=name, message=words, ignored=False)
 
     def look(host: Host) -> list[str]:
-        # In a folder of somebody else's nothing of ours can run.
-        return list(
-            host.do("owned", state="checked", deployment=deployment, folders=[[host.values["dohyo_home"], ""]])[
-                "problems"
-            ]
-        )
+        folders = [[host.values["dohyo_home"], ""]]
+        return list(host.do("owned", state="checked", deployment=deployment, folders=folders)["problems"])
 
-    for name, found in world.try_on(world.hosts, look).items():
-        if isinstance(found, HostError):
-            failures[name] = str(found)
-        elif found:
-            left_alone += found
-        else:
-            ours.append(name)
-
-    def stop(host: Host) -> tuple[str, list[str]]:
+    def stop(host: Host) -> None:
         processes.stop_all(host)
-        detached = attached.detach(host, roles)
-        problems: list[str] = []
-        # Between two trials of an experiment kept loads stay.
-        if host.name in world.databases and not keeps_loads:
-            folders = [[folder, "dohyo/kept"] for folder in host.values["dohyo_data"]]
-            problems = host.do("owned", state="absent", deployment=deployment, folders=folders, leave=True)["problems"]
         host.do("in_use", state="ended", deployment=deployment)
-        return detached, problems
 
-    for name, stopped in world.try_on(ours, stop).items():
-        if isinstance(stopped, HostError):
-            failures[name] = str(stopped)
-            continue
-        detached, problems = stopped
-        left_alone += [f"left alone: {each}" for each in problems]
-        if detached:
-            failures[name] = detached
+    def forget_loads(host: Host) -> list[str]:
+        folders = [[folder, "dohyo/kept"] for folder in host.values["dohyo_data"]]
+        return list(host.do("owned", state="absent", deployment=deployment, folders=folders, leave=True)["problems"])
+
+    found, said = world.attempt(world.hosts, look)
+    failed("Look whose the folder is", said)
+    # In a folder of somebody else's nothing of ours can run.
+    left_alone += [each for problems in found.values() for each in problems]
+    ours = [name for name, problems in found.items() if not problems]
+    failed("Stop whatever runs", world.attempt(ours, stop)[1])
+    detached, said = world.attempt(ours, lambda host: attached.detach(host, roles))
+    failed("Remove what was made on attached systems", detached | said)
+    if not keeps_loads:
+        found, said = world.attempt([name for name in world.databases if name in ours], forget_loads)
+        failed("Remove the loads that were kept", said)
+        left_alone += [f"left alone: {each}" for problems in found.values() for each in problems]
     values = world.first.values
     if ours and (trial := under_way(values)):
-        world.try_on(values["dohyo_observed"], lambda host: observe(host, "end", values, Path(trial["dir"])))
-        failures |= collect(world, ours, values)
+        world.attempt(values["dohyo_observed"], lambda host: observe(host, "end", values, Path(trial["dir"])))
+        failed("Bring home the evidence of an interrupted trial", collect(world, ours, values))
     return failures, left_alone

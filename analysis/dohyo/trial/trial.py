@@ -114,9 +114,8 @@ class TrialParts:
 
         def attempt(step: str, call: Any, names: list[str]) -> None:
             """Does it on all hosts, whatever happens on some of them."""
-            for name, each in self.world.try_on(names, call).items():
-                if isinstance(each, HostError):
-                    problems.setdefault(name, f"{step}: {each}")
+            for name, words in self.world.attempt(names, call)[1].items():
+                problems.setdefault(name, f"{step}: {words}")
 
         if not stays:
             killed = "" if failed or self._logs_matter() else self.system.role
@@ -164,6 +163,8 @@ class TrialParts:
             lost = self._lost_ports() if len(self.world.hosts) == 1 else []
             if not lost and failure is None:
                 return
+            for note in lost:
+                self.servers.note(note)
             if not lost or attempt == MOST_STARTS:
                 if failure is not None:
                     raise failure
@@ -288,9 +289,9 @@ class TrialParts:
     def _detach(self, there: list[str]) -> None:
         """Removes our tables. What is left is said: stop.yml tries again, and dohyo plays it in the end."""
         names = [name for name in self.world.databases if name in there]
-        for left in self.world.try_on(names, lambda host: attached.detach(host, [self.system.role])).values():
-            if left:
-                self.world.progress.event("note", text=f"WARNING: {left}")
+        done, failed = self.world.attempt(names, lambda host: attached.detach(host, [self.system.role]))
+        for left in filter(None, [*done.values(), *failed.values()]):
+            self.servers.note(f"WARNING: {left}")
 
     # ---- small things -----------------------------------------------------------------------------------------------
 
@@ -301,8 +302,8 @@ class TrialParts:
         names = [name for name in self.world.databases if name in there]
         deaths: list[str] = []
         if self.state.started and not self.attached:
-            said = self.world.try_on(names, lambda host: processes.ended(host, self.system.role))
-            deaths = [str(each) for each in said.values() if each and not isinstance(each, HostError)]
+            said, _ = self.world.attempt(names, lambda host: processes.ended(host, self.system.role))
+            deaths = [each for each in said.values() if each]
         words = list(dict.fromkeys(each for each in self.state.failures.values() if each))
         words += [each for each in dict.fromkeys(deaths) if not any(each in word for word in words)]
         return "; ".join(words)

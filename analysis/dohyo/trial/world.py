@@ -122,6 +122,15 @@ class World:
         calls = {name: lambda host=host: call(host) for name, host in chosen.items()}
         return self.at_once(calls) if calls else {}
 
+    def attempt(self, names: Iterable[str], call: Callable[[Host], T]) -> tuple[dict[str, T], dict[str, str]]:
+        """Does something on several hosts, whatever happens on some of them.
+
+        :returns: what came of it, and why it failed, by host
+        """
+        tried = self.try_on(names, call)
+        failures = {name: str(each) for name, each in tried.items() if isinstance(each, HostError)}
+        return {name: each for name, each in tried.items() if not isinstance(each, HostError)}, failures
+
     def here(self, step: str, call: Callable[[Host], T]) -> T:
         """Does a step on the control machine.
 

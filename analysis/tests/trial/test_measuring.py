@@ -394,7 +394,7 @@ def test_a_probe_may_fail_if_the_hosts_are_well(tmp_path: Path) -> None:
         ),
         ({}, ""),
         ({"usertable": 0}, "0 of 1000 records are in the tables after the load, though every insert was acknowledged"),
-        ({"usertable": 1001}, "1001 of 1000 records are in the tables after the load: others have written to them"),
+        ({"usertable": 1001}, ""),
         ({"a": 400, "b": 600}, ""),
     ],
 )
