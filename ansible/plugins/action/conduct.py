@@ -37,7 +37,7 @@ sys.path.append(str(Path(__file__).resolve().parents[3] / "analysis"))
 from ansible_private import connection_of, ssh_command
 from conducting.agents import clock, conduct
 from conducting.conductor import Conductor, Plan
-from conducting.hosts import AnsibleHost, at_once
+from conducting.hosts import AnsibleHost, at_once, die_with_parent
 from conducting.power import Commands
 from conducting.report import faults, report, sentences
 from dohyo.bad_input import BadInputError
@@ -73,6 +73,7 @@ class ActionModule(ActionBase):  # type: ignore[misc]
                 "state": {"type": "dict", "default": {}},
             }
         )
+        die_with_parent()
         variables = task_vars or {}
         world = self._world(variables)
         drive = Drive(self, world)

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import os
 import pickle
+import signal
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
@@ -21,6 +23,8 @@ from dohyo.trial.world import HostError
 
 # Hosts that are reached at the same time, as `forks` in ansible.cfg.
 FORKS = 50
+# Of prctl(2).
+PR_SET_PDEATHSIG = 1
 # Paths are data, though ansible-core 2.19 would take those of the command line for templates.
 AS_THEY_ARE = ("hostvars", "inventory_dir", "inventory_file", "playbook_dir", "ansible_inventory_sources")
 
@@ -102,6 +106,18 @@ class AnsibleHost:
         return action_on(self._action, self.variables, action, arguments, become=become, environment=environment)
 
 
+def die_with_parent() -> None:
+    """Has the kernel kill this process when the one that has started it ends.
+
+    Ansible's processes for actions are in sessions of their own: nothing else ends them with the playbook, and a trial
+    that goes on would start what stop.yml has just stopped.
+    """
+    parent = os.getppid()
+    ctypes.CDLL(None, use_errno=True).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+    if os.getppid() != parent:
+        os._exit(1)
+
+
 def words_of(answer: Mapping[str, Any]) -> str:
     """What went wrong, in the words of the failed program where there are any."""
     message = str(answer.get("msg", "")).strip()
@@ -150,6 +166,7 @@ def _begin(call: Callable[[], Any]) -> tuple[int, int]:
     if pid:
         os.close(writer)
         return pid, reader
+    die_with_parent()
     code = 1
     with contextlib.suppress(BaseException):
         os.close(reader)
