@@ -456,6 +456,23 @@ printf '{"page_cache_mb_before": %d, "page_cache_mb_after": %d}\\n' "$before" "$
 """
 
 
+def look_at_page_cache(host: Host) -> None:
+    """Refuses a host whose page cache cannot be emptied.
+
+    :raises HostError: saying why, and what to do
+    """
+    file = "/proc/sys/vm/drop_caches"
+    try:
+        program(host, ["test", "-w", file], root=True)
+    except HostError as error:
+        why = str(error).removeprefix("non-zero return code") or "read-only here, as in most containers"
+        raise HostError(
+            f"settle.cache=drop empties the page cache of every database host, which only root may: {file} cannot be"
+            f" written on {host.name} ({why}). Log in as root, let the login user become root (docs/cluster.md), or"
+            " leave out settle.cache=drop and load more data than the host has memory"
+        ) from error
+
+
 def drop_page_cache(host: Host) -> dict[str, int]:
     """Empties the page cache of a host; returns MiB before and after it."""
     answer: dict[str, int] = json.loads(program(host, ["bash", "-ec", DROP_PAGE_CACHE], root=True))

@@ -5,10 +5,12 @@ Ansible has looked at the hosts before it, and has refused what cannot be (ansib
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from dohyo.scenario import faults
 from dohyo.systems.context import Context
 from dohyo.systems.option import BOOLEANS
 from dohyo.systems.rendering import as_properties
@@ -16,9 +18,9 @@ from dohyo.trial import attached, canary, processes
 from dohyo.trial.conditions import by_sentence, judged, limits
 from dohyo.trial.evidence import Evidence
 from dohyo.trial.loads import Load
-from dohyo.trial.measuring import Conduct, Measuring
+from dohyo.trial.measuring import Conduct, Measuring, fault_facts
 from dohyo.trial.removing import Wiped, note_use
-from dohyo.trial.servers import ServerSteps
+from dohyo.trial.servers import ServerSteps, look_at_page_cache
 from dohyo.trial.world import Host, HostError, StepError, World, program, write_json
 
 # How often servers on this machine are started, on other ports each time, before the trial gives up.
@@ -81,6 +83,7 @@ class TrialParts:
         """The trial itself; it leaves the servers up."""
         until, values = self.values["trial_until"], self.values
         try:
+            self.look_at_hosts()
             self.evidence.begin(self.system.role)
             if self.attached:
                 self._detach_earlier()
@@ -141,6 +144,26 @@ class TrialParts:
         if self.evidence.is_by_hand:
             self._write_end(reason)
         return reason
+
+    # ---- what hosts must be able to do ------------------------------------------------------------------------------
+
+    def look_at_hosts(self) -> None:
+        """Refuses faults that there cannot be on the hosts, and page caches that cannot be emptied."""
+        world, system = self.world, self.system
+        asked = [phase.get("faults", "none") for phase in self.values["trial_phases"]]
+        planned = [fault for text in asked for fault in faults.on_hosts(text, world.databases, system.role)]
+        kinds = list(dict.fromkeys(str(fault["kind"]) for fault in planned if fault["rooted"]))
+
+        def look(host: Host) -> None:
+            facts = json.dumps(fault_facts(host, system))
+            argv = [processes.tool(host), "faults", "check", *kinds]
+            if said := program(host, argv, stdin=facts, root=Context(host.values).systemd):
+                raise HostError(f"faults on {host.name}: {'; '.join(said.splitlines())}")
+
+        if kinds:
+            world.on(world.databases, "Look whether there can be such faults", look)
+        if self.values["trial_settle_cache"] == "drop" and self.values["trial_until"] != "schema":
+            world.on(world.databases, "Refuse hosts whose page cache cannot be emptied", look_at_page_cache)
 
     # ---- start ------------------------------------------------------------------------------------------------------
 
