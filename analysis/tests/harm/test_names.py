@@ -11,14 +11,17 @@ from xml.etree import ElementTree
 
 import pytest
 import yaml
+from ansible.parsing.dataloader import DataLoader  # type: ignore[import-untyped]
+from ansible.template import Templar, trust_as_template  # type: ignore[import-untyped]
 
 from dohyo.bad_input import BadInputError
 from dohyo.places import ANSIBLE
 from dohyo.systems import catalogue
 from dohyo.systems.context import Context
+from dohyo.trial import processes
 from filter.dohyo_filters import misfits
 from support.described import described
-from support.playbooks import DEFAULTS, play
+from support.playbooks import DEFAULTS
 from support.scenarios import load
 
 SMALL = "readproportion=1\nupdateproportion=0\nrecordcount=1000\noperationcount=1000\n"
@@ -271,28 +274,6 @@ def written() -> dict[str, str]:
     return found
 
 
-@pytest.fixture(scope="module")
-def of_service(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
-    """What the role `service` writes where names are like that."""
-    given = {
-        "service_jars_name": "x",
-        "service_jars_version": "1</version><b>",
-        "service_jars_artifacts": ["org.example:x:1</version><b>"],
-        "service_name": "x",
-        "service_folder": FOLDER,
-        "service_writes": [f"{FOLDER}/data"],
-        "service_environment": {"A": 'b "c" %h'},
-        "service_command": ["/bin/x", "$HOME %h"],
-    }
-    role, templates = ANSIBLE / "roles/service", {"pom": "pom.xml.j2", "unit": "unit.service.j2"}
-    tasks = [{"include_vars": f"{role}/{part}/main.yml"} for part in ("defaults", "vars")]
-    lookup = "{{{{ lookup('ansible.builtin.template', '{}') }}}}"
-    last = {name: lookup.format(role / "templates" / file) for name, file in templates.items()}
-    folder = tmp_path_factory.mktemp("service")
-    found = play(folder, [*tasks, {"set_fact": given}, {"set_fact": last}], {"one": {"dohyo_home": FOLDER}}, 0, [*last])
-    return {name: texts[0] for name, texts in found.items()}
-
-
 def test_my_cnf_keeps_values_in_quotes(written: dict[str, str]) -> None:
     parser = configparser.ConfigParser(allow_no_value=True, interpolation=None)
     parser.read_string(written["my.cnf"])
@@ -359,10 +340,18 @@ def test_xml_reads_back_folders_and_settings(written: dict[str, str]) -> None:
     assert sites["hdfs"]["dfs.domain.socket.path"] == f"{FOLDER}/dohyo/hbase/datanode.socket"
 
 
-def test_a_version_stays_one_in_the_pom(of_service: dict[str, str]) -> None:
-    pom = ElementTree.fromstring(of_service["pom"])  # noqa: S314 (our own)
+def test_a_version_stays_one_in_the_pom() -> None:
+    version = "1</version><b>"
+    variables = {
+        "service_jars_name": "x",
+        "service_jars_version": version,
+        "service_jars_artifacts": [f"org.example:x:{version}"],
+    }
+    template = (ANSIBLE / "roles/service/templates/pom.xml.j2").read_text("utf-8")
+    text = Templar(DataLoader(), variables=variables).template(trust_as_template(template))
+    pom = ElementTree.fromstring(text)  # noqa: S314 (our own)
     versions = pom.iter("{http://maven.apache.org/POM/4.0.0}version")
-    assert [version.text for version in versions][:2] == ["1</version><b>", "1</version><b>"]
+    assert [each.text for each in versions][:2] == [version, version]
 
 
 def test_properties_keep_folders(written: dict[str, str]) -> None:
@@ -370,9 +359,17 @@ def test_properties_keep_folders(written: dict[str, str]) -> None:
     assert zookeeper.removeprefix("dataDir=").replace("\\\\", "\\") == f"{FOLDER}/dohyo/hbase/zookeeper"
 
 
-def test_units_keep_folders(of_service: dict[str, str]) -> None:
-    unit = dict(line.split("=", 1) for line in of_service["unit"].splitlines() if "=" in line and line[0] != "#")
+def test_units_keep_folders_and_arguments() -> None:
+    command = ["/bin/x", 'A=b "c" %h', "$HOME"]
+    text = processes.unit(
+        "x", FOLDER, command, log="log", writes=[f"{FOLDER}/data"], devices=[], capabilities=[],
+        stop_seconds=1, slice_="", cpus="", open_files=1024,
+    )  # fmt: skip
+    unit = dict(line.split("=", 1) for line in text.splitlines() if "=" in line and line[0] != "#")
     assert unit["WorkingDirectory"].replace("%%", "%") == FOLDER
     words = shlex.split(unit["ReadWritePaths"].replace("%%", "%"))
     assert words == [FOLDER, f"{FOLDER}/data"]
-    assert '"A=b \\"c\\" %%h"' in of_service["unit"]
+    assert '"A=b \\"c\\" %%h" "$$HOME"' in unit["ExecStart"]
+    # In double quotes, shlex reads what is behind a backslash as systemd does.
+    words = shlex.split(unit["ExecStart"].replace("%%", "%").replace("$$", "$"))
+    assert words == ["/bin/sh", "-c", 'exec "$@" > "$0" 2>&1', f"{FOLDER}/log", *command]
