@@ -18,11 +18,12 @@ from dohyo.scenario import loading
 from dohyo.scenario.hosts import Hosts
 from dohyo.systems import catalogue
 from dohyo.systems.context import budget_mb, cpus
+from dohyo.trial import processes
 from dohyo.trial.conditions import limits
 from filter.dohyo_filters import shortages
 from modules import process_limits
 from support.described import described
-from support.playbooks import DEFAULTS, play
+from support.trial_hosts import fake_trial
 
 GIB = 2**30
 NOTHING = {"budget": "", "budget_mb": 0, "client_mb": 0, "server_cpus": "", "client_cpus": ""}
@@ -191,59 +192,44 @@ def test_a_share_of_a_memory_that_is_not_known_is_said_to_be_none(
         loading.load(file, {"systems": "hbase", "datasize": "2*cache"}, hosts=Hosts(4), caches=sizing.caches(tmp_path))
 
 
-# Notes what it was asked to do, and the unit that it got.
-NOTES = """#!/usr/bin/env bash
-echo "$@" >> "$0.calls"
-[[ $1 != start-unit ]] || cat > "$0.unit-$2"
-"""
+def started(folder: Path, **values: Any) -> tuple[list[list[str]], dict[str, dict[str, Any]]]:
+    """Starts two processes on a host; returns the commands of the agent, and by process what its call was given."""
+    trial = fake_trial(folder, **{"host_budget_mb": 0, "host_cpus_server": "", **values})
+    for name in ("hbase-master", "hbase-regionserver"):
+        processes.start(trial.world.first, name, "/opt/dohyo/run/hbase", ["/bin/true", "x"])
+    assert [call.root for call in trial.calls] == [values.get("dohyo_systemd", False)] * 2
+    return [call.argv for call in trial.calls], {call.argv[2]: call.arguments for call in trial.calls}
 
 
-Started = dict[str, tuple[Path, list[str], dict[str, str]]]
-
-
-@pytest.fixture(scope="module")
-def started(tmp_path_factory: pytest.TempPathFactory) -> Started:
-    """By host its folder, the calls of the tool, and the units, after the role `service` has started two processes."""
-    folder, names = tmp_path_factory.mktemp("started"), ["hbase-master", "hbase-regionserver"]
-    limited = {"dohyo_systemd": True, "host_memory_budget": "2g", "host_cpus_server": "0-1,3"}
-    given: dict[str, dict[str, Any]] = {"units": limited, "bound": {"host_cpus_server": "1"}, "free": {}}
-    for host in given:
-        (tool := folder / host / "bin/agent").parent.mkdir(parents=True)
-        tool.write_text(NOTES)
-        tool.chmod(0o755)
-    hosts = {host: {"dohyo_home": f"{folder}/{host}", **variables} for host, variables in given.items()}
-    process = {
-        "service_name": "{{ item }}",
-        "service_folder": "{{ dohyo_home }}",
-        "service_command": ["/bin/true", "x"],
-    }
-    task = {"include_role": {"name": "service", "tasks_from": "start"}, "loop": names, "vars": process}
-    play(folder, [task], hosts, 1, [], **{**DEFAULTS, "dohyo_deployment": "abc"})
-    found = {}
-    for host in given:
-        tool = folder / host / "bin/agent"
-        files = {name: tool.with_name(f"agent.unit-{name}") for name in names}
-        units = {name: file.read_text() for name, file in files.items() if file.exists()}
-        found[host] = (folder / host, tool.with_name("agent.calls").read_text().splitlines(), units)
-    return found
-
-
-def test_all_units_of_a_host_share_one_limit_and_one_set_of_processors(started: Started) -> None:
-    folder, calls, units = started["units"]
-    assert len(units) == 2
-    for call, (name, unit) in zip(calls, units.items(), strict=True):
-        unit_name = f"dohyo-abc-{name}.service"
-        assert call == (f"start-unit {name} {folder}/log {unit_name} dohyo-abc.slice MemoryMax=2048M MemorySwapMax=0")
-        lines = unit.splitlines()
+def test_all_units_of_a_host_share_one_limit_and_one_set_of_processors(tmp_path: Path) -> None:
+    budget = {"dohyo_systemd": True, "host_budget_mb": budget_mb("2g", 0), "host_cpus_server": "0-1,3"}
+    calls, given = started(tmp_path, **budget)
+    assert len(given) == 2
+    for call, (name, arguments) in zip(calls, given.items(), strict=True):
+        log, unit_name = "/opt/dohyo/run/hbase/log", f"dohyo-abc-{name}.service"
+        limits_of_slice = ["dohyo-abc.slice", "MemoryMax=2048M", "MemorySwapMax=0"]
+        assert call == ["/opt/dohyo/bin/agent", "start-unit", name, log, unit_name, *limits_of_slice]
+        lines = arguments["stdin"].splitlines()
         assert "Slice=dohyo-abc.slice" in lines
         assert "CPUAffinity=0-1,3" in lines
 
 
-def test_without_systemd_processors_count_all_the_same(started: Started) -> None:
-    for host, end in (("bound", "env TZ=UTC taskset -c 1 /bin/true x"), ("free", "env TZ=UTC /bin/true x")):
-        _, calls, units = started[host]
-        assert not units
-        assert [call.endswith(end) for call in calls] == [True, True]
+def test_without_a_budget_a_unit_has_no_slice_and_without_processors_all(tmp_path: Path) -> None:
+    calls, given = started(tmp_path, dohyo_systemd=True)
+    assert [call[-1] for call in calls] == [f"dohyo-abc-{name}.service" for name in given]
+    for arguments in given.values():
+        assert not re.search("^(Slice|CPUAffinity)=", arguments["stdin"], re.MULTILINE)
+
+
+@pytest.mark.parametrize(
+    ("bound", "end"),
+    [("1", ["env", "TZ=UTC", "taskset", "-c", "1", "/bin/true", "x"]), ("", ["env", "TZ=UTC", "/bin/true", "x"])],
+)
+def test_without_systemd_processors_count_all_the_same(bound: str, end: list[str], tmp_path: Path) -> None:
+    calls, given = started(tmp_path, host_cpus_server=bound)
+    assert not [arguments for arguments in given.values() if "stdin" in arguments]
+    assert [call[1:3] for call in calls] == [["start", name] for name in given]
+    assert [call[6:] for call in calls] == [end, end]
 
 
 def test_what_follows_from_processors_follows_from_those_of_the_servers() -> None:
