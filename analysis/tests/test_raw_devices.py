@@ -3,13 +3,13 @@
 import os
 import shutil
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
 
 from dohyo.places import ANSIBLE
-from support.playbooks import play
+from dohyo.trial import processes
 
 SCRIPT = ANSIBLE / "systems/aerospike/files/raw-devices"
 HEADER = 8 << 20
@@ -150,19 +150,15 @@ def test_a_device_in_use_is_neither_cleared_nor_to_be_emptied(device: str, tmp_p
     assert "is not empty (ext4)" in raw_devices("look", tmp_path, device)
 
 
-@pytest.mark.slow
-def test_a_unit_may_open_its_devices_only_and_has_the_priority_that_it_asks_for(tmp_path: Path) -> None:
-    given = {"service_name": "x", "service_folder": "/srv", "service_command": ["/bin/x"], "service_stop_timeout": 1}
-    role = {"include_role": {"name": "service", "tasks_from": "stop", "public": True, "apply": {"when": False}}}
-    template = ANSIBLE / "roles/service/templates/unit.service.j2"
-    units = {
-        "plain": {},
-        "raw": {"service_devices": ["/dev/disk/by-id/nvme-A"]},
-        "fast": {"service_capabilities": ["CAP_SYS_NICE"]},
-    }
-    tasks = [role, {"set_fact": {"unit": f"{{{{ lookup('ansible.builtin.template', '{template}') }}}}"}}]
-    facts = play(tmp_path, tasks, units, 0, ["unit"], dohyo_home=str(tmp_path), dohyo_deployment="0", **given)
-    fast, plain, raw = (set(unit.splitlines()) for unit in facts["unit"])  # in the order of their names
+def test_a_unit_may_open_its_devices_only_and_has_the_priority_that_it_asks_for() -> None:
+    def lines(devices: Sequence[str] = (), capabilities: Sequence[str] = ()) -> set[str]:
+        text = processes.unit(
+            "x", "/srv", ["/bin/x"], log="log", writes=[], devices=devices, capabilities=capabilities,
+            stop_seconds=1, slice_="", cpus="", open_files=1024,
+        )  # fmt: skip
+        return set(text.splitlines())
+
+    plain, raw, fast = lines(), lines(devices=["/dev/disk/by-id/nvme-A"]), lines(capabilities=["CAP_SYS_NICE"])
     assert raw - plain >= {"SupplementaryGroups=disk", "DevicePolicy=closed", "DeviceAllow=/dev/disk/by-id/nvme-A rw"}
     assert not [line for line in plain if "Device" in line]
     assert "RestrictRealtime=yes" in plain
