@@ -20,6 +20,7 @@ from support.described import described
 ROWS = {"usertable": 1000}
 PAGES = {"page_cache_mb_before": 900, "page_cache_mb_after": 90}
 ADMIN = ["/jdk17/bin/java", "-Xmx128m"]
+ADMINISTRATION = re.compile(r"dohyo\.\w+\.admin\.")
 # Words of the administration that say how it does what it is asked; others only lead it to the servers.
 SAID = re.compile(r"(?:folder|flush|timeout|recordcount)=")
 
@@ -43,15 +44,20 @@ class Call:
         """What the administration, or another program, is asked for."""
         if self.action != "program":
             return self.action
+        if self.asked:
+            return self.asked[0]
         argv = self.argv
-        if "-cp" in argv:
-            return argv[argv.index("-cp") + 3]
         return "empty the page cache" if argv[0] == "bash" else " ".join(argv[2:3])
 
+    @property
+    def asked(self) -> list[str]:
+        """The verb and the words for the administration; none for another program."""
+        argv = list(self.arguments.get("argv", []))
+        return next((argv[number + 1 :] for number, word in enumerate(argv) if ADMINISTRATION.match(word)), [])
+
     def __str__(self) -> str:
-        argv = self.arguments.get("argv", [])
-        if "-cp" in argv:
-            shown = [self.verb, *(word for word in argv[argv.index("-cp") + 4 :] if SAID.match(word))]
+        if self.asked:
+            shown = [self.verb, *filter(SAID.match, self.asked[1:])]
             # All calls have the number of records; only that of a count may differ.
             shown = [word for word in shown if "count" in self.verb or not word.startswith("recordcount=")]
             bound = f" within {self.arguments['timeout']} s" if "timeout" in self.arguments else ""
@@ -90,6 +96,8 @@ class FakeHost:
             answer = HostError(f"{self.name} has no {call.verb}")
         if isinstance(answer, Exception):
             raise answer
+        if callable(answer):
+            return dict(answer(**arguments))
         return {"stdout": answer if isinstance(answer, str) else json.dumps(answer)}
 
 
@@ -97,7 +105,8 @@ class FakeHost:
 class FakeTrial:
     """A trial on hosts that are not there.
 
-    :ivar answers: what a verb answers, by the verb or by host and verb; an exception is raised
+    :ivar answers: what a verb answers, by the verb or by host and verb; an exception is raised, a function is called
+        with the arguments of the action, whose whole answer it returns
     :ivar fails_at: number of the call that fails, from 0; None for none
     :ivar outcomes: of phases, by their folder; others are valid
     :ivar events: what people see

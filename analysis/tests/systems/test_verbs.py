@@ -1,151 +1,144 @@
-"""What the role `system` does with the words of a class: Ansible, with programs that only note their arguments."""
+"""What the steps of a trial do with the words of a class, on hosts that only note their calls and write their files."""
 
-from dataclasses import dataclass
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from cryptography import x509
 
-from support.playbooks import DEFAULTS, play
+from action.tls_certificates import ActionModule
+from support.marked_folders import module
+from support.trial_hosts import FakeTrial, fake_trial
 
-# Notes what it was asked to do, a line per call, beside itself.
-NOTES = """#!/usr/bin/env bash
-printf '%s\\t' "$@" >> "$0.calls"
-echo >> "$0.calls"
-echo '{"rows": {}}'
-"""
-VERBS = ["configure", "start", "ready", "stop"]
-ADDRESSES = ["127.9.8.1", "127.9.8.2", "127.9.8.3"]  # on which nobody listens
+NAMES = ["node1", "node2", "client1"]
+QUOTED = "s3cret-'quoted'"
 
 
-@dataclass
-class Host:
-    """A host that is this one, in a folder of its own."""
+def trial_of(system: str, folder: Path, **variables: Any) -> FakeTrial:
+    """A trial on two hosts, and one of clients, which are folders of this machine; their ports are all free."""
+    homes = {name: str(folder / name) for name in NAMES}
+    trial = fake_trial(
+        folder, 2, 1, system,
+        dohyo_home=homes, dohyo_data={name: [f"{home}/data"] for name, home in homes.items()},
+        dohyo_control=str(folder / "control"), inventory_dir="/inventories/mine", host_budget_mb=0, host_cpus_server="",
+        **variables,
+    )  # fmt: skip
 
-    home: Path
+    def files(**given: Any) -> dict[str, object]:
+        answer = module("files", _ansible_tmpdir=str(folder), **given)
+        assert "failed" not in answer, answer
+        return answer
 
-    def calls(self, program: str) -> list[list[str]]:
-        """Arguments of each call of a program."""
-        lines = (self.home / f"{program}.calls").read_text().splitlines()
-        return [line.split("\t")[:-1] for line in lines]
+    def free_ports(address: str, preferred: dict[str, int], search: bool) -> dict[str, Any]:
+        assert not search
+        return {"address": address, "ports": preferred, "moved": []}
 
-    def services(self, verb: str) -> list[str]:
-        """Servers that the tool for services was called for, in this order."""
-        return [call[1] for call in self.calls("bin/agent") if call[0] == verb]
+    def certificates(**given: Any) -> dict[str, Any]:
+        task = SimpleNamespace(args=given, check_mode=False, async_val=0)
+        connection = SimpleNamespace(_shell=SimpleNamespace(tmpdir="/unused"))
+        answer: dict[str, Any] = ActionModule(task, connection, *[None] * 4).run()
+        return answer
 
-    @property
-    def certificate(self) -> x509.Certificate:
-        return x509.load_pem_x509_certificate((self.home / "secret/tls/host.pem").read_bytes())
-
-    @property
-    def authority(self) -> x509.Certificate:
-        return x509.load_pem_x509_certificate((self.home / "secret/tls/ca.pem").read_bytes())
+    trial.answers |= {"files": files, "free_ports": free_ports, "tls_certificates": certificates}
+    return trial
 
 
 @pytest.fixture(scope="module")
-def hosts(tmp_path_factory: pytest.TempPathFactory) -> list[Host]:
-    """Two hosts after all verbs of HBase, then as one process, and configured for ScyllaDB; and one of clients."""
-    folder = tmp_path_factory.mktemp("verbs")
-    found = [Host(folder / name) for name in ("first", "second", "others")]
-    for host in found[:2]:
-        for tool in (host.home / "bin/agent", host.home / "jdk/bin/java"):
-            tool.parent.mkdir(parents=True)
-            tool.write_text(NOTES)
-            tool.chmod(0o755)
-    inventory: dict[str, dict[str, Any]] = {
-        host.home.name: {
-            "dohyo_home": str(host.home),
-            "dohyo_data": [str(host.home / "data")],
-            "dohyo_address": address,
-            "jdk_host": {"java_home": str(host.home / "jdk")},
-            "service_host": {"java_home": str(host.home / "jdk")},
-        }
-        for host, address in zip(found, ADDRESSES, strict=True)
-    }
-    clients = {"others": inventory.pop("others")}
-    alone = {"hbase_distributed": False, "hbase_regionservers_per_host": 1}
-    closed = {"system_name": "scylla", "scylla_authentication": True, "scylla_tls": True}
-    verbs: list[tuple[str, str, dict[str, Any]]] = [
-        *(("hbase", verb, {}) for verb in VERBS),
-        *(("hbase", verb, alone) for verb in ("start", "stop")),
-        ("scylla", "configure", closed),
-    ]
-    tasks = [
-        {
-            "include_role": {"name": "system", "tasks_from": f"{{{{ systems.{system}.verbs.{verb} }}}}"},
-            "vars": variables,
-        }
-        for system, verb, variables in verbs
-    ]
-    given = {
-        **DEFAULTS,
-        "system_name": "hbase",
-        "jdk_gc_options": ["-XX:+UseG1GC", "-Xlog:gc*:file=gc.log:time,uptime"],
-        "trial_conditions": {"replication": 1},
-        "trial_properties": {"recordcount": "1000"},
-        "hbase_regionservers_per_host": 2,
-        "hbase_prefetch": True,
-        "hbase_tls": True,
-        "scylla_password": "s3cret-'quoted'",
-    }
-    play(folder, tasks, inventory, clients, [], **given)
-    return found
+def hbase(tmp_path_factory: pytest.TempPathFactory) -> FakeTrial:
+    """A trial of HBase whose servers were configured, started and stopped."""
+    trial = trial_of(
+        "hbase", tmp_path_factory.mktemp("hbase"),
+        hbase_regionservers_per_host=2, hbase_prefetch=True, hbase_tls=True, conditions={"replication": 1},
+    )  # fmt: skip
+    servers = trial.part.servers
+    servers.configure()
+    servers.start()
+    servers.stop()
+    return trial
 
 
-def test_hbase_starts_on_top_of_hdfs_and_stops_in_the_opposite_order(hosts: list[Host]) -> None:
-    below = [{"hbase-zookeeper", "hbase-namenode", "hbase-datanode"}, {"hbase-datanode"}]
+def asked_of_agents(trial: FakeTrial, host: str = "") -> list[list[str]]:
+    """The words of each call of the agents of all hosts, or of one."""
+    calls = [call for call in trial.calls if call.action == "program" and call.argv[0].endswith("/bin/agent")]
+    return [call.argv[1:] for call in calls if host in ("", call.host)]
+
+
+def servers_that(trial: FakeTrial, verb: str, host: str) -> list[str]:
+    """Servers that the agent of a host was called for, in this order."""
+    return [words[1] for words in asked_of_agents(trial, host) if words[0] == verb]
+
+
+def certificate(trial: FakeTrial, host: str, name: str) -> x509.Certificate:
+    return x509.load_pem_x509_certificate((trial.folder / host / "secret/tls" / name).read_bytes())
+
+
+def test_hbase_starts_on_top_of_hdfs_and_stops_in_the_opposite_order(hbase: FakeTrial) -> None:
+    below = {"node1": ["hbase-zookeeper", "hbase-namenode", "hbase-datanode"], "node2": ["hbase-datanode"]}
     above = ["hbase-master", "hbase-regionserver", "hbase-regionserver2"]
-    for host, first in zip(hosts, below, strict=False):
-        started = host.services("start")
-        # Ansible does an include of several hosts in the order in which these answer.
-        assert set(started[: len(first)]) == first
-        assert set(started[len(first) : -1]) == set(above)
-        assert started[-1] == "hbase"
-    assert [host.services("stop") for host in hosts[:2]] == [
-        [*reversed(above), "hbase-datanode", "hbase-namenode", "hbase-zookeeper", "hbase"],
-        [*reversed(above), "hbase-datanode", "hbase"],
+    for host, first in below.items():
+        assert servers_that(hbase, "start", host) == [*first, *above]
+        assert servers_that(hbase, "stop", host) == [*reversed([*first, *above])]
+
+
+def test_hbase_without_hdfs_is_one_process(tmp_path: Path) -> None:
+    trial = trial_of("hbase", tmp_path, hbase_distributed=False)
+    trial.part.servers.start()
+    trial.part.servers.stop()
+    started, stopped = ([words for words in asked_of_agents(trial) if words[0] == verb] for verb in ("start", "stop"))
+    assert [words[1] for words in [*started, *stopped]] == ["hbase"] * 4
+    assert {*servers_that(trial, "ready", "node1")} == {"hbase"}
+    for words in started:
+        assert words[-2:] == ["org.apache.hadoop.hbase.master.HMaster", "start"]
+
+
+def test_each_process_is_started_with_its_own_command(hbase: FakeTrial) -> None:
+    commands = {words[1]: words[5:] for words in asked_of_agents(hbase, "node1") if words[0] == "start"}
+    for name, number in (("hbase-regionserver", 0), ("hbase-regionserver2", 1)):
+        assert "/jdk/bin/java" in commands[name]
+        assert f"-Dhbase.regionserver.port={16020 + number}" in commands[name]
+
+
+def test_hdfs_is_formatted_before_it_starts_and_all_region_servers_are_waited_for(hbase: FakeTrial) -> None:
+    programs = [call for call in hbase.calls if call.action == "program"]
+    (formatted,) = [call for call in programs if "-format" in call.argv]
+    assert (formatted.host, formatted.argv[-2:]) == ("node1", ["-format", "-nonInteractive"])
+    # A copied load is formatted already.
+    assert formatted.arguments["creates"] == f"{hbase.folder}/node1/data/dohyo/hbase/namenode/current"
+    assert programs.index(formatted) < [call.argv[1:3] for call in programs].index(["start", "hbase-namenode"])
+    waits = [(words[0], words[1], words[-1]) for words in asked_of_agents(hbase) if words[0] in ("until", "ready")]
+    assert waits == [
+        ("until", "hbase-zookeeper", "^Mode"),
+        ("until", "hbase-namenode", '"FSState" : "Operational"'),
+        ("until", "hbase-master", '"tag.isActiveMaster": "false"'),
+        ("ready", "hbase-master", '"masterFinishedInitializationTime": [1-9]'),
+        ("ready", "hbase-master", '"numRegionServers": 4,'),
     ]
 
 
-def test_each_process_is_started_with_its_own_command(hosts: list[Host]) -> None:
-    commands = {call[1]: call[5:] for call in hosts[0].calls("bin/agent") if call[0] == "start"}
-    for name, number in (("hbase-regionserver", 0), ("hbase-regionserver2", 1)):
-        assert str(hosts[0].home / "jdk/bin/java") in commands[name]
-        assert f"-Dhbase.regionserver.port={16020 + number}" in commands[name]
-    assert commands["hbase"][-2:] == ["org.apache.hadoop.hbase.master.HMaster", "start"]
-
-
-def test_hdfs_is_formatted_before_it_starts_and_all_region_servers_are_waited_for(hosts: list[Host]) -> None:
-    assert ["-format", "-nonInteractive"] in [call[-2:] for call in hosts[0].calls("jdk/bin/java")]
-    waits = [(call[1], call[-1]) for host in hosts[:2] for call in host.calls("bin/agent") if call[0] != "start"]
-    for service, pattern in (
-        ("hbase-zookeeper", "^Mode"),
-        ("hbase-namenode", '"FSState" : "Operational"'),
-        ("hbase-master", '"masterFinishedInitializationTime": [1-9]'),
-        ("hbase-master", '"numRegionServers": 4,'),
-        ("hbase-master", '"tag.isActiveMaster": "false"'),
-    ):
-        assert (service, pattern) in waits
-
-
-def test_servers_and_clients_have_keys_that_nobody_else_reads(hosts: list[Host]) -> None:
-    for host, address in zip(hosts, ADDRESSES, strict=True):
-        key, authority = host.home / "secret/tls/host.pem", host.home / "secret/tls/ca.pem"
+def test_servers_and_clients_have_keys_that_nobody_else_reads(hbase: FakeTrial) -> None:
+    authority = certificate(hbase, "node1", "ca.pem")
+    for number, host in enumerate(NAMES, start=1):
+        folder = hbase.folder / host / "secret/tls"
+        key = folder / "host.pem"
         assert key.stat().st_mode & 0o077 == 0
         assert "PRIVATE KEY" in key.read_text()
-        assert "PRIVATE KEY" not in authority.read_text()
-        names = host.certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
-        assert {str(ip) for ip in names.get_values_for_type(x509.IPAddress)} == {address, "127.0.0.1"}
-        host.certificate.verify_directly_issued_by(hosts[0].authority)
-        assert host.authority == hosts[0].authority
+        assert "PRIVATE KEY" not in (folder / "ca.pem").read_text()
+        own = certificate(hbase, host, "host.pem")
+        names = own.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
+        assert {str(ip) for ip in names.get_values_for_type(x509.IPAddress)} == {f"10.0.0.{number}", "127.0.0.1"}
+        own.verify_directly_issued_by(authority)
+        assert certificate(hbase, host, "ca.pem") == authority
 
 
-def test_a_password_is_where_nobody_else_reads_it_and_not_in_the_evidence(hosts: list[Host]) -> None:
-    for host in hosts[:2]:
-        secrets = [host.home / "secret/scylla" / name for name in ("scylla.yaml", "client.properties")]
+def test_a_password_is_where_nobody_else_reads_it_and_not_in_the_evidence(tmp_path: Path) -> None:
+    trial = trial_of("scylla", tmp_path, scylla_authentication=True, scylla_tls=True, scylla_password=QUOTED)
+    trial.part.servers.configure()
+    for host in ("node1", "node2"):
+        home = tmp_path / host
+        secrets = [home / "secret/scylla" / name for name in ("scylla.yaml", "client.properties")]
         assert [file.stat().st_mode & 0o077 for file in secrets] == [0, 0]
-        assert "cassandra.password=s3cret-'quoted'" in secrets[1].read_text().splitlines()
-        evidence = [file for file in (host.home / "run").rglob("*") if file.is_file()]
+        assert f"cassandra.password={QUOTED}" in secrets[1].read_text().splitlines()
+        evidence = [file for file in (home / "run").rglob("*") if file.is_file()]
         assert evidence
         assert not [file for file in evidence if "s3cret" in file.read_text()]
