@@ -372,7 +372,7 @@ class Cassandra(OnJvm, Cql):
             system = self.at(steps, host)
             words = ["sh", "-c", LOG_DISK, system.commitlog_folder, "/", *system.context.data]
             if reason := steps.run(host, words):
-                raise BadInputError(f"{host}: cassandra_commitlog_folder={self.commitlog_folder} {reason}")
+                raise BadInputError(f"{host}: cassandra_commitlog_folder={system.commitlog_folder} {reason}")
 
         if self.commitlog_folder:
             steps.each("Look whether the commit log has a disk of its own", look, self.hosts)
