@@ -1,6 +1,8 @@
-"""The role system in Ansible: its checks come before anything else, and servers start together; in one play."""
+"""Checks of the role system in Ansible come before anything else; in a trial servers start together."""
 
 import re
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -9,7 +11,9 @@ import pytest
 import yaml
 
 from dohyo.places import ANSIBLE
+from dohyo.trial.world import StepError
 from support.playbooks import DEFAULTS, play
+from support.trial_hosts import fake_trial
 
 # A fact or variable whose name is put together.
 BUILT = re.compile(
@@ -58,21 +62,9 @@ def test_no_name_of_a_fact_is_built_from_strings() -> None:
                 assert all(re.fullmatch(r"\w+", name) for name in names), f"{file}: {names}"
 
 
-# ---- one play --------------------------------------------------------------------------------------------------------
+# ---- the checks, in one play -----------------------------------------------------------------------------------------
 
-# Notes that its host's server was started. With the verb ready, it succeeds once all COUNT servers were.
-BARRIER = """#!/usr/bin/env bash
-touch "$0.$1"
-if [ "$1" = ready ]; then
-    for _ in {1..50}; do
-        started=("${0%/*/*/*}"/*/bin/agent.start)
-        [ "${#started[@]}" != COUNT ] || exit 0
-        sleep 0.1
-    done
-    exit 1
-fi
-"""
-HOSTS = ["host1", "host2", "host3", "idle"]
+HOSTS = ["host1", "host2", "host3"]
 SMALL_BUDGET = {"host_memory_budget": "3800m", "cassandra_heap": "3500m"}
 # By name: the verb, the system, variables.
 REFUSED: dict[str, tuple[str, str, dict[str, Any]]] = {
@@ -81,7 +73,6 @@ REFUSED: dict[str, tuple[str, str, dict[str, Any]]] = {
     "misfit": ("preflight", "cassandra", {"cassandra_password": "a\nsecret", "cassandra_heap": "x"}),
     "planned": ("needs", "cassandra", {"cassandra_password": "a\nsecret", "cassandra_heap": "x"}),
     "budget": ("preflight", "cassandra", SMALL_BUDGET),
-    "commitlog": ("configure", "cassandra", {"cassandra_commitlog_folder": "{{ dohyo_home }}/log"}),
 }
 
 
@@ -99,17 +90,9 @@ def rescued(name: str, *block: dict[str, Any]) -> dict[str, Any]:
 def played(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, str]]:
     """The folder of the hosts, and what was said on the first one."""
     folder = tmp_path_factory.mktemp("role")
-    for name in HOSTS:
-        (folder / name / "run/mysql").mkdir(parents=True)
-        (tool := folder / name / "bin/agent").parent.mkdir()
-        tool.write_text(BARRIER.replace("COUNT", "3"))
-        tool.chmod(0o755)
     hosts = {name: {"dohyo_home": f"{folder}/{name}", "dohyo_data": [f"{folder}/{name}/data"]} for name in HOSTS}
     small = {"service_disk_mb": 1 << 40, "service_disk_by": ["postgresql_max_wal_size"], "service_needs": []}
-    todo = [
-        including("system", "{{ systems['mysql-innodb'].verbs.start }}"),
-        rescued("disk", including("service", "preflight", **small)),
-    ]
+    todo = [rescued("disk", including("service", "preflight", **small))]
     for name, (verb, system, variables) in REFUSED.items():
         todo.append(
             rescued(
@@ -117,21 +100,13 @@ def played(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, st
                 including("system", f"{{{{ systems['{system}'].verbs.{verb} }}}}", system_name=system, **variables),
             )
         )
-    looked = {"product": "MySQL", "version": "8.4.0", "tables": [], "name": "x", "uid": 0, "gid": 0, "change": False}
-    node = {"address": "127.0.0.1", "mysql": 3306}
     given = {
-        **DEFAULTS, "system_name": "mysql-innodb", "mysql_server": "/bin/true", "trial_conditions": {"replication": 3},
-        "trial_properties": {}, "system_state": {"mysql": {"node": node, "found": looked}},
-        "host_has": {"memory_mb": 4096, "cpus": [0, 1]}, "dohyo_deployment": "abc", "jdk_host": {"java_home": "/jdk"},
-        "jdk_gc_options": [], "service_host": {"java_home": "/jdk", "cores": 2},
+        **DEFAULTS, "mysql_server": "/bin/true", "trial_conditions": {"replication": 3},
+        "trial_properties": {}, "host_has": {"memory_mb": 4096, "cpus": [0, 1]}, "dohyo_deployment": "abc",
     }  # fmt: skip
     facts = {f"said_{name}": "" for name in ("disk", *REFUSED)}
     found = play(folder, todo, hosts, 1, list(facts), **given, **facts)
     return folder, {name.removeprefix("said_"): str(texts[0]) for name, texts in found.items()}
-
-
-def test_servers_start_together_on_all_hosts_that_serve(played: tuple[Path, dict[str, str]]) -> None:
-    assert [(played[0] / name / "bin/agent.start").exists() for name in HOSTS] == [True, True, True, False]
 
 
 @pytest.mark.parametrize(
@@ -145,7 +120,6 @@ def test_servers_start_together_on_all_hosts_that_serve(played: tuple[Path, dict
         ("planned", "cassandra_heap=x: it must match"),
         ("budget", "host_memory_budget=3800m is 3800 MiB, and its client needs 712, but the host has 4096"),
         ("budget", "cassandra needs 4000 MiB, and host_memory_budget=3800m leaves it 3800"),
-        ("commitlog", "/host1/log is on the file system of /"),
     ],
 )
 def test_what_cannot_be_is_refused_before_anything_is_done(
@@ -153,4 +127,56 @@ def test_what_cannot_be_is_refused_before_anything_is_done(
 ) -> None:
     assert refusal in played[1][name]
     assert "secret" not in played[1][name]
-    assert not (played[0] / "host1/run/cassandra").exists()
+    assert not (played[0] / "host1").exists()
+
+
+# ---- in a trial ------------------------------------------------------------------------------------------------------
+
+
+def test_a_commit_log_without_a_disk_of_its_own_is_refused_before_anything_is_done(tmp_path: Path) -> None:
+    hosts = ("node1", "node2")
+    folders = {name: f"{tmp_path}/{name}/log" for name in hosts}
+    trial = fake_trial(tmp_path, 2, cassandra_commitlog_folder=folders, dohyo_data=[f"{tmp_path}/data"])
+
+    def look(argv: list[str]) -> dict[str, str]:
+        return {"stdout": subprocess.run(argv, capture_output=True, text=True, check=True).stdout.strip()}
+
+    trial.answers[sys.modules[type(trial.part.servers.first).__module__].LOG_DISK] = look
+    with pytest.raises(StepError) as refused:
+        trial.part.servers.configure()
+    for name in hosts:
+        said = f"{name}: cassandra_commitlog_folder={folders[name]} is on the file system of /"
+        assert refused.value.failures[name].startswith(said)
+    assert {call.action for call in trial.calls} == {"program"}
+
+
+# What mysql's server says of itself.
+LOOKED = {"product": "MySQL", "version": "8.4.0", "tables": [], "name": "x", "uid": 0, "gid": 0, "change": False}
+
+
+def started(folder: Path, hosts: int, system: str, **variables: Any) -> list[str]:
+    """What the agents were asked for when servers started, a line for each step on hosts."""
+    trial = fake_trial(folder, hosts, system=system, host_budget_mb=0, host_cpus_server="", **variables)
+    servers = trial.part.servers
+    for name in trial.world.hosts:
+        servers.answer(name, found=LOOKED)
+    servers.start_nodes()
+    steps = [calls for first, last in trial.steps if (calls := trial.calls[first:last])]
+    return [" ".join([*(call.host for call in calls), *calls[0].argv[:3]]) for calls in steps]
+
+
+def test_servers_start_together_on_all_hosts_that_serve(tmp_path: Path) -> None:
+    together = started(tmp_path, 4, "mysql-innodb", mysql_server="/bin/true", conditions={"replication": 3})
+    assert together == [
+        "node1 node2 node3 bash -s --",
+        "node1 node2 node3 /opt/dohyo/bin/agent start mysql",
+        "node1 node2 node3 /opt/dohyo/bin/agent ready mysql",
+    ]
+
+
+def test_servers_that_must_find_those_before_them_start_one_after_another(tmp_path: Path) -> None:
+    agent = "/opt/dohyo/bin/agent"
+    assert started(tmp_path, 2, "cassandra") == [
+        *(f"node1 {agent} start cassandra", f"node1 {agent} ready cassandra"),
+        *(f"node2 {agent} start cassandra", f"node2 {agent} ready cassandra"),
+    ]
