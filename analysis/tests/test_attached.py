@@ -247,13 +247,11 @@ def _tasks(tasks: Any) -> Iterator[dict[str, Any]]:
 
 
 def test_commands_in_a_folder_of_somebody_else_are_not_executed() -> None:
-    """Each playbook looks whose the folder is before it removes what the commands in there remove."""
-    looks = {
-        "stop.yml": "stop_found.problems | length == 0",
-        "destroy.yml": "destroy_home.removed | length > 0",
-        "trial.yml": "trial_is_database and trial_attached",
-        "attached.yml": None,
-    }
+    """Each playbook looks whose the folder is before it removes what the commands in there remove.
+
+    What stop.yml and trials do is tested in trial/test_removing.py.
+    """
+    looks = {"destroy.yml": "destroy_home.removed | length > 0", "attached.yml": None}
     found: dict[str, Any] = {}
     for playbook in ANSIBLE.glob("*.yml"):
         plays = yaml.safe_load(playbook.read_text("utf-8"))
@@ -262,7 +260,7 @@ def test_commands_in_a_folder_of_somebody_else_are_not_executed() -> None:
                 if task.get("ansible.builtin.include_tasks") == "tasks/detach.yml":
                     found.setdefault(playbook.name, task.get("when"))
     assert found == looks
-    # The other two refuse such a folder in the beginning.
+    # These two refuse such a folder in the beginning.
     for name in ("trial.yml", "attached.yml"):
         assert "tasks/ours.yml" in (ANSIBLE / name).read_text("utf-8"), name
 

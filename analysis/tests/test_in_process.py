@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 
 from dohyo.ansible.playbook import play
 from dohyo.places import ANSIBLE
@@ -122,11 +121,6 @@ def test_an_unknown_limit_is_refused_by_name(tmp_path: Path) -> None:
     asked = {"state": "read", "limits": {"open files": 1, "open file": 1}, "kept": str(tmp_path / "kept")}
     answer = json.loads(answer_of(ANSIBLE / "plugins/modules/host_settings.py", asked))
     assert answer["msg"] == "limits: open file: must be among open files, processes"
-
-
-def test_trials_search_ports_on_the_machine_of_ansible_alone() -> None:
-    (defaults,) = [play.get("module_defaults") for play in yaml.safe_load((ANSIBLE / "trial.yml").read_text())]
-    assert defaults == {"free_ports": {"search": "{{ ansible_connection | default('ssh') == 'local' }}"}}
 
 
 def test_every_link_of_a_module_has_its_module() -> None:

@@ -263,7 +263,7 @@ def test_a_users_own_settings_of_ansible_do_no_harm(tmp_path: Path, monkeypatch:
     playbook.write_text(
         """
 - hosts: database
-  vars: {note: "{{ {'a host': ['is slow']} | by_sentence | first }}",
+  vars: {note: "{{ {} | answered('a host', {'is': 'slow'}) | string }}",
          found: "{{ [lookup('config', 'DEFAULT_REMOTE_USER'), lookup('config', 'DEFAULT_FORKS'), how] }}",
          how: {far: 1}}
   tasks:

@@ -110,11 +110,13 @@ def test_the_end_of_a_process_is_said_with_its_last_words(host: Host) -> None:
 )
 def test_the_last_words_are_the_error_if_there_is_one(host: Host, log: str, words: str) -> None:
     host.start("one", "bash", "-c", f"printf %s {shlex.quote(log)} >&2; exit 1")
+    host.wait("one")
     assert host.call("status", "one", code=3) == f"one ended with exit code 1: {words}\n"
 
 
 def test_a_command_that_cannot_be_started_is_named(host: Host) -> None:
     host.start("one", "/no/such/program")
+    host.wait("one")
     assert "exit code 127: ERROR: /no/such/program cannot be started" in host.call("status", "one", code=3)
 
 

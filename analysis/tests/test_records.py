@@ -13,6 +13,7 @@ from dohyo.evidence.conducted import Conducted
 from dohyo.evidence.records import FORMAT, ClientReport, ExperimentFacts, TrialSettings
 from dohyo.places import ROOT
 from dohyo.summary.summary import summarise
+from dohyo.trial.evidence import ASKED
 from support.evidence import clients_json, edit_json, trial, write_json
 
 CLIENT = ROOT / "ycsb-bindings/client/src/main/java/dohyo/client"
@@ -53,7 +54,7 @@ def test_a_value_of_another_type_is_named_and_the_rest_counts(
 def test_what_trial_yml_writes_by_its_defaults_is_read(tmp_path: Path) -> None:
     defaults = yaml.safe_load((ROOT / "ansible/trial.yml").read_text("utf-8"))[0]["vars"]
     # An expression of Jinja says what it comes to in a play alone.
-    written = {key: defaults[key] for key in defaults["trial_asked"] if "{{" not in str(defaults[key])}
+    written = {key: defaults[key] for key in ASKED if "{{" not in str(defaults[key])}
     write_json(tmp_path / "trial.json", written)
     assert records.read(tmp_path / "trial.json", TrialSettings, pytest.fail).search is None
     folder = trial(tmp_path, 1, "cassandra", repeats=1)

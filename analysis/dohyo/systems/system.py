@@ -607,11 +607,6 @@ class System(ABC):
         return self.context.address
 
     @property
-    def starts_here(self) -> bool:
-        """Whether this host's server is one of those that start first."""
-        return self.context.host in self.starts
-
-    @property
     def settles_here(self) -> bool:
         """Whether the command that settles runs on this host."""
         return self.serves and (self.is_first or self.settles_everywhere)
@@ -746,11 +741,6 @@ class System(ABC):
     def new_passwords(self) -> dict[str, str]:
         """New passwords for a trial by account: the one that the user has set, otherwise random ones."""
         return {"client": getattr(self, "password", "") or secrets.token_hex(12)} if self.asks_for_password else {}
-
-    @property
-    def has_own_password(self) -> bool:
-        """Whether the user has set the clients' password."""
-        return bool(getattr(self, "password", ""))
 
     @property
     def passwords(self) -> dict[str, str]:

@@ -6,7 +6,6 @@ import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
-from pathlib import Path
 from typing import Any
 
 from dohyo.systems.option import HEAP, declared_in, option
@@ -239,8 +238,3 @@ def plan_of(
 def power_of(host: Host) -> dict[str, list[str]]:
     """The words of the commands that switch a host off and on."""
     return {verb: [str(word) for word in host.values[f"dohyo_power_{verb}"]] for verb in ("off", "on")}
-
-
-def results_of(trial: Path, phase: ClientPhase) -> Path:
-    """Folder of a phase on the control machine."""
-    return trial / phase.folder

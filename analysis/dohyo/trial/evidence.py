@@ -220,8 +220,10 @@ def collect(world: World, names: list[str], values: Mapping[str, Any]) -> dict[s
         host.do("transfer_folder", direction="pull", src=f"{home}/client", dest=str(folder))
         if host.name in world.clients:
             # A client that never was ready leaves it.
-            secret = f"secret/client-{host.name}.properties"
-            host.do("owned", state="absent", deployment=host.values["dohyo_deployment"], home=home, inside=[secret])
+            host.do(
+                "owned", state="absent", deployment=host.values["dohyo_deployment"], home=home,
+                inside=[f"secret/client-{host.name}.properties"],
+            )  # fmt: skip
 
     _, failures = world.attempt(names, fetch)
     if not failures:

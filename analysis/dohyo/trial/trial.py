@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from typing import Any
 
 from dohyo.scenario import faults
@@ -357,8 +357,3 @@ class TrialParts:
             self.load.note,
         )
         self.state.vanished = self.measuring.vanished
-
-    @property
-    def plain_state(self) -> dict[str, Any]:
-        """The state for the next part."""
-        return asdict(self.state)

@@ -31,7 +31,7 @@ PLACES = {
         "rmdir, --ignore-fail-on-non-empty",
     ],
     # A folder with the deployment's id in its name, if it is empty.
-    "ansible/tasks/observe.yml": ['rmdir "$HOME/$FOLDER"'],
+    "analysis/dohyo/trial/evidence.py": ['rmdir "$HOME/$FOLDER"'],
     # What a person may type.
     "ansible/plugins/modules/host_devices.py": ["way_out ="],
     # Devices that are empty or ours: it looks at each before.
@@ -65,6 +65,7 @@ PLACES = {
     "ycsb-bindings/contract/src/main/java/dohyo/contract/BindingContract.java": ['"; DROP TABLE t"'],
     # Below dohyo_home, once what a trial has made on an attached system is gone; if it is empty.
     "ansible/tasks/detach.yml": ['rmdir --ignore-fail-on-non-empty -- "$folder"'],
+    "analysis/dohyo/trial/attached.py": ['rmdir --ignore-fail-on-non-empty -- "$folder"'],
     # A trial's own place on an attached system, after a look at the mark of each table in it.
     "ycsb-bindings/cassandra/src/main/java/dohyo/cassandra/admin/AttachedCql.java": ["DROP KEYSPACE"],
     "ycsb-bindings/hbase/src/main/java/dohyo/hbase/admin/AttachedHBase.java": [

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from dohyo.places import ANSIBLE
+from dohyo.places import ANSIBLE, ROOT
 from module_utils import ours
 from modules import host_devices
 from support.marked_folders import MINE, make, module
@@ -211,18 +211,22 @@ def test_folders_of_systems_are_ours_as_far_as_the_mark_names_them(tmp_path: Pat
 
 
 def paths_inside() -> Iterator[tuple[str, str]]:
-    """The paths that playbooks remove in dohyo_home and dohyo_control, with the file that does it."""
+    """The paths that playbooks and trials remove in dohyo_home and dohyo_control, with the file that does it."""
     for file in sorted(ANSIBLE.rglob("*.yml")):
         text = file.read_text("utf-8")
         for match in re.finditer(r"inside: \[(.*)\]", text):
             for word in re.findall(r'"([^"]*)"|([\w./-]+)', match[1]):
                 path = re.sub(r"{{ *(\w*).*?}}", lambda found: FILLED.get(found[1], "mysql"), "".join(word))
                 yield str(file.relative_to(ANSIBLE)), path
+    for file in sorted((ROOT / "analysis/dohyo/trial").glob("*.py")):
+        for match in re.finditer(r"inside ?= ?\[(.*)\]", file.read_text("utf-8")):
+            for word in re.findall(r'"([^"]*)"', match[1]):
+                yield file.name, re.sub(r"{(.*?)}", lambda found: FILLED.get(found[1], "mysql"), word)
 
 
 FILLED = {
-    "inventory_hostname": "host1", "collect_note": "trial-under-way", "lookup": "install/mysql/1",
-    "jdk_major": "17", "service_jars_version": "1",
+    "inventory_hostname": "host1", "host.name": "host1", "lookup": "install/mysql/1", "jdk_major": "17",
+    "service_jars_version": "1",
 }  # fmt: skip
 
 

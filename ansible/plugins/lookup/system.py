@@ -15,7 +15,7 @@ from ansible.plugins.lookup import LookupBase
 sys.path.append(str(Path(__file__).resolve().parents[3] / "analysis"))
 from dohyo.bad_input import BadInputError
 from dohyo.systems.catalogue import all_systems, ask
-from dohyo.systems.context import Context, Endpoint
+from dohyo.systems.context import Context
 
 DOCUMENTATION = r"""
 name: system
@@ -24,7 +24,7 @@ description:
   - Evaluates a member of the class in systems/NAME/system.py with the variables of this host, and returns plain values.
   - A member of the context is C(context.NAME), which needs no system.
 options:
-  _terms: {description: "Name of the member, with dots for its parts; then the arguments of a method.", required: true}
+  _terms: {description: "Name of the member, with dots for its parts.", required: true}
   system: {description: Name of the system; by default the variable system_name., type: str}
   every: {description: One value for every system instead., type: bool, default: false}
 """
@@ -50,17 +50,15 @@ class Variables(Mapping[str, Any]):
         return len(self.variables)
 
 
-def member(of: Any, path: str, arguments: list[Any]) -> Any:
-    """The member of an object at a path of names with dots between them, called if it is a method."""
+def member(of: Any, path: str) -> Any:
+    """The member of an object at a path of names with dots between them."""
     for name in path.split("."):
         of = getattr(of, name) if of is not None else None
-    return as_plain(of(*arguments) if callable(of) else of)
+    return as_plain(of)
 
 
 def as_plain(value: Any) -> Any:
     """The same without classes of ours; what a dataclass does not set is left out, its properties are added."""
-    if isinstance(value, Endpoint):
-        return dict(value.values)
     if is_dataclass(value) and not isinstance(value, type):
         properties = [name for name, each in vars(type(value)).items() if isinstance(each, property)]
         every = {**asdict(value), **{name: getattr(value, name) for name in properties}}
@@ -81,11 +79,11 @@ class LookupModule(LookupBase):  # type: ignore[misc]
         """The member's value, or one of every system."""
         values = Variables(variables or {}, self._templar)
         context = Context(values)
-        path, *arguments = map(str, terms)
+        (path,) = map(str, terms)
         try:
             if path.startswith("context."):
-                return [member(context, path.removeprefix("context."), arguments)]
+                return [member(context, path.removeprefix("context."))]
             names = all_systems() if every else [system or str(values["system_name"])]
-            return [ask(name, context, lambda each: member(each, path, arguments)) for name in names]
+            return [ask(name, context, lambda each: member(each, path)) for name in names]
         except BadInputError as error:
             raise AnsibleError(str(error)) from error

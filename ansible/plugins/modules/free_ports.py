@@ -56,7 +56,7 @@ def main() -> None:
         argument_spec={
             "address": {"type": "str", "default": "127.0.0.1"},  # to listen on
             "preferred": {"type": "dict"},  # port by purpose
-            "search": {"type": "bool", "default": True},  # the plays of trials set it (module_defaults)
+            "search": {"type": "bool", "default": True},  # with `preferred`
             "chosen": {"type": "dict"},  # an earlier answer, or nothing
             # With `chosen`: file with what all our processes' environment carries.
             "secret": {"type": "path", "no_log": False},

@@ -23,42 +23,38 @@ name: systems
 short_description: Systems under test by their names
 description:
   - C(systems) has of each system by its name what is the same on all hosts, with C(role), the name of its folder, and
-    C(verbs), the file of the role C(system) that does each verb; C(systems/NAME/tasks/VERB.yml) takes the place of the
-    role's own, and the role's C(attached/VERB.yml) that of both for a system that is attached.
+    C(verbs), the file of the role C(system) that does each of C(VERBS); C(systems/NAME/tasks/VERB.yml) takes the place
+    of the role's own, and the role's C(attached/VERB.yml) that of both for a system that is attached.
   - What depends on the host, the lookup C(system) says.
 """
 
 # What a scenario says, in the conditions; an inventory may say it for playbooks that are called by hand.
 PROFILE = trust_as_template("{{ (trial_conditions | default({})).profile | default('vanilla') }}")
 ANSIBLE = Path(__file__).resolve().parents[2]
-VERBS = ANSIBLE / "roles" / "system" / "tasks"
+# What playbooks do with a system; a trial (dohyo.trial) calls methods of its class.
+VERBS = ("needs", "available", "install", "preflight")
 
 
-def _either(system: str, verb: str, file: str) -> str:
-    """The file that does a verb: another one where the system's servers are not ours."""
-    other = f"attached/{verb if (VERBS / 'attached' / f'{verb}.yml').is_file() else 'nothing'}.yml"
-    chosen: str = trust_as_template(f"{{{{ {other!r} if {system!r} in attached else {file!r} }}}}")
+def _file(system: System, verb: str) -> str:
+    """The file that does a verb, as seen from the tasks of the role, which have a link to the systems."""
+    own = f"systems/{system.role}/tasks/{verb}.yml"
+    # Without .yml, as Ansible looks for the arguments of `preflight` under the very name that is included.
+    file = own if (ANSIBLE / own).is_file() else verb
+    if not system.attaches or verb == "needs":
+        return file
+    chosen: str = trust_as_template(f"{{{{ 'attached/{verb}.yml' if {system.name!r} in attached else {file!r} }}}}")
     return chosen
 
 
 def _described(system: System) -> dict[str, Any]:
     """What is the same on all hosts."""
-    # Without .yml, as Ansible looks for the arguments of `preflight` under the very name that is included.
-    verbs = {file.stem: file.stem for file in sorted(VERBS.glob("*.yml"))}
-    # Relative to VERBS, which has a link to the systems.
-    own = (ANSIBLE / "systems" / system.role / "tasks").glob("*.yml")
-    verbs |= {file.stem: f"systems/{system.role}/tasks/{file.name}" for file in own}
-    if system.attaches:
-        verbs |= {verb: _either(system.name, verb, file) for verb, file in verbs.items() if verb != "needs"}
     return {
         "role": system.role,
         "title": system.title,
         "binding": system.binding,
-        "admin": system.admin,
         "by_name": system.by_name,
-        "spared": list(system.spared),
         "licence": system.licence,
-        "verbs": verbs,
+        "verbs": {verb: _file(system, verb) for verb in VERBS},
     }
 
 

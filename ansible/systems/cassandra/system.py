@@ -68,6 +68,7 @@ for folder; do
 done
 """
 
+
 @dataclass(frozen=True, kw_only=True)
 class Cassandra(OnJvm, Cql):
     """All nodes are peers. The first one starts first, because it is the seed."""

@@ -53,6 +53,7 @@ for folder in "$brought/$(uname -m)" "$brought/any" "$@"; do
 done
 """
 
+
 @dataclass(frozen=True)
 class Part:
     """A process of HBase on HDFS and ZooKeeper.
@@ -702,9 +703,7 @@ class HBase(OnJvm):
             steps.each("Wait until the standby of the master is there", standby, self.hosts[1:2])
         steps.each("Wait until HBase's master is initialised and knows all region servers", initialised, self.hosts[:1])
 
-    def _on_parts(
-        self, steps: Steps, step: str, parts: Sequence[str], call: Callable[[Steps, str, str], None]
-    ) -> None:
+    def _on_parts(self, steps: Steps, step: str, parts: Sequence[str], call: Callable[[Steps, str, str], None]) -> None:
         """Runs a function for processes on their hosts, one kind of process after another."""
         for name in parts:
             hosts = next((part.hosts for part in self.parts if part.name == name), [])

@@ -212,9 +212,7 @@ class Postgresql(Replicated):
         if not standbys:
             return
         script = 'base64 -d | tar -xzC "$0" && touch "$0/standby.signal"'
-        read = steps.each(
-            "Read the primary's first data", lambda host: steps.run(host, ["base64", "-w0", self.first_data]), primary
-        )
+        read = steps.each("Read the primary's first data", lambda host: steps.run(host, ["base64", "-w0", self.first_data]), primary)
 
         def copy(host: str) -> None:
             system = self.at(steps, host)

@@ -404,11 +404,7 @@ class Scylla(Cql):
         if self.tune:
             mark = f"/run/dohyo-{self.context.values['dohyo_deployment']}-scylla"
             script = f"/opt/scylladb/scripts/scylla_prepare && touch {mark}"
-            steps.each(
-                "Tune the host's interrupts and clock",
-                lambda host: steps.run(host, ["sh", "-c", script], root=True, creates=mark),
-                steps.databases,
-            )
+            steps.each("Tune the host's interrupts and clock", lambda host: steps.run(host, ["sh", "-c", script], root=True, creates=mark), steps.databases)
         super().start(steps)
 
     def ready(self, steps: Steps) -> None:
