@@ -268,8 +268,8 @@ def test_a_users_own_settings_of_ansible_do_no_harm(tmp_path: Path, monkeypatch:
          how: {far: 1}}
   tasks:
     - {import_role: {name: service, tasks_from: stop}, when: false}
-    - {files: {files: [{path: "{{ playbook_dir }}/written", content: x}], mode: "0644"}}
-    - {name: Phase start, debug: {msg: {phase: "{{ note }}", client_dirs: "{{ found }}"}}, vars: {how: {near: 2}}}
+    - {files: {files: [{path: "{{ playbook_dir }}/written", content: "{{ note }}"}], mode: "0644"}}
+    - {name: Phase start, debug: {msg: {phase: "{{ found }}"}}, vars: {how: {near: 2}}}
 """
     )
     seen: list[dict[str, Any]] = []
@@ -277,7 +277,8 @@ def test_a_users_own_settings_of_ansible_do_no_harm(tmp_path: Path, monkeypatch:
     assert [event["event"] for event in seen] == ["task", "task", "phase", "end"]
     assert (seen[0]["task"], seen[0]["action"]) == ("files", "files")
     assert seen[0]["began"] < seen[0]["time"] <= seen[1]["began"]
-    assert seen[2]["client_dirs"] == ["somebody", 7, {"near": 2}]
+    assert seen[2]["phase"] == ["somebody", 7, {"near": 2}]
+    assert (tmp_path / "written").read_text("utf-8") == "{'a host': {'is': 'slow'}}"
     assert (tmp_path / "theirs-was-there").exists()
 
 

@@ -1,7 +1,7 @@
 """Ansible callback: appends what a progress display needs to know to the file named by DOHYO_EVENTS, as JSON lines.
 
 {"time": epoch seconds, "event": "phase", "phase": str, "run": int|null, "client_dirs": [str]}
-    a task named "Phase …" was reached; its message has the fields
+    a phase has begun: one of a trial (the action conduct writes these), or that of a task named "Phase …"
 {"time": …, "event": "system", "system": str, "unavailable": str}
     a task named "System …" was reached: whether that system is available, else why not
 {"time": …, "event": "needs", "system": str, "needs": [{…}]}
@@ -124,8 +124,7 @@ class CallbackModule(CallbackBase):  # type: ignore[misc]
         """Report a phase, a system or its needs; only now, with the task's end, its message is filled in."""
         self._took(result)
         if result.task.name.startswith("Phase "):
-            phase = result.result["msg"]
-            self._write("phase", phase=phase["phase"], run=phase.get("run"), client_dirs=phase.get("client_dirs", []))
+            self._write("phase", phase=result.result["msg"]["phase"], run=None, client_dirs=[])
         elif result.task.name.startswith("System "):
             self._write("system", **result.result["msg"])
         elif result.task.name.startswith("Needs of "):
