@@ -19,7 +19,7 @@ from support.trial_hosts import fake_trial
 BUILT = re.compile(
     r"hostvars\[[^]]*\]\[[^]]*~|'extract', hostvars, [^'\[)]*'?[^'\[)]*~|lookup\('ansible\.builtin\.vars', [^)]*~"
     r"|\bvars\[[^]]*~|'regex_replace', '[$^]', '\w+'\) \| map\('extract', hostvars"
-    r"|(trial|system|available|plan|deploy|rolling)_role ~ '_"
+    r"|(trial|system|available|plan|deploy)_role ~ '_"
 )
 
 
