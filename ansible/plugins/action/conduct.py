@@ -106,7 +106,7 @@ class ActionModule(ActionBase):  # type: ignore[misc]
         """The hosts of the play."""
         hostvars, groups = variables["hostvars"], variables["groups"]
         hosts: dict[str, AnsibleHost] = {}
-        for name in variables["ansible_play_hosts"]:
+        for name in hosts_of(variables):
             hosts[name] = AnsibleHost(self, hostvars, name, hosts)
         return World(
             hosts,
@@ -126,6 +126,18 @@ class ActionModule(ActionBase):  # type: ignore[misc]
             return Path(real).read_text(encoding="utf-8")
         except (AnsibleError, OSError) as error:
             raise BadInputError(f"{file}: {error}") from error
+
+
+def hosts_of(variables: Mapping[str, Any]) -> list[str]:
+    """Returns the names of the hosts of a play that answer, in the inventory's order.
+
+    After a failure, Ansible lists in ansible_play_hosts only those on which it happened, and not the others that
+    any_errors_fatal has sent to the rescue section with them. All that came there have the fact trial_failure.
+    """
+    hostvars = variables["hostvars"]
+    names: list[str] = variables["ansible_play_hosts_all"]
+    rescued = [name for name in names if hostvars.raw_get(name).get("trial_failure") is not None]
+    return rescued or list(variables["ansible_play_hosts"])
 
 
 def failures_of(variables: Mapping[str, Any]) -> dict[str, str]:
