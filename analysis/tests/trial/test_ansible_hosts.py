@@ -299,3 +299,23 @@ def test_a_trial_ends_on_all_hosts_that_answer(
     play = {"hosts": "all", "any_errors_fatal": True, "tasks": [tasks]}
     play_with(lowest, [play], {"database": inventory}, tmp_path, unreachable="gone" in fails)
     assert json.loads((tmp_path / "answer").read_text()) == [hosts, failures]
+
+
+@pytest.mark.slow
+@BOTH
+def test_an_unforeseen_error_is_a_failure_of_all_hosts_and_keeps_the_state(lowest: bool, tmp_path: Path) -> None:
+    local = {"ansible_connection": "local", "ansible_python_interpreter": sys.executable, "dohyo_home": str(tmp_path)}
+    state = {"started": True, "vanished": ["c"]}
+    tasks: list[dict[str, Any]] = [
+        {"set_fact": {"trial_failure": "{{ 'the disk is full' if inventory_hostname == 'a' else '' }}"}},
+        {"conduct": {"do": "run", "state": state}, "register": "ran", "run_once": True},
+        {"conduct": {"do": "end", "state": state}, "register": "ended", "run_once": True},
+        {"copy": {"content": "{{ [ran, ended] }}", "dest": str(tmp_path / "answer")}, "run_once": True},
+    ]
+    # Neither part knows which system it is about.
+    play_with(lowest, [{"hosts": "all", "tasks": tasks}], {"database": dict.fromkeys("ab", local)}, tmp_path)
+    ran, ended = json.loads((tmp_path / "answer").read_text())
+    assert {*ran["failures"]} == {*ended["failures"]} == {"a", "b"}
+    assert {*ran["failures"].values()} == {"KeyError: 'trial_system'"}
+    assert (ran["state"]["started"], ran["state"]["vanished"]) == (True, ["c"])
+    assert ended["reason"] == "the disk is full; KeyError: 'trial_system'"

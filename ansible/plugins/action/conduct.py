@@ -22,6 +22,7 @@ import os
 import shlex
 import sys
 import time
+import traceback
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -37,7 +38,7 @@ sys.path.append(str(Path(__file__).resolve().parents[3] / "analysis"))
 from ansible_private import connection_of, ssh_command
 from conducting.agents import clock, conduct
 from conducting.conductor import Conductor, Plan
-from conducting.hosts import AnsibleHost, at_once, die_with_parent
+from conducting.hosts import AnsibleHost, at_once, die_with_parent, said_of
 from conducting.power import Commands
 from conducting.report import faults, report, sentences
 from dohyo.bad_input import BadInputError
@@ -96,8 +97,12 @@ class ActionModule(ActionBase):  # type: ignore[misc]
                 answer["reason"] = getattr(trial, given["do"])()
         except StepError as error:
             answer["failures"] = {name: f"{error.step}: {each}" for name, each in error.failures.items()}
-        except BadInputError as error:
-            answer["failures"] = dict.fromkeys(world.hosts, str(error))
+        except Exception as error:  # a task that fails would lose the state, and skip the rescue section on other hosts
+            Display().vvv(traceback.format_exc())
+            answer["failures"] = dict.fromkeys(world.hosts, said_of(error))
+        if given["do"] == "end" and answer["failures"]:
+            said = [*failures_of(variables).values(), *answer["failures"].values()]
+            answer["reason"] = "; ".join(dict.fromkeys(filter(None, said)))
         if isinstance(answer["state"], State):
             answer["state"] = asdict(answer["state"])
         return answer
