@@ -36,6 +36,7 @@ class State:
     """What one part of a trial leaves to the next one, in plain values.
 
     :ivar is_copy, kept_by, kept_note: of the load, as in :class:`Load`
+    :ivar has_folder: the folder of the evidence is ours, and has no earlier evidence
     :ivar started: the servers were being started: from then on, a failure may be theirs
     :ivar vanished: hosts that were lost while clients ran
     :ivar failures: what went wrong, by host
@@ -44,6 +45,7 @@ class State:
     is_copy: bool = False
     kept_by: str = ""
     kept_note: str = ""
+    has_folder: bool = False
     started: bool = False
     vanished: list[str] = field(default_factory=list)
     failures: dict[str, str] = field(default_factory=dict)
@@ -87,6 +89,7 @@ class TrialParts:
             self.evidence.begin(self.system.role)
             if self.attached:
                 self._detach_earlier()
+            self.evidence.note(self.system.role)
             if until != "schema":
                 self.evidence.begin_samples(str(values["attached"].get(values["trial_system"], "")))
                 if self.attached:
@@ -154,7 +157,7 @@ class TrialParts:
         attempt("Note that the trial is over", on_hosts(stopped, lambda host: note_use(host, use)))
         if not reason and problems:
             reason = "; ".join(dict.fromkeys(problems.values()))
-        if self.evidence.is_by_hand:
+        if self.state.has_folder and self.evidence.is_by_hand:
             self._write_end(reason)
         return reason
 
@@ -370,3 +373,4 @@ class TrialParts:
             self.load.note,
         )
         self.state.vanished = self.measuring.vanished
+        self.state.has_folder = self.evidence.is_ours

@@ -1,19 +1,20 @@
 """A whole trial: its parts, their order, and the end that it has whatever went wrong."""
 
+import json
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from dohyo.trial.evidence import UNDER_WAY
-from dohyo.trial.world import HostError
+from dohyo.trial.world import HostError, StepError
 from support.trial_hosts import FakeTrial, fake_trial
 
 
 def begun(folder: Path, hosts: int = 2, **variables: Any) -> FakeTrial:
     """A trial that is under way, as far as its evidence goes."""
     trial = fake_trial(folder, hosts, **variables)
-    (folder / UNDER_WAY).write_text('{"role": "cassandra", "dir": "%s"}' % folder)
+    (folder / UNDER_WAY).write_text(json.dumps({"role": "cassandra", "dir": str(folder)}))
     return trial
 
 
@@ -41,7 +42,7 @@ def in_order(notes: list[str]) -> list[str]:
     return [line for line in notes if line.startswith(("phase", "node1"))]
 
 
-# ---- the end -----------------------------------------------------------------------------------------------------------
+# ---- the end ---------------------------------------------------------------------------------------------------------
 
 
 def test_the_end_of_a_trial(tmp_path: Path) -> None:
@@ -90,3 +91,63 @@ def test_an_unforeseen_error_keeps_no_server_up(tmp_path: Path) -> None:
     notes = done(trial)
     assert notes[-1] == "node1 node2: in_use free"
     assert [line for line in notes if "stop-all" in line] == ["node1: stop-all cassandra", "node2: stop-all cassandra"]
+
+
+# ---- the evidence ----------------------------------------------------------------------------------------------------
+
+
+def tried(trial: FakeTrial) -> str:
+    """Does all parts of a trial as the playbook does; returns why it failed."""
+    parts = trial.parts()
+    failures: dict[str, str] = {}
+    for part in (parts.begin, parts.run):
+        try:
+            part()
+        except StepError as error:
+            failures = {name: f"{error.step}: {each}" for name, each in error.failures.items()}
+            break
+    state = {**parts.plain_state, "failures": failures}
+    return trial.parts(**state).end()
+
+
+def test_servers_alone_have_no_evidence_of_clients_of_an_earlier_trial(tmp_path: Path) -> None:
+    trial = fake_trial(tmp_path, 2, trial_until="schema")
+    assert tried(trial) == ""
+    notes = done(trial)
+    assert notes.index("node1 node2: owned absent client") < notes.index("node1 node2: owned fresh run/cassandra")
+    assert "node1: pull client" in notes
+    assert not [line for line in notes if "sample" in line or "canary" in line]
+
+
+def test_evidence_of_a_trial_by_hand_says_how_it_ended(tmp_path: Path) -> None:
+    for number, (until, status) in enumerate([("stop", "done"), ("settle", "skipped"), ("schema", "skipped")]):
+        (folder := tmp_path / str(number)).mkdir()
+        trial = fake_trial(folder, trial_until=until)
+        assert tried(trial) == ""
+        assert trial.json("state.json")["status"] == status
+        assert trial.json("trial.json")["trial_system"] == "cassandra"
+    (folder := tmp_path / "failed").mkdir()
+    trial = fake_trial(folder)
+    trial.answers["schema"] = HostError("no quorum")
+    reason = "Make the tables, and read the conditions back: no quorum"
+    assert tried(trial) == reason
+    assert trial.json("state.json") == {"status": "failed", "reason": reason}
+
+
+def test_evidence_of_an_experiment_is_what_dohyo_writes(tmp_path: Path) -> None:
+    (folder := tmp_path / "raw/cassandra").mkdir(parents=True)
+    (tmp_path / "experiment.json").touch()
+    trial = fake_trial(folder)
+    assert tried(trial) == ""
+    assert not (folder / "state.json").exists()
+    assert not (folder / "trial.json").exists()
+
+
+@pytest.mark.parametrize("verb", ["stop-all", "owned present"])
+def test_nothing_is_written_to_a_folder_that_is_not_ours_yet(verb: str, tmp_path: Path) -> None:
+    trial = fake_trial(tmp_path)
+    (tmp_path / "state.json").write_text("of an earlier trial")
+    trial.answers[verb] = HostError("no")
+    assert tried(trial).endswith(": no")
+    assert (tmp_path / "state.json").read_text() == "of an earlier trial"
+    assert not (tmp_path / "trial.json").exists()
