@@ -5,7 +5,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
+from dohyo.places import ANSIBLE
 from dohyo.trial.evidence import UNDER_WAY
 from dohyo.trial.world import HostError, StepError
 from support.trial_hosts import FakeTrial, fake_trial
@@ -151,3 +153,23 @@ def test_nothing_is_written_to_a_folder_that_is_not_ours_yet(verb: str, tmp_path
     assert tried(trial).endswith(": no")
     assert (tmp_path / "state.json").read_text() == "of an earlier trial"
     assert not (tmp_path / "trial.json").exists()
+
+
+# ---- loads that are kept ---------------------------------------------------------------------------------------------
+
+
+def test_the_room_for_a_load_follows_from_the_memory_of_the_host(tmp_path: Path) -> None:
+    needs: list[int] = []
+    for memory in (0, 64000):
+        (folder := tmp_path / str(memory)).mkdir()
+        budget = {"host_memory_budget": "80%", "host_has": {"memory_mb": memory}}
+        many = {"recordcount": 100_000_000}
+        trial = fake_trial(folder, system="scylla", trial_load_id="id", properties=many, **budget)
+        trial.parts().begin()
+        needs += [call.arguments["need_mb"] for call in trial.calls if call.verb == "kept_load found"]
+    assert needs[1] > needs[0] + 20000
+    # Hence the playbook asks for the memory before it begins.
+    tasks = yaml.safe_load((ANSIBLE / "trial.yml").read_text())[0]["tasks"]
+    (block,) = (task["block"] for task in tasks if "block" in task)
+    files = [task["ansible.builtin.include_tasks"] for task in block[:2]]
+    assert files == ["tasks/resources.yml", "tasks/conduct.yml"]
