@@ -162,7 +162,7 @@ def test_the_room_for_a_load_follows_from_the_memory_of_the_host(tmp_path: Path)
     needs: list[int] = []
     for memory in (0, 64000):
         (folder := tmp_path / str(memory)).mkdir()
-        budget = {"host_memory_budget": "80%", "host_has": {"memory_mb": memory}}
+        budget: dict[str, Any] = {"host_memory_budget": "80%", "host_has": {"memory_mb": memory}}
         many = {"recordcount": 100_000_000}
         trial = fake_trial(folder, system="scylla", trial_load_id="id", properties=many, **budget)
         trial.parts().begin()

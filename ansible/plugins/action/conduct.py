@@ -11,8 +11,8 @@ The fact trial_failure of a host says what went wrong there before ``end``.
 
 It opens connections as the inventory says, also for the agents of the clients (docs/clients.md). It runs once for all
 hosts, and does not fail where a step does: a task that runs once would fail on the first host alone. It returns
-``failures``, what went wrong by host, for a task that fails on all of them; ``state``; ``reason``, why the trial
-failed; and ``notes`` for people.
+``failures``, what went wrong by host, for a task that fails on all of them; ``state``; and ``reason``, why the trial
+failed.
 """
 
 from __future__ import annotations
@@ -78,14 +78,13 @@ class ActionModule(ActionBase):  # type: ignore[misc]
         variables = task_vars or {}
         world = self._world(variables)
         drive = Drive(self, world)
-        answer: dict[str, Any] = {"changed": True, "failures": {}, "state": given["state"], "notes": drive.notes}
+        answer: dict[str, Any] = {"changed": True, "failures": {}, "state": given["state"]}
         try:
             if given["do"] == "clients":
                 Measuring(world, ServerSteps(world), drive).clients_alone()
             elif given["do"] == "stop":
                 keeps = bool(world.first.values.get("stop_keeps_loads", False))
-                answer["failures"], left_alone = stop_everything(world, keeps_loads=keeps)
-                drive.notes += left_alone
+                answer["failures"] = stop_everything(world, keeps_loads=keeps)
             elif given["do"] == "doctor":
                 ask_attached(world)
             else:
@@ -158,7 +157,7 @@ def failures_of(variables: Mapping[str, Any]) -> dict[str, str]:
 
 
 class Events:
-    """Appends events to the file of the progress display; without one, a phase is shown as Ansible shows a task."""
+    """Appends events to the file of the progress display; without one, phases and notes are shown as Ansible's own."""
 
     def __init__(self) -> None:
         self._path = os.environ.get("DOHYO_EVENTS", "")
@@ -171,16 +170,14 @@ class Events:
         elif event == "phase":
             number = f" {fields['run']}" if fields["run"] else ""
             Display().banner(f"PHASE [{fields['phase']}{number}]")
+        elif event == "note":
+            Display().display(fields["text"])
 
 
 class Drive:
-    """Drives the clients of all hosts through a phase, each by the agent of its host.
-
-    :ivar notes: for people
-    """
+    """Drives the clients of all hosts through a phase, each by the agent of its host."""
 
     def __init__(self, action: ActionBase, world: World) -> None:
-        self.notes: list[str] = []
         self._action = action
         self._world = world
 
@@ -200,7 +197,8 @@ class Drive:
                 text = json.dumps(content, indent=1, ensure_ascii=False) + "\n"
                 (folder / name).write_text(text, encoding="utf-8")
         what = "the load" if phase.is_load else f"{phase.name} {phase.number}"
-        self.notes += sentences(what, outcome)
+        for sentence in sentences(what, outcome):
+            self._world.progress.event("note", text=sentence)
         lost = [name for name, host in conductor.hosts.items() if host.lost or host.power not in ("on", "back")]
         return Outcome(outcome, lost)
 
