@@ -295,7 +295,7 @@ def fake_trial(
         "trial_reuse": "", "trial_load_id": "", "trial_until": "stop", "trial_notes": [], "trial_max_other_cpu": "",
         "dohyo_controller": {"pid": 1, "start": 2, "machine": "m"}, "dohyo_devices": [], "dohyo_observed": [],
         "dohyo_control": str(folder), "dohyo_usd_per_hour": "", "host_budget_mb": 0, "host_cpus_server": "",
-        "attached_secrets": "", "host_disk_layout": "",
+        "attached_secrets": "", "host_disk_layout": "", "host_warnings": [], "host_conditions": {},
         "groups": {"database": databases, "client": with_clients},
         **variables,
     }  # fmt: skip
