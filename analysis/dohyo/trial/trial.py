@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from dohyo.scenario import faults
@@ -152,7 +152,9 @@ class TrialParts:
             fetched = [name for name in stopped if name not in left]
             attempt("Remove the data", on_hosts(fetched, lambda host: self.wiped.on_host(host, "absent")))
             if not self.attached:
-                attempt("Remove the data", lambda: self.system.wipe(self.servers, "absent"))
+                names = [name for name in self.world.databases if name in fetched]
+                steps = ServerSteps(replace(self.world, databases=names))
+                attempt("Remove the data", lambda: self.system.wipe(steps, "absent"))
         use = "kept" if stays and not self.attached else "free"
         attempt("Note that the trial is over", on_hosts(stopped, lambda host: note_use(host, use)))
         if not reason and problems:

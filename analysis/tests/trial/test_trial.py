@@ -318,6 +318,14 @@ def test_servers_that_could_not_be_stopped_keep_their_data(tmp_path: Path) -> No
     assert notes[-2:] == ["node1: owned absent run/cassandra", "node1: in_use free"]
 
 
+def test_devices_are_cleared_where_nothing_uses_them_any_more(tmp_path: Path) -> None:
+    trial = begun(tmp_path, 3, system="aerospike", aerospike_storage="device", dohyo_devices=["nvme1n1"])
+    trial.answers["node2", "stop-all"] = HostError("it hangs")
+    trial.parts(failures={"node3": "Run: node3 was lost"}, vanished=["node3"]).end()
+    cleared = [call.host for call in trial.calls if "end" in call.arguments.get("argv", []) and call.argv[0] == "bash"]
+    assert cleared == ["node1"]
+
+
 def test_evidence_that_could_not_be_fetched_stays_on_the_host(tmp_path: Path) -> None:
     trial = begun(tmp_path)
     trial.answers["node1", "transfer_folder"] = HostError("no space")
