@@ -44,10 +44,12 @@ class Evidence:
     """The folder of a trial.
 
     :ivar folder: on the control machine
+    :ivar is_ours: the folder is marked as ours, and has no earlier evidence
     """
 
     def __init__(self, world: World) -> None:
         self.world = world
+        self.is_ours = False
         self.values = world.first.values
         self.folder = Path(self.values["trial_dir"])
 
@@ -78,6 +80,7 @@ class Evidence:
             host.do("owned", state="absent", home=str(self.folder), inside=[*LEFT, *runs])
 
         self.world.here("Mark the folder of the evidence", mark)
+        self.is_ours = True
         if self.is_by_hand:
             write_json(self.folder / "trial.json", {name: values[name] for name in ASKED})
             self.state("running")
@@ -86,7 +89,19 @@ class Evidence:
         for name in MEANINGS:
             if (file := ANSIBLE / "systems" / role / name).is_file():
                 (self.folder / "server" / name).write_text(file.read_text("utf-8"), encoding="utf-8")
-        write_json(Path(values["dohyo_control"]) / UNDER_WAY, {"role": role, "dir": str(self.folder)})
+
+    def note(self, role: str) -> None:
+        """Notes that the trial is under way: from now on, what clients have left on the hosts is its evidence."""
+
+        def forget(host: Host) -> None:
+            values = host.values
+            host.do(
+                "owned", state="absent", deployment=values["dohyo_deployment"], home=values["dohyo_home"],
+                inside=["client"],
+            )  # fmt: skip
+
+        self.world.on(self.world.hosts, "Remove what clients of an earlier trial wrote", forget)
+        write_json(Path(self.values["dohyo_control"]) / UNDER_WAY, {"role": role, "dir": str(self.folder)})
 
     def state(self, status: str, reason: str | None = None) -> None:
         """Writes down how far a trial by hand is."""
@@ -102,10 +117,8 @@ class Evidence:
         who = controller(self.values)
 
         def begin(host: Host) -> None:
-            home = host.values["dohyo_home"]
             # Beside what the clients write, so that both are fetched in one step.
-            folder = f"{home}/client/hosts/{host.name}"
-            host.do("owned", state="absent", deployment=host.values["dohyo_deployment"], home=home, inside=["client"])
+            folder = f"{host.values['dohyo_home']}/client/hosts/{host.name}"
             script = 'mkdir -p "$0" && exec "$@"'
             sampler = [tool(host), "sample", str(ALONE), who, servers]
             words = [tool(host), "start", "host-metrics", folder, "metrics.jsonl.gz", "host-metrics.log", *sampler]

@@ -76,15 +76,16 @@ def note_use(host: Host, state: str) -> None:
     host.do("in_use", state=state, deployment=values["dohyo_deployment"], controller=values["dohyo_controller"])
 
 
-def stop_everything(world: World, *, keeps_loads: bool) -> tuple[dict[str, str], list[str]]:
+def stop_everything(world: World, *, keeps_loads: bool) -> dict[str, str]:
     """Stops what this project has started on hosts, and fetches what an interrupted trial has left; for stop.yml.
 
+    What is left alone is a note for people.
+
     :param keeps_loads: loads that were kept stay, between two trials of an experiment
-    :returns: what failed, by host; and what is left alone, in sentences
+    :returns: what failed, by host
     """
     roles = list(dict.fromkeys(system.role for system in all_systems().values()))
     deployment = str(world.first.values["dohyo_deployment"] or "none")
-    left_alone: list[str] = []
     failures: dict[str, str] = {}
     world.phase("stop")
 
@@ -93,6 +94,10 @@ def stop_everything(world: World, *, keeps_loads: bool) -> tuple[dict[str, str],
             if words:
                 failures.setdefault(name, words)
                 world.progress.event("failed", task=step, host=name, message=words, ignored=False)
+
+    def leave(words: str, found: Mapping[str, list[str]]) -> None:
+        for problem in (each for problems in found.values() for each in problems):
+            world.progress.event("note", text=f"{words}{problem}")
 
     def look(host: Host) -> list[str]:
         folders = [[host.values["dohyo_home"], ""]]
@@ -109,7 +114,7 @@ def stop_everything(world: World, *, keeps_loads: bool) -> tuple[dict[str, str],
     found, said = world.attempt(world.hosts, look)
     failed("Look whose the folder is", said)
     # In a folder of somebody else's nothing of ours can run.
-    left_alone += [each for problems in found.values() for each in problems]
+    leave("", found)
     ours = [name for name, problems in found.items() if not problems]
     failed("Stop whatever runs", world.attempt(ours, stop)[1])
     detached, said = world.attempt(ours, lambda host: attached.detach(host, roles))
@@ -117,9 +122,9 @@ def stop_everything(world: World, *, keeps_loads: bool) -> tuple[dict[str, str],
     if not keeps_loads:
         found, said = world.attempt([name for name in world.databases if name in ours], forget_loads)
         failed("Remove the loads that were kept", said)
-        left_alone += [f"left alone: {each}" for problems in found.values() for each in problems]
+        leave("left alone: ", found)
     values = world.first.values
     if ours and (trial := under_way(values)):
         world.attempt(values["dohyo_observed"], lambda host: observe(host, "end", values, Path(trial["dir"])))
         failed("Bring home the evidence of an interrupted trial", collect(world, ours, values))
-    return failures, left_alone
+    return failures

@@ -6,8 +6,8 @@ Ansible has looked at the hosts before it, and has refused what cannot be (ansib
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from dohyo.scenario import faults
@@ -36,6 +36,7 @@ class State:
     """What one part of a trial leaves to the next one, in plain values.
 
     :ivar is_copy, kept_by, kept_note: of the load, as in :class:`Load`
+    :ivar has_folder: the folder of the evidence is ours, and has no earlier evidence
     :ivar started: the servers were being started: from then on, a failure may be theirs
     :ivar vanished: hosts that were lost while clients ran
     :ivar failures: what went wrong, by host
@@ -44,6 +45,7 @@ class State:
     is_copy: bool = False
     kept_by: str = ""
     kept_note: str = ""
+    has_folder: bool = False
     started: bool = False
     vanished: list[str] = field(default_factory=list)
     failures: dict[str, str] = field(default_factory=dict)
@@ -87,6 +89,7 @@ class TrialParts:
             self.evidence.begin(self.system.role)
             if self.attached:
                 self._detach_earlier()
+            self.evidence.note(self.system.role)
             if until != "schema":
                 self.evidence.begin_samples(str(values["attached"].get(values["trial_system"], "")))
                 if self.attached:
@@ -112,36 +115,51 @@ class TrialParts:
         stays = not failed and (self.flag("trial_keep") or self.values["trial_until"] != "stop")
         there = [name for name in self.world.hosts if name not in self.state.vanished]
         reason = self._reason(there)
-        self.world.phase("stop")
         problems: dict[str, str] = {}
 
-        def attempt(step: str, call: Any, names: list[str]) -> None:
-            """Does it on all hosts, whatever happens on some of them."""
-            for name, words in self.world.attempt(names, call)[1].items():
-                problems.setdefault(name, f"{step}: {words}")
+        def attempt(step: str, call: Callable[[], Mapping[str, str] | None]) -> set[str]:
+            """Does a step of the end, whatever has failed before it; returns the hosts on which it failed.
 
+            :param call: may return failures by host
+            """
+            try:
+                said = call() or {}
+            except StepError as error:
+                step, said = error.step, error.failures
+            except Exception as error:  # servers must not stay up because a file could not be written
+                said = {self.world.first.name: f"{type(error).__name__}: {error}"}
+            for name, words in said.items():
+                problems.setdefault(name, f"{step}: {words}")
+            return {*said}
+
+        def on_hosts(names: list[str], call: Callable[[Host], Any]) -> Callable[[], Mapping[str, str]]:
+            return lambda: self.world.attempt(names, call)[1]
+
+        attempt("Report the phase", lambda: self.world.phase("stop"))
+        up: set[str] = set()
         if not stays:
             killed = "" if failed or self._logs_matter() else self.system.role
-            attempt(
-                "Stop the servers and whatever else still runs", lambda host: processes.stop_all(host, killed), there
-            )
+            stop = on_hosts(there, lambda host: processes.stop_all(host, killed))
+            up = attempt("Stop the servers and whatever else still runs", stop)
             if self.attached:
-                self._detach(there)
+                attempt("Remove our tables", lambda: self._detach(there))
         if self.attached and self.values["trial_until"] != "schema":
-            self.evidence.observe("end")
-        problems |= self.evidence.bring_home(there)
+            attempt("End the samples of the attached system", lambda: self.evidence.observe("end"))
+        left = attempt("Bring home the evidence", lambda: self.evidence.bring_home(there))
+        stopped = [name for name in there if name not in up]
         if not stays:
-            attempt("Remove the data", lambda host: self.wiped.on_host(host, "absent"), there)
-            try:
-                if not self.attached:
-                    self.system.wipe(self.servers, "absent")
-            except StepError as error:
-                problems |= {name: f"{error.step}: {each}" for name, each in error.failures.items()}
+            # Where evidence is left, it is in the folders that would be removed, and stop.yml fetches it.
+            fetched = [name for name in stopped if name not in left]
+            attempt("Remove the data", on_hosts(fetched, lambda host: self.wiped.on_host(host, "absent")))
+            if not self.attached:
+                names = [name for name in self.world.databases if name in fetched]
+                steps = ServerSteps(replace(self.world, databases=names))
+                attempt("Remove the data", lambda: self.system.wipe(steps, "absent"))
         use = "kept" if stays and not self.attached else "free"
-        attempt("Note that the trial is over", lambda host: note_use(host, use), there)
+        attempt("Note that the trial is over", on_hosts(stopped, lambda host: note_use(host, use)))
         if not reason and problems:
             reason = "; ".join(dict.fromkeys(problems.values()))
-        if self.evidence.is_by_hand:
+        if self.state.has_folder and self.evidence.is_by_hand:
             self._write_end(reason)
         return reason
 
@@ -357,3 +375,4 @@ class TrialParts:
             self.load.note,
         )
         self.state.vanished = self.measuring.vanished
+        self.state.has_folder = self.evidence.is_ours

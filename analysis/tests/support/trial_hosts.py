@@ -14,6 +14,7 @@ from typing import Any
 from dohyo.trial.clients import ClientPhase
 from dohyo.trial.measuring import Measuring, Outcome
 from dohyo.trial.servers import ServerSteps
+from dohyo.trial.trial import State, TrialParts
 from dohyo.trial.world import HostError, World
 from support.described import described
 
@@ -23,6 +24,23 @@ ADMIN = ["/jdk17/bin/java", "-Xmx128m"]
 ADMINISTRATION = re.compile(r"dohyo\.\w+\.admin\.")
 # Words of the administration that say how it does what it is asked; others only lead it to the servers.
 SAID = re.compile(r"(?:folder|flush|timeout|recordcount)=")
+# What some scripts do, and what is in them alone.
+SCRIPTS = {
+    "look for faults": "|| echo there",
+    "sample": 'exec "$@"',
+    "set aside": "client/load-server",
+    "ask how servers have ended": "status",
+    "detach": "connection.properties",
+    "observe": "RECEIVE",
+    "leave": "rmdir",
+}
+HOME = "/opt/dohyo"
+CONDITIONS = {"write_copies": 1, "read_copies": 1, "replication": 1, "notes": []}
+
+
+def free_ports(arguments: Mapping[str, Any]) -> dict[str, Any]:
+    """Stands for the module on a host where all ports are free."""
+    return {"address": arguments.get("address"), "ports": arguments.get("preferred"), "moved": [], "notes": []}
 
 
 @dataclass
@@ -43,10 +61,14 @@ class Call:
     def verb(self) -> str:
         """What the administration, or another program, is asked for."""
         if self.action != "program":
-            return self.action
+            return " ".join(filter(None, [self.action, self.arguments.get("state", "")]))
         if self.asked:
             return self.asked[0]
         argv = self.argv
+        if argv[:2] == ["sh", "-c"] and (named := [name for name, part in SCRIPTS.items() if part in argv[2]]):
+            return named[0]
+        if argv[0] == f"{HOME}/bin/agent":
+            return argv[2] if argv[1] == "faults" else " ".join(argv[1 : 2 if argv[1] == "stop-all" else 3])
         return "empty the page cache" if argv[0] == "bash" else " ".join(argv[2:3])
 
     @property
@@ -56,6 +78,7 @@ class Call:
         return next((argv[number + 1 :] for number, word in enumerate(argv) if ADMINISTRATION.match(word)), [])
 
     def __str__(self) -> str:
+        argv = list(self.arguments.get("argv", []))
         if self.asked:
             shown = [self.verb, *filter(SAID.match, self.asked[1:])]
             # All calls have the number of records; only that of a count may differ.
@@ -64,6 +87,10 @@ class Call:
             words = f"{' '.join(shown)}{bound}".replace("/opt/dohyo/run/", "")
         elif self.action == "transfer_folder":
             words = f"{self.arguments['direction']} {self.arguments['src']}"
+        elif self.verb.startswith("owned") and "inside" in self.arguments:
+            words = f"{self.verb} {' '.join(self.arguments['inside'][:1])}"
+        elif self.verb == "stop-all":
+            words = " ".join(["stop-all", *argv[3:]]).strip()
         else:
             words = self.verb
         return f"{self.host}: {words}{' as root' if self.root else ''}"
@@ -98,6 +125,8 @@ class FakeHost:
             raise answer
         if callable(answer):
             return dict(answer(**arguments))
+        if action != "program" and isinstance(answer, dict):
+            return answer
         return {"stdout": answer if isinstance(answer, str) else json.dumps(answer)}
 
 
@@ -163,6 +192,15 @@ class FakeTrial:
         self.part.settle_load()
         self.part.measure()
         return self.notes
+
+    def parts(self, **state: Any) -> TrialParts:
+        """The trial as one of its parts finds it.
+
+        :param state: what the parts before it have left
+        """
+        found = TrialParts(self.world, self.conduct, State(**state))
+        self.part = found.measuring
+        return found
 
     def outcome(self, inserted: Sequence[int | None] = (), failure: str = "", **more: Any) -> Outcome:
         """What came of a phase: by default it is valid.
@@ -233,6 +271,17 @@ def fake_trial(
         "count": {"rows": ROWS},
         "drop": {"evicted": 7},
         "empty the page cache": PAGES,
+        "schema": {"conditions": CONDITIONS, "pid": 7},
+        **{f"owned {state}": {"removed": [], "problems": []} for state in ("absent", "checked", "fresh")},
+        "free_ports": free_ports,
+        "process_limits": {"processes": 1, "memory_mb": None, "cpus": "", "why": ""},
+        "canary host": {"measured": {"cores": 8}},
+        "canary network": {"measured": {"ms": 1}},
+        "canary listen": {"listener": {"port": 4000}},
+        **{
+            f"kept_load {state}": {"found": True, "trial": "first", "note": ""} for state in ("found", "placed", "room")
+        },
+        "kept_load kept": {},
     }
     given: dict[str, Any] = {
         "dohyo_admin": ADMIN, "dohyo_program": str(program), "dohyo_python": "python3", "dohyo_systemd": False,
@@ -242,6 +291,11 @@ def fake_trial(
         "trial_phases": [{"name": "run"}], "trial_precondition": {}, "trial_repeats": 1, "trial_settle": "load",
         "trial_settle_flush": True, "trial_settle_cache": "keep", "trial_warmup": 10, "trial_duration": 20,
         "trial_search": {}, "trial_client_heap": "512m",
+        "trial_canary": True, "trial_keep": False, "trial_strict": False,
+        "trial_reuse": "", "trial_load_id": "", "trial_until": "stop", "trial_notes": [], "trial_max_other_cpu": "",
+        "dohyo_controller": {"pid": 1, "start": 2, "machine": "m"}, "dohyo_devices": [], "dohyo_observed": [],
+        "dohyo_control": str(folder), "dohyo_usd_per_hour": "", "host_budget_mb": 0, "host_cpus_server": "",
+        "attached_secrets": "", "host_disk_layout": "", "host_warnings": [], "host_conditions": {},
         "groups": {"database": databases, "client": with_clients},
         **variables,
     }  # fmt: skip

@@ -246,3 +246,76 @@ def test_hosts_are_reached_as_the_inventory_says(lowest: bool, tmp_path: Path, m
             assert option in words
     of_connection = sorted(words[words.index("-O") + 1] for words in to_far if "-O" in words)
     assert of_connection == ["check", "stop"]
+
+
+# Fails on some hosts; the others come to the rescue section with them, but for those that do not answer.
+END = """
+from ansible.plugins.action import ActionBase
+from conduct import failures_of, hosts_of
+
+class ActionModule(ActionBase):
+    _requires_connection = False
+
+    def run(self, tmp=None, task_vars=None):
+        return {"hosts": hosts_of(task_vars), "failures": failures_of(task_vars)}
+"""
+
+
+@pytest.mark.slow
+@BOTH
+@pytest.mark.parametrize(
+    ("fails", "hosts", "failures"),
+    [
+        ([], ["a", "b", "c"], {}),
+        (["a"], ["a", "b", "c"], {"a": "full", "b": "", "c": ""}),
+        (["b", "c"], ["a", "b", "c"], {"a": "", "b": "full", "c": "full"}),
+        (["gone"], ["a", "b", "c"], {"a": "", "b": "", "c": "", "gone": "no answer from gone"}),
+    ],
+)
+def test_a_trial_ends_on_all_hosts_that_answer(
+    lowest: bool, fails: list[str], hosts: list[str], failures: dict[str, str], tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    folders = [ANSIBLE / "plugins", ANSIBLE / "plugins/action", ROOT / "analysis"]
+    monkeypatch.setenv("PYTHONPATH", ":".join(map(str, folders)))
+    (tmp_path / "action_plugins").mkdir()
+    (tmp_path / "action_plugins/ask_end.py").write_text(END)
+    (tmp_path / "ssh").write_text(SSH.format(folder=tmp_path))
+    (tmp_path / "ssh").chmod(0o755)
+    local = {"ansible_connection": "local", "ansible_python_interpreter": sys.executable}
+    ssh = {**local, "ansible_connection": "ssh", "ansible_ssh_executable": str(tmp_path / "ssh")}
+    inventory: dict[str, dict[str, Any]] = dict.fromkeys("abc", local)
+    if "gone" in fails:
+        inventory["gone"] = {**ssh, "ansible_host": "192.0.2.9"}
+    full = {"fail": {"msg": "full"}, "when": f"inventory_hostname in {fails}"}
+    step = {"raw": "true"} if "gone" in fails else full
+    said = "{{ '' if ansible_failed_result is undefined else ansible_failed_result.msg }}"
+    write = {"copy": {"content": "{{ [end.hosts, end.failures] }}", "dest": str(tmp_path / "answer")}, "run_once": True}
+    tasks = {
+        "block": [step],
+        "rescue": [{"set_fact": {"trial_failure": said}}],
+        "always": [{"ask_end": {}, "register": "end", "run_once": True}, write],
+    }
+    play = {"hosts": "all", "any_errors_fatal": True, "tasks": [tasks]}
+    play_with(lowest, [play], {"database": inventory}, tmp_path, unreachable="gone" in fails)
+    assert json.loads((tmp_path / "answer").read_text()) == [hosts, failures]
+
+
+@pytest.mark.slow
+@BOTH
+def test_an_unforeseen_error_is_a_failure_of_all_hosts_and_keeps_the_state(lowest: bool, tmp_path: Path) -> None:
+    local = {"ansible_connection": "local", "ansible_python_interpreter": sys.executable, "dohyo_home": str(tmp_path)}
+    state = {"started": True, "vanished": ["c"]}
+    tasks: list[dict[str, Any]] = [
+        {"set_fact": {"trial_failure": "{{ 'the disk is full' if inventory_hostname == 'a' else '' }}"}},
+        {"conduct": {"do": "run", "state": state}, "register": "ran", "run_once": True},
+        {"conduct": {"do": "end", "state": state}, "register": "ended", "run_once": True},
+        {"copy": {"content": "{{ [ran, ended] }}", "dest": str(tmp_path / "answer")}, "run_once": True},
+    ]
+    # Neither part knows which system it is about.
+    play_with(lowest, [{"hosts": "all", "tasks": tasks}], {"database": dict.fromkeys("ab", local)}, tmp_path)
+    ran, ended = json.loads((tmp_path / "answer").read_text())
+    assert {*ran["failures"]} == {*ended["failures"]} == {"a", "b"}
+    assert {*ran["failures"].values()} == {"KeyError: 'trial_system'"}
+    assert (ran["state"]["started"], ran["state"]["vanished"]) == (True, ["c"])
+    assert ended["reason"] == "the disk is full; KeyError: 'trial_system'"

@@ -11,8 +11,8 @@ The fact trial_failure of a host says what went wrong there before ``end``.
 
 It opens connections as the inventory says, also for the agents of the clients (docs/clients.md). It runs once for all
 hosts, and does not fail where a step does: a task that runs once would fail on the first host alone. It returns
-``failures``, what went wrong by host, for a task that fails on all of them; ``state``; ``reason``, why the trial
-failed; and ``notes`` for people.
+``failures``, what went wrong by host, for a task that fails on all of them; ``state``; and ``reason``, why the trial
+failed.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ import os
 import shlex
 import sys
 import time
+import traceback
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -37,7 +38,7 @@ sys.path.append(str(Path(__file__).resolve().parents[3] / "analysis"))
 from ansible_private import connection_of, ssh_command
 from conducting.agents import clock, conduct
 from conducting.conductor import Conductor, Plan
-from conducting.hosts import AnsibleHost, at_once, die_with_parent
+from conducting.hosts import AnsibleHost, at_once, die_with_parent, said_of
 from conducting.power import Commands
 from conducting.report import faults, report, sentences
 from dohyo.bad_input import BadInputError
@@ -77,14 +78,13 @@ class ActionModule(ActionBase):  # type: ignore[misc]
         variables = task_vars or {}
         world = self._world(variables)
         drive = Drive(self, world)
-        answer: dict[str, Any] = {"changed": True, "failures": {}, "state": given["state"], "notes": drive.notes}
+        answer: dict[str, Any] = {"changed": True, "failures": {}, "state": given["state"]}
         try:
             if given["do"] == "clients":
                 Measuring(world, ServerSteps(world), drive).clients_alone()
             elif given["do"] == "stop":
                 keeps = bool(world.first.values.get("stop_keeps_loads", False))
-                answer["failures"], left_alone = stop_everything(world, keeps_loads=keeps)
-                drive.notes += left_alone
+                answer["failures"] = stop_everything(world, keeps_loads=keeps)
             elif given["do"] == "doctor":
                 ask_attached(world)
             else:
@@ -96,8 +96,12 @@ class ActionModule(ActionBase):  # type: ignore[misc]
                 answer["reason"] = getattr(trial, given["do"])()
         except StepError as error:
             answer["failures"] = {name: f"{error.step}: {each}" for name, each in error.failures.items()}
-        except BadInputError as error:
-            answer["failures"] = dict.fromkeys(world.hosts, str(error))
+        except Exception as error:  # a task that fails would lose the state, and skip the rescue section on other hosts
+            Display().vvv(traceback.format_exc())
+            answer["failures"] = dict.fromkeys(world.hosts, said_of(error))
+        if given["do"] == "end" and answer["failures"]:
+            said = [*failures_of(variables).values(), *answer["failures"].values()]
+            answer["reason"] = "; ".join(dict.fromkeys(filter(None, said)))
         if isinstance(answer["state"], State):
             answer["state"] = asdict(answer["state"])
         return answer
@@ -106,7 +110,7 @@ class ActionModule(ActionBase):  # type: ignore[misc]
         """The hosts of the play."""
         hostvars, groups = variables["hostvars"], variables["groups"]
         hosts: dict[str, AnsibleHost] = {}
-        for name in variables["ansible_play_hosts"]:
+        for name in hosts_of(variables):
             hosts[name] = AnsibleHost(self, hostvars, name, hosts)
         return World(
             hosts,
@@ -128,6 +132,18 @@ class ActionModule(ActionBase):  # type: ignore[misc]
             raise BadInputError(f"{file}: {error}") from error
 
 
+def hosts_of(variables: Mapping[str, Any]) -> list[str]:
+    """Returns the names of the hosts of a play that answer, in the inventory's order.
+
+    After a failure, Ansible lists in ansible_play_hosts only those on which it happened, and not the others that
+    any_errors_fatal has sent to the rescue section with them. All that came there have the fact trial_failure.
+    """
+    hostvars = variables["hostvars"]
+    names: list[str] = variables["ansible_play_hosts_all"]
+    rescued = [name for name in names if hostvars.raw_get(name).get("trial_failure") is not None]
+    return rescued or list(variables["ansible_play_hosts"])
+
+
 def failures_of(variables: Mapping[str, Any]) -> dict[str, str]:
     """What went wrong on the hosts of a play, by host; nothing if nothing has.
 
@@ -141,7 +157,7 @@ def failures_of(variables: Mapping[str, Any]) -> dict[str, str]:
 
 
 class Events:
-    """Appends events to the file of the progress display; without one, a phase is shown as Ansible shows a task."""
+    """Appends events to the file of the progress display; without one, phases and notes are shown as Ansible's own."""
 
     def __init__(self) -> None:
         self._path = os.environ.get("DOHYO_EVENTS", "")
@@ -154,16 +170,14 @@ class Events:
         elif event == "phase":
             number = f" {fields['run']}" if fields["run"] else ""
             Display().banner(f"PHASE [{fields['phase']}{number}]")
+        elif event == "note":
+            Display().display(fields["text"])
 
 
 class Drive:
-    """Drives the clients of all hosts through a phase, each by the agent of its host.
-
-    :ivar notes: for people
-    """
+    """Drives the clients of all hosts through a phase, each by the agent of its host."""
 
     def __init__(self, action: ActionBase, world: World) -> None:
-        self.notes: list[str] = []
         self._action = action
         self._world = world
 
@@ -183,7 +197,8 @@ class Drive:
                 text = json.dumps(content, indent=1, ensure_ascii=False) + "\n"
                 (folder / name).write_text(text, encoding="utf-8")
         what = "the load" if phase.is_load else f"{phase.name} {phase.number}"
-        self.notes += sentences(what, outcome)
+        for sentence in sentences(what, outcome):
+            self._world.progress.event("note", text=sentence)
         lost = [name for name, host in conductor.hosts.items() if host.lost or host.power not in ("on", "back")]
         return Outcome(outcome, lost)
 

@@ -153,10 +153,13 @@ def _tried(call: Callable[[], Any]) -> Any:
         return call()
     except HostError as error:
         return error
-    except (BadInputError, AnsibleError) as error:
-        return HostError(str(error))
     except Exception as error:  # its traceback would be lost in a process of its own
-        return HostError(f"{type(error).__name__}: {error}")
+        return HostError(said_of(error))
+
+
+def said_of(error: Exception) -> str:
+    """What went wrong: the message alone where it is made for people."""
+    return str(error) if isinstance(error, BadInputError | AnsibleError) else f"{type(error).__name__}: {error}"
 
 
 def _begin(call: Callable[[], Any]) -> tuple[int, int]:

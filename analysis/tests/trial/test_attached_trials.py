@@ -1,0 +1,145 @@
+"""Trials on systems that are attached: what is left there, how it is removed, and what lets clients in."""
+
+import json
+import os
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from dohyo.bad_input import BadInputError
+from dohyo.trial.attached import DETACH, detach, secret_properties
+from dohyo.trial.evidence import UNDER_WAY
+from dohyo.trial.world import HostError, StepError
+from support.trial_hosts import FakeTrial, fake_trial
+
+
+def attached(folder: Path, **variables: Any) -> FakeTrial:
+    """A trial on an attached system, whose hosts are observed."""
+    trial = fake_trial(
+        folder, 2, 1, attached={"cassandra": "10.1.0.1"}, dohyo_observed=["far"], trial_canary=False, **variables
+    )
+    far = {"far": type(trial.world.hosts["node1"])("far", {}, trial)}  # type: ignore[call-arg]
+    trial.world.reach = far.__getitem__
+    return trial
+
+
+def test_a_trial_on_an_attached_system_starts_nothing_and_removes_its_tables(tmp_path: Path) -> None:
+    trial = attached(tmp_path)
+    parts = trial.parts()
+    parts.begin()
+    parts.run()
+    notes = [line.replace("/opt/dohyo/", "") for line in trial.notes]
+    begun = notes.index("node1 node2: detach")
+    # Removed before the note is written that this trial is under way.
+    assert notes[begun - 1] == "localhost: owned absent load"
+    assert notes[begun + 1].endswith("owned absent client")
+    assert "far: observe" in notes
+    assert (tmp_path / "hosts/far").is_dir()
+    assert not [line for line in notes if "start cassandra" in line or "stop cassandra" in line]
+    assert trial.json("conditions.json")["notes"][0].startswith("attached: ")
+    assert trial.json("conditions.json")["title"].endswith(" (attached)")
+    first = len(trial.calls)
+    assert trial.parts(**parts.plain_state).end() == ""
+    ended = [f"{call.host}: {call.verb}" for call in trial.calls[first:]]
+    assert ended.index("node1: stop-all") < ended.index("node1: detach") < ended.index("far: observe")
+    assert ended[-3:] == ["node1: in_use free", "node2: in_use free", "client1: in_use free"]
+    assert {"far: fetch", "far: leave"} <= {*ended}
+
+
+def test_a_place_that_could_not_be_removed_refuses_the_next_trial(tmp_path: Path) -> None:
+    trial = attached(tmp_path)
+    left = "no such user on node1; what was made is still there. Remove it with: sh remove"
+    trial.answers["node1", "detach"] = HostError(left)
+    parts = trial.parts()
+    with pytest.raises(StepError, match="Remove what an earlier trial has left on the attached system"):
+        parts.run()
+    # What an interrupted trial has left is not taken for this one's.
+    assert not (tmp_path / UNDER_WAY).exists()
+    # At the end it is said, and the trial counts.
+    assert trial.parts(**parts.plain_state).end() == ""
+    assert {"event": "note", "text": f"WARNING: {left}"} in trial.events
+
+
+def test_the_profile_of_servers_of_others_is_not_compared(tmp_path: Path) -> None:
+    trial = attached(tmp_path, conditions={"profile": "tuned", "replication": 1})
+    parts = trial.parts()
+    parts.servers.configure()
+    parts.make_tables()
+    assert trial.json("conditions.json")["differences"] == []
+
+
+def left_on(home: Path, role: str, script: str) -> Path:
+    """What a trial has left on a host for an attached system."""
+    folder = home / "attached" / role
+    folder.mkdir(parents=True)
+    for name, text in {"remove": script, "connection.properties": "a=b\n", "made": ""}.items():
+        (folder / name).write_text(text)
+    return folder
+
+
+def detached(home: Path, *roles: str) -> subprocess.CompletedProcess[str]:
+    environment = {"PATH": os.environ["PATH"], "FOLDER": str(home), "ROLES": " ".join(roles), "HOST": "node1"}
+    return subprocess.run(["sh", "-c", DETACH], env=environment, capture_output=True, text=True, check=False)
+
+
+def test_what_removes_a_place_is_run_and_then_removed(tmp_path: Path) -> None:
+    well = left_on(tmp_path, "mysql", "echo removed\n")
+    other = left_on(tmp_path, "hbase", "echo no way; exit 3\n")
+    done = detached(tmp_path, "mysql", "cassandra", "hbase")
+    assert (done.returncode, done.stdout) == (1, "removed\n")
+    assert done.stderr == (f"no way on node1; what was made is still there. Remove it with: sh {other}/remove\n")
+    assert not well.exists()
+    assert len([*other.iterdir()]) == 3
+
+
+@pytest.mark.parametrize("linked", ["attached", "attached/mysql", "attached/mysql/remove"])
+def test_a_link_is_not_followed(linked: str, tmp_path: Path) -> None:
+    folder = left_on(tmp_path, "mysql", f"touch {tmp_path}/was-run\n")
+    place = tmp_path / linked
+    place.rename(tmp_path / "elsewhere")
+    place.symlink_to(tmp_path / "elsewhere")
+    done = detached(tmp_path, "mysql")
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+    assert not (tmp_path / "was-run").exists()
+    assert (folder / "remove").exists()
+
+
+def test_what_is_left_is_said(tmp_path: Path) -> None:
+    trial = fake_trial(tmp_path)
+    host = trial.world.hosts["node1"]
+    assert detach(host, ["mysql", "hbase"]) == ""
+    assert trial.calls[0].arguments["environment"] == {"FOLDER": "/opt/dohyo", "ROLES": "mysql hbase", "HOST": "node1"}
+    trial.answers["detach"] = HostError("no way")
+    assert detach(host, ["mysql"]) == "no way"
+
+
+def test_secrets_of_an_attached_system_are_texts_and_certificates_are_taken_in(tmp_path: Path) -> None:
+    (tmp_path / "ca.pem").write_text("AUTHORITY")
+    file = tmp_path / "secrets.yml"
+    file.touch(0o600)
+    given = {"mysql-innodb": {"mysql.password": 5, "mysql.tls": True, "mysql.tls.ca": str(tmp_path / "ca.pem")}}
+    found = secret_properties(json.dumps(given), str(file), "mysql-innodb")
+    assert found == {"mysql.password": "5", "mysql.tls": "true", "mysql.tls.ca": "QVVUSE9SSVRZ"}
+    assert secret_properties("", str(file), "mysql-innodb") == {}
+    assert secret_properties(json.dumps(given), str(file), "hbase") == {}
+
+
+@pytest.mark.parametrize("text", ["password: [s3cret", "[s3cret]", "mysql-innodb: s3cret"])
+def test_a_file_of_secrets_in_another_form_is_refused_without_a_word_of_it(text: str, tmp_path: Path) -> None:
+    file = tmp_path / "secrets.yml"
+    file.touch(0o600)
+    with pytest.raises(BadInputError, match=r"must be YAML, docs/attach\.md") as refused:
+        secret_properties(text, str(file), "mysql-innodb")
+    assert "s3cret" not in str(refused.value)
+
+
+def test_a_file_of_secrets_that_others_may_read_is_refused(tmp_path: Path) -> None:
+    file = tmp_path / "secrets.yml"
+    file.touch()
+    file.chmod(0o640)
+    with pytest.raises(BadInputError, match="others may read it; type chmod 600"):
+        secret_properties("", str(file), "mysql-innodb")
+    with pytest.raises(BadInputError, match="No such file"):
+        secret_properties("", str(tmp_path / "none"), "mysql-innodb")

@@ -1,0 +1,57 @@
+"""What people see of a trial: events for the progress display, or lines on the screen where there is none."""
+
+import importlib.util
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from dohyo.places import ANSIBLE
+from support.trial_hosts import fake_trial
+
+
+@pytest.fixture(scope="module")
+def conduct() -> Any:
+    """The action's module."""
+    spec = importlib.util.spec_from_file_location("conduct", ANSIBLE / "plugins/action/conduct.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_events_are_lines_of_a_file(conduct: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DOHYO_EVENTS", str(tmp_path / "events"))
+    events = conduct.Events()
+    events.event("phase", phase="run", run=1, client_dirs=[])
+    events.event("note", text="run 1: start skew ±1 ms")
+    lines = [json.loads(line) for line in (tmp_path / "events").read_text().splitlines()]
+    assert [(each["event"], each["time"] > 0) for each in lines] == [("phase", True), ("note", True)]
+
+
+def test_without_a_file_phases_and_notes_are_shown(
+    conduct: Any, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.delenv("DOHYO_EVENTS", raising=False)
+    events = conduct.Events()
+    events.event("phase", phase="run", run=2, client_dirs=[])
+    events.event("task", task="Ask", action="trial", began=1)
+    events.event("note", text="WARNING: a place is left")
+    said = capsys.readouterr().out.splitlines()
+    assert [line.rstrip("* ") for line in said if line] == ["PHASE [run 2]", "WARNING: a place is left"]
+
+
+def test_what_clients_did_is_said_when_a_phase_ends(
+    conduct: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    trial = fake_trial(tmp_path)
+    phase = trial.parts().measuring.phase_of({"name": "run"}, 3)
+    monkeypatch.setattr(conduct, "Conductor", lambda *_: type("Conductor", (), {"hosts": {}})())
+    monkeypatch.setattr(conduct, "Plan", lambda **_: None)
+    monkeypatch.setattr(conduct, "conduct", lambda *_: None)
+    monkeypatch.setattr(conduct, "faults", lambda *_: None)
+    monkeypatch.setattr(conduct, "report", lambda *_, **__: {"clients": {}, "failure": "no client was ready"})
+    conduct.Drive(None, trial.world)({"agents": {}}, phase, tmp_path / "run-3")
+    assert trial.events == [{"event": "note", "text": "run 3: no client was ready"}]

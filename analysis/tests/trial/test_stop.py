@@ -1,0 +1,115 @@
+"""What stop.yml does on all hosts, whoever they belong to and whatever fails on some of them."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from dohyo.trial.evidence import UNDER_WAY
+from dohyo.trial.removing import stop_everything
+from dohyo.trial.world import HostError
+from support.trial_hosts import FakeTrial, fake_trial
+
+
+def stopped(
+    folder: Path, answers: dict[Any, Any], *, keeps_loads: bool = False, **variables: Any
+) -> tuple[FakeTrial, dict[str, str]]:
+    """Two database hosts and one with a client after stop.yml, and what failed; a trial was interrupted."""
+    trial = fake_trial(folder, 2, 1, **variables)
+    trial.answers |= answers
+    (folder / UNDER_WAY).write_text(json.dumps({"role": "cassandra", "dir": str(folder)}))
+    return trial, stop_everything(trial.world, keeps_loads=keeps_loads)
+
+
+def verbs(trial: FakeTrial, host: str) -> list[str]:
+    """What a host was asked for."""
+    return [call.verb for call in trial.calls if call.host == host]
+
+
+STOPPED = ["owned checked", "look for faults", "stop-all", "in_use ended", "detach"]
+FETCHED = ["stop host-metrics", "transfer_folder", "transfer_folder"]
+
+
+def test_everything_is_stopped_and_the_evidence_of_an_interrupted_trial_is_fetched(tmp_path: Path) -> None:
+    trial, failures = stopped(tmp_path, {})
+    assert failures == {}
+    for name in ("node1", "node2"):
+        assert verbs(trial, name) == [*STOPPED, "owned absent", *FETCHED]
+    assert verbs(trial, "client1") == [*STOPPED, *FETCHED[:2], "owned absent"]
+    (loads,) = (call for call in trial.calls if call.verb == "owned absent" and call.host == "node1")
+    assert loads.arguments == {
+        "state": "absent", "deployment": "abc", "folders": [["/data1", "dohyo/kept"]], "leave": True,
+    }  # fmt: skip
+    pulled = [call.arguments["dest"] for call in trial.calls if call.verb == "transfer_folder"]
+    assert pulled == [f"{tmp_path}/server/node1", str(tmp_path), f"{tmp_path}/server/node2", *[str(tmp_path)] * 2]
+    assert not (tmp_path / UNDER_WAY).exists()
+    # There is none any more.
+    assert stop_everything(trial.world, keeps_loads=False) == {}
+    assert len([call for call in trial.calls if call.verb == "transfer_folder"]) == 5
+
+
+def test_between_two_trials_loads_stay(tmp_path: Path) -> None:
+    trial, _ = stopped(tmp_path, {}, keeps_loads=True)
+    assert verbs(trial, "node1") == [*STOPPED, *FETCHED]
+
+
+def test_a_host_whose_folder_is_not_ours_is_left_alone(tmp_path: Path) -> None:
+    trial, failures = stopped(tmp_path, {("node2", "owned checked"): {"problems": ["/opt/dohyo is somebody else's"]}})
+    assert failures == {}
+    assert verbs(trial, "node2") == ["owned checked"]
+    assert verbs(trial, "node1") == [*STOPPED, "owned absent", *FETCHED]
+    assert [each["text"] for each in trial.events if each["event"] == "note"] == ["/opt/dohyo is somebody else's"]
+
+
+def test_without_a_deployment_no_folder_is_ours(tmp_path: Path) -> None:
+    trial, _ = stopped(tmp_path, {}, dohyo_deployment="")
+    (looked, *_) = trial.calls
+    assert looked.arguments["deployment"] == "none"
+
+
+def test_foreign_files_among_the_loads_are_named(tmp_path: Path) -> None:
+    trial, _ = stopped(tmp_path, {("node1", "owned absent"): {"problems": ["/data1/dohyo/kept/x"]}})
+    notes = [each["text"] for each in trial.events if each["event"] == "note"]
+    assert notes == ["left alone: /data1/dohyo/kept/x"]
+
+
+@pytest.mark.parametrize(
+    ("verb", "step", "more"),
+    [
+        ("owned checked", "Look whose the folder is", []),
+        ("stop-all", "Stop whatever runs", ["detach", "owned absent", *FETCHED]),
+        ("in_use ended", "Stop whatever runs", ["detach", "owned absent", *FETCHED]),
+        ("detach", "Remove what was made on attached systems", ["owned absent", *FETCHED]),
+        ("owned absent", "Remove the loads that were kept", FETCHED),
+        ("transfer_folder", "Bring home the evidence of an interrupted trial", []),
+    ],
+)
+def test_what_fails_on_one_host_is_named_and_keeps_nobody_from_the_rest(
+    verb: str, step: str, more: list[str], tmp_path: Path
+) -> None:
+    trial, failures = stopped(tmp_path, {("node2", verb): HostError("no answer")})
+    assert failures == {"node2": "no answer"}
+    assert [
+        (each["task"], each["host"], each["message"], each["ignored"])
+        for each in trial.events
+        if each["event"] == "failed"
+    ] == [(step, "node2", "no answer", False)]
+    asked = verbs(trial, "node2")
+    assert asked[asked.index(verb) + 1 :] == more
+    assert verbs(trial, "node1") == [*STOPPED, "owned absent", *FETCHED]
+    # What could not be fetched now is fetched the next time.
+    assert (tmp_path / UNDER_WAY).exists() == (verb == "transfer_folder")
+
+
+def test_samples_of_observed_hosts_come_home_even_where_one_does_not_answer(tmp_path: Path) -> None:
+    trial = fake_trial(tmp_path, 1, dohyo_observed=["far1", "far2"])
+    far = {name: type(trial.world.hosts["node1"])(name, {}, trial) for name in ("far1", "far2")}  # type: ignore[call-arg]
+    trial.world.reach = far.__getitem__
+    (tmp_path / UNDER_WAY).write_text(json.dumps({"role": "cassandra", "dir": str(tmp_path)}))
+    trial.answers["far1", "observe"] = HostError("no answer")
+    assert stop_everything(trial.world, keeps_loads=False) == {}
+    assert verbs(trial, "far1") == ["observe"]
+    assert verbs(trial, "far2") == ["observe", "fetch", "leave"]
+    (fetched,) = (call for call in trial.calls if call.action == "fetch")
+    assert fetched.arguments["dest"] == f"{tmp_path}/hosts/far2/metrics.jsonl.gz"

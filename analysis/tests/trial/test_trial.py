@@ -1,0 +1,481 @@
+"""A whole trial: its parts, their order, and the end that it has whatever went wrong."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from dohyo.places import ANSIBLE
+from dohyo.trial.evidence import UNDER_WAY
+from dohyo.trial.world import HostError, StepError
+from support.trial_hosts import FakeTrial, fake_trial, free_ports
+
+
+def begun(folder: Path, hosts: int = 2, **variables: Any) -> FakeTrial:
+    """A trial that is under way, as far as its evidence goes."""
+    trial = fake_trial(folder, hosts, **variables)
+    (folder / UNDER_WAY).write_text(json.dumps({"role": "cassandra", "dir": str(folder)}))
+    return trial
+
+
+def done(trial: FakeTrial) -> list[str]:
+    """All that was asked, with short folders."""
+    return [line.replace("/opt/dohyo/", "") for line in trial.notes]
+
+
+# Of each host, when all went well.
+ENDED = [
+    "phase stop",
+    "node1: look for faults",
+    "node1: stop-all cassandra",
+    "node1: stop host-metrics",
+    "node1: pull run/cassandra",
+    "node1: pull client",
+    "node1: owned absent secret/client-node1.properties",
+    "node1 node2: owned absent run/cassandra",
+    "node1 node2: in_use free",
+]
+
+
+def in_order(notes: list[str]) -> list[str]:
+    """The notes of the first host alone: what several hosts are asked in one step is noted host by host."""
+    return [line for line in notes if line.startswith(("phase", "node1"))]
+
+
+def tried(trial: FakeTrial) -> str:
+    """Does all parts of a trial as the playbook does; returns why it failed."""
+    parts = trial.parts()
+    failures: dict[str, str] = {}
+    for part in (parts.begin, parts.run):
+        try:
+            part()
+        except StepError as error:
+            failures = {name: f"{error.step}: {each}" for name, each in error.failures.items()}
+            break
+    state = {**parts.plain_state, "failures": failures}
+    return trial.parts(**state).end()
+
+
+# ---- the order -------------------------------------------------------------------------------------------------------
+
+START = [
+    "phase start",
+    "node1: owned fresh run/cassandra",
+    "node1: free_ports",
+    "node1: files",
+    "node1: start cassandra",
+    "node1: ready cassandra",
+    "node1: free_ports",
+]
+TABLES = ["phase schema", "node1: schema within 900 s", "node1: process_limits", "node1: files"]
+SETTLE = ["phase settle", "node1: settle+stats folder=cassandra/stats/load flush=true timeout=300"]
+
+
+def test_all_steps_of_a_trial_in_their_order(tmp_path: Path) -> None:
+    trial = fake_trial(tmp_path)
+    assert tried(trial) == ""
+    assert done(trial) == [
+        "phase start", "node1: look for faults", "node1: stop-all",
+        "localhost: owned present", "localhost: owned absent load",
+        "node1: owned absent client", "node1: sample",
+        "phase canary", "node1: canary host",
+        *START, *TABLES, "phase load", "clients: load", *SETTLE,
+        "phase run 1", "clients: run-1", "node1: stats folder=cassandra/stats/run-1 within 900 s",
+        # Its log is read, and so it needs the lines of a shutdown.
+        *(line.replace(" node2", "").replace("stop-all cassandra", "stop-all") for line in ENDED),
+    ]  # fmt: skip
+
+
+def test_nodes_start_one_after_another_on_several_hosts_and_their_ports_are_theirs(tmp_path: Path) -> None:
+    trial = fake_trial(tmp_path, 2, 1, trial_canary="false")
+    assert tried(trial) == ""
+    notes = done(trial)
+    first = notes.index("node1 node2 client1: owned fresh run/cassandra")
+    assert notes[first : first + 7] == [
+        "node1 node2 client1: owned fresh run/cassandra",
+        "node1 node2: free_ports",
+        "node1 node2: files",
+        *("node1: start cassandra", "node1: ready cassandra", "node2: start cassandra"),
+        "node2 node1 node2: ready cassandra",
+    ]
+    # On a host of its own a taken port is an error.
+    assert len([call for call in trial.calls if call.action == "free_ports"]) == 2
+    assert not [line for line in notes if "canary" in line]
+
+
+@pytest.mark.parametrize("number", range(41))
+def test_whatever_fails_the_servers_are_stopped_and_the_hosts_are_free(number: int, tmp_path: Path) -> None:
+    trial = fake_trial(tmp_path, 2)
+    trial.fails_at = number
+    reason = tried(trial)
+    failed = trial.calls[number]
+    # A listener ends by itself, too.
+    expected = "" if failed.verb == "canary end" else f"{failed.host} has no {failed.verb}"
+    assert reason.endswith(expected)
+    assert bool(reason) == bool(expected)
+    notes = done(trial)
+    assert [line for line in notes if line.startswith("phase stop")] == ["phase stop"]
+    end = notes[notes.index("phase stop") :]
+    assert {"node1: stop-all", "node2: stop-all"} <= {*end}
+    assert end[-2:] == ["node1 node2: owned absent run/cassandra", "node1 node2: in_use free"]
+    assert not (tmp_path / UNDER_WAY).exists()
+
+
+def test_the_calls_above_are_all_before_the_end(tmp_path: Path) -> None:
+    trial = fake_trial(tmp_path, 2)
+    parts = trial.parts()
+    parts.begin()
+    parts.run()
+    assert len(trial.calls) == 41
+
+
+# ---- the start -------------------------------------------------------------------------------------------------------
+
+
+def taken(times: int) -> Any:
+    """Stands for the module free_ports where another program takes a port so many times."""
+    left = [times]
+
+    def answer(arguments: dict[str, Any]) -> dict[str, Any]:
+        if "chosen" not in arguments:
+            return free_ports(arguments)
+        left[0] -= 1
+        return {"notes": ["port 9042 is somebody else's"] if left[0] >= 0 else []}
+
+    return answer
+
+
+@pytest.mark.parametrize("seems_well", [True, False])
+def test_servers_start_again_on_other_ports_where_one_was_taken(seems_well: bool, tmp_path: Path) -> None:
+    trial = fake_trial(tmp_path)
+    trial.answers["free_ports"] = taken(1)
+    answers = ["" if seems_well else HostError("it has ended"), ""]
+
+    def ready(_: Any) -> str:
+        answer = answers.pop(0)
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+    trial.answers["ready cassandra"] = ready
+    trial.parts().start()
+    assert [line for line in done(trial) if "start" in line or "stop" in line] == [
+        *("node1: start cassandra", "node1: stop cassandra", "node1: start cassandra")
+    ]
+    assert [each["text"] for each in trial.events if each["event"] == "note"] == ["port 9042 is somebody else's"]
+
+
+def test_servers_start_three_times_at_most(tmp_path: Path) -> None:
+    trial = fake_trial(tmp_path)
+    trial.answers["free_ports"] = taken(9)
+    with pytest.raises(StepError, match=r"^Start the servers: port 9042 is somebody else's$"):
+        trial.parts().start()
+    assert len([line for line in done(trial) if line == "node1: start cassandra"]) == 3
+
+
+def test_servers_that_fail_for_another_reason_do_not_start_again(tmp_path: Path) -> None:
+    trial = fake_trial(tmp_path)
+    trial.answers["ready cassandra"] = HostError("out of memory")
+    with pytest.raises(StepError, match=r"^Wait for Apache Cassandra: out of memory$"):
+        trial.parts().start()
+    assert len([line for line in done(trial) if line == "node1: start cassandra"]) == 1
+
+
+# ---- the conditions --------------------------------------------------------------------------------------------------
+
+
+def test_conditions_are_those_of_servers_and_hosts(tmp_path: Path) -> None:
+    trial = fake_trial(
+        tmp_path, 2, 1, conditions={"replication": 2}, trial_notes=["another trial is under way"],
+        host_warnings={"node1": ["swap is on"], "node2": ["swap is on"], "client1": []},
+        host_conditions={"node1": {"a": 1}, "node2": {}, "client1": {}}, dohyo_usd_per_hour="0.5",
+        trial_strict="no",
+    )  # fmt: skip
+    trial.parts().make_tables()
+    found = trial.json("conditions.json")
+    assert (found["system"], found["title"]) == ("cassandra", "Apache Cassandra")
+    assert found["differences"] == ["replication: asked for 2, the server has 1"]
+    assert found["notes"][-2:] == ["node1, node2: swap is on", "another trial is under way"]
+    assert found["hosts"] == {"node1": {"a": 1}, "node2": {}, "client1": {}}
+    assert found["usd_per_hour"] == {"node1": "0.5", "node2": "0.5"}
+    written = [call for call in trial.calls if call.action == "files"]
+    assert [call.host for call in written] == ["node1", "node2"]
+    for call in written:
+        (file,) = call.arguments["files"]
+        assert (call.arguments["mode"], file["path"]) == ("0600", "/opt/dohyo/run/cassandra.properties")
+
+
+def test_strict_conditions_refuse_other_ones(tmp_path: Path) -> None:
+    trial = fake_trial(tmp_path, conditions={"replication": 2}, trial_strict="yes")
+    reason = (
+        "Refuse other conditions than those asked for: replication: asked for 2, the server has 1;"
+        " strict conditions were asked for, so it is not measured"
+    )
+    assert tried(trial) == reason
+    # The report says which ones they were.
+    assert trial.json("conditions.json")["differences"]
+    assert "phase load" not in done(trial)
+
+
+# ---- what stays up ---------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("variables", [{"trial_keep": "true"}, {"trial_until": "schema"}, {"trial_until": "settle"}])
+def test_servers_that_are_kept_stay_up_with_their_data(variables: dict[str, Any], tmp_path: Path) -> None:
+    trial = fake_trial(tmp_path, **variables)
+    assert tried(trial) == ""
+    notes = done(trial)
+    end = notes[notes.index("phase stop") :]
+    assert end == [
+        "phase stop", "node1: stop host-metrics", "node1: pull run/cassandra", "node1: pull client",
+        "node1: owned absent secret/client-node1.properties", "node1: in_use kept",
+    ]  # fmt: skip
+    assert ("phase run 1" in notes) == ("trial_keep" in variables)
+    assert ("phase load" in notes) == (variables.get("trial_until") != "schema")
+
+
+def test_servers_of_a_trial_that_failed_do_not_stay_up(tmp_path: Path) -> None:
+    trial = fake_trial(tmp_path, trial_keep=True)
+    trial.outcomes["run-1"] = trial.outcome(failure="no client was ready")
+    assert tried(trial) == "Refuse what does not count: no client was ready"
+    assert done(trial)[-2:] == ["node1: owned absent run/cassandra", "node1: in_use free"]
+
+
+@pytest.mark.parametrize(
+    ("system", "options", "failures", "killed"),
+    [
+        ("mysql-innodb", [], {}, ["mysql"]),
+        ("mysql-innodb", [], {"node1": "Run: no answer"}, []),
+        ("mysql-innodb", ["-Xloggc:gc.log"], {}, []),
+        ("cassandra", [], {}, []),
+    ],
+)
+def test_servers_are_killed_where_their_last_lines_tell_nothing(
+    system: str, options: list[str], failures: dict[str, str], killed: list[str], tmp_path: Path
+) -> None:
+    trial = fake_trial(tmp_path, system=system, jdk_gc_options=options)
+    parts = trial.parts(failures=failures)
+    parts.evidence.begin(parts.system.role)
+    parts.end()
+    (stopped,) = (call for call in trial.calls if call.verb == "stop-all")
+    assert [word for word in stopped.argv[2:] if word] == ["60", *killed]
+
+
+# ---- the reason ------------------------------------------------------------------------------------------------------
+
+
+def test_the_reason_says_what_became_of_the_servers_once_they_were_started(tmp_path: Path) -> None:
+    trial = begun(tmp_path)
+    died = "cassandra was killed (9)"
+    trial.answers["node2", "ask how servers have ended"] = died
+    state: dict[str, Any] = {"failures": {"node1": "Run: no answer", "node2": ""}}
+    assert trial.parts(**state).end() == "Run: no answer"
+    assert trial.parts(**state, started=True).end() == f"Run: no answer; {died}"
+    state["failures"]["node1"] = f"Run: {died}"
+    assert trial.parts(**state, started=True).end() == f"Run: {died}"
+
+
+def test_a_host_that_was_lost_is_not_asked_again(tmp_path: Path) -> None:
+    trial = begun(tmp_path, 3)
+    state = {"failures": dict.fromkeys(trial.world.hosts, "Run: node2 was lost"), "vanished": ["node2"]}
+    assert trial.parts(**state, started=True).end() == "Run: node2 was lost"
+    assert {call.host for call in trial.calls} == {"node1", "node3"}
+
+
+# ---- the end ---------------------------------------------------------------------------------------------------------
+
+
+def test_the_end_of_a_trial(tmp_path: Path) -> None:
+    trial = begun(tmp_path)
+    assert trial.parts().end() == ""
+    assert in_order(done(trial)) == ENDED
+
+
+@pytest.mark.parametrize("number", range(13))
+def test_the_end_goes_on_whatever_fails(number: int, tmp_path: Path) -> None:
+    trial = begun(tmp_path)
+    trial.fails_at = number
+    reason = trial.parts().end()
+    failed = trial.calls[number]
+    asked = [call for call in trial.calls if call.host != failed.host]
+    assert reason.endswith(f"{failed.host} has no {failed.verb}")
+    # The other host is stopped, its evidence is fetched, and it is free.
+    assert [call.verb for call in asked][-6:] == [
+        *("stop host-metrics", "transfer_folder", "transfer_folder"),
+        *("owned absent", "owned absent", "in_use free"),
+    ]  # fmt: skip
+    assert (tmp_path / UNDER_WAY).exists() == (4 <= number < 12)
+
+
+def test_servers_that_could_not_be_stopped_keep_their_data(tmp_path: Path) -> None:
+    trial = begun(tmp_path)
+    trial.answers["node2", "stop-all"] = HostError("it hangs")
+    assert trial.parts().end() == "Stop the servers and whatever else still runs: it hangs"
+    notes = done(trial)
+    assert "node2: pull run/cassandra" in notes
+    assert notes[-2:] == ["node1: owned absent run/cassandra", "node1: in_use free"]
+
+
+def test_devices_are_cleared_where_nothing_uses_them_any_more(tmp_path: Path) -> None:
+    trial = begun(tmp_path, 3, system="aerospike", aerospike_storage="device", dohyo_devices=["nvme1n1"])
+    trial.answers["node2", "stop-all"] = HostError("it hangs")
+    trial.parts(failures={"node3": "Run: node3 was lost"}, vanished=["node3"]).end()
+    cleared = [call.host for call in trial.calls if "end" in call.arguments.get("argv", []) and call.argv[0] == "bash"]
+    assert cleared == ["node1"]
+
+
+def test_evidence_that_could_not_be_fetched_stays_on_the_host(tmp_path: Path) -> None:
+    trial = begun(tmp_path)
+    trial.answers["node1", "transfer_folder"] = HostError("no space")
+    assert trial.parts().end() == "Bring home the evidence: no space"
+    assert done(trial)[-2:] == ["node2: owned absent run/cassandra", "node1 node2: in_use free"]
+    assert (tmp_path / UNDER_WAY).exists()
+
+
+def test_an_unforeseen_error_keeps_no_server_up(tmp_path: Path) -> None:
+    trial = begun(tmp_path)
+    (tmp_path / UNDER_WAY).write_text("{")
+    assert trial.parts().end().startswith("Bring home the evidence: JSONDecodeError: ")
+    notes = done(trial)
+    assert notes[-1] == "node1 node2: in_use free"
+    assert [line for line in notes if "stop-all" in line] == ["node1: stop-all cassandra", "node2: stop-all cassandra"]
+
+
+# ---- the evidence ----------------------------------------------------------------------------------------------------
+
+
+def test_servers_alone_have_no_evidence_of_clients_of_an_earlier_trial(tmp_path: Path) -> None:
+    trial = fake_trial(tmp_path, 2, trial_until="schema")
+    assert tried(trial) == ""
+    notes = done(trial)
+    assert notes.index("node1 node2: owned absent client") < notes.index("node1 node2: owned fresh run/cassandra")
+    assert "node1: pull client" in notes
+    assert not [line for line in notes if "sample" in line or "canary" in line]
+
+
+def test_evidence_of_a_trial_by_hand_says_how_it_ended(tmp_path: Path) -> None:
+    for number, (until, status) in enumerate([("stop", "done"), ("settle", "skipped"), ("schema", "skipped")]):
+        (folder := tmp_path / str(number)).mkdir()
+        trial = fake_trial(folder, trial_until=until)
+        assert tried(trial) == ""
+        assert trial.json("state.json")["status"] == status
+        assert trial.json("trial.json")["trial_system"] == "cassandra"
+    (folder := tmp_path / "failed").mkdir()
+    trial = fake_trial(folder)
+    trial.answers["schema"] = HostError("no quorum")
+    reason = "Make the tables, and read the conditions back: no quorum"
+    assert tried(trial) == reason
+    assert trial.json("state.json") == {"status": "failed", "reason": reason}
+
+
+def test_evidence_of_an_experiment_is_what_dohyo_writes(tmp_path: Path) -> None:
+    (folder := tmp_path / "raw/cassandra").mkdir(parents=True)
+    (tmp_path / "experiment.json").touch()
+    trial = fake_trial(folder)
+    assert tried(trial) == ""
+    assert not (folder / "state.json").exists()
+    assert not (folder / "trial.json").exists()
+
+
+@pytest.mark.parametrize("verb", ["stop-all", "owned present"])
+def test_nothing_is_written_to_a_folder_that_is_not_ours_yet(verb: str, tmp_path: Path) -> None:
+    trial = fake_trial(tmp_path)
+    (tmp_path / "state.json").write_text("of an earlier trial")
+    trial.answers[verb] = HostError("no")
+    assert tried(trial).endswith(": no")
+    assert (tmp_path / "state.json").read_text() == "of an earlier trial"
+    assert not (tmp_path / "trial.json").exists()
+
+
+# ---- loads that are kept ---------------------------------------------------------------------------------------------
+
+
+def test_the_room_for_a_load_follows_from_the_memory_of_the_host(tmp_path: Path) -> None:
+    needs: list[int] = []
+    for memory in (0, 64000):
+        (folder := tmp_path / str(memory)).mkdir()
+        budget: dict[str, Any] = {"host_memory_budget": "80%", "host_has": {"memory_mb": memory}}
+        many = {"recordcount": 100_000_000}
+        trial = fake_trial(folder, system="scylla", trial_load_id="id", properties=many, **budget)
+        trial.parts().begin()
+        needs += [call.arguments["need_mb"] for call in trial.calls if call.verb == "kept_load found"]
+    assert needs[1] > needs[0] + 20000
+    # Hence the playbook asks for the memory before it begins.
+    tasks = yaml.safe_load((ANSIBLE / "trial.yml").read_text())[0]["tasks"]
+    (block,) = (task["block"] for task in tasks if "block" in task)
+    files = [task["ansible.builtin.include_tasks"] for task in block[:2]]
+    assert files == ["tasks/resources.yml", "tasks/conduct.yml"]
+
+
+def in_turn(trial: FakeTrial) -> list[str]:
+    """What was done with a load, in short."""
+    words = ("kept_load", "clients", "set aside", "start cassandra", "stop cassandra")
+    return [line.removeprefix("node1: ") for line in done(trial) if any(word in line for word in words)]
+
+
+def test_a_load_that_is_kept_is_copied_instead_of_loading(tmp_path: Path) -> None:
+    trial = fake_trial(tmp_path, trial_load_id="id", trial_reuse="id")
+    assert tried(trial) == ""
+    assert in_turn(trial) == ["kept_load found", "kept_load placed", "start cassandra", "clients: run-1"]
+    assert trial.json("kept.json") == {"load": "first", "note": ""}
+    # Kept loads stay at the end.
+    (*_, wiped) = (call for call in trial.calls if call.verb == "owned absent")
+    assert wiped.arguments["folders"] == [["/data1", "dohyo/cassandra"]]
+
+
+KEPT = ["kept_load room", "stop cassandra", "set aside", "kept_load kept", "kept_load placed", "start cassandra"]
+NONE = {"found": False, "trial": "", "note": ""}
+
+
+def test_the_first_trial_keeps_its_load_and_measures_on_a_copy(tmp_path: Path) -> None:
+    (folder := tmp_path / "raw/t1").mkdir(parents=True)
+    trial = fake_trial(folder, trial_load_id="id", trial_reuse="id")
+    trial.answers["kept_load found"] = NONE
+    assert tried(trial) == ""
+    assert in_turn(trial) == ["kept_load found", "start cassandra", "clients: load", *KEPT, "clients: run-1"]
+    assert trial.json("kept.json") == {"load": "t1", "note": ""}
+    assert [line for line in done(trial) if line.startswith("phase")] == [
+        *("phase start", "phase canary", "phase start", "phase schema", "phase load", "phase settle"),
+        *("phase start", "phase schema", "phase settle", "phase run 1", "phase stop"),
+    ]
+
+
+def test_a_copy_that_is_not_whole_is_loaded_again(tmp_path: Path) -> None:
+    trial = fake_trial(tmp_path, trial_load_id="id", trial_reuse="id")
+    trial.answers["kept_load placed"] = {**NONE, "note": "a file of the load is missing"}
+    trial.answers["kept_load room"] = {**NONE, "note": "no room"}
+    assert tried(trial) == ""
+    assert in_turn(trial) == [
+        *("kept_load found", "kept_load placed", "start cassandra", "clients: load", "kept_load room", "clients: run-1")
+    ]
+    assert len([call for call in trial.calls if call.verb == "owned fresh"]) == 2
+    assert trial.json("kept.json") == {"load": None, "note": "no room"}
+
+
+def test_hosts_with_loads_of_different_trials_load_again(tmp_path: Path) -> None:
+    trial = fake_trial(tmp_path, 2, trial_load_id="id")
+    trial.answers["node2", "kept_load found"] = {"found": True, "trial": "second", "note": ""}
+    parts = trial.parts()
+    parts.begin()
+    assert not parts.state.is_copy
+
+
+def test_servers_without_the_load_that_was_just_kept_are_refused(tmp_path: Path) -> None:
+    trial = fake_trial(tmp_path, trial_load_id="id", trial_reuse="id")
+    trial.answers["kept_load found"] = NONE
+    trial.answers["kept_load placed"] = {**NONE, "note": "the disk is full"}
+    assert tried(trial) == (
+        "Refuse servers without the load: the load is gone: the disk is full; repeat the trial with --resume"
+    )
+
+
+def test_a_load_that_cannot_be_shared_says_so(tmp_path: Path) -> None:
+    trial = fake_trial(tmp_path, trial_reuse="id")
+    assert tried(trial) == ""
+    kept = trial.json("kept.json")
+    assert kept["load"] is None
+    assert kept["note"].startswith("its load is not shared: ")
+    (*_, wiped) = (call for call in trial.calls if call.verb == "owned absent")
+    assert wiped.arguments["folders"] == [["/data1", "dohyo/cassandra"], ["/data1", "dohyo/kept"]]
