@@ -38,7 +38,7 @@ HOME = "/opt/dohyo"
 CONDITIONS = {"write_copies": 1, "read_copies": 1, "replication": 1, "notes": []}
 
 
-def free_ports(arguments: Mapping[str, Any]) -> dict[str, Any]:
+def free_ports(**arguments: Any) -> dict[str, Any]:
     """Stands for the module on a host where all ports are free."""
     return {"address": arguments.get("address"), "ports": arguments.get("preferred"), "moved": [], "notes": []}
 

@@ -3,6 +3,7 @@
 import json
 import os
 import subprocess
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -41,7 +42,7 @@ def test_a_trial_on_an_attached_system_starts_nothing_and_removes_its_tables(tmp
     assert trial.json("conditions.json")["notes"][0].startswith("attached: ")
     assert trial.json("conditions.json")["title"].endswith(" (attached)")
     first = len(trial.calls)
-    assert trial.parts(**parts.plain_state).end() == ""
+    assert trial.parts(**asdict(parts.state)).end() == ""
     ended = [f"{call.host}: {call.verb}" for call in trial.calls[first:]]
     assert ended.index("node1: stop-all") < ended.index("node1: detach") < ended.index("far: observe")
     assert ended[-3:] == ["node1: in_use free", "node2: in_use free", "client1: in_use free"]
@@ -58,7 +59,7 @@ def test_a_place_that_could_not_be_removed_refuses_the_next_trial(tmp_path: Path
     # What an interrupted trial has left is not taken for this one's.
     assert not (tmp_path / UNDER_WAY).exists()
     # At the end it is said, and the trial counts.
-    assert trial.parts(**parts.plain_state).end() == ""
+    assert trial.parts(**asdict(parts.state)).end() == ""
     assert {"event": "note", "text": f"WARNING: {left}"} in trial.events
 
 

@@ -1,6 +1,7 @@
 """A whole trial: its parts, their order, and the end that it has whatever went wrong."""
 
 import json
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -54,7 +55,7 @@ def tried(trial: FakeTrial) -> str:
         except StepError as error:
             failures = {name: f"{error.step}: {each}" for name, each in error.failures.items()}
             break
-    state = {**parts.plain_state, "failures": failures}
+    state = {**asdict(parts.state), "failures": failures}
     return trial.parts(**state).end()
 
 
@@ -93,12 +94,12 @@ def test_nodes_start_one_after_another_on_several_hosts_and_their_ports_are_thei
     assert tried(trial) == ""
     notes = done(trial)
     first = notes.index("node1 node2 client1: owned fresh run/cassandra")
-    assert notes[first : first + 7] == [
+    assert notes[first : first + 8] == [
         "node1 node2 client1: owned fresh run/cassandra",
         "node1 node2: free_ports",
         "node1 node2: files",
-        *("node1: start cassandra", "node1: ready cassandra", "node2: start cassandra"),
-        "node2 node1 node2: ready cassandra",
+        *("node1: start cassandra", "node1: ready cassandra", "node2: start cassandra", "node2: ready cassandra"),
+        "node1 node2: ready within 1080 s",
     ]
     # On a host of its own a taken port is an error.
     assert len([call for call in trial.calls if call.action == "free_ports"]) == 2
@@ -138,9 +139,9 @@ def taken(times: int) -> Any:
     """Stands for the module free_ports where another program takes a port so many times."""
     left = [times]
 
-    def answer(arguments: dict[str, Any]) -> dict[str, Any]:
+    def answer(**arguments: Any) -> dict[str, Any]:
         if "chosen" not in arguments:
-            return free_ports(arguments)
+            return free_ports(**arguments)
         left[0] -= 1
         return {"notes": ["port 9042 is somebody else's"] if left[0] >= 0 else []}
 
@@ -153,11 +154,11 @@ def test_servers_start_again_on_other_ports_where_one_was_taken(seems_well: bool
     trial.answers["free_ports"] = taken(1)
     answers = ["" if seems_well else HostError("it has ended"), ""]
 
-    def ready(_: Any) -> str:
+    def ready(**_: Any) -> dict[str, str]:
         answer = answers.pop(0)
         if isinstance(answer, Exception):
             raise answer
-        return answer
+        return {"stdout": answer}
 
     trial.answers["ready cassandra"] = ready
     trial.parts().start()
