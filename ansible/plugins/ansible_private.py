@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import io
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import redirect_stdout, suppress
 from typing import Any
 
@@ -27,6 +27,11 @@ from ansible.plugins.loader import connection_loader
 
 # How Ansible writes what a module is given and answers; its own modules all use this one.
 PROFILE = "legacy"
+# Passwords of the play context, and the variables of a host that set them.
+PASSWORDS = {
+    "password": ("ansible_password", "ansible_ssh_pass", "ansible_ssh_password"),
+    "become_pass": ("ansible_become_password", "ansible_become_pass"),
+}
 
 
 def ssh_command(action: ActionBase, host: dict[str, Any], command: str) -> tuple[list[str | bytes], bool]:
@@ -51,7 +56,20 @@ def ssh_command(action: ActionBase, host: dict[str, Any], command: str) -> tuple
 
 def connection_of(action: ActionBase, host: dict[str, Any]) -> str:
     """Kind of connection to a host."""
-    return str(host.get("ansible_connection", action._play_context.connection))
+    # The play context has what the variables of the first host of the play say.
+    return str(host.get("ansible_connection", action._task.connection))
+
+
+def forget_passwords(action: ActionBase, variables: Mapping[str, Any]) -> None:
+    """Has the action forget passwords that the variables of its own host set: other hosts must not get them.
+
+    Those that the user has typed for all hosts (-k, -K) stay.
+    """
+    context = action._play_context.copy()
+    for name, names in PASSWORDS.items():
+        if any(each in variables for each in names):
+            setattr(context, name, "")
+    action._play_context = context
 
 
 def variables_of(action: ActionBase, hostvars: Any, host: str) -> dict[str, Any]:
@@ -84,7 +102,7 @@ def action_on(
     context = action._play_context.set_task_and_variable_override(task=task, variables=variables, templar=templar)
     loaders = action._shared_loader_obj
     executor = TaskExecutor(None, task, variables, context, action._loader, loaders, None, None)
-    kind = str(templar.template(variables.get("ansible_connection", action._play_context.connection)))
+    kind = str(templar.template(variables.get("ansible_connection", action._task.connection)))
     executor._connection = executor._get_connection(variables, templar, kind)
     executor._set_connection_options(variables, templar)
     found: ActionBase = loaders.action_loader.get(

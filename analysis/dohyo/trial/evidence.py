@@ -239,7 +239,7 @@ def collect(world: World, names: list[str], values: Mapping[str, Any]) -> dict[s
             )  # fmt: skip
 
     _, failures = world.attempt(names, fetch)
-    if not failures:
-        # What could not be brought home now, stop.yml tries again.
+    if not failures and not world.hosts.keys() - set(names):
+        # What could not be brought home now, or is on a host that was lost, stop.yml fetches.
         (Path(values["dohyo_control"]) / UNDER_WAY).unlink(missing_ok=True)
     return failures

@@ -105,6 +105,8 @@ def stop_everything(world: World, *, keeps_loads: bool) -> dict[str, str]:
 
     def stop(host: Host) -> None:
         processes.stop_all(host)
+
+    def free(host: Host) -> None:
         host.do("in_use", state="ended", deployment=deployment)
 
     def forget_loads(host: Host) -> list[str]:
@@ -116,13 +118,16 @@ def stop_everything(world: World, *, keeps_loads: bool) -> dict[str, str]:
     # In a folder of somebody else's nothing of ours can run.
     leave("", found)
     ours = [name for name, problems in found.items() if not problems]
-    failed("Stop whatever runs", world.attempt(ours, stop)[1])
+    stopped, said = world.attempt(ours, stop)
+    failed("Stop whatever runs", said)
     detached, said = world.attempt(ours, lambda host: attached.detach(host, roles))
     failed("Remove what was made on attached systems", detached | said)
     if not keeps_loads:
         found, said = world.attempt([name for name in world.databases if name in ours], forget_loads)
         failed("Remove the loads that were kept", said)
         leave("left alone: ", found)
+    # Last: somebody else may measure there from now on.
+    failed("Note that no trial is under way", world.attempt(stopped, free)[1])
     values = world.first.values
     if ours and (trial := under_way(values)):
         world.attempt(values["dohyo_observed"], lambda host: observe(host, "end", values, Path(trial["dir"])))

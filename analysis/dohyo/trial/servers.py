@@ -42,7 +42,7 @@ class ServerSteps:
     @property
     def first(self) -> System:
         """The system as it is on the first database host."""
-        return self.system(self.databases[0])
+        return self.system(self.world.first.name)
 
     @property
     def is_attached(self) -> bool:
@@ -90,8 +90,12 @@ class ServerSteps:
         return [*values["dohyo_admin"], "-cp", bundle, name, *verb, *own, *words]
 
     def admin(self, host: str, verb: str, *words: str) -> str:
-        """Calls the administration of the system, and returns its answer; it is ended after ADMIN_SECONDS."""
-        return self.run(host, self.admin_words(host, [verb], words), timeout=ADMIN_SECONDS)
+        """Calls the administration of the system, and returns its answer.
+
+        The call is ended after ADMIN_SECONDS, beyond the time in which replicas may connect.
+        """
+        replicas = int(getattr(self.system(host), "replica_timeout", 0))
+        return self.run(host, self.admin_words(host, [verb], words), timeout=replicas + ADMIN_SECONDS)
 
     def until_admin(self, host: str, verb: str, *words: str, ready: bool = False) -> None:
         """Repeats such a call until it succeeds, while the server runs."""
@@ -232,7 +236,7 @@ class ServerSteps:
         values = world.first.values
         # An inventory's certificates are its own; destroy.yml removes them with the folder.
         folder = Path(values["dohyo_control"]) / "tls" / Path(values["inventory_dir"]).name
-        hosts = {name: [world.hosts[name].values["dohyo_address"], "localhost", "127.0.0.1"] for name in names}
+        hosts = {name: [world.hosts[name].values["dohyo_address"], name, "localhost", "127.0.0.1"] for name in names}
         made = self.each(
             "Make the certificates that are missing",
             lambda host: world.hosts[host].do("tls_certificates", folder=str(folder), hosts=hosts),

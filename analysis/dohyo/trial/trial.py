@@ -201,7 +201,10 @@ class TrialParts:
                     raise
                 failure = error
             # Also where all seems well: that may have been somebody else's server.
-            lost = self._lost_ports() if len(self.world.hosts) == 1 else []
+            try:
+                lost = self._lost_ports() if len(self.world.hosts) == 1 else []
+            except StepError as error:
+                raise failure or error from None
             if not lost and failure is None:
                 return
             for note in lost:

@@ -163,7 +163,7 @@ def test_hosts_are_reached_as_the_inventory_says(lowest: bool, tmp_path: Path, m
     (tmp_path / "action_plugins/ask.py").write_text(ASK)
     (meeting := tmp_path / "meeting").mkdir()
     everywhere = {"ansible_python_interpreter": sys.executable, "from_play": "of the inventory", "number": 7}
-    ssh = {"ansible_connection": "ssh", "ansible_ssh_executable": str(tmp_path / "ssh")}
+    ssh = {"ansible_ssh_executable": str(tmp_path / "ssh")}
     hosts: dict[str, dict[str, Any]] = {
         "here": {
             **everywhere, "ansible_connection": "local", "ansible_become_exe": str(tmp_path / "sudo-here"),

@@ -27,7 +27,8 @@ def verbs(trial: FakeTrial, host: str) -> list[str]:
     return [call.verb for call in trial.calls if call.host == host]
 
 
-STOPPED = ["owned checked", "look for faults", "stop-all", "in_use ended", "detach"]
+STOPPED = ["owned checked", "look for faults", "stop-all", "detach"]
+FREED = ["owned absent", "in_use ended"]
 FETCHED = ["stop host-metrics", "transfer_folder", "transfer_folder"]
 
 
@@ -35,8 +36,8 @@ def test_everything_is_stopped_and_the_evidence_of_an_interrupted_trial_is_fetch
     trial, failures = stopped(tmp_path, {})
     assert failures == {}
     for name in ("node1", "node2"):
-        assert verbs(trial, name) == [*STOPPED, "owned absent", *FETCHED]
-    assert verbs(trial, "client1") == [*STOPPED, *FETCHED[:2], "owned absent"]
+        assert verbs(trial, name) == [*STOPPED, *FREED, *FETCHED]
+    assert verbs(trial, "client1") == [*STOPPED, "in_use ended", *FETCHED[:2], "owned absent"]
     (loads,) = (call for call in trial.calls if call.verb == "owned absent" and call.host == "node1")
     assert loads.arguments == {
         "state": "absent", "deployment": "abc", "folders": [["/data1", "dohyo/kept"]], "leave": True,
@@ -51,14 +52,14 @@ def test_everything_is_stopped_and_the_evidence_of_an_interrupted_trial_is_fetch
 
 def test_between_two_trials_loads_stay(tmp_path: Path) -> None:
     trial, _ = stopped(tmp_path, {}, keeps_loads=True)
-    assert verbs(trial, "node1") == [*STOPPED, *FETCHED]
+    assert verbs(trial, "node1") == [*STOPPED, "in_use ended", *FETCHED]
 
 
 def test_a_host_whose_folder_is_not_ours_is_left_alone(tmp_path: Path) -> None:
     trial, failures = stopped(tmp_path, {("node2", "owned checked"): {"problems": ["/opt/dohyo is somebody else's"]}})
     assert failures == {}
     assert verbs(trial, "node2") == ["owned checked"]
-    assert verbs(trial, "node1") == [*STOPPED, "owned absent", *FETCHED]
+    assert verbs(trial, "node1") == [*STOPPED, *FREED, *FETCHED]
     assert [each["text"] for each in trial.events if each["event"] == "note"] == ["/opt/dohyo is somebody else's"]
 
 
@@ -78,10 +79,11 @@ def test_foreign_files_among_the_loads_are_named(tmp_path: Path) -> None:
     ("verb", "step", "more"),
     [
         ("owned checked", "Look whose the folder is", []),
+        # Where servers may still run, nobody else is to measure.
         ("stop-all", "Stop whatever runs", ["detach", "owned absent", *FETCHED]),
-        ("in_use ended", "Stop whatever runs", ["detach", "owned absent", *FETCHED]),
-        ("detach", "Remove what was made on attached systems", ["owned absent", *FETCHED]),
-        ("owned absent", "Remove the loads that were kept", FETCHED),
+        ("detach", "Remove what was made on attached systems", [*FREED, *FETCHED]),
+        ("owned absent", "Remove the loads that were kept", ["in_use ended", *FETCHED]),
+        ("in_use ended", "Note that no trial is under way", FETCHED),
         ("transfer_folder", "Bring home the evidence of an interrupted trial", []),
     ],
 )
@@ -97,9 +99,9 @@ def test_what_fails_on_one_host_is_named_and_keeps_nobody_from_the_rest(
     ] == [(step, "node2", "no answer", False)]
     asked = verbs(trial, "node2")
     assert asked[asked.index(verb) + 1 :] == more
-    assert verbs(trial, "node1") == [*STOPPED, "owned absent", *FETCHED]
+    assert verbs(trial, "node1") == [*STOPPED, *FREED, *FETCHED]
     # What could not be fetched now is fetched the next time.
-    assert (tmp_path / UNDER_WAY).exists() == (verb == "transfer_folder")
+    assert (tmp_path / UNDER_WAY).exists() == (verb in ("transfer_folder", "owned checked"))
 
 
 def test_samples_of_observed_hosts_come_home_even_where_one_does_not_answer(tmp_path: Path) -> None:

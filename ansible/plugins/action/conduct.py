@@ -35,7 +35,7 @@ from ansible.utils.display import Display
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 sys.path.append(str(Path(__file__).resolve().parents[3] / "analysis"))
-from ansible_private import connection_of, ssh_command
+from ansible_private import connection_of, forget_passwords, ssh_command
 from conducting.agents import clock, conduct
 from conducting.conductor import Conductor, Plan
 from conducting.hosts import AnsibleHost, at_once, die_with_parent, said_of
@@ -76,6 +76,7 @@ class ActionModule(ActionBase):  # type: ignore[misc]
         )
         die_with_parent()
         variables = task_vars or {}
+        forget_passwords(self, variables)
         world = self._world(variables)
         drive = Drive(self, world)
         answer: dict[str, Any] = {"changed": True, "failures": {}, "state": given["state"]}

@@ -375,8 +375,8 @@ class Cassandra(OnJvm, Cql):
             if reason := steps.run(host, words):
                 raise BadInputError(f"{host}: cassandra_commitlog_folder={system.commitlog_folder} {reason}")
 
-        if self.commitlog_folder:
-            steps.each("Look whether the commit log has a disk of its own", look, self.hosts)
+        if named := [host for host in self.hosts if self.at(steps, host).commitlog_folder]:
+            steps.each("Look whether the commit log has a disk of its own", look, named)
 
     def ready(self, steps: Steps) -> None:
         super().ready(steps)

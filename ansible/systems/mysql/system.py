@@ -290,7 +290,8 @@ class Mysql(Replicated):
         """Makes the replicas follow the primary."""
 
         def follow(host: str) -> None:
-            words = (f"primary={self.secret}/replication.properties", f"timeout={self.replica_timeout}")
+            system = self.at(steps, host)
+            words = (f"primary={system.secret}/replication.properties", f"timeout={system.replica_timeout}")
             steps.admin(host, "follow", *words)
 
         steps.each("Follow the primary", follow, self.hosts[1:])

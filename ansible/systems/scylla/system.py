@@ -401,10 +401,11 @@ class Scylla(Cql):
                 "The nodes need one port for CQL and one between each other, free on all hosts; found"
                 f" {ports}. Choose others with scylla_cql_port and scylla_storage_port",
             )
-        if self.tune:
+        if tuned := [host for host in steps.databases if self.at(steps, host).tune]:
             mark = f"/run/dohyo-{self.context.values['dohyo_deployment']}-scylla"
             script = f"/opt/scylladb/scripts/scylla_prepare && touch {mark}"
-            steps.each("Tune the host's interrupts and clock", lambda host: steps.run(host, ["sh", "-c", script], root=True, creates=mark), steps.databases)
+            words = ["sh", "-c", script]
+            steps.each("Tune the host's interrupts and clock", lambda host: steps.run(host, words, root=True, creates=mark), tuned)
         super().start(steps)
 
     def ready(self, steps: Steps) -> None:
