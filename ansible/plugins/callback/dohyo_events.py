@@ -49,11 +49,11 @@ REQUIREMENTS = Path(__file__).resolve().parents[3] / "analysis" / "pyproject.tom
 
 def too_old(version: str) -> str:
     """Why the playbooks do not work with this version of ansible-core; empty if they do."""
-    needed = re.findall(r'"ansible-core~=(\d+)\.(\d+)', REQUIREMENTS.read_text(encoding="utf-8"))[0]
-    if [int(part) for part in re.findall(r"\d+", version)[:2]] >= [int(part) for part in needed]:
+    needed = re.findall(r'"ansible-core~=([\d.]+)"', REQUIREMENTS.read_text(encoding="utf-8"))[0]
+    if [int(part) for part in re.findall(r"\d+", version)[:3]] >= [int(part) for part in needed.split(".")]:
         return ""
     return (
-        f"ansible-core {version} is too old for these playbooks, which need {'.'.join(needed)} or newer: type"
+        f"ansible-core {version} is too old for these playbooks, which need {needed} or newer: type"
         " ../setup.sh python, then ../.venv/bin/ansible-playbook instead of ansible-playbook"
     )
 
