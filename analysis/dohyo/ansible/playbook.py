@@ -345,9 +345,10 @@ def decrypted(file: Path) -> str:
 def _answer(
     about: str, words: Sequence[str | Path], environment: Mapping[str, str]
 ) -> "subprocess.CompletedProcess[str]":
-    """What a program of Ansible says; what it calls, such as the script of an inventory, may ask somebody else.
+    """Runs a program of Ansible and returns its output and exit code.
 
-    :raises BadInputError: if it does not end
+    :param about: what it is asked about, for the error
+    :raises BadInputError: if it takes longer than its limit; the script of an inventory may hang
     """
     try:
         return subprocess.run(
