@@ -282,7 +282,10 @@ def test_a_users_own_settings_of_ansible_do_no_harm(tmp_path: Path, monkeypatch:
     assert (tmp_path / "theirs-was-there").exists()
 
 
-@pytest.mark.parametrize(("version", "is_refused"), [("2.9.27", True), ("2.19.3", True), ("2.19.5", False), ("2.19.5rc1", False), ("3.0.0", False)])
+@pytest.mark.parametrize(
+    ("version", "is_refused"),
+    [("2.9.27", True), ("2.19.3", True), ("2.19.5", False), ("2.19.5rc1", False), ("3.0.0", False)],
+)
 def test_the_versions_of_ansible_that_are_too_old(version: str, is_refused: bool) -> None:
     refusal = f"ansible-core {version} is too old for these playbooks, which need 2.19.5 or newer: type"
     assert too_old(version).startswith(refusal) == is_refused
