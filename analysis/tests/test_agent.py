@@ -90,6 +90,16 @@ def test_what_a_servers_children_use_is_the_servers(tool: Path) -> None:
     assert 5 < finished["memory"] < 60
 
 
+def launched(tool: Path, client: dict[str, Any]) -> "subprocess.Popen[str]":
+    """An agent that was told to launch a client."""
+    agent = subprocess.Popen([tool, "converse"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    assert agent.stdin is not None
+    for message in ({"do": "begin", "tool": str(tool), "client": client, "servers": ""}, {"do": "launch"}):
+        agent.stdin.write(json.dumps(message) + "\n")
+        agent.stdin.flush()
+    return agent
+
+
 def test_what_a_client_has_inserted_is_handed_on(tool: Path) -> None:
     """The next run of the client begins behind it."""
     folder = tool.parent.parent / "client/run-1/host1"
@@ -102,12 +112,8 @@ def test_what_a_client_has_inserted_is_handed_on(tool: Path) -> None:
         "secret_properties": "",
         "command": ["sh", "-c", f"echo '{json.dumps(wrote)}' > client.json"],
     }
-    agent = subprocess.Popen([tool, "converse"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-    assert agent.stdin is not None
+    agent = launched(tool, client)
     assert agent.stdout is not None
-    for message in ({"do": "begin", "tool": str(tool), "client": client, "servers": ""}, {"do": "launch"}):
-        agent.stdin.write(json.dumps(message) + "\n")
-        agent.stdin.flush()
     ended = next(answer for answer in map(json.loads, agent.stdout) if answer["is"] == "ended")
     agent.communicate('{"do": "finish"}\n', timeout=60)
     assert ended["exit"] == 0
@@ -125,12 +131,8 @@ def test_an_exit_code_that_is_written_late_is_that_of_the_client(tool: Path) -> 
         "secret_properties": "",
         "command": ["sleep", "60"],
     }
-    agent = subprocess.Popen([tool, "converse"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-    assert agent.stdin is not None
+    agent = launched(tool, client)
     assert agent.stdout is not None
-    for message in ({"do": "begin", "tool": str(tool), "client": client, "servers": ""}, {"do": "launch"}):
-        agent.stdin.write(json.dumps(message) + "\n")
-        agent.stdin.flush()
     while not (noted := home / "run/client-host1/pid").exists():
         time.sleep(0.05)
     pid = int(noted.read_text().split()[0])
