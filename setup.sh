@@ -183,13 +183,14 @@ sys.stdout.write(vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;"))'
     rm -rf -- "$folder"
 }
 
-# Installs the lowest ansible-core that pyproject.toml allows, for the test of its private API.
+# Installs the lowest ansible-core that pyproject.toml allows, for tests that run with it, too.
 setup_lowest() {
     local lowest folder="$state/ansible-lowest"
-    lowest=$(sed -n 's/.*"ansible-core~=\([0-9.]*\)".*/\1/p' "$root/analysis/pyproject.toml")
+    lowest=$(sed -n 's/.*"ansible-core>=\([0-9.]*\).*/\1/p' "$root/analysis/pyproject.toml")
     if [[ ! -d $folder/ansible_core-$lowest.dist-info ]]; then
         say "installing ansible-core $lowest beside .venv"
-        pip_install "$(find_python)" --target "$folder" --upgrade "ansible-core==$lowest"
+        rm -rf -- "$folder"
+        pip_install "$(find_python)" --target "$folder" "ansible-core==$lowest"
     fi
 }
 

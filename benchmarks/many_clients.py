@@ -29,6 +29,7 @@ from dohyo.places import ANSIBLE, JDK, ROOT
 
 sys.path.insert(0, str(ANSIBLE / "plugins"))
 from conducting.agents import clock, conduct  # type: ignore[import-not-found]
+from conducting.channel import Way  # type: ignore[import-not-found]
 from conducting.conductor import Conductor, Plan  # type: ignore[import-not-found]
 from conducting.report import report  # type: ignore[import-not-found]
 
@@ -144,7 +145,7 @@ def one_round(options: argparse.Namespace, work: Path) -> dict[str, float]:
             file.write(text.encode("latin-1"))
 
     over, answer = multiprocessing.Event(), multiprocessing.Queue()  # type: ignore[var-annotated]
-    display = multiprocessing.Process(target=follow, args=(mirrors, over, answer))
+    display = multiprocessing.Process(target=follow, args=(mirrors, over, answer), daemon=True)
     display.start()
     before, children_before, began = (
         cpu(resource.RUSAGE_SELF),
@@ -154,7 +155,7 @@ def one_round(options: argparse.Namespace, work: Path) -> dict[str, float]:
     conductor = Conductor(plan, began)
     conduct(
         conductor,
-        {host: [sys.executable, str(home / "bin/modules/agent.py"), "converse"] for host in told},
+        {host: Way([sys.executable, str(home / "bin/modules/agent.py"), "converse"]) for host in told},
         keep,
         power={},
         warn=print,

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from conducting.agents import clock, conduct
+from conducting.channel import Way
 from conducting.conductor import Conductor, Plan
 from conducting.report import report
 from conducting.warmup import LEAST, MOST_COMPILING
@@ -44,7 +45,7 @@ def conducted(home: Path, warmup: str, most: float) -> tuple[dict[str, Any], lis
         told[host] = {"tool": "", "client": client, "servers": ""}
     plan = Plan(told, start_delay=4, warmup=most, steady=warmup == "steady", duration=2, bound=most + 120, patience=60)
     conductor = Conductor(plan, clock())
-    agents = {host: [sys.executable, str(home / "bin/modules/agent.py"), "converse"] for host in HOSTS}
+    agents = {host: Way([sys.executable, str(home / "bin/modules/agent.py"), "converse"]) for host in HOSTS}
     conduct(conductor, agents, lambda *_: None, power={}, warn=print)
     outcome = report(conductor, 10_000, measured=True)
     assert outcome["valid"], outcome["failure"]

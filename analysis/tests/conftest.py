@@ -3,14 +3,8 @@
 Another program may have the processors, so what hypothesis tries is not timed.
 """
 
-import ansible.module_utils  # type: ignore[import-untyped]
 import pytest
 from hypothesis import HealthCheck, settings
-
-from dohyo.places import ANSIBLE
-
-# Ansible's own name for the folder of modules' helpers.
-ansible.module_utils.__path__.append(str(ANSIBLE / "plugins" / "module_utils"))
 
 settings.register_profile("untimed", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("untimed")

@@ -91,7 +91,7 @@ def test_what_a_servers_children_use_is_the_servers(tool: Path) -> None:
 
 
 def launched(tool: Path, client: dict[str, Any]) -> "subprocess.Popen[str]":
-    """An agent that was told to launch a client."""
+    """Starts an agent and lets it launch a client."""
     agent = subprocess.Popen([tool, "converse"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     assert agent.stdin is not None
     for message in ({"do": "begin", "tool": str(tool), "client": client, "servers": ""}, {"do": "launch"}):

@@ -19,7 +19,6 @@ from dohyo.bad_input import BadInputError
 from dohyo.scenario import faults, loading, together
 from dohyo.scenario.faults import Fault, check_place, on_hosts, parse, plain
 from dohyo.trial.measuring import events_of
-from filter.dohyo_filters import of_this_machine
 from support.agent_home import MODULES, install
 
 HOSTS = ["a", "b", "c"]
@@ -108,10 +107,6 @@ def test_a_slow_server_has_a_rate() -> None:
     assert [each["rate"] for each in asked] == [10**6, None, 5 * 10**5]
     [event] = events_of(asked, "c", dict.fromkeys(HOSTS, ""))
     assert (event["kind"], event["rate"], asked[2]["hosts"]) == ("slow", 5 * 10**5, ["b", "c"])
-
-
-def test_a_partition_with_the_controller_is_seen() -> None:
-    assert of_this_machine(["192.0.2.1", "127.0.0.1"]) == ["127.0.0.1"]
 
 
 def test_faults_that_cannot_be_are_refused_before_anything_starts() -> None:

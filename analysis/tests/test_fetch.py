@@ -280,12 +280,13 @@ def test_servers_as_their_vendors_and_users_pack_them(vendor: Vendor, tmp_path: 
     scylla = {"system_name": "scylla", "scylla_fetch": True, "scylla_fetch_base": vendor.url, "fetch_agreed": True}
     refused = {"include_role": {"name": "system", "tasks_from": "{{ systems.scylla.verbs.install }}"}, "vars": scylla}
     mark = {
+        "do": "owned",
         "state": "present",
         "folders": [["{{ dohyo_control }}", ""], ["{{ dohyo_home }}", ""]],
         "controller": "{{ lookup('controller') }}",
     }
     tasks = [
-        {"owned": mark, "register": "marked"},
+        {"agent": mark, "register": "marked"},
         {"set_fact": {"dohyo_deployment": "{{ marked.deployment }}"}},
         {"block": [refused], "rescue": [{"set_fact": {"said": "{{ ansible_failed_result.msg }}"}}]},
         *installing(system_name="aerospike", **by_vendor),

@@ -1,4 +1,4 @@
-"""How the module host_devices tells devices and arrays apart: real superblocks in files, and real links.
+"""How the agent tells devices and arrays apart: real superblocks in files, and real links.
 
 What takes block devices is in ansible/tests/cluster/deploy_test.sh and destroy_test.sh.
 """
@@ -12,9 +12,9 @@ import yaml
 from ansible.parsing.dataloader import DataLoader  # type: ignore[import-untyped]
 from ansible.template import Templar, trust_as_template  # type: ignore[import-untyped]
 
+import host_devices
 from dohyo.places import ANSIBLE
 from filter.dohyo_filters import disk_shortages
-from modules import host_devices
 from support.described import described
 from support.playbooks import play
 

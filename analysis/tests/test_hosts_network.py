@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from modules import host_resources, reachable
+import host_resources
+import reachable
 
 HERE = "127.0.0.1"
 

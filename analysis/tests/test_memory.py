@@ -10,6 +10,7 @@ import jinja2
 import pytest
 import yaml
 
+import process_limits
 from dohyo.bad_input import BadInputError
 from dohyo.places import ANSIBLE, ROOT
 from dohyo.planning import sizing
@@ -21,7 +22,6 @@ from dohyo.systems.context import budget_mb, cpus
 from dohyo.trial import processes
 from dohyo.trial.conditions import limits
 from filter.dohyo_filters import shortages
-from modules import process_limits
 from support.described import described
 from support.trial_hosts import fake_trial
 

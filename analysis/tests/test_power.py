@@ -5,14 +5,12 @@ import subprocess
 import sys
 import time
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from conducting import power
 from conducting.power import Commands, Switch, run
 from dohyo.places import ANSIBLE
-from filter.dohyo_filters import power_problem
 
 
 def ended(switch: Switch) -> list[tuple[bool, float, float, str | None]]:
@@ -113,20 +111,3 @@ def test_what_fails_to_switch_a_host_on_is_tried_again(tmp_path: Path, monkeypat
     monkeypatch.setattr(power, "COMMAND_SECONDS", 0.1)
     assert power.switched_on(["false"]) == "dohyo_power_on ended with exit code 1: it has said nothing"
     assert run("dohyo_power_off", ["sleep", "9"]) == "dohyo_power_off has not ended within 0 s"
-
-
-@pytest.mark.parametrize(
-    ("words", "why"),
-    [
-        ([], "dohyo_power_on is []; set it to the words of a command"),
-        ("ipmitool power on", "dohyo_power_on is 'ipmitool power on'; set it to the words"),
-        (["true", True], "dohyo_power_on has the word True; put it in quotes"),
-        (["true", ""], "dohyo_power_on has the word ''"),
-        (["/nowhere/ipmitool"], "the program /nowhere/ipmitool of dohyo_power_on is not on the control machine"),
-        (["true", 5], ""),
-    ],
-)
-def test_words_that_are_no_command_are_refused(words: Any, why: str) -> None:
-    found = power_problem(["true"], words)
-    assert found.startswith("cannot be switched: ") if why else found == ""
-    assert why in found

@@ -12,7 +12,6 @@ import pytest
 from rich.console import Console
 
 from dohyo.bad_input import BadInputError
-from dohyo.places import ANSIBLE
 from dohyo.planning import plan
 from dohyo.planning.sizing import LOAD_RATE, Needs, Sizes, show
 from dohyo.running.progress import Forecast
@@ -21,8 +20,9 @@ from dohyo.scenario.hosts import Hosts
 from dohyo.summary.summary import summarise
 from dohyo.systems.system import DataNeeds
 from dohyo.tables import table
-from in_process import answer_of
+from failure import AgentError
 from support.evidence import DATA, rendered, trial, write_json
+from support.marked_folders import module
 
 TEXT = "recordcount=1000\noperationcount=1000\nsystems=cassandra,mysql-innodb\nreuse=data\n"
 OWN = "0123456789ab"
@@ -105,7 +105,7 @@ def test_what_cannot_be_reused_is_refused(tmp_path: Path, text: str) -> None:
 
 
 class Host:
-    """A host's data folders, and what the module does there."""
+    """A host's data folders, and what its agent does there."""
 
     def __init__(self, folder: Path) -> None:
         self.data = [folder / "disk1", folder / "disk2"]
@@ -122,10 +122,9 @@ class Host:
         }
 
     def ask(self, state: str, **other: Any) -> dict[str, Any]:
-        """What the module answers, or why it has failed."""
-        asked = {**self.given, "state": state, **other, "_ansible_tmpdir": str(self.data[0].parent)}
-        answer = json.loads(answer_of(ANSIBLE / "plugins/modules/kept_load.py", asked))
-        return {key: answer[key] for key in ("found", "trial", "note", "msg") if key in answer}
+        """What the agent answers."""
+        answer = module("kept_load", **{**self.given, "state": state, **other})
+        return {key: answer[key] for key in ("found", "trial", "note")}
 
     def files(self, place: str) -> dict[str, str]:
         """What lies in a folder of both disks."""
@@ -237,8 +236,8 @@ def test_a_copy_that_fails_costs_the_trial_that_has_loaded_nothing(host: Host) -
 def test_another_experiment_begins_with_none_and_only_in_folders_of_its_own_deployment(host: Host) -> None:
     assert not host.ask("found", experiment="/results/two")["found"]
     assert host.files("kept") == {}
-    answer = host.ask("found", experiment="/results/three", deployment="ba9876543210")
-    assert "belongs to deployment 0123456789ab" in answer["msg"]
+    with pytest.raises(AgentError, match="belongs to deployment 0123456789ab"):
+        host.ask("found", experiment="/results/three", deployment="ba9876543210")
 
 
 def test_where_a_trial_needs_the_room_nothing_is_kept(host: Host) -> None:
@@ -256,9 +255,7 @@ def test_where_a_trial_needs_the_room_nothing_is_kept(host: Host) -> None:
 def test_whichever_goes_last_takes_the_folders_along_that_were_made(host: Host) -> None:
     def owned(state: str, name: str) -> None:
         given = {key: host.given[key] for key in ("deployment", "controller")}
-        folders = [[str(disk), f"dohyo/{name}"] for disk in host.data]
-        asked = {**given, "state": state, "folders": folders, "_ansible_tmpdir": str(host.data[0].parent)}
-        assert "msg" not in json.loads(answer_of(ANSIBLE / "plugins/modules/owned.py", asked))
+        module("owned", state=state, folders=[[str(disk), f"dohyo/{name}"] for disk in host.data], **given)
 
     for first, last in (("kept", "hbase"), ("hbase", "kept")):
         host.ask("found")

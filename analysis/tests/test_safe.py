@@ -4,11 +4,9 @@ import os
 import re
 from pathlib import Path
 
-import pytest
-
+import host_resources
 from dohyo.places import ROOT
 from support.checkout import tracked
-from support.playbooks import play
 
 # How tasks and Python become root.
 ROOT_WORDS = re.compile(r"become: *(true|\"|{)|\b(sudo|doas) -n\b|\b(root|become)=(True|[A-Za-z]+[.(])")
@@ -47,14 +45,11 @@ def test_every_python_package_has_one_version() -> None:
     assert [line for line in packages if not re.match(r"[\w.-]+==[\w.]+ ", line)] == []
 
 
-@pytest.mark.slow
 def test_preflight_refuses_to_log_in_as_root(tmp_path: Path) -> None:
     checks = {"systems": [], "processors": [], "address": "127.0.0.1", "addresses": {}, "clock": "shared",
               "home": str(tmp_path / "home"), "deployment": "none"}  # fmt: skip
-    tasks = [
-        {"host_resources": {"path": "/", "checks": {**checks, "root": root}}, "register": f"root_{root}"}
-        for root in (True, False)
-    ]
-    answer = play(tmp_path, tasks, {"one": {"dohyo_home": str(tmp_path)}}, 0, ["root_True", "root_False"])
-    said = {name: "the login user is root" in str(found[0]["problems"]) for name, found in answer.items()}
-    assert said == {"root_True": False, "root_False": os.geteuid() == 0}
+
+    def refuses(root: bool) -> bool:
+        return "the login user is root" in str(host_resources.answer(path="/", checks={**checks, "root": root}))
+
+    assert (refuses(True), refuses(False)) == (False, os.geteuid() == 0)

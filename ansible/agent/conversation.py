@@ -86,6 +86,8 @@ class Agent:
 
     def serve(self):
         os.set_blocking(sys.stdout.fileno(), False)
+        # A login may have printed something without a line end.
+        self._unsent = b"\n"
         try:
             while True:
                 self._turn()

@@ -12,6 +12,7 @@ import os
 import time
 
 import proc
+from failure import AgentError
 
 # Seconds for one check: ZooKeeper 3.8 leaves a question open that comes before it has read its database.
 LONGEST_CHECK = 150
@@ -21,10 +22,6 @@ REST = 0.2  # seconds between two looks
 TERM, KILL, STOP_SIGNAL = 15, 9, 19  # the module `signal` takes as long to import as all of this
 RUNS, ENDED, NOT_STARTED = 0, 3, 4  # exit codes of the verb `status`
 FIRST_ERROR = rb" \[?(?:ERROR|FATAL|CRITICAL)\]? |^(?:Error: |Exception in |[a-z.]+\.[A-Za-z]*(?:Exception|Error))"
-
-
-class AgentError(Exception):
-    """Something could not be done; the text says what and why."""
 
 
 class Processes:

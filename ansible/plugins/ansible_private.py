@@ -1,63 +1,32 @@
-"""What our plugins use of Ansible beyond its documented API: every such name is in this file.
+"""How Ansible would reach a host, and with which variables: every private name of Ansible that we use is in this file.
 
-Ansible may change these names in any release. Therefore analysis/pyproject.toml pins ansible-core to one line, and
-analysis/tests/test_ansible_private.py runs this file with the lowest and the highest release of it:
-
-- a connection's `_build_command` and `_resolve_option_variables`, a task's `dump_attrs`, an action's `_play_context`:
-  they say how Ansible itself would connect to a host, for the clients' agents (action/conduct.py);
-- the variable manager of `hostvars`, a task's play, and the `TaskExecutor` with its `_get_connection` and
-  `_set_connection_options`: an action of a trial does other actions on all hosts (conducting/hosts.py);
-- `basic._ANSIBLE_ARGS` and `_ANSIBLE_PROFILE`, `get_module_encoder`, and an action's `_update_module_args` and
-  `_parse_returned_data`: they give a module its parameters and read its answer (in_process.py).
+Ansible may change them in any release: analysis/tests/test_ansible_private.py runs this file with the lowest and the
+highest release that analysis/pyproject.toml allows. They are the variable manager and the inventory of ``hostvars``, a
+task's play and ``dump_attrs``, an action's ``_play_context``, and ``_build_command`` of the ssh connection.
 """
 
 from __future__ import annotations
 
-import io
-import json
-from collections.abc import Callable, Mapping
-from contextlib import redirect_stdout, suppress
+import os
+import pwd
+from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
-from ansible.executor.task_executor import TaskExecutor
-from ansible.module_utils import basic
-from ansible.module_utils.common.json import Direction, get_module_encoder
+from ansible import constants
+from ansible.context import CLIARGS
+from ansible.errors import AnsibleActionFail
 from ansible.plugins.action import ActionBase
-from ansible.plugins.loader import connection_loader
+from ansible.plugins.loader import become_loader, connection_loader, shell_loader
 
-# How Ansible writes what a module is given and answers; its own modules all use this one.
-PROFILE = "legacy"
+from conducting.channel import Rise, Way
+
+ASKPASS = Path(__file__).resolve().with_name("askpass")
 # Passwords of the play context, and the variables of a host that set them.
 PASSWORDS = {
     "password": ("ansible_password", "ansible_ssh_pass", "ansible_ssh_password"),
     "become_pass": ("ansible_become_password", "ansible_become_pass"),
 }
-
-
-def ssh_command(action: ActionBase, host: dict[str, Any], command: str) -> tuple[list[str | bytes], bool]:
-    """What runs a command on a host over ssh, with all that the host's variables say, and whether that uses a password.
-
-    :param host: the host's variables
-    :param command: words for the shell there
-    """
-    context = action._play_context
-    connection = connection_loader.get("ssh", context, None)
-    task_keys = {**action._task.dump_attrs(), "timeout": context.timeout}
-    task_keys.pop("retries")
-    if context.password:
-        task_keys["password"] = context.password
-    variables = connection._resolve_option_variables(host, action._templar)
-    connection.set_options(task_keys=task_keys, var_options=variables)
-    ssh = connection.get_option("ssh_executable")
-    words = connection._build_command(ssh, "ssh", connection.get_option("host"), command)
-    # Before it there may be what types the password.
-    return [ssh, *words[words.index(ssh.encode()) + 1 :]], bool(connection.get_option("password"))
-
-
-def connection_of(action: ActionBase, host: dict[str, Any]) -> str:
-    """Kind of connection to a host."""
-    # The play context has what the variables of the first host of the play say.
-    return str(host.get("ansible_connection", action._task.connection))
 
 
 def forget_passwords(action: ActionBase, variables: Mapping[str, Any]) -> None:
@@ -79,61 +48,68 @@ def variables_of(action: ActionBase, hostvars: Any, host: str) -> dict[str, Any]
     return found
 
 
-def action_on(
-    action: ActionBase,
-    variables: dict[str, Any],
-    name: str,
-    arguments: dict[str, Any],
-    *,
-    become: bool,
-    environment: dict[str, str],
-) -> ActionBase:
-    """Returns another action, or the module of that name, as Ansible would do it on a host.
+def way_to(action: ActionBase, values: Mapping[str, Any], command: str, *, root: bool = False) -> Way:
+    """Returns what runs a command on a host, with all that the host's variables say.
 
-    :param action: the action that runs
-    :param variables: of the host
-    :param become: the task becomes root
-    :param environment: of the program, or of the module
+    :param values: the host's variables; each is resolved when it is read
+    :param command: words for the shell there
+    :param root: as root, by the means of the inventory
+    :raises AnsibleActionFail: for other connections than ssh and local
     """
-    task = action._task.copy()
-    task.action, task.args, task.become, task.no_log = name, arguments, become, False
-    task.environment = [environment] if environment else []
-    templar = action._templar.copy_with_new_env(available_variables=variables)
-    context = action._play_context.set_task_and_variable_override(task=task, variables=variables, templar=templar)
-    loaders = action._shared_loader_obj
-    executor = TaskExecutor(None, task, variables, context, action._loader, loaders, None, None)
-    kind = str(templar.template(variables.get("ansible_connection", action._task.connection)))
-    executor._connection = executor._get_connection(variables, templar, kind)
-    executor._set_connection_options(variables, templar)
-    found: ActionBase = loaders.action_loader.get(
-        name if name in loaders.action_loader else "ansible.legacy.normal",
-        task=task,
-        connection=executor._connection,
-        play_context=context,
-        loader=action._loader,
-        templar=templar,
-        shared_loader_obj=loaders,
-    )
-    return found
+    # The task has that of its own host since ansible-core 2.21.
+    kind = str(values.get("ansible_connection", action._task.get_play().connection))
+    if kind == "local":
+        rise = _rise(action, values, command, pwd.getpwuid(os.geteuid()).pw_name) if root else None
+        return Way(["/bin/sh", "-c", rise.command if rise else command], rise=rise, is_local=True)
+    if kind not in ("ssh", "smart"):
+        host = values["inventory_hostname"]
+        raise AnsibleActionFail(f"ansible_connection={kind} of {host}: trials reach their hosts over ssh or local")
+    context = action._play_context
+    connection = connection_loader.get("ssh", context, None)
+    # Those of the task are others.
+    keys = {name: each for name, each in action._task.dump_attrs().items() if name not in ("retries", "timeout")}
+    if context.password:
+        keys["password"] = context.password
+    connection.set_options(task_keys=keys, var_options=_options("connection", "ssh", values))
+    # The name of the socket that connections share depends on it.
+    connection.host = connection.get_option("host")
+    # Without a name in the inventory, ssh's own configuration may have one.
+    rise = _rise(action, values, command, connection.get_option("remote_user")) if root else None
+    ssh = connection.get_option("ssh_executable")
+    words = connection._build_command(ssh, "ssh", connection.host, rise.command if rise else command)
+    password = connection.get_option("password")
+    environment = {"SSH_ASKPASS": str(ASKPASS), "SSH_ASKPASS_REQUIRE": "force", "DOHYO_PASSWORD": str(password)}
+    # Before 8.4, ssh asks only where it could open a window.
+    environment["DISPLAY"] = os.environ.get("DISPLAY") or "-"
+    # Before ssh there may be what types the password.
+    return Way([ssh, *words[words.index(ssh.encode()) + 1 :]], environment if password else {}, rise)
 
 
-def module_arguments(action: ActionBase, name: str, arguments: dict[str, Any], task_vars: Any) -> None:
-    """Adds to a module's arguments what Ansible says to every module."""
-    action._update_module_args(name, arguments, task_vars)
+def _rise(action: ActionBase, values: Mapping[str, Any], command: str, user: str | None) -> Rise | None:
+    """Returns what lets the command run as root; None where the user is root already."""
+    context = action._play_context
+    # That of the play context is the first host's.
+    asked = (values.get("ansible_become_method"), action._task.become_method, CLIARGS.get("become_method"))
+    method = str(next(filter(None, asked), constants.DEFAULT_BECOME_METHOD))
+    become = become_loader.get(method)
+    if become is None:
+        raise AnsibleActionFail(f"ansible_become_method={method} of {values['inventory_hostname']}: no such plugin")
+    keys = action._task.dump_attrs()
+    if context.become_pass:
+        keys["become_pass"] = context.become_pass
+    become.set_options(task_keys=keys, var_options=_options("become", method, values))
+    if become.get_option("become_user") == user and not constants.BECOME_ALLOW_SAME_USER:
+        return None
+    shell = shell_loader.get("sh")
+    shell.executable = "/bin/sh"
+    line = become.build_become_command(command, shell)
+    password = str(become.get_option("become_pass")) if become.expect_prompt() else None
+    if method.endswith("doas") and password is not None:
+        words = f"{values['inventory_hostname']}: {method} asks for a password on a terminal; let it ask for none"
+        raise AnsibleActionFail(words)
+    return Rise(line, password, become.check_success, become.check_password_prompt, become.check_incorrect_password)
 
 
-def module_answer(action: ActionBase, output: str) -> dict[str, Any]:
-    """What a module has printed, as Ansible reads it."""
-    answer: dict[str, Any] = action._parse_returned_data({"stdout": output}, PROFILE)
-    return answer
-
-
-def module_output(run: Callable[[], None], arguments: dict[str, Any]) -> str:
-    """What a module prints that gets these arguments and runs in this process."""
-    encoder = get_module_encoder(PROFILE, Direction.CONTROLLER_TO_MODULE)
-    basic._ANSIBLE_ARGS = json.dumps({"ANSIBLE_MODULE_ARGS": arguments}, cls=encoder).encode()
-    basic._ANSIBLE_PROFILE = PROFILE
-    output = io.StringIO()
-    with redirect_stdout(output), suppress(SystemExit):
-        run()
-    return output.getvalue()
+def _options(kind: str, plugin: str, values: Mapping[str, Any]) -> dict[str, Any]:
+    """Returns the variables of a host that are options of a plugin."""
+    return {name: values[name] for name in constants.config.get_plugin_vars(kind, plugin) if name in values}

@@ -14,14 +14,23 @@ from dohyo import plain_text
 from dohyo.bad_input import BadInputError
 
 
+class _Dumper(yaml.SafeDumper):
+    """Tags every mapping and every list: ansible-core before 2.19 loses what is in untagged ones below a tag.
+
+    A tagged single string would be parsed again without its quotes, "4.10" as a number.
+    """
+
+
+_Dumper.add_representer(dict, lambda dumper, value: dumper.represent_mapping("!unsafe", value))
+_Dumper.add_representer(list, lambda dumper, value: dumper.represent_sequence("!unsafe", value))
+
+
 def as_data(variables: Mapping[str, Any]) -> str:
     """The YAML text with which ``ansible-playbook -e @FILE`` has these variables, none of them a template.
 
     :param variables: of JSON's types; as in JSON, keys become strings
     """
-    # The tag is on the whole document: a tagged single string would be parsed again without its quotes, "4.10" as a
-    # number.
-    return f"--- !unsafe\n{yaml.safe_dump(json.loads(json.dumps(variables)), sort_keys=False)}"
+    return yaml.dump(json.loads(json.dumps(variables)), Dumper=_Dumper, sort_keys=False)
 
 
 def check_path(path: Path, shown: str) -> None:

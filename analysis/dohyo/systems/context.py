@@ -298,7 +298,7 @@ class Context:
     @property
     def has_faults(self) -> bool:
         """Whether faults are injected during the measurement."""
-        return len(self.get("trial_faults", [])) > 0
+        return any(phase.get("faults", "none") != "none" for phase in self.get("trial_phases", []))
 
     @property
     def inflight(self) -> int:

@@ -11,37 +11,17 @@ import yaml
 from dohyo.bad_input import BadInputError
 from dohyo.trial.world import Host, HostError
 
-# Runs what the folders of attached systems have as `remove`, and then empties them. A host may have none of it. A link
-# that somebody has put there is not followed.
-DETACH = """
-for role in $ROLES; do
-  script=$FOLDER/attached/$role/remove
-  [ ! -L "$FOLDER/attached" ] && [ ! -L "${script%/remove}" ] && [ ! -L "$script" ] && [ -f "$script" ] || continue
-  if said=$(timeout 300 sh "$script" 2>&1); then
-    folder=${script%/remove}
-    rm -f -- "$folder/connection.properties" "$folder/made" "$folder/remove"
-    rmdir --ignore-fail-on-non-empty -- "$folder"
-    printf '%s\\n' "$said"
-  else
-    printf '%s on %s; what was made is still there. Remove it with: sh %s\\n' "$said" "$HOST" "$script" >&2
-    failed=1
-  fi
-done
-exit ${failed-0}
-"""
-
 
 def detach(host: Host, roles: Sequence[str]) -> str:
     """Removes what trials have made on attached systems of these roles.
 
     :returns: what is left, and how a person removes it; empty if nothing is
     """
-    environment = {"FOLDER": str(host.values["dohyo_home"]), "ROLES": " ".join(roles), "HOST": host.name}
     try:
-        host.do("program", argv=["sh", "-c", DETACH], environment=environment)
+        left: str = host.do("detach", home=str(host.values["dohyo_home"]), roles=list(roles), host=host.name)["left"]
     except HostError as error:
         return str(error)
-    return ""
+    return left
 
 
 def secret_properties(text: str, file: str, system: str) -> dict[str, str]:

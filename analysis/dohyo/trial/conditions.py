@@ -66,7 +66,7 @@ def limits(
 
     A condition that was asked for on one host is said of all.
 
-    :param found: what the module ``process_limits`` has read back, by host
+    :param found: what the agent's ``process_limits`` has read back, by host
     :param budgets: MiB that were asked for, by host; 0 for none
     :param processors: those that servers were to be bound to, by host; empty for all
     """

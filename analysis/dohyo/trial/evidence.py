@@ -198,8 +198,7 @@ def observe(host: Host, verb: str, values: Mapping[str, Any], folder: Path) -> N
     sent = json.dumps(modules) if verb == "begin" else ""
     host.do("program", argv=["sh", "-c", OBSERVE], stdin=sent, environment={**environment, "RECEIVE": RECEIVE})
     if verb == "end":
-        file = str(folder / "hosts" / host.name / "metrics.jsonl.gz")
-        host.do("fetch", src=f"~/{there}/metrics.jsonl.gz", dest=file, flat=True, fail_on_missing=False)
+        host.pull(f"~/{there}/metrics.jsonl.gz", folder / "hosts" / host.name)
         host.do("program", argv=["sh", "-c", LEAVE], environment=environment)
 
 
@@ -226,11 +225,8 @@ def collect(world: World, names: list[str], values: Mapping[str, Any]) -> dict[s
         # The servers may stay up; the sampler does not.
         host.do("program", argv=[tool(host), "stop", "host-metrics", "5"], removes=tool(host))
         if host.name in world.databases:
-            host.do(
-                "transfer_folder", direction="pull", src=f"{home}/run/{trial['role']}",
-                dest=str(folder / "server" / host.name),
-            )  # fmt: skip
-        host.do("transfer_folder", direction="pull", src=f"{home}/client", dest=str(folder))
+            host.pull(f"{home}/run/{trial['role']}", folder / "server" / host.name)
+        host.pull(f"{home}/client", folder)
         if host.name in world.clients:
             # A client that never was ready leaves it.
             host.do(

@@ -32,7 +32,7 @@ class Load:
     note: str = ""
 
     def _do(self, state: str, step: str, **more: Any) -> dict[str, dict[str, Any]]:
-        """Has the module kept_load do something on all database hosts."""
+        """Asks the agents of all database hosts for something (kept_load)."""
 
         def do(host: Host) -> dict[str, Any]:
             values = host.values

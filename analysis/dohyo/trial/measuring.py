@@ -252,7 +252,7 @@ class Measuring:
 
         def pull(host: Host) -> None:
             source = f"{host.values['dohyo_home']}/client/{folder}".rstrip("/")
-            host.do("transfer_folder", direction="pull", src=source, dest=str(self.folder / folder))
+            host.pull(source, self.folder / folder)
 
         self.world.on(self.world.clients, "Bring home what the clients wrote last", pull)
 

@@ -58,7 +58,7 @@ class Wiped:
 def trim(host: Host) -> None:
     """Lets the devices forget what was removed, so that a system does not inherit flash that is full of another's data.
 
-    Only volumes are trimmed that the module host_devices calls ours.
+    Only volumes are trimmed that host_devices calls ours.
     """
     values = host.values
     found = host.do(
@@ -71,7 +71,7 @@ def trim(host: Host) -> None:
 
 
 def note_use(host: Host, state: str) -> None:
-    """Notes on a host whether a trial is under way (module in_use)."""
+    """Notes on a host whether a trial is under way."""
     values = host.values
     host.do("in_use", state=state, deployment=values["dohyo_deployment"], controller=values["dohyo_controller"])
 

@@ -13,7 +13,7 @@ from dohyo.places import ANSIBLE
 from dohyo.systems.option import BOOLEANS
 from dohyo.systems.rendering import as_properties
 from dohyo.systems.system import ConfigFile, System
-from dohyo.trial import attached, processes
+from dohyo.trial import attached, certificates, processes
 from dohyo.trial.world import Host, HostError, World, program, write_json
 
 T = TypeVar("T")
@@ -237,13 +237,9 @@ class ServerSteps:
         # An inventory's certificates are its own; destroy.yml removes them with the folder.
         folder = Path(values["dohyo_control"]) / "tls" / Path(values["inventory_dir"]).name
         hosts = {name: [world.hosts[name].values["dohyo_address"], name, "localhost", "127.0.0.1"] for name in names}
-        made = self.each(
-            "Make the certificates that are missing",
-            lambda host: world.hosts[host].do("tls_certificates", folder=str(folder), hosts=hosts),
-            self.databases[:1],
-        )
+        authority = world.here("Make the certificates that are missing", lambda _: certificates.make(folder, hosts))
         for name in self.databases:
-            self.remember(name, certificates_made={"authority": made[self.databases[0]]["authority"]})
+            self.remember(name, certificates_made={"authority": authority})
 
         def give(host: str) -> None:
             secret = f"{world.hosts[host].values['dohyo_home']}/secret"

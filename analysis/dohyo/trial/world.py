@@ -20,7 +20,7 @@ T = TypeVar("T")
 
 
 class Host(Protocol):
-    """A host of the inventory, over the connection that Ansible has to it."""
+    """A host of the inventory, with our agent on it."""
 
     @property
     def name(self) -> str:
@@ -31,21 +31,30 @@ class Host(Protocol):
         """The host's variables; each is resolved when it is read."""
 
     def reset(self) -> None:
-        """Closes what Ansible has open to the host."""
+        """Closes all connections to the host."""
 
     def remember(self, facts: Mapping[str, Any]) -> None:
         """Keeps variables of the host, for all steps that follow."""
 
-    def do(self, action: str, *, become: bool = False, **arguments: Any) -> dict[str, Any]:
-        """Runs an action or module of Ansible on the host, and returns its answer.
+    def do(self, verb: str, *, become: bool = False, **arguments: Any) -> dict[str, Any]:
+        """Asks the host's agent for something, and returns its answer.
 
+        :param verb: a module of ansible/agent/verbs, whose function ``answer`` has the arguments
         :param become: become root, by the means of the inventory
         :raises HostError: saying why it failed, or that the host does not answer
         """
 
+    def pull(self, source: str, folder: Path) -> None:
+        """Brings home a file, or all files below a folder, in addition to what the folder here has.
+
+        A source that does not exist is no error.
+
+        :raises HostError: if that fails
+        """
+
 
 class HostError(Exception):
-    """Something failed on a host: what the program or the module has said."""
+    """Something failed on a host: what the program or the agent has said."""
 
 
 class StepError(Exception):
@@ -138,7 +147,7 @@ class World:
         """
         try:
             return call(self.control)
-        except HostError as error:
+        except (HostError, OSError) as error:
             self.fail(step, dict.fromkeys(self.hosts, str(error)))
 
     def fail(self, step: str, failures: Mapping[str, str]) -> NoReturn:
@@ -170,7 +179,7 @@ class World:
 def program(host: Host, argv: Sequence[str], *, stdin: str | None = None, root: bool = False, **more: Any) -> str:
     """Runs a program on a host, and returns what it writes to standard output.
 
-    :param more: ``chdir``, ``creates``, ``removes``, ``timeout`` as the action ``program`` knows them; ``environment``
+    :param more: ``chdir``, ``creates``, ``removes``, ``timeout`` ``environment`` as the agent's verb knows them
     :raises HostError: with what it wrote to standard error, if its exit code is not 0
     """
     given = more if stdin is None else {**more, "stdin": stdin}

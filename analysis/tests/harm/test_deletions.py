@@ -22,8 +22,8 @@ DELETIONS = re.compile(
 # By file the lines that may match, each with a part of it, and why.
 PLACES = {
     # It checks the mark.
-    "ansible/plugins/module_utils/ours.py": ["os.rmdir(at)", "os.rmdir(name, dir_fd=parent)"],
-    # Devices that module host_devices calls empty, or ours.
+    "ansible/agent/verbs/ours.py": ["os.rmdir(at)", "os.rmdir(name, dir_fd=parent)"],
+    # Devices that the agent's host_devices calls empty, or ours.
     "ansible/roles/host/tasks/devices.yml": ["mkfs.xfs, -q, -L"],
     "ansible/roles/host/tasks/release.yml": [
         "wipefs, --all, --quiet",
@@ -33,7 +33,7 @@ PLACES = {
     # A folder with the deployment's id in its name, if it is empty.
     "analysis/dohyo/trial/evidence.py": ['rmdir "$HOME/$FOLDER"'],
     # What a person may type.
-    "ansible/plugins/modules/host_devices.py": ["way_out ="],
+    "ansible/agent/verbs/host_devices.py": ["way_out ="],
     # Devices that are empty or ours: it looks at each before.
     "ansible/systems/aerospike/files/raw-devices": [
         "is not empty${found",
@@ -64,8 +64,7 @@ PLACES = {
     # Names that would end a statement, for the contract.
     "ycsb-bindings/contract/src/main/java/dohyo/contract/BindingContract.java": ['"; DROP TABLE t"'],
     # Below dohyo_home, once what a trial has made on an attached system is gone; if it is empty.
-    "ansible/tasks/detach.yml": ['rmdir --ignore-fail-on-non-empty -- "$folder"'],
-    "analysis/dohyo/trial/attached.py": ['rmdir --ignore-fail-on-non-empty -- "$folder"'],
+    "ansible/agent/verbs/detach.py": ["os.rmdir("],
     # A trial's own place on an attached system, after a look at the mark of each table in it.
     "ycsb-bindings/cassandra/src/main/java/dohyo/cassandra/admin/AttachedCql.java": ["DROP KEYSPACE"],
     "ycsb-bindings/hbase/src/main/java/dohyo/hbase/admin/AttachedHBase.java": [
@@ -133,12 +132,12 @@ def test_only_the_listed_places_remove_folders_file_systems_or_tables() -> None:
             named[name] = found
         seen |= {(name, part) for part in PLACES.get(name, []) if any(part in line for line in deletions(text))}
     assert not named, (
-        "remove through the module owned (ansible), dohyo.owned (analysis), or a place that is listed here"
+        "remove through owned of the agent (ansible), dohyo.owned (analysis), or a place that is listed here"
     )
     assert seen == {(name, part) for name, parts in PLACES.items() for part in parts}, "a place that is listed is gone"
 
 
-def test_only_the_module_owned_removes_folders_in_playbooks() -> None:
+def test_only_owned_of_the_agent_removes_folders_in_playbooks() -> None:
     found = set()
     for path in sorted(ANSIBLE.rglob("*.yml")):
         below = path.relative_to(ANSIBLE)

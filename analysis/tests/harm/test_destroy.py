@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
+import ours
 from dohyo.places import ANSIBLE, ROOT
-from module_utils import ours
 
 MINE = "0123456789ab"
 

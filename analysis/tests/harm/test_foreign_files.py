@@ -11,9 +11,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+import host_devices
+import ours
 from dohyo.places import ANSIBLE, ROOT
-from module_utils import ours
-from modules import host_devices
+from failure import AgentError
 from support.marked_folders import MINE, make, module
 
 # What playbooks remove in dohyo_home, with the roles' and the systems' names filled in.
@@ -242,22 +243,19 @@ def test_what_playbooks_remove_in_our_folders_is_on_the_list(tmp_path: Path) -> 
         place.parent.mkdir(parents=True, exist_ok=True)
         if not place.exists():
             place.touch() if last.endswith(".properties") else place.mkdir()
-        assert (*way, last) in rules, f"{file} removes {path}, which MADE in module_utils/ours.py does not have"
+        assert (*way, last) in rules, f"{file} removes {path}, which MADE in agent/verbs/ours.py does not have"
 
 
-# ---- The modules ----------------------------------------------------------------------------------------------------
+# ---- The verbs ------------------------------------------------------------------------------------------------------
 
 
-def test_the_module_refuses_before_it_removes_anything(tmp_path: Path) -> None:
+def test_the_agent_refuses_before_it_removes_anything(tmp_path: Path) -> None:
     home = tmp_path / "home"
     make(home, "home")
     (home / "client/notes").touch()
     before = everything(home)
-    answer = module("owned", state="absent", deployment=MINE, home=str(home), inside=["run/mysql", "client"])
-    assert (answer.get("failed"), str(answer["msg"])) == (
-        True,
-        f"{home}/client/notes was not made by Dohyo; move it away",
-    )
+    with pytest.raises(AgentError, match=f"^{home}/client/notes was not made by Dohyo; move it away$"):
+        module("owned", state="absent", deployment=MINE, home=str(home), inside=["run/mysql", "client"])
     assert everything(home) == before
     answer = module("owned", state="absent", deployment=MINE, home=str(home), inside=["client"], leave=True)
     assert answer["problems"] == [f"{home}/client/notes was not made by Dohyo; move it away"]
@@ -270,8 +268,8 @@ def test_an_installation_with_a_file_of_others_is_not_replaced(tmp_path: Path) -
     lib = home / "install/mysql/x/lib"
     (lib / "theirs.jar").touch()
     before = everything(home)
-    answer = module("transfer_folder", step="unpack", folder=str(lib), archive="/nowhere", digest="0")
-    assert (answer.get("failed"), f"{lib}/theirs.jar was not made by Dohyo" in str(answer["msg"])) == (True, True)
+    with pytest.raises(AgentError, match=f"{lib}/theirs.jar was not made by Dohyo"):
+        module("transfer", step="unpack", folder=str(lib), archive="/nowhere", digest="0")
     assert everything(home) == before
 
 
@@ -281,12 +279,12 @@ def test_a_load_is_not_kept_with_data_of_others(tmp_path: Path) -> None:
     (own / "data/shop").mkdir(parents=True)
     asked = {"data": [str(tmp_path / "disk")], "role": "mysql", "load": "0123456789abcdef", "experiment": "/r"}
     module("kept_load", state="found", deployment=MINE, **asked)
-    answer = module("kept_load", state="kept", deployment=MINE, trial="01-mysql", **asked)
-    assert f"{own}/data/shop was not made by a trial" in str(answer["msg"])
+    with pytest.raises(AgentError, match=f"{own}/data/shop was not made by a trial"):
+        module("kept_load", state="kept", deployment=MINE, trial="01-mysql", **asked)
     assert (own / "data/shop").is_dir()
     (tmp_path / "disk/dohyo/kept/notes.txt").touch()
-    answer = module("kept_load", state="found", deployment=MINE, **asked)
-    assert f"{tmp_path}/disk/dohyo/kept/notes.txt was not made by Dohyo" in str(answer["msg"])
+    with pytest.raises(AgentError, match=f"{tmp_path}/disk/dohyo/kept/notes.txt was not made by Dohyo"):
+        module("kept_load", state="found", deployment=MINE, **asked)
     assert (tmp_path / "disk/dohyo/kept/notes.txt").exists()
 
 

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from module_utils import ours
+import ours
 from support.marked_folders import run_with_own_mounts
 
 MINE, THEIRS = "0123456789ab", "ba9876543210"

@@ -17,6 +17,13 @@ LOWEST = ROOT / ".setup/ansible-lowest"
 BOTH = pytest.mark.parametrize("lowest", [True, False], ids=["lowest", "highest"])
 
 
+def with_lowest() -> str:
+    """Returns the PYTHONPATH with which Ansible is the lowest release; skips the test without it."""
+    if not LOWEST.exists():
+        pytest.skip("./setup.sh test installs the lowest release of ansible-core")
+    return f"{LOWEST}{os.pathsep}{os.environ.get('PYTHONPATH', '')}"
+
+
 def play_with(
     lowest: bool,
     plays: Sequence[Mapping[str, Any]],
@@ -30,8 +37,6 @@ def play_with(
     :param groups: of the inventory: by name its hosts with their variables
     :param unreachable: one of the hosts does not answer
     """
-    if lowest and not LOWEST.exists():
-        pytest.skip("./setup.sh test installs the lowest release of ansible-core")
     (folder / "play.yml").write_text(json.dumps([{"gather_facts": False, **each} for each in plays]))
     inventory = {name: {"hosts": dict(hosts)} for name, hosts in groups.items()}
     (folder / "hosts.yml").write_text(json.dumps({"all": {"children": inventory}}))
@@ -41,7 +46,7 @@ def play_with(
         "LC_ALL": "C.UTF-8",
     }
     if lowest:
-        environment["PYTHONPATH"] = f"{LOWEST}{os.pathsep}{os.environ.get('PYTHONPATH', '')}"
+        environment["PYTHONPATH"] = with_lowest()
 
     main = "import sys; from ansible.cli import playbook; playbook.main(sys.argv[1:])"
     words = ("ansible-playbook", "-i", str(folder / "hosts.yml"), str(folder / "play.yml"))

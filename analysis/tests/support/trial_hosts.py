@@ -30,7 +30,6 @@ SCRIPTS = {
     "sample": 'exec "$@"',
     "set aside": "client/load-server",
     "ask how servers have ended": "status",
-    "detach": "connection.properties",
     "observe": "RECEIVE",
     "leave": "rmdir",
 }
@@ -45,7 +44,7 @@ def free_ports(**arguments: Any) -> dict[str, Any]:
 
 @dataclass
 class Call:
-    """One call of an action or module of Ansible."""
+    """One request to the agent of a host."""
 
     host: str
     action: str
@@ -85,8 +84,8 @@ class Call:
             shown = [word for word in shown if "count" in self.verb or not word.startswith("recordcount=")]
             bound = f" within {self.arguments['timeout']} s" if "timeout" in self.arguments else ""
             words = f"{' '.join(shown)}{bound}".replace("/opt/dohyo/run/", "")
-        elif self.action == "transfer_folder":
-            words = f"{self.arguments['direction']} {self.arguments['src']}"
+        elif self.action == "pull":
+            words = f"pull {self.arguments['src']}"
         elif self.verb.startswith("owned") and "inside" in self.arguments:
             words = f"{self.verb} {' '.join(self.arguments['inside'][:1])}"
         elif self.verb == "stop-all":
@@ -112,9 +111,13 @@ class FakeHost:
         """Keeps variables."""
         self.values = {**self.values, **facts}
 
-    def do(self, action: str, *, become: bool = False, **arguments: Any) -> dict[str, Any]:
+    def pull(self, source: str, folder: Path) -> None:
+        """Notes the call."""
+        self.do("pull", src=source, dest=str(folder))
+
+    def do(self, verb: str, *, become: bool = False, **arguments: Any) -> dict[str, Any]:
         """Notes the call; answers with what :attr:`FakeTrial.answers` has for it."""
-        call = Call(self.name, action, become, arguments)
+        call = Call(self.name, verb, become, arguments)
         self.trial.calls.append(call)
         self.trial.note(str(call))
         answers = self.trial.answers
@@ -125,7 +128,7 @@ class FakeHost:
             raise answer
         if callable(answer):
             return dict(answer(**arguments))
-        if action != "program" and isinstance(answer, dict):
+        if verb != "program" and isinstance(answer, dict):
             return answer
         return {"stdout": answer if isinstance(answer, str) else json.dumps(answer)}
 
@@ -274,6 +277,7 @@ def fake_trial(
         "schema": {"conditions": CONDITIONS, "pid": 7},
         **{f"owned {state}": {"removed": [], "problems": []} for state in ("absent", "checked", "fresh")},
         "free_ports": free_ports,
+        "detach": {"left": ""},
         "process_limits": {"processes": 1, "memory_mb": None, "cpus": "", "why": ""},
         "canary host": {"measured": {"cores": 8}},
         "canary network": {"measured": {"ms": 1}},

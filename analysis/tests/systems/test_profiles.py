@@ -207,7 +207,8 @@ def test_the_profile_has_other_defaults_and_the_user_s_values_win() -> None:
     settings = {"memtable_allocation_type": "heap_buffers", "compression.a": "{{ 1 + 1 }}"}
     of_both: dict[str, Any] = {"cassandra_java_options": ["-Xint"], "cassandra_tokens": 1}
     written, _, effect = cassandra(
-        hosts=3, conditions=TUNED, cassandra_sstable_format="big", trial_faults=[{"kind": "kill"}],
+        hosts=3, conditions=TUNED, cassandra_sstable_format="big",
+        trial_phases=[{"name": "run", "faults": "kill(1)@5s"}],
         cassandra_password="secret",  # noqa: S106 - it is none
         cassandra_settings=settings, **of_both,
         # One pattern that three disks match.

@@ -1,13 +1,12 @@
 """What the steps of a trial do with the words of a class, on hosts that only note their calls and write their files."""
 
+from functools import partial
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from cryptography import x509
 
-from action.tls_certificates import ActionModule
 from support.marked_folders import module
 from support.trial_hosts import FakeTrial, fake_trial
 
@@ -25,22 +24,11 @@ def trial_of(system: str, folder: Path, **variables: Any) -> FakeTrial:
         **variables,
     )  # fmt: skip
 
-    def files(**given: Any) -> dict[str, object]:
-        answer = module("files", _ansible_tmpdir=str(folder), **given)
-        assert "failed" not in answer, answer
-        return answer
-
     def free_ports(address: str, preferred: dict[str, int], search: bool) -> dict[str, Any]:
         assert not search
         return {"address": address, "ports": preferred, "moved": []}
 
-    def certificates(**given: Any) -> dict[str, Any]:
-        task = SimpleNamespace(args=given, check_mode=False, async_val=0)
-        connection = SimpleNamespace(_shell=SimpleNamespace(tmpdir="/unused"))
-        answer: dict[str, Any] = ActionModule(task, connection, *[None] * 4).run()
-        return answer
-
-    trial.answers |= {"files": files, "free_ports": free_ports, "tls_certificates": certificates}
+    trial.answers |= {"files": partial(module, "files"), "free_ports": free_ports}
     return trial
 
 

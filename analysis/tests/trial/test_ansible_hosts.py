@@ -2,17 +2,16 @@
 
 import json
 import os
-import signal
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from conducting import hosts as conducting_hosts
-from conducting.hosts import at_once, words_of
+from conducting.hosts import at_once
 from dohyo.bad_input import BadInputError
 from dohyo.places import ANSIBLE, ROOT
 from dohyo.trial.world import HostError
@@ -41,14 +40,9 @@ def test_hosts_are_asked_at_the_same_time(tmp_path: Path) -> None:
 
 
 def test_no_more_hosts_are_asked_at_once_than_ansible_would(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(conducting_hosts, "FORKS", 2)
+    monkeypatch.setattr(conducting_hosts, "MOST_AT_ONCE", 2)
     calls = {str(number): meets(tmp_path, str(number), number // 2 * 2 + 2) for number in range(6)}
     assert [*at_once(calls)] == ["0", "1", "2", "3", "4", "5"]
-
-
-def test_answers_may_be_long(tmp_path: Path) -> None:
-    found = at_once({name: lambda name=name: name * 3_000_000 for name in "ab"})
-    assert [len(found[name]) for name in "ab"] == [3_000_000, 3_000_000]
 
 
 def fails(error: Exception) -> Callable[[], None]:
@@ -74,32 +68,11 @@ def test_one_host_fails_like_one_of_many(error: Exception, words: str, others: i
     assert [*found.values()][1:] == ["well"] * others
 
 
-def test_a_process_that_ends_without_an_answer_is_a_failure_of_its_host() -> None:
-    def dies() -> None:
-        os.kill(os.getpid(), signal.SIGKILL)
-
-    found = at_once({"a": dies, "b": lambda: "well"})
-    assert (str(found["a"]), found["b"]) == ("the process that reached the host has ended", "well")
-
-
-@pytest.mark.parametrize(
-    ("answer", "words"),
-    [
-        ({"msg": "non-zero return code", "stderr": "no space\n", "stdout": "x"}, "no space"),
-        ({"msg": "non-zero return code", "stderr": "", "stdout": "said"}, "said"),
-        ({"msg": "non-zero return code", "stderr": "", "stdout": ""}, "non-zero return code"),
-        ({"msg": " no such folder "}, "no such folder"),
-        ({}, ""),
-    ],
-)
-def test_the_words_of_a_failure_are_those_of_the_program(answer: dict[str, str], words: str) -> None:
-    assert words_of(answer) == words
-
-
 # ---- Ansible ---------------------------------------------------------------------------------------------------------
 
 # Does calls on all hosts of the play at once; on each in turn until one fails.
 ASK = """
+from pathlib import Path
 from ansible.plugins.action import ActionBase
 from conducting.hosts import AnsibleHost, at_once
 from dohyo.trial.world import HostError
@@ -118,8 +91,14 @@ class ActionModule(ActionBase):
         def ask(host):
             values = {name: host.values[name] for name in self._task.args.get("values", [])}
             kinds = {name: type(each).__module__ for name, each in values.items()}
-            calls = self._task.args.get("calls", [])
-            answers = [host.reset() if call == {"action": "reset"} else host.do(**call) for call in calls]
+            answers = []
+            for call in self._task.args.get("calls", []):
+                if call == {"verb": "reset"}:
+                    answers.append(host.reset())
+                elif call["verb"] == "pull":
+                    answers.append(host.pull(call["source"], Path(call["folder"]) / host.name))
+                else:
+                    answers.append(host.do(**call))
             others = {name: host.values["hostvars"][name]["kept"] for name in hosts}
             return {"values": values, "kinds": kinds, "answers": answers, "others": others}
 
@@ -134,11 +113,20 @@ case " $* " in
   *" 192.0.2.9 "*) echo "ssh: connect to host 192.0.2.9 port 22: No route to host" >&2; exit 255 ;;
   *" -O "*) exit 0 ;;
 esac
+if [ "$SSH_ASKPASS_REQUIRE" = force ]; then
+  "$SSH_ASKPASS" "me@host's password: " >{folder}/password
+  ! "$SSH_ASKPASS" "continue connecting (yes/no)?" || exit 1
+fi
 ssh_host=yes; export ssh_host
 exec /bin/sh -c "$last"
 """
 SUDO = """#!/bin/sh
 echo "{name}: $*" >>{folder}/sudo
+case " $* " in *" -p "*)
+  printf '[sudo via ansible, key=%s] password:' "$(echo "$*" | sed 's/.*key=\\([a-z]*\\)].*/\\1/')" >&2
+  read -r password
+  if [ "$password" != secret ]; then echo "Sorry, try again." >&2; read -r again; exit 1; fi ;;
+esac
 while [ "$1" != -u ]; do shift; done
 user=$2
 shift 2
@@ -155,13 +143,18 @@ def test_hosts_are_reached_as_the_inventory_says(lowest: bool, tmp_path: Path, m
     # Otherwise root would not become root, and root may run the tests.
     monkeypatch.setenv("ANSIBLE_BECOME_ALLOW_SAME_USER", "true")
     monkeypatch.setenv("PYTHONPATH", f"{ANSIBLE / 'plugins'}:{ROOT / 'analysis'}")
-    programs = {"ssh": SSH, "sudo-here": SUDO, "sudo-far": SUDO}
+    # Ansible asks for it before 2.19.
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    programs = {"ssh": SSH, "sudo-here": SUDO, "sudo-far": SUDO, "sshpass": "#!/bin/sh\n"}
     for name, text in programs.items():
         (tmp_path / name).write_text(text.format(folder=tmp_path, name=name))
         (tmp_path / name).chmod(0o755)
     (tmp_path / "action_plugins").mkdir()
     (tmp_path / "action_plugins/ask.py").write_text(ASK)
     (meeting := tmp_path / "meeting").mkdir()
+    # More than a part of it.
+    ((source := tmp_path / "source") / "below").mkdir(parents=True)
+    (source / "below/large").write_bytes(large := os.urandom(6 * 2**20))
     everywhere = {"ansible_python_interpreter": sys.executable, "from_play": "of the inventory", "number": 7}
     ssh = {"ansible_ssh_executable": str(tmp_path / "ssh")}
     hosts: dict[str, dict[str, Any]] = {
@@ -175,24 +168,35 @@ def test_hosts_are_reached_as_the_inventory_says(lowest: bool, tmp_path: Path, m
             "ansible_become_exe": str(tmp_path / "sudo-far"), "base": "{{ root }}/{{ inventory_hostname }}",
             "root": "/over",
         },
+        "asked": {
+            **everywhere, **ssh, "ansible_host": "192.0.2.8", "ansible_become_exe": str(tmp_path / "sudo-far"),
+            "ansible_become_password": "secret", "ansible_password": "knock",
+            "ansible_ssh_password_mechanism": "ssh_askpass",
+        },
+        "mistaken": {
+            **everywhere, "ansible_connection": "local", "ansible_become_exe": str(tmp_path / "sudo-here"),
+            "ansible_become_password": "wrong",
+        },
         "gone": {**everywhere, **ssh, "ansible_host": "192.0.2.9", "base": "{{ no_such_variable }}"},
     }  # fmt: skip
     both = ["here", "far"]
-    whoami = {"action": "program", "argv": ["sh", "-c", 'echo "as $as_user"']}
+    whoami = {"verb": "program", "argv": ["sh", "-c", 'echo "as $as_user"']}
     asked: dict[str, dict[str, Any]] = {
         "met": {
             "hosts": both,
             "values": ["where", "from_play", "number", "base", "inventory_hostname"],
-            "calls": [{"action": "program", "argv": ["sh", "-c", MEET, str(meeting)]}],
+            "calls": [{"verb": "program", "argv": ["sh", "-c", MEET, str(meeting)]}],
         },
         "rooted": {"hosts": both, "calls": [{**whoami, "become": True}, whoami]},
-        "modules": {"hosts": both, "calls": [{"action": "host_resources", "path": "/"}]},
-        "failed": {"hosts": both, "calls": [{"action": "program", "argv": ["sh", "-c", "echo why >&2; exit 3"]}]},
+        "modules": {"hosts": both, "calls": [{"verb": "host_resources", "path": "/"}]},
+        "failed": {"hosts": both, "calls": [{"verb": "program", "argv": ["sh", "-c", "echo why >&2; exit 3"]}]},
         "silent": {"hosts": ["far", "gone"], "calls": [whoami]},
         "alone": {"hosts": ["gone"], "calls": [whoami]},
         "undefined": {"hosts": ["gone"], "values": ["base"]},
-        "wrong": {"hosts": ["here"], "calls": [{"action": "program"}]},
-        "reset": {"hosts": both, "calls": [{"action": "reset"}]},
+        "wrong": {"hosts": ["here"], "calls": [{"verb": "program"}]},
+        "passwords": {"hosts": ["asked", "mistaken"], "calls": [{**whoami, "become": True}]},
+        "pulled": {"hosts": both, "calls": [{"verb": "pull", "source": str(source), "folder": str(tmp_path / "home")}]},
+        "reset": {"hosts": both, "calls": [{"verb": "reset"}]},
     }
     tasks: list[dict[str, Any]] = [
         {"ask": arguments, "register": name, "run_once": True} for name, arguments in asked.items()
@@ -207,6 +211,15 @@ def test_hosts_are_reached_as_the_inventory_says(lowest: bool, tmp_path: Path, m
     play_with(lowest, [play], {"database": hosts}, tmp_path)
     found = json.loads((tmp_path / "answer").read_text())
 
+    check_answers(found, asked, tmp_path)
+    assert [(tmp_path / "home" / name / "below/large").read_bytes() == large for name in BOTH_HOSTS] == [True, True]
+
+
+BOTH_HOSTS = ["here", "far"]
+
+
+def check_answers(found: dict[str, Any], asked: dict[str, Any], tmp_path: Path) -> None:
+    both = BOTH_HOSTS
     values = {"from_play": "of the play", "number": 7}
     assert {name: found["met"][name]["values"] for name in both} == {
         "here": {**values, "where": "/here/end", "base": "/here", "inventory_hostname": "here"},
@@ -224,9 +237,14 @@ def test_hosts_are_reached_as_the_inventory_says(lowest: bool, tmp_path: Path, m
     assert said("rooted") == ["as root", "as root"]
     assert said("rooted", 1) == ["as ", "as "]
     asked_sudo = (tmp_path / "sudo").read_text().splitlines()
-    assert sorted(line.partition(":")[0] for line in asked_sudo) == ["sudo-far", "sudo-here"]
+    assert sorted(line.partition(":")[0] for line in asked_sudo) == ["sudo-far", "sudo-far", "sudo-here", "sudo-here"]
     assert all(" -u root " in line for line in asked_sudo)
     assert [found["modules"][name]["answers"][0]["cores"] > 0 for name in both] == [True, True]
+
+    assert found["passwords"]["asked"]["answers"][0]["stdout"] == "as root"
+    assert (tmp_path / "password").read_text() == "knock\n"
+    refused = "it does not take the password for becoming root; see ansible_become_password"
+    assert found["passwords"]["mistaken"] == {"error": refused}
 
     no_way = "the host does not answer: "
     errors = {task: {name: each.get("error", "") for name, each in found[task].items()} for task in asked}
@@ -245,7 +263,7 @@ def test_hosts_are_reached_as_the_inventory_says(lowest: bool, tmp_path: Path, m
         for option in ("ProxyJump=gate", "Port=2222", 'User="me"', 'IdentityFile="/keys/mine"'):
             assert option in words
     of_connection = sorted(words[words.index("-O") + 1] for words in to_far if "-O" in words)
-    assert of_connection == ["check", "stop"]
+    assert of_connection == ["stop"]
 
 
 # Fails on some hosts; the others come to the rescue section with them, but for those that do not answer.
@@ -261,61 +279,57 @@ class ActionModule(ActionBase):
 """
 
 
+def play_that_ends(fails: Sequence[str], answer: Path) -> dict[str, Any]:
+    """A play that fails on some hosts, and then writes down which hosts ended it and why."""
+    # With "gone", it is the connection that fails.
+    full = {"fail": {"msg": "full"}, "when": f"inventory_hostname in {fails}"}
+    said = "{{ '' if ansible_failed_result is undefined else ansible_failed_result.msg }}"
+    write = {"copy": {"content": "{{ [end.hosts, end.failures] }}", "dest": str(answer)}, "run_once": True}
+    tasks = {
+        "block": [{"raw": "true"} if "gone" in fails else full],
+        "rescue": [{"set_fact": {"trial_failure": said}}],
+        "always": [{"ask_end": {}, "register": "end", "run_once": True}, write],
+    }
+    # Facts of the play before it would stay.
+    return {"hosts": "all", "any_errors_fatal": True, "tasks": [{"set_fact": {"trial_failure": None}}, tasks]}
+
+
 @pytest.mark.slow
 @BOTH
-@pytest.mark.parametrize(
-    ("fails", "hosts", "failures"),
-    [
-        ([], ["a", "b", "c"], {}),
-        (["a"], ["a", "b", "c"], {"a": "full", "b": "", "c": ""}),
-        (["b", "c"], ["a", "b", "c"], {"a": "", "b": "full", "c": "full"}),
-        (["gone"], ["a", "b", "c"], {"a": "", "b": "", "c": "", "gone": "no answer from gone"}),
-    ],
-)
-def test_a_trial_ends_on_all_hosts_that_answer(
-    lowest: bool, fails: list[str], hosts: list[str], failures: dict[str, str], tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:  # fmt: skip
+def test_a_trial_ends_on_all_hosts_that_answer(lowest: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folders = [ANSIBLE / "plugins", ANSIBLE / "plugins/action", ROOT / "analysis"]
     monkeypatch.setenv("PYTHONPATH", ":".join(map(str, folders)))
     (tmp_path / "action_plugins").mkdir()
     (tmp_path / "action_plugins/ask_end.py").write_text(END)
     (tmp_path / "ssh").write_text(SSH.format(folder=tmp_path))
     (tmp_path / "ssh").chmod(0o755)
-    local = {"ansible_connection": "local", "ansible_python_interpreter": sys.executable}
-    ssh = {**local, "ansible_connection": "ssh", "ansible_ssh_executable": str(tmp_path / "ssh")}
-    inventory: dict[str, dict[str, Any]] = dict.fromkeys("abc", local)
-    if "gone" in fails:
-        inventory["gone"] = {**ssh, "ansible_host": "192.0.2.9"}
-    full = {"fail": {"msg": "full"}, "when": f"inventory_hostname in {fails}"}
-    step = {"raw": "true"} if "gone" in fails else full
-    said = "{{ '' if ansible_failed_result is undefined else ansible_failed_result.msg }}"
-    write = {"copy": {"content": "{{ [end.hosts, end.failures] }}", "dest": str(tmp_path / "answer")}, "run_once": True}
-    tasks = {
-        "block": [step],
-        "rescue": [{"set_fact": {"trial_failure": said}}],
-        "always": [{"ask_end": {}, "register": "end", "run_once": True}, write],
-    }
-    play = {"hosts": "all", "any_errors_fatal": True, "tasks": [tasks]}
-    play_with(lowest, [play], {"database": inventory}, tmp_path, unreachable="gone" in fails)
-    assert json.loads((tmp_path / "answer").read_text()) == [hosts, failures]
-
-
-@pytest.mark.slow
-@BOTH
-def test_an_unforeseen_error_is_a_failure_of_all_hosts_and_keeps_the_state(lowest: bool, tmp_path: Path) -> None:
     local = {"ansible_connection": "local", "ansible_python_interpreter": sys.executable, "dohyo_home": str(tmp_path)}
+    ssh = {**local, "ansible_connection": "ssh", "ansible_ssh_executable": str(tmp_path / "ssh")}
     state = {"started": True, "vanished": ["c"]}
-    tasks: list[dict[str, Any]] = [
+    unforeseen: list[dict[str, Any]] = [
         {"set_fact": {"trial_failure": "{{ 'the disk is full' if inventory_hostname == 'a' else '' }}"}},
+        # Neither part knows which system it is about.
         {"conduct": {"do": "run", "state": state}, "register": "ran", "run_once": True},
         {"conduct": {"do": "end", "state": state}, "register": "ended", "run_once": True},
-        {"copy": {"content": "{{ [ran, ended] }}", "dest": str(tmp_path / "answer")}, "run_once": True},
+        {"copy": {"content": "{{ [ran, ended] }}", "dest": str(tmp_path / "unforeseen")}, "run_once": True},
     ]
-    # Neither part knows which system it is about.
-    play_with(lowest, [{"hosts": "all", "tasks": tasks}], {"database": dict.fromkeys("ab", local)}, tmp_path)
-    ran, ended = json.loads((tmp_path / "answer").read_text())
-    assert {*ran["failures"]} == {*ended["failures"]} == {"a", "b"}
+    hosts = dict.fromkeys("abc", local)
+    plays = [play_that_ends([], tmp_path / "none"), {"hosts": "all", "tasks": unforeseen}]
+    play_with(lowest, plays, {"database": hosts}, tmp_path)
+    # The first host, on which the steps run that run once, and another one.
+    play_with(lowest, [play_that_ends(["a", "c"], tmp_path / "two")], {"database": hosts}, tmp_path)
+    gone = {**hosts, "gone": {**ssh, "ansible_host": "192.0.2.9"}}
+    play_with(lowest, [play_that_ends(["gone"], tmp_path / "gone")], {"database": gone}, tmp_path, unreachable=True)
+
+    def answer(name: str) -> Any:
+        return json.loads((tmp_path / name).read_text())
+
+    names = ["a", "b", "c"]
+    assert answer("none") == [names, {}]
+    assert answer("two") == [names, {"a": "full", "b": "", "c": "full"}]
+    assert answer("gone") == [names, {"a": "", "b": "", "c": "", "gone": "no answer from gone"}]
+    ran, ended = answer("unforeseen")
+    assert {*ran["failures"]} == {*ended["failures"]} == {*names}
     assert {*ran["failures"].values()} == {"KeyError: 'trial_system'"}
     assert (ran["state"]["started"], ran["state"]["vanished"]) == (True, ["c"])
     assert ended["reason"] == "the disk is full; KeyError: 'trial_system'"

@@ -1,16 +1,15 @@
 """Trials on systems that are attached: what is left there, how it is removed, and what lets clients in."""
 
 import json
-import os
-import subprocess
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+import answers
 from dohyo.bad_input import BadInputError
-from dohyo.trial.attached import DETACH, detach, secret_properties
+from dohyo.trial.attached import detach, secret_properties
 from dohyo.trial.evidence import UNDER_WAY
 from dohyo.trial.world import HostError, StepError
 from support.trial_hosts import FakeTrial, fake_trial
@@ -46,13 +45,13 @@ def test_a_trial_on_an_attached_system_starts_nothing_and_removes_its_tables(tmp
     ended = [f"{call.host}: {call.verb}" for call in trial.calls[first:]]
     assert ended.index("node1: stop-all") < ended.index("node1: detach") < ended.index("far: observe")
     assert ended[-3:] == ["node1: in_use free", "node2: in_use free", "client1: in_use free"]
-    assert {"far: fetch", "far: leave"} <= {*ended}
+    assert {"far: pull", "far: leave"} <= {*ended}
 
 
 def test_a_place_that_could_not_be_removed_refuses_the_next_trial(tmp_path: Path) -> None:
     trial = attached(tmp_path)
     left = "no such user on node1; what was made is still there. Remove it with: sh remove"
-    trial.answers["node1", "detach"] = HostError(left)
+    trial.answers["node1", "detach"] = {"left": left}
     parts = trial.parts()
     with pytest.raises(StepError, match="Remove what an earlier trial has left on the attached system"):
         parts.run()
@@ -80,19 +79,25 @@ def left_on(home: Path, role: str, script: str) -> Path:
     return folder
 
 
-def detached(home: Path, *roles: str) -> subprocess.CompletedProcess[str]:
-    environment = {"PATH": os.environ["PATH"], "FOLDER": str(home), "ROLES": " ".join(roles), "HOST": "node1"}
-    return subprocess.run(["sh", "-c", DETACH], env=environment, capture_output=True, text=True, check=False)
+def detached(home: Path, *roles: str) -> str:
+    left: str = answers.perform("detach", {"home": str(home), "roles": roles, "host": "node1"})["left"]
+    return left
 
 
 def test_what_removes_a_place_is_run_and_then_removed(tmp_path: Path) -> None:
     well = left_on(tmp_path, "mysql", "echo removed\n")
     other = left_on(tmp_path, "hbase", "echo no way; exit 3\n")
-    done = detached(tmp_path, "mysql", "cassandra", "hbase")
-    assert (done.returncode, done.stdout) == (1, "removed\n")
-    assert done.stderr == (f"no way on node1; what was made is still there. Remove it with: sh {other}/remove\n")
+    said = f"no way on node1; what was made is still there. Remove it with: sh {other}/remove"
+    assert detached(tmp_path, "mysql", "cassandra", "hbase") == said
     assert not well.exists()
     assert len([*other.iterdir()]) == 3
+
+
+def test_what_others_have_put_beside_it_stays(tmp_path: Path) -> None:
+    folder = left_on(tmp_path, "mysql", "exit 0\n")
+    (folder / "theirs").touch()
+    assert detached(tmp_path, "mysql") == ""
+    assert [path.name for path in folder.iterdir()] == ["theirs"]
 
 
 @pytest.mark.parametrize("linked", ["attached", "attached/mysql", "attached/mysql/remove"])
@@ -101,8 +106,7 @@ def test_a_link_is_not_followed(linked: str, tmp_path: Path) -> None:
     place = tmp_path / linked
     place.rename(tmp_path / "elsewhere")
     place.symlink_to(tmp_path / "elsewhere")
-    done = detached(tmp_path, "mysql")
-    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+    assert detached(tmp_path, "mysql") == ""
     assert not (tmp_path / "was-run").exists()
     assert (folder / "remove").exists()
 
@@ -111,9 +115,10 @@ def test_what_is_left_is_said(tmp_path: Path) -> None:
     trial = fake_trial(tmp_path)
     host = trial.world.hosts["node1"]
     assert detach(host, ["mysql", "hbase"]) == ""
-    assert trial.calls[0].arguments["environment"] == {"FOLDER": "/opt/dohyo", "ROLES": "mysql hbase", "HOST": "node1"}
-    trial.answers["detach"] = HostError("no way")
-    assert detach(host, ["mysql"]) == "no way"
+    assert trial.calls[0].arguments == {"home": "/opt/dohyo", "roles": ["mysql", "hbase"], "host": "node1"}
+    for answer in ({"left": "no way"}, HostError("no way")):
+        trial.answers["detach"] = answer
+        assert detach(host, ["mysql"]) == "no way"
 
 
 def test_secrets_of_an_attached_system_are_texts_and_certificates_are_taken_in(tmp_path: Path) -> None:

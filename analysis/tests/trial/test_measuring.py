@@ -123,11 +123,11 @@ def test_a_search_ends_when_there_is_no_next_rate(tmp_path: Path) -> None:
 def test_what_clients_wrote_comes_home_to_the_folder_of_the_trial(tmp_path: Path) -> None:
     trial = full(tmp_path)
     trial.run_all()
-    pulls = [call.arguments for call in trial.calls if call.action == "transfer_folder" and call.host == "client2"]
-    assert [(each["direction"], each["src"], each["dest"]) for each in pulls] == [
-        ("pull", "/opt/dohyo/client/max-1", str(tmp_path / "max-1")),
-        ("pull", "/opt/dohyo/client", str(tmp_path)),
-        ("pull", "/opt/dohyo/client/probe-1", str(tmp_path / "probe-1")),
+    pulls = [call.arguments for call in trial.calls if call.action == "pull" and call.host == "client2"]
+    assert [(each["src"], each["dest"]) for each in pulls] == [
+        ("/opt/dohyo/client/max-1", str(tmp_path / "max-1")),
+        ("/opt/dohyo/client", str(tmp_path)),
+        ("/opt/dohyo/client/probe-1", str(tmp_path / "probe-1")),
     ]
 
 
@@ -328,7 +328,7 @@ def test_nothing_is_done_after_a_step_has_failed(number: int, tmp_path: Path) ->
         ("stats", "Keep the server's own statistics"),
         ("serve", "Prepare the faults"),
         ("reset", "Close the connections to hosts that were off"),
-        ("transfer_folder", "Bring home what the clients wrote last"),
+        ("pull", "Bring home what the clients wrote last"),
         ("count", "Count the rows"),
     ],
 )
@@ -340,7 +340,7 @@ def test_a_failed_step_is_named_with_what_each_host_said(verb: str, step: str, t
     with pytest.raises(StepError) as failed:
         trial.run_all()
     assert failed.value.step == step
-    hosts = {"reset": ["node2"], "transfer_folder": ["client1", "client2"], "count": ["node1"]}
+    hosts = {"reset": ["node2"], "pull": ["client1", "client2"], "count": ["node1"]}
     assert failed.value.failures == {
         name: "the host does not answer: timed out" if name.endswith("2") else "no space left on device"
         for name in hosts.get(verb, ["node1", "node2", "node3"])

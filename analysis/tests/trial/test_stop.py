@@ -29,7 +29,7 @@ def verbs(trial: FakeTrial, host: str) -> list[str]:
 
 STOPPED = ["owned checked", "look for faults", "stop-all", "detach"]
 FREED = ["owned absent", "in_use ended"]
-FETCHED = ["stop host-metrics", "transfer_folder", "transfer_folder"]
+FETCHED = ["stop host-metrics", "pull", "pull"]
 
 
 def test_everything_is_stopped_and_the_evidence_of_an_interrupted_trial_is_fetched(tmp_path: Path) -> None:
@@ -42,12 +42,12 @@ def test_everything_is_stopped_and_the_evidence_of_an_interrupted_trial_is_fetch
     assert loads.arguments == {
         "state": "absent", "deployment": "abc", "folders": [["/data1", "dohyo/kept"]], "leave": True,
     }  # fmt: skip
-    pulled = [call.arguments["dest"] for call in trial.calls if call.verb == "transfer_folder"]
+    pulled = [call.arguments["dest"] for call in trial.calls if call.verb == "pull"]
     assert pulled == [f"{tmp_path}/server/node1", str(tmp_path), f"{tmp_path}/server/node2", *[str(tmp_path)] * 2]
     assert not (tmp_path / UNDER_WAY).exists()
     # There is none any more.
     assert stop_everything(trial.world, keeps_loads=False) == {}
-    assert len([call for call in trial.calls if call.verb == "transfer_folder"]) == 5
+    assert len([call for call in trial.calls if call.verb == "pull"]) == 5
 
 
 def test_between_two_trials_loads_stay(tmp_path: Path) -> None:
@@ -84,7 +84,7 @@ def test_foreign_files_among_the_loads_are_named(tmp_path: Path) -> None:
         ("detach", "Remove what was made on attached systems", [*FREED, *FETCHED]),
         ("owned absent", "Remove the loads that were kept", ["in_use ended", *FETCHED]),
         ("in_use ended", "Note that no trial is under way", FETCHED),
-        ("transfer_folder", "Bring home the evidence of an interrupted trial", []),
+        ("pull", "Bring home the evidence of an interrupted trial", []),
     ],
 )
 def test_what_fails_on_one_host_is_named_and_keeps_nobody_from_the_rest(
@@ -101,7 +101,7 @@ def test_what_fails_on_one_host_is_named_and_keeps_nobody_from_the_rest(
     assert asked[asked.index(verb) + 1 :] == more
     assert verbs(trial, "node1") == [*STOPPED, *FREED, *FETCHED]
     # What could not be fetched now is fetched the next time.
-    assert (tmp_path / UNDER_WAY).exists() == (verb in ("transfer_folder", "owned checked"))
+    assert (tmp_path / UNDER_WAY).exists() == (verb in ("pull", "owned checked"))
 
 
 def test_samples_of_observed_hosts_come_home_even_where_one_does_not_answer(tmp_path: Path) -> None:
@@ -112,6 +112,6 @@ def test_samples_of_observed_hosts_come_home_even_where_one_does_not_answer(tmp_
     trial.answers["far1", "observe"] = HostError("no answer")
     assert stop_everything(trial.world, keeps_loads=False) == {}
     assert verbs(trial, "far1") == ["observe"]
-    assert verbs(trial, "far2") == ["observe", "fetch", "leave"]
-    (fetched,) = (call for call in trial.calls if call.action == "fetch")
-    assert fetched.arguments["dest"] == f"{tmp_path}/hosts/far2/metrics.jsonl.gz"
+    assert verbs(trial, "far2") == ["observe", "pull", "leave"]
+    (pulled,) = (call for call in trial.calls if call.verb == "pull" and call.host == "far2")
+    assert pulled.arguments["dest"] == f"{tmp_path}/hosts/far2"

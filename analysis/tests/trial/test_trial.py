@@ -136,7 +136,7 @@ def test_the_calls_above_are_all_before_the_end(tmp_path: Path) -> None:
 
 
 def taken(times: int) -> Any:
-    """Stands for the module free_ports where another program takes a port so many times."""
+    """Stands for the agent's free_ports where another program takes a port so many times."""
     left = [times]
 
     def answer(**arguments: Any) -> dict[str, Any]:
@@ -304,7 +304,7 @@ def test_the_end_goes_on_whatever_fails(number: int, tmp_path: Path) -> None:
     assert reason.endswith(f"{failed.host} has no {failed.verb}")
     # The other host is stopped, its evidence is fetched, and it is free.
     assert [call.verb for call in asked][-6:] == [
-        *("stop host-metrics", "transfer_folder", "transfer_folder"),
+        *("stop host-metrics", "pull", "pull"),
         *("owned absent", "owned absent", "in_use free"),
     ]  # fmt: skip
     assert (tmp_path / UNDER_WAY).exists() == (4 <= number < 12)
@@ -329,7 +329,7 @@ def test_devices_are_cleared_where_nothing_uses_them_any_more(tmp_path: Path) ->
 
 def test_evidence_that_could_not_be_fetched_stays_on_the_host(tmp_path: Path) -> None:
     trial = begun(tmp_path)
-    trial.answers["node1", "transfer_folder"] = HostError("no space")
+    trial.answers["node1", "pull"] = HostError("no space")
     assert trial.parts().end() == "Bring home the evidence: no space"
     assert done(trial)[-2:] == ["node2: owned absent run/cassandra", "node1 node2: in_use free"]
     assert (tmp_path / UNDER_WAY).exists()

@@ -53,5 +53,5 @@ def test_what_clients_did_is_said_when_a_phase_ends(
     monkeypatch.setattr(conduct, "conduct", lambda *_: None)
     monkeypatch.setattr(conduct, "faults", lambda *_: None)
     monkeypatch.setattr(conduct, "report", lambda *_, **__: {"clients": {}, "failure": "no client was ready"})
-    conduct.Drive(None, trial.world)({"agents": {}}, phase, tmp_path / "run-3")
+    conduct.Drive(trial.world)({"agents": {}}, phase, tmp_path / "run-3")
     assert trial.events == [{"event": "note", "text": "run 3: no client was ready"}]

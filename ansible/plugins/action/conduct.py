@@ -1,7 +1,8 @@
 """Ansible action plugin: does a part of a trial on all hosts of the play, from this one process.
 
     conduct:
-      do: begin, run, end     the parts of a trial (dohyo.trial.trial)
+      do: check               what a trial refuses before anything is changed (dohyo.trial.refusals)
+          begin, run, end     the parts of a trial (dohyo.trial.trial)
           clients             clients that need no servers, for clients.yml and doctor.yml
           stop                what stop.yml does
           doctor              questions to attached systems, for attached.yml
@@ -23,7 +24,7 @@ import shlex
 import sys
 import time
 import traceback
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -35,8 +36,9 @@ from ansible.utils.display import Display
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 sys.path.append(str(Path(__file__).resolve().parents[3] / "analysis"))
-from ansible_private import connection_of, forget_passwords, ssh_command
+from ansible_private import forget_passwords
 from conducting.agents import clock, conduct
+from conducting.channel import Way
 from conducting.conductor import Conductor, Plan
 from conducting.hosts import AnsibleHost, at_once, die_with_parent, said_of
 from conducting.power import Commands
@@ -44,15 +46,18 @@ from conducting.report import faults, report, sentences
 from dohyo.bad_input import BadInputError
 from dohyo.trial.clients import ClientOptions, ClientPhase, power_of
 from dohyo.trial.measuring import Measuring, Outcome
+from dohyo.trial.refusals import refuse
 from dohyo.trial.removing import stop_everything
 from dohyo.trial.servers import ServerSteps, ask_attached
 from dohyo.trial.trial import State, TrialParts
 from dohyo.trial.world import StepError, World
 
-# A dead host is noticed within ten seconds, also where nothing tells ssh so. Of two values ssh takes the first.
-SSH_OPTIONS = ("-o", "ServerAliveInterval=2", "-o", "ServerAliveCountMax=5")
-# Own connections: other traffic must not share them, and they end with the phase.
-OWN_CONNECTION = ("-o", "ControlMaster=no", "-o", "ControlPath=none")
+# A dead host is noticed within ten seconds, also where nothing tells ssh so. Other traffic must not share the
+# connection, and it ends with the phase. Of two values ssh takes the first.
+SSH_OPTIONS = (
+    *("-o", "ServerAliveInterval=2", "-o", "ServerAliveCountMax=5"),
+    *("-o", "ControlMaster=no", "-o", "ControlPath=none"),
+)
 
 
 class ActionModule(ActionBase):  # type: ignore[misc]
@@ -69,7 +74,7 @@ class ActionModule(ActionBase):  # type: ignore[misc]
                 "do": {
                     "type": "str",
                     "required": True,
-                    "choices": ["begin", "run", "end", "clients", "stop", "doctor"],
+                    "choices": ["check", "begin", "run", "end", "clients", "stop", "doctor"],
                 },
                 "state": {"type": "dict", "default": {}},
             }
@@ -78,10 +83,12 @@ class ActionModule(ActionBase):  # type: ignore[misc]
         variables = task_vars or {}
         forget_passwords(self, variables)
         world = self._world(variables)
-        drive = Drive(self, world)
+        drive = Drive(world)
         answer: dict[str, Any] = {"changed": True, "failures": {}, "state": given["state"]}
         try:
-            if given["do"] == "clients":
+            if given["do"] == "check":
+                refuse(world)
+            elif given["do"] == "clients":
                 Measuring(world, ServerSteps(world), drive).clients_alone()
             elif given["do"] == "stop":
                 keeps = bool(world.first.values.get("stop_keeps_loads", False))
@@ -178,17 +185,16 @@ class Events:
 class Drive:
     """Drives the clients of all hosts through a phase, each by the agent of its host."""
 
-    def __init__(self, action: ActionBase, world: World) -> None:
-        self._action = action
+    def __init__(self, world: World) -> None:
         self._world = world
 
     def __call__(self, plan: Mapping[str, Any], phase: ClientPhase, folder: Path) -> Outcome:
         """Returns what came of it; its files are in the folder, on the control machine."""
         hosts = self._world.hosts
         conductor = Conductor(Plan(**plan), clock())
-        commands = {name: self._command(hosts[name], begin["tool"]) for name, begin in plan["agents"].items()}
+        ways = {name: self._way(hosts[name], begin["tool"]) for name, begin in plan["agents"].items()}
         power = {name: Commands(**power_of(hosts[name])) for name in phase.switched}
-        conduct(conductor, commands, Mirror(folder).keep, power, Display().warning)
+        conduct(conductor, ways, Mirror(folder).keep, power, Display().warning)
         limit = ClientOptions.of(self._world.first.values).skew_limit_ms
         outcome = report(conductor, limit, measured=phase.measured)
         folder.mkdir(parents=True, exist_ok=True)
@@ -203,18 +209,13 @@ class Drive:
         lost = [name for name, host in conductor.hosts.items() if host.lost or host.power not in ("on", "back")]
         return Outcome(outcome, lost)
 
-    def _command(self, host: Any, tool: str) -> Sequence[str | bytes]:
+    @staticmethod
+    def _way(host: Any, tool: str) -> Way:
         """What starts a host's agent from here: Ansible's own way to that host, with all that its variables say."""
-        agent = [tool, "converse"]
-        kind = connection_of(self._action, host.values)
-        if kind == "local":
-            return agent
-        if kind not in ("ssh", "smart"):
-            raise AnsibleActionFail(f"ansible_connection={kind} of {host.name}: clients are driven over ssh or local")
-        command, has_password = ssh_command(self._action, host.variables, f"exec {shlex.join(agent)}")
-        # With a password: over the connection that Ansible has logged in on, and keeps for a while.
-        own = () if has_password else OWN_CONNECTION
-        return [command[0], *SSH_OPTIONS, *own, *map(to_text, command[1:])]
+        way: Way = host.way(f"exec {shlex.join([tool, 'converse'])}")
+        if way.is_local:
+            return way
+        return Way([way.command[0], *SSH_OPTIONS, *map(to_text, way.command[1:])], way.environment)
 
 
 class Mirror:

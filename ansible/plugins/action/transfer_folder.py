@@ -23,11 +23,11 @@ from pathlib import Path
 from typing import Any
 
 from ansible.errors import AnsibleActionFail
+from ansible.plugins.action import ActionBase
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-from in_process import InProcess
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "module_utils"))
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "agent/verbs"))
+from action.agent import ask
 from ours import MANIFEST
 
 
@@ -115,7 +115,7 @@ class Archives:
             yield
 
 
-class ActionModule(InProcess):
+class ActionModule(ActionBase):  # type: ignore[misc]
     """Copies a folder to or from a host as one archive."""
 
     def run(self, tmp: str | None = None, task_vars: dict[str, Any] | None = None) -> dict[str, Any]:
@@ -176,7 +176,4 @@ class ActionModule(InProcess):
         return str(self._connection._shell.join_path(self._make_tmp_path(), "folder.zip"))
 
     def _on_host(self, task_vars: dict[str, Any], **arguments: str) -> dict[str, Any]:
-        result: dict[str, Any] = self._execute_module(
-            module_name="transfer_folder", module_args=arguments, task_vars=task_vars
-        )
-        return result
+        return ask(self, "transfer", arguments, task_vars)

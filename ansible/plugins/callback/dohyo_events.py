@@ -24,15 +24,12 @@ import re
 import sys
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ansible import release
 from ansible.plugins.callback import CallbackBase
 from ansible.plugins.loader import filter_loader, lookup_loader, test_loader
-
-if TYPE_CHECKING:
-    from ansible.executor.stats import AggregateStats
-    from ansible.executor.task_result import CallbackTaskResult
+from packaging.specifiers import SpecifierSet
 
 DOCUMENTATION = r"""
 name: dohyo_events
@@ -40,20 +37,20 @@ type: notification
 short_description: Write phases and failures of a trial as JSON lines
 description:
   - Appends one JSON object per event to the file named by the environment variable DOHYO_EVENTS.
-  - Refuses an ansible-core that is too old for the playbooks, as it is loaded before any of them begins.
+  - Refuses an ansible-core with which the playbooks do not work, as it is loaded before any of them begins.
 """
 
 # Says which ansible-core the playbooks need; this is the one place.
 REQUIREMENTS = Path(__file__).resolve().parents[3] / "analysis" / "pyproject.toml"
 
 
-def too_old(version: str) -> str:
-    """Why the playbooks do not work with this version of ansible-core; empty if they do."""
-    needed = re.findall(r'"ansible-core~=([\d.]+)"', REQUIREMENTS.read_text(encoding="utf-8"))[0]
-    if [int(part) for part in re.findall(r"\d+", version)[:3]] >= [int(part) for part in needed.split(".")]:
+def refusal(version: str) -> str:
+    """Returns why the playbooks do not work with this version of ansible-core; empty if they do."""
+    (allowed,) = re.findall(r'"ansible-core([^"]+)"', REQUIREMENTS.read_text(encoding="utf-8"))
+    if SpecifierSet(allowed).contains(version, prereleases=True):
         return ""
     return (
-        f"ansible-core {version} is too old for these playbooks, which need {needed} or newer: type"
+        f"ansible-core {version} does not work with these playbooks, which need {allowed}: type"
         " ../setup.sh python, then ../.venv/bin/ansible-playbook instead of ansible-playbook"
     )
 
@@ -88,6 +85,13 @@ def is_rescued(task: Any) -> bool:
     return False
 
 
+def parts_of(result: Any) -> tuple[Any, Any, dict[str, Any]]:
+    """Returns the task, the host and the answer of a result; before ansible-core 2.19 they have other names."""
+    if hasattr(result, "task"):
+        return result.task, result.host, result.result
+    return result._task, result._host, result._result
+
+
 class CallbackModule(CallbackBase):  # type: ignore[misc]
     """Writes nothing, and costs nothing, where DOHYO_EVENTS is not set."""
 
@@ -97,7 +101,7 @@ class CallbackModule(CallbackBase):  # type: ignore[misc]
     CALLBACK_NEEDS_ENABLED = True
 
     def __init__(self) -> None:
-        if reason := too_old(release.__version__):
+        if reason := refusal(release.__version__):
             # Of any other exception Ansible says that it is probably a bug.
             sys.exit(f"ERROR: {reason}")
         super().__init__()
@@ -111,40 +115,43 @@ class CallbackModule(CallbackBase):  # type: ignore[misc]
         with open(self._path, "a", encoding="utf-8") as file:
             file.write(json.dumps({"time": time.time(), "event": event, **fields}) + "\n")
 
-    def _took(self, result: CallbackTaskResult) -> None:
+    def _took(self, task: Any) -> None:
         if self._began is not None:
-            self._write("task", task=result.task.get_name(), action=result.task.action, began=self._began)
+            self._write("task", task=task.get_name(), action=task.action, began=self._began)
             self._began = None
 
     def v2_playbook_on_task_start(self, task: Any, is_conditional: bool) -> None:  # noqa: ARG002 - Ansible calls it so
         """Note when a task begins."""
         self._began = time.time()
 
-    def v2_runner_on_ok(self, result: CallbackTaskResult) -> None:
+    def v2_runner_on_ok(self, result: Any) -> None:
         """Report a phase, a system or its needs; only now, with the task's end, its message is filled in."""
-        self._took(result)
-        if result.task.name.startswith("Phase "):
-            self._write("phase", phase=result.result["msg"]["phase"], run=None, client_dirs=[])
-        elif result.task.name.startswith("System "):
-            self._write("system", **result.result["msg"])
-        elif result.task.name.startswith("Needs of "):
-            self._write("needs", **result.result["msg"])
-        for text in result.result.get("notes", []):
+        task, _, answer = parts_of(result)
+        self._took(task)
+        if task.name.startswith("Phase "):
+            self._write("phase", phase=answer["msg"]["phase"], run=None, client_dirs=[])
+        elif task.name.startswith("System "):
+            self._write("system", **answer["msg"])
+        elif task.name.startswith("Needs of "):
+            self._write("needs", **answer["msg"])
+        for text in answer.get("notes", []):
             self._write("note", text=str(text))
 
-    def v2_runner_on_failed(self, result: CallbackTaskResult, ignore_errors: bool = False) -> None:
+    def v2_runner_on_failed(self, result: Any, ignore_errors: bool = False) -> None:
         """Report a failed task."""
-        self._took(result)
-        self._failed(result, message_of(result.result), ignored=ignore_errors or is_rescued(result.task))
+        task, host, answer = parts_of(result)
+        self._took(task)
+        self._failed(task, host, message_of(answer), ignored=ignore_errors or is_rescued(task))
 
-    def v2_runner_on_unreachable(self, result: CallbackTaskResult) -> None:
+    def v2_runner_on_unreachable(self, result: Any) -> None:
         """Report a host that does not answer; no rescue section deals with that."""
-        reason = message_of(result.result).partition("\n")[0]
-        self._failed(result, f"the host does not answer: {reason}", ignored=bool(result.task.ignore_unreachable))
+        task, host, answer = parts_of(result)
+        reason = message_of(answer).partition("\n")[0]
+        self._failed(task, host, f"the host does not answer: {reason}", ignored=bool(task.ignore_unreachable))
 
-    def _failed(self, result: CallbackTaskResult, message: str, *, ignored: bool) -> None:
-        self._write("failed", task=result.task.name, host=result.host.get_name(), message=message, ignored=ignored)
+    def _failed(self, task: Any, host: Any, message: str, *, ignored: bool) -> None:
+        self._write("failed", task=task.name, host=host.get_name(), message=message, ignored=ignored)
 
-    def v2_playbook_on_stats(self, stats: AggregateStats) -> None:  # noqa: ARG002 - Ansible gives it by this name
+    def v2_playbook_on_stats(self, stats: Any) -> None:  # noqa: ARG002 - Ansible gives it by this name
         """Report that the playbook is over."""
         self._write("end")

@@ -7,10 +7,11 @@ import os
 import selectors
 import subprocess
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from typing import IO, Any
 
+from .channel import Way
 from .conductor import Conductor
 from .power import Commands, Switch
 
@@ -27,13 +28,14 @@ def clock() -> float:
 class Connection:
     """One agent's process (here, or ssh) and its pipes. What the host's login prints is not taken for answers."""
 
-    def __init__(self, host: str, command: Sequence[str | bytes]) -> None:
+    def __init__(self, host: str, way: Way) -> None:
         self.host = host
         self.words = b""  # of standard error: ssh's own complaints
         self._rest = b""
         self._process = subprocess.Popen(
-            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, bufsize=0
-        )
+            way.command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, bufsize=0,
+            env={**os.environ, **way.environment}, start_new_session=True,
+        )  # fmt: skip
         self.input, self.output, self.errors = self._pipes()
         for pipe in (self.input, self.output, self.errors):
             os.set_blocking(pipe.fileno(), False)
@@ -92,8 +94,8 @@ class Connection:
 class Connections:
     """One to each host, which may be opened anew."""
 
-    def __init__(self, commands: Mapping[str, Sequence[str | bytes]]) -> None:
-        self._commands = commands
+    def __init__(self, ways: Mapping[str, Way]) -> None:
+        self._ways = ways
         self._selector = selectors.DefaultSelector()
         self._open: dict[str, Connection] = {}
 
@@ -101,7 +103,7 @@ class Connections:
         """Starts an agent."""
         if host in self._open:
             self._drop(self._open.pop(host))
-        connection = self._open[host] = Connection(host, self._commands[host])
+        connection = self._open[host] = Connection(host, self._ways[host])
         self._selector.register(connection.output, selectors.EVENT_READ, connection)
         self._selector.register(connection.errors, selectors.EVENT_READ, connection)
 
@@ -140,22 +142,22 @@ class Connections:
 
 def conduct(
     conductor: Conductor,
-    commands: Mapping[str, Sequence[str | bytes]],
+    ways: Mapping[str, Way],
     keep: Callable[[str, str, str], None],
     power: Mapping[str, Commands],
     warn: Callable[[str], None],
 ) -> None:
     """Opens a connection to every host and lets the conductor have its way until it is over.
 
-    :param commands: by host, what starts its agent
+    :param ways: by host, what starts its agent
     :param keep: gets host, file name and new text of every log
     :param power: by host, what switches it off and on; only of those that are to be switched
     :param warn: gets a sentence about a host that stays off
     """
-    connections = Connections(commands)
+    connections = Connections(ways)
     switches = {host: Switch(of_host, clock) for host, of_host in power.items()}
     try:
-        for host in commands:
+        for host in ways:
             connections.open(host)
         while not conductor.over:
             for host, message in conductor.take_outbox():

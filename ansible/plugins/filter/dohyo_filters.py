@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-import contextlib
-import shutil
 import socket
 import sys
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
-
-from ansible.errors import AnsibleFilterError
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "lookup"))
 # The package's only modules that need no others: Ansible may be the user's own, without what the package needs.
@@ -19,7 +15,6 @@ sys.path.append(str(Path(__file__).resolve().parents[3] / "analysis"))
 from controller import machine, start_of
 
 from dohyo.bad_input import BadInputError
-from dohyo.scenario import faults
 from dohyo.systems.context import cpus
 from dohyo.systems.option import WHOLE, Option
 
@@ -32,7 +27,7 @@ def no_cpus(text: Any) -> str:
 def shortages(has: Mapping[str, Any], needs: Mapping[str, Any], given: Mapping[str, Any]) -> list[str]:
     """Why a host cannot divide its memory and processors as it is asked to, one sentence each.
 
-    :param has: what the module ``host_resources`` has found: ``memory_mb``, ``cpus``; empty where it did not look
+    :param has: what the agent's ``host_resources`` has found: ``memory_mb``, ``cpus``; empty where it did not look
     :param needs: MiB that each system needs at least, by its name
     :param given: ``budget`` as it was given, ``budget_mb``, ``client_mb`` of a client beside the servers (else 0),
         ``server_cpus``, ``client_cpus``
@@ -108,7 +103,7 @@ def misfits(values: Mapping[str, Any], options: Mapping[str, Mapping[str, Any]])
 def others(
     notes: Sequence[dict[str, Any]], deployment: str, exclusive: bool = True, attaches: bool = False
 ) -> list[str]:
-    """Who else uses a host, one sentence each, oldest first, from the notes of the module ``in_use``.
+    """Who else uses a host, one sentence each, oldest first, from the notes of the agent's ``in_use``.
 
     A note counts until its process has ended or, if written on another machine, until it is removed or the host boots.
     Of two that were written at the same time the older counts. Servers that this deployment has kept up are its own.
@@ -176,46 +171,6 @@ def answered(state: Mapping[str, Any], role: str, answers: Mapping[str, Any]) ->
     return {**state, role: {**state.get(role, {}), **answers}}
 
 
-def faults_on(text: str, hosts: Sequence[str], role: str) -> list[dict[str, Any]]:
-    """The faults of a phase, in the order of their times, with the hosts that they are for.
-
-    :param text: as in a scenario
-    :param hosts: the group `database`
-    :param role: of the system
-    """
-    try:
-        return faults.on_hosts(text, hosts, role)
-    except BadInputError as error:
-        raise AnsibleFilterError(str(error)) from error
-
-
-def of_this_machine(addresses: Iterable[str]) -> list[str]:
-    """Those of the addresses that are of the machine on which Ansible runs: only they can be listened on."""
-    found = []
-    for address in addresses:
-        with socket.socket(socket.AF_INET6 if ":" in address else socket.AF_INET) as each, contextlib.suppress(OSError):
-            each.bind((address, 0))
-            found.append(address)
-    return found
-
-
-def power_problem(off: Any, on: Any) -> str:
-    """Why a host cannot be switched by these words of its variables; empty if it can."""
-    for name, words in (("dohyo_power_off", off), ("dohyo_power_on", on)):
-        if not isinstance(words, list) or not words:
-            return f"cannot be switched: {name} is {words!r}; set it to the words of a command, or leave the fault out"
-        for word in words:
-            # YAML takes on and off without quotes for true and false.
-            if isinstance(word, bool) or not isinstance(word, (str, int)) or str(word) == "" or "\0" in str(word):
-                return f"cannot be switched: {name} has the word {word!r}; put it in quotes"
-        if shutil.which(str(words[0])) is None:
-            return (
-                f"cannot be switched: the program {words[0]} of {name} is not on the control machine; install it, or"
-                " give its path"
-            )
-    return ""
-
-
 class FilterModule:
     """The filters, for Ansible."""
 
@@ -226,11 +181,8 @@ class FilterModule:
             cost,
             cpus,
             disk_shortages,
-            faults_on,
             misfits,
-            of_this_machine,
             others,
-            power_problem,
             price_from,
             shortages,
         )

@@ -11,7 +11,11 @@ from ansible.errors import AnsibleError
 from ansible.inventory.group import Group
 from ansible.parsing.dataloader import DataLoader
 from ansible.plugins.vars import BaseVarsPlugin
-from ansible.template import trust_as_template
+
+try:
+    from ansible.template import trust_as_template
+except ImportError:  # before ansible-core 2.19 every text may be a template
+    trust_as_template = str
 
 sys.path.append(str(Path(__file__).resolve().parents[3] / "analysis"))
 from dohyo.bad_input import BadInputError

@@ -9,11 +9,11 @@ set -euo pipefail
 use_testbed
 [[ -d $before ]] || fail 'nobody knows how the hosts were: run deploy_test.sh on the same testbed first'
 
-# What the kernel lets nobody change in here: the module's own way with files, from set to restored.
-# setting STATE: the module on host 1 with a value in a file of ours
+# The kernel lets nobody change its values in here, so the agent's host_settings sets one in a file of ours, and puts it back.
+# setting STATE: does that on host 1
 setting() {
-    "$root/.venv/bin/ansible" -i inventories/testbed host1 -m host_settings --become \
-        -a '{"state": "'"$1"'", "kept": "/run/dohyo-test/kept", "settings": [{"name": "x", "file": "/run/dohyo-test/value", "value": 1}]}' >"$work/log" 2>&1 ||
+    "$root/.venv/bin/ansible" -i inventories/testbed host1 -m agent --become \
+        -a '{"do": "host_settings", "state": "'"$1"'", "kept": "/run/dohyo-test/kept", "settings": [{"name": "x", "file": "/run/dohyo-test/value", "value": 1}]}' >"$work/log" 2>&1 ||
         { cat "$work/log" >&2; fail "host_settings: $1"; }
 }
 on 1 'sudo mkdir /run/dohyo-test; echo 60 | sudo tee /run/dohyo-test/value >/dev/null'

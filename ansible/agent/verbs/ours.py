@@ -29,6 +29,8 @@ PLAYBOOK = "../.venv/bin/ansible-playbook"
 DEPLOYMENT = "[0-9a-f]{12}"
 # A mark or a note has a few hundred bytes; anything larger is not one.
 _LONGEST = 64 * 1024
+# A file that is written is called so until it is whole. One stays if the host's agent is killed meanwhile.
+UNFINISHED = ".dohyo-new."
 # In a folder of copied files: a line for each of them, as `sha256sum` writes and checks it.
 MANIFEST = ".sha256"
 # What we make in a marked folder, by the kind of the folder. Each word is the path of a file, whose names may be
@@ -182,9 +184,7 @@ def path_of(base: str, below: str = "") -> str:
         raise NotOursError(f"the folder {base!r} has no absolute path; name one that begins with /")
     # Ansible's own modules would take it for another one.
     if re.search(r"\$[A-Za-z_{]", base):
-        raise NotOursError(
-            f"the folder {base!r} has a variable in its path, which Ansible may expand; name one without"
-        )
+        raise NotOursError(f"the folder {base!r} has a variable in its path, which Ansible may expand; name one without")
     path = os.path.realpath(base)
     if path == "/" and not below:
         raise NotOursError("the folder / holds the whole system; name a folder of its own")
@@ -193,9 +193,7 @@ def path_of(base: str, below: str = "") -> str:
             raise NotOursError(f"{below!r} leads out of {base}; name a folder below it")
         path = os.path.join(path, name)
         if os.path.islink(path):
-            raise NotOursError(
-                f"{path} is a symbolic link to {shown(os.readlink(path))}, and links are not followed; remove the link"
-            )
+            raise NotOursError(f"{path} is a symbolic link to {shown(os.readlink(path))}, and links are not followed; remove the link")
     return path
 
 
@@ -219,8 +217,7 @@ def why_not(folder: str, deployment: str, beside: Collection[str] = ()) -> str:
         )
     if not mark and entries:
         return (
-            f"{folder} is not empty and does not carry Dohyo's mark: it contains {contents(folder)};"
-            " name another folder, or move that away"
+            f"{folder} is not empty and does not carry Dohyo's mark: it contains {contents(folder)}; name another folder, or move that away"
         )
     # A checkout that was moved has a mark for another place, too.
     original = _original(folder, mark) if _kind(mark) in ("data", "kept") else ""
@@ -338,9 +335,7 @@ class Rules:
         systems = [each for each in mark.get("systems") or () if re.fullmatch("[a-z][a-z0-9_]*", str(each))]
         words = MADE.get(_kind(mark), "").split()
         for capitals, values in {**_STANDS_FOR, "ROLE": systems or ["[a-z]*"]}.items():
-            words = [
-                word.replace(capitals, value) for word in words for value in (values if capitals in word else ("",))
-            ]
+            words = [word.replace(capitals, value) for word in words for value in (values if capitals in word else ("",))]
         self._made = [word.split("/") for word in words]
         self._owner = owner
         self._listed: dict[str, set[str] | None] = {}
@@ -348,7 +343,8 @@ class Rules:
     def __contains__(self, names: tuple[str, ...]) -> bool:
         """Whether the path of these names below the folder is ours."""
         folder = stat.S_ISDIR(os.lstat(os.path.join(self._owner, *names)).st_mode)
-        if re.fullmatch(re.escape(MARK) + r"(\.\d+)?", "/".join(names)):
+        unfinished = re.fullmatch(re.escape(UNFINISHED) + r"\w{8}", "".join(names[-1:]))
+        if unfinished or re.fullmatch(re.escape(MARK) + r"(\.\d+)?", "/".join(names)):
             return not folder
         for *way, last in self._made:
             if not all(map(fnmatch.fnmatchcase, names, way)):
@@ -469,9 +465,7 @@ class Contents:
         folder = stat.S_ISDIR(os.lstat(path).st_mode)
         made = [str(mark.get("made", "")) for mark in self._marks_below(path)] if folder else []
         if not any(first and (path + "/").startswith(first + "/") for first in made):
-            self.foreign.append(
-                (folder and why_not(path, self._deployment)) or f"{path} was not made by Dohyo; move it away"
-            )
+            self.foreign.append((folder and why_not(path, self._deployment)) or f"{path} was not made by Dohyo; move it away")
         if made:
             self._sort_entries(path, names, rules)
 
@@ -503,9 +497,7 @@ def remove(folder: str, deployment: str, *, dry: bool = False, foreign: list[str
     paths = contents.ours + ([] if contents.keeps_mark else contents.manifests)
     if not dry and contents.ours != [folder]:
         _delete_all(paths, foreign)
-    elif not dry and _delete_all(
-        [os.path.join(folder, name) for name in sorted(os.listdir(folder), key=_last)], foreign
-    ):
+    elif not dry and _delete_all([os.path.join(folder, name) for name in sorted(os.listdir(folder), key=_last)], foreign):
         at = folder
         while made and (at == made or at.startswith(made + "/")):
             try:
@@ -676,10 +668,7 @@ def _report(failures: list[OSError], foreign: list[str] | None) -> None:
     if failures and foreign is None:
         raise failures[0]
     if foreign is not None:
-        foreign += [
-            f"{error.filename} is ours and cannot be removed: {error.strerror}; remove it yourself"
-            for error in failures
-        ]
+        foreign += [f"{error.filename} is ours and cannot be removed: {error.strerror}; remove it yourself" for error in failures]
 
 
 def _opened(folder: str) -> int:

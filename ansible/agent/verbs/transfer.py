@@ -1,13 +1,18 @@
-"""Ansible module: the host's half of transfer_folder; the action plugin of the same name is the other half."""
+"""The host's half of moving a folder as one archive: plugins/action/transfer_folder.py and conducting/hosts.py have the other."""
 
 from __future__ import annotations
 
+import base64
 import hashlib
 import os
+import tempfile
 import zipfile
 
-from ansible.module_utils.basic import AnsibleModule
-from ansible.module_utils.ours import MANIFEST, NotOursError, refuse_links, remove_path, unlisted
+from failure import AgentError
+from ours import MANIFEST, NotOursError, refuse_links, remove_path, unlisted
+
+PART = 4 * 2**20  # bytes of a part
+archives = []  # the one that was packed last
 
 
 def read_manifest(folder: str) -> str:
@@ -66,42 +71,63 @@ def unpack(archive: str, folder: str, digest: str) -> int:
     return count
 
 
-def pack(folder: str, archive: str) -> int:
-    """Write every regular file below the folder into the archive; returns their number."""
+def pack(folder, archive):
+    """Writes every regular file below a folder, or a file, into an archive; returns their number.
+
+    :param archive: a path, or a file that is open
+    """
     count = 0
     with zipfile.ZipFile(archive, "w", zipfile.ZIP_DEFLATED, compresslevel=1, strict_timestamps=False) as files:
-        for parent, _, names in os.walk(folder):
+        walked = os.walk(folder) if os.path.isdir(folder) else [(*os.path.split(folder)[:1], [], [os.path.basename(folder)])]
+        for parent, _, names in walked:
             for name in names:
                 path = os.path.join(parent, name)
                 if os.path.isfile(path) and not os.path.islink(path):
-                    files.write(path, os.path.relpath(path, folder))
+                    files.write(path, os.path.relpath(path, folder if os.path.isdir(folder) else parent))
                     count += 1
     return count
 
 
-def main() -> None:
-    """Do the step that the action plugin asks for."""
-    module = AnsibleModule(
-        argument_spec={
-            "step": {"type": "str", "choices": ["look", "unpack", "pack"], "required": True},
-            "folder": {"type": "path", "required": True},
-            "archive": {"type": "path"},
-            "digest": {"type": "str"},
-        },
-        supports_check_mode=True,
-    )
-    step, folder, archive = (module.params[name] for name in ("step", "folder", "archive"))
+def packed(folder):
+    """Packs a folder, or a file, into a file without a name, from which :func:`read` reads."""
+    if archives:
+        archives.pop().close()
+    # On the disk of the evidence: /tmp may be small.
+    place = folder if os.path.isdir(folder) else os.path.dirname(folder)
+    archive = tempfile.TemporaryFile(dir=place if os.access(place, os.W_OK) else None)  # noqa: SIM115 - read later
+    archives.append(archive)
+    return {"files": pack(folder, archive), "bytes": archive.seek(0, os.SEEK_END)}
+
+
+def read(at):
+    """Returns the part of what was packed that begins there, in Base64."""
+    if not archives:
+        raise AgentError("nothing was packed: the connection was lost since")
+    archives[0].seek(at)
+    part = archives[0].read(PART)
+    if len(part) < PART:
+        archives.pop().close()
+    return {"part": base64.b64encode(part).decode("ascii")}
+
+
+def answer(step, folder="", archive="", digest="", at=0):
+    """Does one step of moving a folder: the controller does the others (plugins/action/transfer_folder.py).
+
+    :param step: look: returns the folder's ``manifest`` and its ``digest``. unpack: replaces the folder by the contents of an archive
+        with that digest. pack: packs the folder, into an archive where one is named. read: returns a ``part`` of what was packed
+        without a name.
+    """
+    folder, archive = (os.path.expanduser(path) for path in (folder, archive))
     if step == "look":
         manifest = read_manifest(folder)
-        module.exit_json(changed=False, digest=digest_of(manifest), manifest=manifest)
-    elif step == "unpack":
+        return {"digest": digest_of(manifest), "manifest": manifest}
+    if step == "unpack":
         try:
-            module.exit_json(changed=True, files=unpack(archive, folder, module.params["digest"]))
+            return {"changed": True, "files": unpack(archive, folder, digest)}
         except (ValueError, NotOursError, zipfile.BadZipFile) as error:
-            module.fail_json(msg=f"{error}; run deploy.yml again")
-    else:
-        module.exit_json(changed=False, files=pack(folder, archive))
-
-
-if __name__ == "__main__":
-    main()
+            raise AgentError(f"{error}; run deploy.yml again") from error
+    if step == "pack":
+        return {"files": pack(folder, archive)} if archive else packed(folder)
+    if step == "read":
+        return read(at)
+    raise AgentError(f"step '{step}': look, unpack, pack or read")

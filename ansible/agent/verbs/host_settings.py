@@ -1,13 +1,8 @@
-"""Ansible module: sets kernel values and puts them back. ansible.posix.sysctl keeps no former values and knows no /sys.
+"""Sets kernel values and puts them back. ansible.posix.sysctl keeps no former values and knows no /sys.
 
-PyPI has that collection only inside the package ``ansible`` (21,000 files). Each value is read back after it was set. A
-value that the kernel or a container denies is reported, and is no failure. The former value is saved on the host before
-the change; ``restored`` writes exactly that and removes the file. A setting that is no longer asked for is put back,
-too.
-
-Returns ``settings`` (name, file, and the values wanted, before and now, and what went wrong, for each file),
-``differences`` (a phrase for every name that is not as wanted), ``absent`` (names that this kernel does not have) and
-``container`` (the kind of container, empty on a machine).
+Each value is read back after it was set. A value that the kernel or a container denies is reported, and is no failure. The
+former value is saved on the host before the change; ``restored`` writes exactly that and removes the file. A setting that is no
+longer asked for is put back, too.
 """
 
 from __future__ import annotations
@@ -16,9 +11,10 @@ import glob
 import json
 import os
 import subprocess
+from collections.abc import Sequence
 from typing import Any
 
-from ansible.module_utils.basic import AnsibleModule
+from failure import AgentError
 
 
 def read(file: str) -> str:
@@ -48,12 +44,7 @@ def read_limits(wanted: dict[str, Any]) -> list[dict[str, Any]]:
     """The hard limits that a unit has when it asks for no others."""
     command = ["systemd-run", "--quiet", "--pipe", "--wait", "--collect", "cat", "/proc/self/limits"]
     lines = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60).stdout.splitlines()
-    hard = {
-        name: line[len(title) :].split()[1]
-        for name, title in LIMITS.items()
-        for line in lines
-        if line.startswith(title)
-    }
+    hard = {name: line[len(title) :].split()[1] for name, title in LIMITS.items() for line in lines if line.startswith(title)}
     return [
         {"name": name, "file": "", "wanted": str(value), "before": hard[name], "now": hard[name], "problem": ""}
         for name, value in wanted.items()
@@ -119,14 +110,16 @@ def container() -> str:
         return ""
 
 
-def wanted_settings(params: dict[str, Any]) -> list[dict[str, Any]]:
+def wanted_settings(
+    settings: Sequence[dict[str, Any]], disks: Sequence[dict[str, Any]], queue: dict[str, dict[str, Any]]
+) -> list[dict[str, Any]]:
     """Name, file and value of everything that is asked for."""
-    settings = [{"file": f"/proc/sys/{setting['name'].replace('.', '/')}", **setting} for setting in params["settings"]]
-    for disk in params["disks"]:
-        for name, values in sorted(params["queue"].items()):
+    wanted = [{"file": f"/proc/sys/{setting['name'].replace('.', '/')}", **setting} for setting in settings]
+    for disk in disks:
+        for name, values in sorted(queue.items()):
             file = f"/sys/block/{disk['name']}/queue/{name}"
-            settings.append({"name": f"{disk['path']} {name}", "file": file, "value": values[disk["kind"]]})
-    return settings
+            wanted.append({"name": f"{disk['path']} {name}", "file": file, "value": values[disk["kind"]]})
+    return wanted
 
 
 def tune(state: str, settings: list[dict[str, Any]], kept: Kept, dry: bool) -> tuple[list[dict[str, Any]], list[str]]:
@@ -176,52 +169,54 @@ def set_value(file: str, wanted: str, kept: Kept, dry: bool) -> tuple[str, str]:
     return now, problem
 
 
-def main() -> None:
-    """Read the parameters, do it, answer."""
-    module = AnsibleModule(
-        argument_spec={
-            "state": {"type": "str", "choices": ["set", "read", "restored"], "required": True},
-            # Name, value, file or pattern; without a file the name is a sysctl.
-            "settings": {"type": "list", "elements": "dict", "default": []},
-            # Block devices to set `queue` of, by name and kind.
-            "disks": {"type": "list", "elements": "dict", "default": []},
-            "queue": {"type": "dict", "default": {}},  # settings in /sys/block/NAME/queue by kind of device
-            # Lowest limits that a systemd unit must be able to have; `read` asks for them.
-            "limits": {"type": "dict", "default": {}},
-            "kept": {"type": "path", "required": True},  # the file on the host with the former values
-        },
-        supports_check_mode=True,
-    )
-    state = module.params["state"]
-    if unknown := module.params["limits"].keys() - LIMITS:
-        module.fail_json(msg=f"limits: {', '.join(sorted(unknown))}: must be among {', '.join(LIMITS)}")
-    kept = Kept(module.params["kept"])
-    found, absent = tune(state, wanted_settings(module.params), kept, module.check_mode)
+def answer(
+    state: str,
+    kept: str,
+    settings: Sequence[dict[str, Any]] = (),
+    disks: Sequence[dict[str, Any]] = (),
+    queue: dict[str, dict[str, Any]] | None = None,
+    limits: dict[str, int] | None = None,
+    dry: bool = False,
+) -> dict[str, Any]:
+    """Sets, reads or restores.
+
+    :param state: ``set``, ``read`` or ``restored``
+    :param kept: the file on the host with the former values
+    :param settings: each with name, value and, unless the name is a sysctl, a file or a pattern
+    :param disks: block devices, by name and kind, to which `queue` applies
+    :param queue: settings in /sys/block/NAME/queue by kind of device
+    :param limits: for ``read``: the lowest limits that a systemd unit must be able to have
+    :param dry: changes nothing, and says what would be changed
+    :returns: ``settings`` (name, file, and the values wanted, before and now, and what went wrong, for each file), ``differences``
+              (a phrase for every name that is not as wanted), ``absent`` (names that this kernel does not have), ``container``
+              (the kind of container, empty on a machine), ``changed`` and ``diff``
+    :raises AgentError: for a value that cannot be put back
+    """
+    if state not in ("set", "read", "restored"):
+        raise AgentError(f"state '{state}': one of set, read, restored")
+    limits = limits or {}
+    if unknown := limits.keys() - LIMITS:
+        raise AgentError(f"limits: {', '.join(sorted(unknown))}: must be among {', '.join(LIMITS)}")
+    former = Kept(os.path.expanduser(os.path.expandvars(kept)))
+    found, absent = tune(state, wanted_settings(settings, disks, queue or {}), former, dry)
     diff = [(one["file"], one["before"], one["now"]) for one in found if one["now"] != one["before"]]
     if state == "read":
         obsolete = []
-        found += read_limits(module.params["limits"]) if module.params["limits"] else []
+        found += read_limits(limits) if limits else []
     else:
-        obsolete = sorted(set(kept.values) - ({one["file"] for one in found} if state == "set" else set()))
-    diff += [(file, read(file), kept.values[file]) for file in obsolete if os.path.exists(file)]
-    problems = put_back(kept, obsolete, module.check_mode)
-    if problems:
-        module.fail_json(msg="; ".join(problems))
-    different = {
-        one["name"]: f"{one['name']} {one['now']} instead of {one['wanted']}" for one in found if not as_wanted(one)
-    }
-    module.exit_json(
-        changed=any(before != after for _, before, after in diff),
-        settings=found,
-        differences=list(different.values()),
-        absent=absent,
-        container=container(),
-        diff={
+        obsolete = sorted(set(former.values) - ({one["file"] for one in found} if state == "set" else set()))
+    diff += [(file, read(file), former.values[file]) for file in obsolete if os.path.exists(file)]
+    if problems := put_back(former, obsolete, dry):
+        raise AgentError("; ".join(problems))
+    different = {one["name"]: f"{one['name']} {one['now']} instead of {one['wanted']}" for one in found if not as_wanted(one)}
+    return {
+        "changed": any(before != after for _, before, after in diff),
+        "settings": found,
+        "differences": list(different.values()),
+        "absent": absent,
+        "container": container(),
+        "diff": {
             "before": "".join(f"{file} = {before}\n" for file, before, _ in diff),
             "after": "".join(f"{file} = {after}\n" for file, _, after in diff),
         },
-    )
-
-
-if __name__ == "__main__":
-    main()
+    }

@@ -1,7 +1,10 @@
 """What the canary measures, each figure for a moment: a real file, a real listener."""
 
+import json
 import os
 import socket
+import subprocess
+import sys
 import threading
 import time
 from collections import Counter
@@ -11,7 +14,9 @@ from typing import Any
 
 import pytest
 
-from modules import canary
+import canary
+from conducting import sent
+from failure import AgentError
 
 MOMENT = 0.05
 
@@ -129,6 +134,24 @@ def test_a_listener_that_nobody_ends_is_ended_by_the_kernel() -> None:
     assert os.wait()[1] == 14  # SIGALRM
     assert connection.recv(1) == b""
     connection.close()
+
+
+def test_a_listener_does_not_hold_the_connection_of_the_agent_that_was_asked_for_it() -> None:
+    asked = sent.program() + sent.request("canary", {"state": "listen", "address": "127.0.0.1"}, bound=False)
+    command = ["sh", "-c", sent.command(sys.executable)]
+    done = subprocess.run(command, input=asked, capture_output=True, check=True, timeout=20)
+    *_, answer = map(json.loads, filter(None, done.stdout.splitlines()))
+    place = answer["answer"]["listener"]
+    assert canary.pair(place["address"], place["port"], "node1", MOMENT)
+    assert canary.answer("end", **place) == {}
+    assert not canary.end(**place)
+
+
+def test_what_cannot_be_meant_is_refused() -> None:
+    with pytest.raises(AgentError, match="state 'begin': one of host, listen, network, end"):
+        canary.answer("begin")
+    with pytest.raises(AgentError, match=r"cannot listen on 192\.0\.2\.1: Cannot assign requested address"):
+        canary.answer("listen", address="192.0.2.1")
 
 
 @pytest.mark.parametrize(

@@ -1,12 +1,6 @@
-"""Ansible module: the resources of a host for servers and clients, and every reason why it cannot run them.
+"""Looks at the resources of a host for servers and clients, and names every reason why it cannot run them.
 
-It needs no root, changes nothing, and is far quicker than gathering facts. Returns ``java_home`` (empty without a JDK
-of the version asked for), ``java_build`` (its build, as "17.0.15+6-Debian-1deb12u1") and ``java_seen`` (what was found
-instead, "folder (version)" each), ``missing`` (which of ``needs`` do not exist), ``disk_free_mb``, ``rooms_mb`` (those
-of the folders ``data``), ``disk_kind`` (nvme, ssd, rotational: what carries ``path``), ``memory_mb`` (all of it),
-``memory_available_mb`` (without swapping), ``cores``, ``cpus`` (their numbers), ``huge_pages`` (may a process ask for
-transparent ones?) and, with ``checks``, ``firewalld`` (does it run?) and ``problems``, one sentence each; those of
-``open`` are in ``public``, too.
+It needs no root, changes nothing, and is far quicker than gathering facts.
 """
 
 from __future__ import annotations
@@ -20,12 +14,12 @@ import re
 import shutil
 import socket
 import subprocess
+from collections.abc import Sequence
 from typing import Any
 
-from ansible.module_utils.basic import AnsibleModule
-from ansible.module_utils.disks import kind_of, sysfs_of
-from ansible.module_utils.listeners import can_listen, carries, command_of, having, our_mark, sockets
-from ansible.module_utils.ours import NotOursError, existing, free_mb, links_in, path_of, shown, why_not
+from disks import kind_of, sysfs_of
+from listeners import can_listen, carries, command_of, having, our_mark, sockets
+from ours import NotOursError, existing, free_mb, links_in, path_of, shown, why_not
 
 # ---- What it offers ----
 
@@ -152,8 +146,7 @@ def check_system(known: list[str], processors: list[str]) -> list[str]:
         )
     if platform.machine() not in processors:
         problems.append(
-            f"the processor is {platform.machine()}; supported are {', '.join(processors)};"
-            " to try it anyway, add it to host_processors"
+            f"the processor is {platform.machine()}; supported are {', '.join(processors)}; to try it anyway, add it to host_processors"
         )
     return problems
 
@@ -170,14 +163,10 @@ def check_names(address: str, addresses: dict[str, str]) -> list[str]:
         problems.append(f"its own name {socket.gethostname()} does not resolve; add it to /etc/hosts")
     twins = sorted(host for host, other in addresses.items() if other == address)
     if len(twins) > 1:
-        problems.append(
-            f"{', '.join(twins)} have the same dohyo_address {address}; set each host's own in the inventory"
-        )
+        problems.append(f"{', '.join(twins)} have the same dohyo_address {address}; set each host's own in the inventory")
     own = resolve(address)
     if own and all(":" in number for number in own):
-        problems.append(
-            f"dohyo_address {address} is an address of IPv6, and servers and clients here speak IPv4; set one of IPv4"
-        )
+        problems.append(f"dohyo_address {address} is an address of IPv6, and servers and clients here speak IPv4; set one of IPv4")
     elif own and all(can_listen(numbers, 0) for numbers in own):
         problems.append(f"dohyo_address {address} is no address of this host; ip address shows those that it has")
     return problems
@@ -214,10 +203,10 @@ def check_clock(wanted: str) -> list[str]:
         return []
     command = ["timedatectl", "show", "--property", "NTPSynchronized", "--value"]
     try:
-        answer = subprocess.run(command, capture_output=True, text=True, check=False, timeout=30).stdout.strip()
+        synchronised = subprocess.run(command, capture_output=True, text=True, check=False, timeout=30).stdout.strip()
     except (OSError, subprocess.SubprocessError):
-        answer = ""
-    if answer == "yes":
+        synchronised = ""
+    if synchronised == "yes":
         return []
     return [
         "the clock is not synchronised; install and start chrony, or set host_clock=install to have deploy.yml do it;"
@@ -225,7 +214,7 @@ def check_clock(wanted: str) -> list[str]:
     ]
 
 
-def check_folders(home: str, folders: list[list[str]], deployment: str, *, by_root: bool) -> list[str]:
+def check_folders(home: str, folders: Sequence[list[str]], deployment: str, *, by_root: bool) -> list[str]:
     """The folders are ours, or empty; and ours on the host is writable, or root may make it."""
     problems = []
     for base, below in [[home, ""], *folders]:
@@ -236,9 +225,7 @@ def check_folders(home: str, folders: list[list[str]], deployment: str, *, by_ro
             problems.append(str(error))
     parent = existing(home)
     if not os.access(parent, os.W_OK | os.X_OK) and (parent == home or not by_root):
-        problems.append(
-            f"dohyo_home {home} cannot be made: {parent} is not writable; name another folder or make it beforehand"
-        )
+        problems.append(f"dohyo_home {home} cannot be made: {parent} is not writable; name another folder or make it beforehand")
     return list(map(shown, problems))
 
 
@@ -247,8 +234,7 @@ def check_user(given_root: bool) -> list[str]:
     if given_root or os.geteuid() != 0:
         return []
     return [
-        "the login user is root, and servers and clients run as the login user; name an ordinary one that may become"
-        " root (ansible_user)"
+        "the login user is root, and servers and clients run as the login user; name an ordinary one that may become root (ansible_user)"
     ]
 
 
@@ -284,86 +270,106 @@ def check_ports(address: str, ports: dict[str, int], home: str, deployment: str)
             if can_listen(place, int(port)) == errno.EADDRINUSE:
                 pids = having(sockets(place, int(port)))
                 if not any(is_ours(pid, mark, deployment) for pid in pids):
-                    problems.append(
-                        f"port {port} ({what}) is taken by {command_of(pids)}; end that, or set another port"
-                    )
+                    problems.append(f"port {port} ({what}) is taken by {command_of(pids)}; end that, or set another port")
                     break
     return problems
 
 
-def problems_of(given: dict[str, Any]) -> list[str]:
-    """Everything that is wrong, one sentence each."""
-    names = check_names(given["address"], given["addresses"])
+def expanded(path: str) -> str:
+    """A path in which a begin of ~ and variables of the environment may stand."""
+    return os.path.expanduser(os.path.expandvars(path))
+
+
+def problems_of(
+    systems: list[str],
+    processors: list[str],
+    address: str,
+    addresses: dict[str, str],
+    clock: str,
+    home: str,
+    deployment: str,
+    units: bool = False,
+    folders: Sequence[list[str]] = (),
+    memory_mb: dict[str, int] | None = None,
+    root: bool = True,
+    ports: dict[str, int] | None = None,
+) -> list[str]:
+    """Everything that is wrong, one sentence each.
+
+    :param systems: supported ones, by ID or ID_LIKE of /etc/os-release
+    :param processors: supported ones, as uname prints them
+    :param address: of this host in the cluster's network
+    :param addresses: of all hosts by name
+    :param clock: ``synchronised`` if it must be; other words are not checked
+    :param home: the folder that is to be ours alone
+    :param deployment: whose mark our folders carry
+    :param units: whether servers are units of systemd; then root may make that folder, too
+    :param folders: further ones, as for ``owned``
+    :param memory_mb: what the largest of the systems needs, in MiB, by what needs it
+    :param root: whether the login user may be root
+    :param ports: those that must be free or a server's of ours, by what wants them
+    """
+    home = expanded(home)
+    names = check_names(address, addresses)
     return [
-        *check_system(given["systems"], given["processors"]),
+        *check_system(systems, processors),
         *names,
-        *check_clock(given["clock"]),
-        *check_folders(given["home"], given["folders"], given["deployment"], by_root=given["units"]),
-        *(check_selinux(given["home"]) if given["units"] else []),
-        *check_user(given["root"]),
-        *check_memory(given["memory_mb"]),
-        *([] if names else check_ports(given["address"], given["ports"], given["home"], given["deployment"])),
+        *check_clock(clock),
+        *check_folders(home, folders, deployment, by_root=units),
+        *(check_selinux(home) if units else []),
+        *check_user(root),
+        *check_memory(memory_mb or {}),
+        *([] if names else check_ports(address, ports or {}, home, deployment)),
     ]
 
 
-def main() -> None:
-    """Read the parameters, look, answer."""
-    checks = {
-        "systems": {"type": "list", "elements": "str", "required": True},  # ID or ID_LIKE of /etc/os-release
-        "processors": {"type": "list", "elements": "str", "required": True},  # as uname prints them
-        "address": {"type": "str", "required": True},  # of this host in the cluster's network
-        "addresses": {"type": "dict", "required": True},  # of all hosts by name
-        "clock": {"type": "str", "required": True},  # `synchronised` if it must be; other words are not checked
-        "home": {"type": "path", "required": True},  # the folder that is to be ours alone
-        "units": {
-            "type": "bool",
-            "default": False,
-        },  # servers are units of systemd; then root may make that folder, too
-        "deployment": {"type": "str", "required": True},  # whose mark our folders carry
-        "folders": {"type": "list", "elements": "list", "default": []},  # further ones, as for `owned`
-        "memory_mb": {"type": "dict", "default": {}},  # what the largest of the systems needs, by what needs it
-        "root": {"type": "bool", "default": True},  # whether the login user may be root
-        "ports": {"type": "dict", "default": {}},  # that must be free or a server's of ours, by what wants them
-    }
-    module = AnsibleModule(
-        argument_spec={
-            "java_home": {"type": "str", "default": ""},  # the only folder to look at; empty: the usual ones
-            "java_major": {"type": "int", "default": 17},
-            "java_also": {"type": "list", "elements": "str", "default": []},  # further folders, looked at last
-            "path": {"type": "str", "required": True},  # perhaps future folder whose file system's space is asked
-            "data": {"type": "list", "elements": "path", "default": []},  # perhaps future folders whose space is asked
-            "needs": {"type": "list", "elements": "path", "default": []},  # what should exist
-            # Addresses on which servers without passwords are to listen, by the server's name; empty ones do not count.
-            "open": {"type": "dict", "default": {}},
-            "checks": {"type": "dict", "options": checks},
-        },
-        supports_check_mode=True,
-    )
-    given = module.params
-    folders = candidates(given["java_home"], given["java_major"]) + given["java_also"]
-    public = check_public(given["open"])
-    seen = {folder: version_of(folder) for folder in folders}
-    java_home = next((folder for folder, version in seen.items() if major_of(version) == given["java_major"]), "")
-    module.exit_json(
-        changed=False,
-        java_home=java_home,
+def answer(
+    path: str,
+    java_home: str = "",
+    java_major: int = 17,
+    java_also: Sequence[str] = (),
+    data: Sequence[str] = (),
+    needs: Sequence[str] = (),
+    open: dict[str, str] | None = None,  # noqa: A002 - as playbooks call it
+    checks: dict[str, Any] | None = None,
+) -> dict[str, Any]:
+    """Looks at the host.
+
+    :param path: the free space and the kind of disk are those of its file system; it need not exist
+    :param java_home: the only folder in which to look for a JDK; empty for the usual ones
+    :param java_major: version of the JDK
+    :param java_also: further folders, looked at last
+    :param data: folders whose free space is asked for; they need not exist
+    :param needs: paths that should exist
+    :param open: addresses on which servers without passwords are to listen, by the server's name; empty ones do not count
+    :param checks: arguments of :func:`problems_of`; nothing is checked without them
+    :returns: ``java_home`` (empty without a JDK of the version asked for), ``java_build`` (its build, as
+              "17.0.15+6-Debian-1deb12u1"), ``java_seen`` (what was found instead, "folder (version)" each), ``missing`` (which of
+              `needs` do not exist), ``disk_free_mb``, ``rooms_mb`` (those of the folders `data`), ``disk_kind`` (nvme, ssd,
+              rotational: what carries `path`), ``memory_mb`` (all of it), ``memory_available_mb`` (without swapping), ``cores``,
+              ``cpus`` (their numbers), ``huge_pages`` (may a process ask for transparent ones?), ``public`` (sentences about `open`)
+              and, with `checks`, ``firewalld`` (does it run?) and ``problems``, one sentence each, also those of ``public``
+    """
+    java_major = int(java_major)
+    seen = {folder: version_of(folder) for folder in [*candidates(java_home, java_major), *java_also]}
+    java_home = next((folder for folder, version in seen.items() if major_of(version) == java_major), "")
+    public = check_public(open or {})
+    path = os.path.abspath(path)
+    return {
+        "java_home": java_home,
         # JDK 8 has no JAVA_RUNTIME_VERSION.
-        java_build=(version_of(java_home, "JAVA_RUNTIME_VERSION") or seen[java_home]) if java_home else "",
-        java_seen=[f"{folder} ({version or 'no JDK'})" for folder, version in seen.items()],
-        missing=[path for path in given["needs"] if not os.path.exists(path)],
-        disk_free_mb=free_mb(os.path.abspath(given["path"])),
-        rooms_mb=rooms_mb(given["data"]),
-        disk_kind=disk_kind(os.path.abspath(given["path"])),
-        memory_mb=memory_mb("MemTotal"),
-        memory_available_mb=memory_mb("MemAvailable"),
-        cores=len(os.sched_getaffinity(0)),
-        cpus=sorted(os.sched_getaffinity(0)),
-        huge_pages=huge_pages(),
-        firewalld=bool(given["checks"]) and runs("firewalld"),
-        public=public,
-        problems=[*public, *problems_of(given["checks"])] if given["checks"] else [],
-    )
-
-
-if __name__ == "__main__":
-    main()
+        "java_build": (version_of(java_home, "JAVA_RUNTIME_VERSION") or seen[java_home]) if java_home else "",
+        "java_seen": [f"{folder} ({version or 'no JDK'})" for folder, version in seen.items()],
+        "missing": [needed for needed in map(expanded, needs) if not os.path.exists(needed)],
+        "disk_free_mb": free_mb(path),
+        "rooms_mb": rooms_mb(list(map(expanded, data))),
+        "disk_kind": disk_kind(path),
+        "memory_mb": memory_mb("MemTotal"),
+        "memory_available_mb": memory_mb("MemAvailable"),
+        "cores": len(os.sched_getaffinity(0)),
+        "cpus": sorted(os.sched_getaffinity(0)),
+        "huge_pages": huge_pages(),
+        "firewalld": bool(checks) and runs("firewalld"),
+        "public": public,
+        "problems": [*public, *problems_of(**checks)] if checks else [],
+    }

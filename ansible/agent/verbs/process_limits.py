@@ -1,17 +1,10 @@
-"""Ansible module: what the kernel allows the processes of a system on this host.
-
-It needs no root and changes nothing. Returns ``memory_mb``, the limit in MiB of the one cgroup that has all of the
-processes in it, null where nothing enforces one, with ``why``; ``cpus``, the numbers of the processors on which any of
-their threads may run, as in 0-3,8, empty for all; and ``processes``, how many there are.
-"""
+"""Reads what the kernel allows the processes of a system on this host. It needs no root and changes nothing."""
 
 from __future__ import annotations
 
 import glob
 import os
 from typing import Any
-
-from ansible.module_utils.basic import AnsibleModule
 
 CGROUP = "/sys/fs/cgroup"
 
@@ -82,20 +75,15 @@ def cpus_of(pids: list[str]) -> str:
         return "" if text == file.read().strip() else text
 
 
-def main() -> None:
-    """Read the parameters, look, answer."""
-    module = AnsibleModule(
-        argument_spec={
-            "run": {"type": "path", "required": True},  # the folder run of the host
-            "name": {"type": "str", "required": True},  # of the process, or of what its parts begin with
-        },
-        supports_check_mode=True,
-    )
-    pids = pids_of(module.params["run"], module.params["name"])
+def answer(run: str, name: str) -> dict[str, Any]:
+    """Looks at the processes.
+
+    :param run: the folder run of the host
+    :param name: of the process, or the begin of its parts' names
+    :returns: ``memory_mb``, the limit in MiB of the one cgroup that has all of the processes in it, null where nothing enforces
+              one, with ``why``; ``cpus``, the numbers of the processors on which any of their threads may run, as in 0-3,8, empty
+              for all; and ``processes``, how many there are
+    """
+    pids = pids_of(os.path.expanduser(os.path.expandvars(run)), name)
     memory, why = limit_of([cgroup_of(pid) for pid in pids])
-    answer: dict[str, Any] = {"memory_mb": None if memory is None else memory // 2**20, "why": why}
-    module.exit_json(changed=False, processes=len(pids), cpus=cpus_of(pids), **answer)
-
-
-if __name__ == "__main__":
-    main()
+    return {"memory_mb": None if memory is None else memory // 2**20, "why": why, "cpus": cpus_of(pids), "processes": len(pids)}

@@ -1,13 +1,9 @@
-"""Ansible module: measures hosts, and the network between them, while no server runs (docs/method.md).
+"""Measures hosts, and the network between them, while no server runs (docs/method.md).
 
-The step ``host`` measures processors, memory and disks of this host in about 3 s. ``listen`` starts a listener,
-``network`` measures the paths from this host to the listeners of others in about 3 s for any number of them, and
-``end`` ends the listener. Every figure is measured in several short slices, and all are returned. A figure that cannot
-be measured becomes a problem in words, not a failure. Nothing is left on the host: the kernel ends a listener that
-nobody ends after its lifetime.
-
-Returns ``measured`` (``host``, ``network``): ``figures``, each with ``name``, ``of`` (the folder or server it is about,
-or null), ``unit`` and ``slices``, and ``problems``, a list of sentences; or ``listener``: its ``address`` and ``port``.
+The step ``host`` measures processors, memory and disks of this host in about 3 s. ``listen`` starts a listener, ``network``
+measures the paths from this host to the listeners of others in about 3 s for any number of them, and ``end`` ends the
+listener. Every figure is measured in several short slices, and all are returned. A figure that cannot be measured becomes a
+problem in words, not a failure. Nothing is left on the host: the kernel ends a listener that nobody ends after its lifetime.
 """
 
 from __future__ import annotations
@@ -23,15 +19,15 @@ import statistics
 import struct
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager
 from functools import partial
 from typing import Any
 
-from ansible.module_utils.basic import AnsibleModule
-from ansible.module_utils.listeners import in_background
-from ansible.module_utils.ours import existing
+from failure import AgentError
+from listeners import in_background
+from ours import existing
 
 # Enough that no seven of one canary are above all seven of another by chance (docs/method.md).
 SLICES = 7
@@ -270,10 +266,10 @@ def serve(listener: socket.socket) -> None:
             connection, _ = listener.accept()
         except OSError:  # it was shut down
             return
-        threading.Thread(target=answer, args=(connection, listener), daemon=True).start()
+        threading.Thread(target=take_blocks, args=(connection, listener), daemon=True).start()
 
 
-def answer(connection: socket.socket, listener: socket.socket) -> None:
+def take_blocks(connection: socket.socket, listener: socket.socket) -> None:
     """Takes blocks until the other side, or an error, ends it."""
     buffer = bytearray(2**20)
     try:
@@ -359,9 +355,7 @@ def rotation(client: int, clients: int, servers: int) -> list[int]:
     return [(first + turn) % servers for turn in range(count)]
 
 
-def network(
-    servers: dict[str, dict[str, Any]], client: int, clients: int, seconds: float = NETWORK_SECONDS
-) -> dict[str, Any]:
+def network(servers: dict[str, dict[str, Any]], client: int, clients: int, seconds: float = NETWORK_SECONDS) -> dict[str, Any]:
     """Figures of the ways from this client to its share of the listeners.
 
     All clients take the same turn at the same time, though nobody tells them when: turns follow the wall clock. Where
@@ -391,37 +385,43 @@ def network(
     return {"figures": sorted(figures, key=lambda each: names.index(each["of"])), "problems": problems}
 
 
-def main() -> None:
-    """Read the parameters, take the step, answer."""
-    module = AnsibleModule(
-        argument_spec={
-            "state": {"type": "str", "choices": ["host", "listen", "network", "end"], "required": True},
-            # Host: folders, which need not exist, on whose disks to write.
-            "folders": {"type": "list", "elements": "path", "default": []},
-            "address": {"type": "str"},  # listen, end: the host's own address
-            "lifetime": {"type": "int", "default": 60},  # listen: seconds after which the kernel ends the listener
-            "port": {"type": "int"},  # end: the listener's port
-            # Network: address and port of each listener by host, in the same order on all clients.
-            "servers": {"type": "dict", "default": {}},
-            "client": {"type": "int", "default": 0},  # network: number of this client, from 0
-            "clients": {"type": "int", "default": 1},  # network: number of all clients
-        },
-        required_if=[("state", "listen", ["address"]), ("state", "end", ["address", "port"])],
-    )
-    given = module.params
-    if given["state"] == "host":
-        module.exit_json(changed=False, measured=host(given["folders"]))
-    elif given["state"] == "network":
-        module.exit_json(changed=False, measured=network(given["servers"], given["client"], given["clients"]))
-    elif given["state"] == "end":
-        end(given["address"], given["port"])
-        module.exit_json(changed=False)
+def answer(
+    state: str,
+    folders: Sequence[str] = (),
+    address: str = "",
+    lifetime: int = 60,
+    port: int = 0,
+    servers: dict[str, dict[str, Any]] | None = None,
+    client: int = 0,
+    clients: int = 1,
+) -> dict[str, Any]:
+    """Takes one step.
+
+    :param state: ``host``, ``listen``, ``network`` or ``end``
+    :param folders: for ``host``: the disks of these folders, which need not exist, are measured
+    :param address: for ``listen`` and ``end``: the host's own
+    :param lifetime: for ``listen``: seconds after which the kernel ends the listener
+    :param port: for ``end``: the listener's
+    :param servers: for ``network``: address and port of each listener by host, in the same order on all clients
+    :param client: for ``network``: number of this client, from 0
+    :param clients: for ``network``: number of all clients
+    :returns: of ``host`` and ``network``, ``measured``: ``figures``, each with ``name``, ``of`` (the folder or server it is about,
+              or null), ``unit`` and ``slices``, and ``problems``, a list of sentences; of ``listen``, ``listener``: its
+              ``address`` and ``port``
+    :raises AgentError: if it cannot listen on the address
+    """
+    if state not in ("host", "listen", "network", "end"):
+        raise AgentError(f"state '{state}': one of host, listen, network, end")
+    if state in ("listen", "end") and not address:
+        raise AgentError(f"canary {state}: address is missing")
+    if state == "host":
+        return {"measured": host([os.path.expanduser(os.path.expandvars(folder)) for folder in folders])}
+    if state == "network":
+        return {"measured": network(servers or {}, int(client), int(clients))}
+    if state == "end":
+        end(address, int(port))
+        return {}
     try:
-        port = listen(given["address"], given["lifetime"])
+        return {"listener": {"address": address, "port": listen(address, int(lifetime))}}
     except OSError as error:
-        module.fail_json(msg=f"cannot listen on {given['address']}: {error.strerror}")
-    module.exit_json(changed=False, listener={"address": given["address"], "port": port})
-
-
-if __name__ == "__main__":
-    main()
+        raise AgentError(f"cannot listen on {address}: {error.strerror}") from error

@@ -1,4 +1,4 @@
-"""Ansible module: tells empty block devices from those that Dohyo has formatted and from anybody else's.
+"""Tells empty block devices from those that Dohyo has formatted and from anybody else's.
 
 It looks at exactly the given devices, as root, and changes nothing. A name with ``*``, ``?`` or ``[`` is a pattern of
 links, as in ``/dev/disk/by-id/nvme-MODEL_*``; several links to one device count once, partitions not at all. A device
@@ -6,14 +6,6 @@ is ``empty`` if it is a whole device without a partition, a file system or any o
 mounted nowhere, and is not in use (RAID, LVM, swap). It is ``ours`` if it has an XFS with our label that is mounted
 only below ``root``, and a ``member`` if it belongs to an md array of that name. Otherwise it is ``refused``, also if
 the mount point belongs to somebody else, or if it is laid out otherwise than ``layout`` says.
-
-Returns ``devices``, each with ``path``, ``name`` (the kernel's), ``kind`` (nvme, ssd, rotational), ``size_mb``,
-``state``, ``discards`` (the device takes discards) and ``problem`` (why it was refused), and ``volumes``, which carry
-a file system or will: ``path``, ``name``, ``devices`` (paths), ``array`` (whether it is one), ``kind`` (also array),
-``size_mb``, ``free_mb`` (of the file system, once it is mounted), ``discards``, ``state`` (``absent`` or ``stopped``,
-an array; ``empty``, ``ours``), ``uuid`` of the file system, ``source`` that names it in /etc/fstab, ``mount_point``
-(present or future), ``mounted``, its mount ``options`` and ``foreign`` (what on ours is not ours). What is refused has
-no volume.
 """
 
 from __future__ import annotations
@@ -24,11 +16,12 @@ import re
 import shutil
 import stat
 import subprocess
+from collections.abc import Sequence
 from typing import Any
 
-from ansible.module_utils.basic import AnsibleModule
-from ansible.module_utils.disks import kind_of, sysfs_of, text
-from ansible.module_utils.ours import NotOursError, decoded, foreign_in, free_mb, path_of, shown
+from disks import kind_of, sysfs_of, text
+from failure import AgentError
+from ours import NotOursError, decoded, foreign_in, free_mb, path_of, shown
 
 # What md keeps at the begin of a device; Dohyo's arrays have metadata of version 1, which have a name.
 MEMBER = "linux_raid_member"
@@ -70,7 +63,7 @@ def number_of(path: str) -> tuple[int, int] | None:
     return (os.major(status.st_rdev), os.minor(status.st_rdev)) if stat.S_ISBLK(status.st_mode) else None
 
 
-def resolved(names: list[str]) -> list[str]:
+def resolved(names: Sequence[str]) -> list[str]:
     """The devices that are meant, each once; a pattern that matches none stays, as a device that is not there."""
     found: dict[tuple[int, int] | str, str] = {}
     for name in names:
@@ -153,7 +146,7 @@ class Host:
     """The devices of a host, and what is made of them."""
 
     def __init__(self, label: str, root: str, deployment: str, layout: str) -> None:
-        """What they are looked at for, as the parameters of the module say it."""
+        """What they are looked at for, as the parameters of `answer` say it."""
         self._label, self._root, self._deployment, self._layout = (label, root, deployment, layout)
 
     def device(self, path: str) -> tuple[dict[str, Any], dict[str, str]]:
@@ -165,11 +158,7 @@ class Host:
         number = number_of(path)
         if number is None:
             there = "is no block device" if os.path.exists(path) else "is not there"
-            hint = (
-                "ls -l /dev/disk/by-id shows the host's disks"
-                if os.path.isdir("/dev/disk/by-id")
-                else "lsblk shows the host's devices"
-            )
+            hint = "ls -l /dev/disk/by-id shows the host's disks" if os.path.isdir("/dev/disk/by-id") else "lsblk shows the host's devices"
             return {**entry, "problem": f"{path}: it {there}; {hint}, dohyo_devices names them"}, {}
         sysfs = sysfs_of(number)
         entry.update(measured(sysfs))
@@ -186,7 +175,7 @@ class Host:
             entry["state"] = "empty" if not found else "member" if found["TYPE"] == MEMBER else "ours"
         return entry, found
 
-    def look(self, paths: list[str]) -> dict[str, list[dict[str, Any]]]:
+    def look(self, paths: Sequence[str]) -> dict[str, list[dict[str, Any]]]:
         """The whole answer."""
         looked = [self.device(path) for path in resolved(paths)]
         devices = [entry for entry, _ in looked]
@@ -297,11 +286,7 @@ class Host:
             f"{' on ' + each['mount_point'] if each['mounted'] else ''}"
             for each in volumes
         ]
-        are += [
-            f"{entry['path']} is empty"
-            for entry in devices
-            if not any(entry["path"] in each["devices"] for each in volumes)
-        ]
+        are += [f"{entry['path']} is empty" for entry in devices if not any(entry["path"] in each["devices"] for each in volumes)]
         devices[0]["problem"] = (
             f"{'; '.join(are)}: that is not what host_disk_layout={self._layout} makes of dohyo_devices."
             " Run destroy.yml, then deploy.yml, for the new layout; or set both as they were"
@@ -318,7 +303,7 @@ def no_array() -> str:
         return f"{makes}, and mdadm is missing: install the package mdadm, {other}"
     probe = ["modprobe", "--dry-run", "--quiet", "raid0"]
     if os.path.exists("/proc/mdstat") or (
-        shutil.which(probe[0], path=PATH) and not subprocess.run(probe, env={"PATH": PATH}, check=False).returncode
+        shutil.which(probe[0], path=PATH) and not subprocess.run(probe, env={"PATH": PATH}, capture_output=True, check=False).returncode
     ):
         return ""
     return f"{makes}, and this kernel has no module raid0: install it, {other}"
@@ -351,11 +336,7 @@ def taken(volume: dict[str, Any]) -> str:
     for row in [*table("/proc/self/mounts"), *table("/etc/fstab")]:
         if row[1] == place and row[0] != volume["source"]:
             return f"{paths}: {row[0]} is to be mounted on {place}, {way_out}"
-    if (
-        os.path.islink(place)
-        or (os.path.lexists(place) and not os.path.isdir(place))
-        or (os.path.isdir(place) and os.listdir(place))
-    ):
+    if os.path.islink(place) or (os.path.lexists(place) and not os.path.isdir(place)) or (os.path.isdir(place) and os.listdir(place)):
         return f"{paths}: {place}, where it would be mounted, holds something {way_out}"
     return ""
 
@@ -373,23 +354,21 @@ def foreign_on(place: str, deployment: str) -> str:
         return str(error)
 
 
-def main() -> None:
-    """Read the parameters, look, answer."""
-    module = AnsibleModule(
-        argument_spec={
-            "devices": {"type": "list", "elements": "str", "required": True},  # paths, and patterns of paths
-            "label": {"type": "str", "required": True},  # of our file systems and arrays
-            "root": {"type": "path", "required": True},  # the folder of our mount points
-            "deployment": {"type": "str", "required": True},  # whose mark the folders on our file systems carry
-            # What the devices are to become; empty takes whatever we have made of them, for its removal.
-            "layout": {"type": "str", "choices": [*LAYOUTS, ""], "default": ""},
-        },
-        supports_check_mode=True,
-    )
-    given = module.params
-    host = Host(given["label"], given["root"], given["deployment"], given["layout"])
-    module.exit_json(changed=False, **host.look(given["devices"]))
+def answer(devices: Sequence[str], label: str, root: str, deployment: str, layout: str = "") -> dict[str, Any]:
+    """Looks at devices.
 
-
-if __name__ == "__main__":
-    main()
+    :param devices: paths, and patterns of paths
+    :param label: of our file systems and arrays
+    :param root: the folder of our mount points
+    :param deployment: whose mark the folders on our file systems carry
+    :param layout: what the devices are to become; empty takes whatever we have made of them, for its removal
+    :returns: ``devices``, each with ``path``, ``name`` (the kernel's), ``kind`` (nvme, ssd, rotational), ``size_mb``, ``state``,
+        ``discards`` (the device takes discards) and ``problem`` (why it was refused), and ``volumes``, which carry a file system or will:
+        ``path``, ``name``, ``devices`` (paths), ``array`` (whether it is one), ``kind`` (also array), ``size_mb``, ``free_mb`` (of the file
+        system, once it is mounted), ``discards``, ``state`` (``absent`` or ``stopped``, an array; ``empty``, ``ours``), ``uuid`` of the
+        file system, ``source`` that names it in /etc/fstab, ``mount_point`` (present or future), ``mounted``, its mount ``options`` and
+        ``foreign`` (what on ours is not ours). What is refused has no volume
+    """
+    if layout not in (*LAYOUTS, ""):
+        raise AgentError(f"layout '{layout}': one of {', '.join(LAYOUTS)}")
+    return Host(label, os.path.expanduser(os.path.expandvars(root)), deployment, layout).look(devices)

@@ -1,9 +1,7 @@
-"""Ansible module: can hosts reach each other on the ports that servers will want? Changes nothing.
+"""Finds out whether hosts can reach each other on the ports that servers will want. Changes nothing.
 
-``state=listen`` listens for a minute or two on those ports of a host that nobody has, and on one that the kernel
-chooses. It returns ``pid``, the process to end when that was enough, ``address``, and ``ports`` by purpose, without
-those that nobody may listen on. ``state=try`` connects to the ports of other hosts and returns ``problems``, a sentence
-for each host that it does not reach.
+``listen`` leaves a process that listens for two minutes on those ports of a host that nobody has, and on one that the kernel
+chooses. ``try`` connects to the ports of other hosts.
 """
 
 from __future__ import annotations
@@ -16,8 +14,8 @@ import socket
 from functools import partial
 from typing import Any
 
-from ansible.module_utils.basic import AnsibleModule
-from ansible.module_utils.listeners import in_background
+from failure import AgentError
+from listeners import in_background
 
 # The listening process ends by itself at the latest then.
 LIFETIME = 120
@@ -76,7 +74,7 @@ async def obstacle(address: str, port: int) -> str:
     """Why a port cannot be reached; empty if it can."""
     try:
         _, writer = await asyncio.wait_for(asyncio.open_connection(address, port), PATIENCE)
-    except (asyncio.TimeoutError, TimeoutError):  # noqa: UP041 - the same only since Python 3.11
+    except (asyncio.TimeoutError, TimeoutError):  # the same only since Python 3.11
         return f"no answer within {PATIENCE} s"
     except OSError as error:
         return os.strerror(error.errno) if error.errno else str(error)
@@ -107,36 +105,34 @@ async def attempt(targets: dict[str, dict[str, Any]]) -> list[str]:
         if reason:
             failed.setdefault(host, {})[name] = (port, reason)
 
-    await asyncio.gather(
-        *(one(host, name, int(port)) for host, target in targets.items() for name, port in target["ports"].items())
-    )
-    return [
-        sentence(host, targets[host]["address"], ports, len(targets[host]["ports"])) for host, ports in failed.items()
-    ]
+    await asyncio.gather(*(one(host, name, int(port)) for host, target in targets.items() for name, port in target["ports"].items()))
+    return [sentence(host, targets[host]["address"], ports, len(targets[host]["ports"])) for host, ports in failed.items()]
 
 
-def main() -> None:
-    """Read the parameters, listen or try, answer."""
-    module = AnsibleModule(
-        argument_spec={
-            "state": {"type": "str", "choices": ["listen", "try"], "required": True},
-            "address": {"type": "str"},  # to listen on
-            "ports": {"type": "dict", "default": {}},  # by what wants them
-            "targets": {"type": "dict", "default": {}},  # address and ports, as listen returns them, by host
-        },
-        required_if=[("state", "listen", ["address"])],
-        supports_check_mode=True,
-    )
-    given = module.params
+def answer(
+    state: str,
+    address: str = "",
+    ports: dict[str, int] | None = None,
+    targets: dict[str, dict[str, Any]] | None = None,
+) -> dict[str, Any]:
+    """Listens or tries.
+
+    :param state: ``listen`` or ``try``
+    :param address: for ``listen``: where
+    :param ports: for ``listen``: by what wants them
+    :param targets: for ``try``: what ``listen`` has returned, by host
+    :returns: of ``listen``, ``pid``, the process to end when that was enough, ``address``, and ``ports`` by purpose, without those
+              that nobody may listen on; of ``try``, ``problems``, a sentence for each host that it does not reach
+    :raises AgentError: for what is no address or no port
+    """
+    if state not in ("listen", "try"):
+        raise AgentError(f"state '{state}': one of listen, try")
+    if state == "listen" and not address:
+        raise AgentError("reachable listen: address is missing")
     try:
-        if given["state"] == "listen":
-            ports = {name: int(port) for name, port in given["ports"].items()}
-            pid, found = listen(given["address"], ports)
-            module.exit_json(changed=False, pid=pid, address=given["address"], ports=found)
-        module.exit_json(changed=False, problems=asyncio.run(attempt(given["targets"])))
+        if state == "try":
+            return {"problems": asyncio.run(attempt(targets or {}))}
+        pid, found = listen(address, {name: int(port) for name, port in (ports or {}).items()})
     except (OSError, OverflowError) as error:
-        module.fail_json(msg=str(error))
-
-
-if __name__ == "__main__":
-    main()
+        raise AgentError(str(error)) from error
+    return {"pid": pid, "address": address, "ports": found}

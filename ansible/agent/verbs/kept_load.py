@@ -1,22 +1,22 @@
-"""Ansible module: keeps the data of a load on a host, so that later trials with the same load start from a copy.
+"""Keeps the data of a load on a host, so that later trials with the same load start from a copy.
 
 The data is in ``dohyo/kept`` of every data folder, which carries our mark. A file beside it, written last, says how
 much it is; data without that file was interrupted and is removed. Data is copied, not hard-linked, because servers
 change files in place (pages, indexes, logs). If the file system supports it, a copy shares its blocks until they are
 changed.
-
-Returns ``found``, whether the load is there, ``trial``, which one has loaded it, and ``note``, why it is not there.
 """
 
 from __future__ import annotations
 
 import json
 import os
-import subprocess
+from collections.abc import Sequence
+from contextlib import suppress
 from typing import Any
 
-from ansible.module_utils.basic import AnsibleModule
-from ansible.module_utils.ours import (
+import program
+from failure import AgentError
+from ours import (
     MARK,
     NotOursError,
     claim,
@@ -29,6 +29,8 @@ from ansible.module_utils.ours import (
     remove_inside,
     shown,
 )
+
+STATES = ("found", "room", "kept", "placed")
 
 
 def amount(folder: str) -> dict[str, int]:
@@ -84,9 +86,7 @@ class Disk:
         claim(self.kept, {**mark, "experiment": self.given["experiment"], "kind": "kept"}, self.given["deployment"])
         for name in os.listdir(self.kept):
             stem = name.removesuffix(".json")
-            if name != MARK and not all(
-                os.path.exists(os.path.join(self.kept, each)) for each in (stem, f"{stem}.json")
-            ):
+            if name != MARK and not all(os.path.exists(os.path.join(self.kept, each)) for each in (stem, f"{stem}.json")):
                 self.remove(name)
 
     def make_room(self) -> bool:
@@ -132,26 +132,26 @@ class Disk:
     def place(self) -> str:
         """Copy the load; returns why that has failed."""
         known = self.whole
-        copied = subprocess.run(
-            ["cp", "-a", "--reflink=auto", "--", f"{self.load}/.", self.own],
-            capture_output=True,
-            text=True,
-            check=False,
-        )
+        problem = ""
+        try:
+            program.answer(["cp", "-a", "--reflink=auto", "--", f"{self.load}/.", self.own])
+        except AgentError as error:
+            problem = str(error).partition("\n")[0]
         # What is still to be written must not disturb the trial.
-        subprocess.run(["sync", "-f", self.own], capture_output=True, check=False)
+        with suppress(AgentError):
+            program.answer(["sync", "-f", self.own])
         if self.given["budget_mb"]:
             forget(self.own)
-        if copied.returncode:
-            return copied.stderr.strip().partition("\n")[0] or f"cp ended with exit code {copied.returncode}"
+        if problem:
+            return problem
         there = amount(self.own)
         if any(there[key] != known.get(key) for key in there):
             return f"{self.load} has {there}, and not what was kept"
         return ""
 
 
-def answer(given: dict[str, Any]) -> dict[str, Any]:
-    """Carry out the step."""
+def carry_out(given: dict[str, Any]) -> dict[str, Any]:
+    """Carries out the step."""
     disks = [Disk(base, given) for base in given["data"]]
     note = ""
     if given["state"] == "found":
@@ -189,34 +189,36 @@ def answer(given: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def main() -> None:
-    """Read the parameters, do it, answer."""
-    module = AnsibleModule(
-        argument_spec={
-            # found: removes what belongs to other experiments or is half made and, where need_mb are not free, all
-            # others or all. room: is there room for a second copy of the data folders? kept: moves the data folders of
-            # stopped servers away as the load. placed: copies the load into the empty data folders; the trial that has
-            # loaded gets the load itself if that fails.
-            "state": {"type": "str", "choices": ["found", "room", "kept", "placed"], "required": True},
-            "data": {"type": "list", "elements": "path", "required": True},  # the folders that the user has named
-            "role": {"type": "str", "required": True},  # whose data it is, in dohyo/ROLE of each
-            "load": {"type": "str", "required": True},  # what identifies the load within the role
-            "trial": {"type": "str", "default": ""},  # that asks; with `kept` it has loaded
-            "experiment": {"type": "str", "required": True},  # its folder; two experiments share nothing
-            "deployment": {"type": "str", "required": True},  # whose mark it is
-            "controller": {"type": "dict", "default": {}},  # who marks the folders: the lookup `controller`
-            "need_mb": {"type": "int", "default": 0},  # what must be free on each disk
-            # With `placed`: what limits the servers; the page cache of a copy would be beyond it. 0: nothing does.
-            "budget_mb": {"type": "int", "default": 0},
-        },
-    )
+def answer(
+    state: str, data: Sequence[str], role: str, load: str, experiment: str, deployment: str, trial: str = "",
+    controller: dict[str, Any] | None = None, need_mb: int = 0, budget_mb: int = 0,
+) -> dict[str, Any]:  # fmt: skip
+    """Keeps a load, or starts from one.
+
+    :param state: ``found`` removes what belongs to other experiments or is half made and, where ``need_mb`` are not free, all others or
+        all. ``room``: is there room for a second copy of the data folders? ``kept`` moves the data folders of stopped servers away as the
+        load. ``placed`` copies the load into the empty data folders; the trial that has loaded gets the load itself if that fails
+    :param data: the folders that the user has named
+    :param role: whose data it is, in dohyo/ROLE of each
+    :param load: what identifies the load within the role
+    :param experiment: its folder; two experiments share nothing
+    :param deployment: whose mark it is
+    :param trial: that asks; with ``kept`` it has loaded
+    :param controller: who marks the folders: the lookup ``controller``
+    :param need_mb: what must be free on each disk, in MiB
+    :param budget_mb: with ``placed`` what limits the servers, in MiB; the page cache of a copy would be beyond it. 0: nothing does
+    :returns: ``found``, whether the load is there, ``trial``, which one has loaded it, and ``note``, why it is not there
+    """
+    if state not in STATES:
+        raise AgentError(f"state '{state}': one of {', '.join(STATES)}")
+    given = {
+        "state": state, "data": [os.path.expanduser(os.path.expandvars(base)) for base in data], "role": role, "load": load,
+        "trial": trial, "experiment": experiment, "deployment": deployment, "controller": controller or {}, "need_mb": int(need_mb),
+        "budget_mb": int(budget_mb),
+    }  # fmt: skip
     try:
-        module.exit_json(changed=module.params["state"] != "room", **answer(module.params))
+        return {"changed": state != "room", **carry_out(given)}
     except NotOursError as error:
-        module.fail_json(msg=shown(str(error)))
+        raise AgentError(shown(str(error))) from error
     except OSError as error:
-        module.fail_json(msg=shown(f"{error.filename}: {error.strerror}"))
-
-
-if __name__ == "__main__":
-    main()
+        raise AgentError(shown(f"{error.filename}: {error.strerror}")) from error

@@ -1,6 +1,6 @@
 """Who listens on a port of this host, and whether it is a process that our tool, or systemd for us, has started.
 
-Also how a module leaves a process of its own that listens.
+Also how a verb leaves a process of its own that listens.
 """
 
 from __future__ import annotations
@@ -95,7 +95,7 @@ def in_background(lifetime: int, work: Callable[[], None]) -> int:
             signal.signal(signal.SIGALRM, signal.SIG_DFL)
             signal.alarm(lifetime)
             nothing = os.open(os.devnull, os.O_RDWR)
-            for stream in range(3):  # else Ansible would wait for their end
+            for stream in range(3):  # otherwise whoever asked would wait for their end
                 os.dup2(nothing, stream)
             work()
         finally:

@@ -1,0 +1,130 @@
+"""Certificates for the servers and clients of a deployment, made on the control machine.
+
+They are made with the Python package that Ansible itself needs for Vault, so that no program has to be installed.
+"""
+
+from __future__ import annotations
+
+import base64
+import ipaddress
+import os
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.x509.oid import NameOID
+
+DAYS = 365
+RENEWED_DAYS_BEFORE = 30
+# A host's clock may be behind the controller's.
+CLOCK = timedelta(hours=1)
+
+Names = list[x509.GeneralName]
+
+
+def general(name: str) -> x509.GeneralName:
+    """An address, or else a name of the name service."""
+    try:
+        return x509.IPAddress(ipaddress.ip_address(name))
+    except ValueError:
+        return x509.DNSName(name)
+
+
+def certificate(file: Path) -> x509.Certificate | None:
+    """The certificate in a file, if there is one that lasts."""
+    try:
+        found = x509.load_pem_x509_certificate(file.read_bytes())
+    except (FileNotFoundError, ValueError):
+        return None
+    return found if found.not_valid_after_utc > datetime.now(UTC) + timedelta(days=RENEWED_DAYS_BEFORE) else None
+
+
+def fits(found: x509.Certificate, names: Names, authority: x509.Certificate) -> bool:
+    """Is it for exactly these names, and by this authority?"""
+    try:
+        found.verify_directly_issued_by(authority)
+        stated = found.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
+    except Exception:  # whatever is wrong with it, a new one is right
+        return False
+    return set(stated) == set(names)
+
+
+def write(file: Path, *parts: bytes) -> None:
+    """Write it for the owner alone, whole or not at all."""
+    new = file.with_suffix(".new")
+    new.unlink(missing_ok=True)
+    with os.fdopen(os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as out:
+        out.writelines(parts)
+    new.rename(file)
+
+
+def pem(key: ec.EllipticCurvePrivateKey) -> bytes:
+    """A private key as text."""
+    return key.private_bytes(
+        serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+    )
+
+
+def certify(
+    subject: str, key: ec.EllipticCurvePrivateKey, issuer: x509.Name | None, signer: ec.EllipticCurvePrivateKey
+) -> x509.CertificateBuilder:
+    """What every certificate has; the authority's issuer is itself."""
+    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, subject[:64])])
+    now = datetime.now(UTC)
+    return (
+        x509.CertificateBuilder()
+        .subject_name(name)
+        .issuer_name(issuer or name)
+        .public_key(key.public_key())
+        .serial_number(x509.random_serial_number())
+        .not_valid_before(now - CLOCK)
+        .not_valid_after(now + timedelta(days=DAYS))
+        .add_extension(
+            x509.BasicConstraints(ca=issuer is None, path_length=0 if issuer is None else None), critical=True
+        )
+        .add_extension(x509.AuthorityKeyIdentifier.from_issuer_public_key(signer.public_key()), critical=False)
+        .add_extension(x509.SubjectKeyIdentifier.from_public_key(key.public_key()), critical=False)
+    )
+
+
+def make(folder: Path, hosts: Mapping[str, Sequence[str]]) -> str:
+    """Makes the certificates that are missing, expire soon, or do not fit the names of a host.
+
+    :param folder: gets ``ca.pem``, an authority for this folder, with its key ``ca.key``, and for each host
+        ``HOST.pem``: a private key (P-256, PKCS 8, without a password) followed by its certificate. Only their owner
+        can read the files
+    :param hosts: names and addresses of each host
+    :returns: the authority's certificate as X.509 in Base64 on one line
+    :raises OSError: if a file cannot be written
+    """
+    names = {host: [general(name) for name in dict.fromkeys(own)] for host, own in hosts.items()}
+    authority = certificate(folder / "ca.pem")
+    if authority is None or not (folder / "ca.key").exists():
+        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        key = ec.generate_private_key(ec.SECP256R1())
+        usage = dict.fromkeys(("digital_signature", "content_commitment", "key_encipherment"), False)
+        usage |= dict.fromkeys(("data_encipherment", "key_agreement", "encipher_only", "decipher_only"), False)
+        authority = (
+            certify(f"Dohyo, {folder.name}", key, None, key)
+            .add_extension(x509.KeyUsage(key_cert_sign=True, crl_sign=True, **usage), critical=True)
+            .sign(key, hashes.SHA256())
+        )
+        write(folder / "ca.key", pem(key))
+        write(folder / "ca.pem", authority.public_bytes(serialization.Encoding.PEM))
+    for host, own in names.items():
+        file = folder / f"{host}.pem"
+        found = certificate(file)
+        if found is not None and fits(found, own, authority):
+            continue
+        signer = serialization.load_pem_private_key((folder / "ca.key").read_bytes(), None)
+        key = ec.generate_private_key(ec.SECP256R1())
+        signed = (
+            certify(host, key, authority.subject, signer)  # type: ignore[arg-type]
+            .add_extension(x509.SubjectAlternativeName(own), critical=False)
+            .sign(signer, hashes.SHA256())  # type: ignore[arg-type]
+        )
+        write(file, pem(key), signed.public_bytes(serialization.Encoding.PEM))
+    return base64.b64encode(authority.public_bytes(serialization.Encoding.DER)).decode()

@@ -1,0 +1,133 @@
+"""What a trial refuses before anything on a host is changed."""
+
+from __future__ import annotations
+
+import contextlib
+import re
+import shutil
+import socket
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from dohyo.bad_input import BadInputError
+from dohyo.scenario import faults
+from dohyo.trial.world import World
+
+STEP = "Refuse what cannot be measured"
+UNTIL = ("schema", "settle", "stop")
+
+
+def refuse(world: World) -> None:
+    """Looks at what is asked for.
+
+    :raises StepError: saying what cannot be measured, and why
+    """
+    values = world.first.values
+    problem = asked_in_vain(values) or indivisible(values)
+    if problem:
+        world.fail(STEP, dict.fromkeys(world.hosts, problem))
+    try:
+        planned = planned_faults(values)
+    except BadInputError as error:
+        world.fail(STEP, dict.fromkeys(world.hosts, str(error)))
+    if planned and values["trial_system"] in values["attached"]:
+        problem = "faults: attached servers are not ours, and nothing is done to them; leave faults out"
+        world.fail(STEP, dict.fromkeys(world.hosts, problem))
+    switched = {name for fault in planned if fault["kind"] == "power" for name in fault["hosts"]}
+    if problems := {name: said for name in sorted(switched) if (said := why_it_stays_on(world, name))}:
+        world.fail(STEP, problems)
+    addresses = [str(world.hosts[name].values["dohyo_address"]) for name in world.databases]
+    if any(fault["kind"] == "partition" for fault in planned) and (here := of_this_machine(addresses)):
+        problem = (
+            f"faults: Ansible runs on the database host {here[0]}, which a partition would cut off from others;"
+            " run it on a machine that is none of them"
+        )
+        world.fail(STEP, dict.fromkeys(world.hosts, problem))
+
+
+def asked_in_vain(values: Mapping[str, Any]) -> str:
+    """Returns why there is no such trial; empty if there is."""
+    if values["trial_system"] not in values["systems"]:
+        return f"trial_system={values['trial_system']}: one of {', '.join(values['systems'])}"
+    if values["trial_until"] not in UNTIL:
+        return f"trial_until={values['trial_until']}: one of {', '.join(UNTIL)}"
+    for phase in values["trial_phases"]:
+        if not re.fullmatch("[a-z][a-z0-9-]*", str(phase.get("name", ""))):
+            return f"trial_phases: the name '{phase.get('name', '')}' must be of lower-case letters, digits and -"
+    if not values["dohyo_deployment"]:
+        return (
+            f"{values['dohyo_control']} has no mark of a deployment: type {values['dohyo_playbook']} deploy.yml first"
+        )
+    return ""
+
+
+def indivisible(values: Mapping[str, Any]) -> str:
+    """Returns what the clients cannot divide among them; empty if they can all."""
+    clients = len(values["groups"].get("client", [])) or 1
+    properties = values["trial_properties"]
+    tables = int(properties.get("tablecount", 1))
+    if properties.get("tables", "shared") == "client" and tables % clients:
+        return (
+            f"tables=client: tablecount={tables} must be a multiple of the {clients} clients of the inventory, so that"
+            " each has as many tables"
+        )
+    for phase in (values["trial_load"], *values["trial_phases"]):
+        threads = int(phase.get("threads", values["trial_threads"]))
+        if phase.get("properties", properties).get("threadcount.of", "each") == "all" and threads % clients:
+            return (
+                f"threadcount.of=all: threadcount={threads} must be a multiple of the {clients} clients of the"
+                " inventory, so that each has as many threads; name fewer hosts in the group client, or set"
+                " threadcount.of=each"
+            )
+    return ""
+
+
+def planned_faults(values: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Returns the faults of all phases with their hosts.
+
+    :raises BadInputError: naming a fault whose target does not exist
+    """
+    role = values["systems"][values["trial_system"]]["role"]
+    asked = [str(phase.get("faults", "none")) for phase in values["trial_phases"]]
+    return [fault for text in asked for fault in faults.on_hosts(text, values["groups"]["database"], role)]
+
+
+def why_it_stays_on(world: World, name: str) -> str:
+    """Returns why a host cannot be switched off and on; empty if it can."""
+    values = world.hosts[name].values
+    if name in world.clients:
+        return (
+            f"power: {name} has a client, whose measurements would be lost; give a host without one, or clients hosts"
+            " of their own (group client)"
+        )
+    if of_this_machine([str(values["dohyo_address"])]):
+        return f"power: {name} is the machine on which Ansible runs; run it on another one"
+    problem = no_command(values["dohyo_power_off"], values["dohyo_power_on"])
+    return f"power: {name} {problem}" if problem else ""
+
+
+def of_this_machine(addresses: Iterable[str]) -> list[str]:
+    """Returns those of the addresses that are of this machine: only they can be listened on."""
+    found = []
+    for address in addresses:
+        with socket.socket(socket.AF_INET6 if ":" in address else socket.AF_INET) as each, contextlib.suppress(OSError):
+            each.bind((address, 0))
+            found.append(address)
+    return found
+
+
+def no_command(off: Any, on: Any) -> str:
+    """Returns why a host cannot be switched by these words of its variables; empty if it can."""
+    for name, words in (("dohyo_power_off", off), ("dohyo_power_on", on)):
+        if not isinstance(words, list) or not words:
+            return f"cannot be switched: {name} is {words!r}; set it to the words of a command, or leave the fault out"
+        for word in words:
+            # YAML takes on and off without quotes for true and false.
+            if isinstance(word, bool) or not isinstance(word, str | int) or str(word) == "" or "\0" in str(word):
+                return f"cannot be switched: {name} has the word {word!r}; put it in quotes"
+        if shutil.which(str(words[0])) is None:
+            return (
+                f"cannot be switched: the program {words[0]} of {name} is not on the control machine; install it, or"
+                " give its path"
+            )
+    return ""

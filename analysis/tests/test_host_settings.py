@@ -1,0 +1,64 @@
+"""How the agent sets values and puts them back, on files that stand for the kernel's."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+import host_settings
+from failure import AgentError
+
+
+@pytest.fixture
+def value(tmp_path: Path) -> Path:
+    file = tmp_path / "value"
+    file.write_text("60\n")
+    return file
+
+
+def change(state: str, value: Path, *wanted: int, dry: bool = False) -> tuple[bool, str]:
+    """Whether it has changed something, and the value afterwards, as the diff says."""
+    settings = [{"name": "x", "file": str(value), "value": each} for each in wanted]
+    answer = host_settings.answer(state, str(value.parent / "kept/former"), settings, dry=dry)
+    return answer["changed"], answer["diff"]["after"].replace(f"{value} = ", "").strip()
+
+
+def test_a_value_is_set_once_and_put_back(value: Path) -> None:
+    kept = value.parent / "kept/former"
+    assert change("set", value, 1) == (True, "1")
+    assert (value.read_text(), json.loads(kept.read_text())) == ("1", {str(value): "60"})
+    assert change("set", value, 1) == (False, "")
+    assert change("set", value, 2) == (True, "2")
+    assert change("restored", value) == (True, "60")
+    assert (value.read_text(), kept.exists()) == ("60", False)
+    assert change("restored", value) == (False, "")
+
+
+def test_a_setting_that_is_no_longer_asked_for_is_put_back(value: Path) -> None:
+    change("set", value, 1)
+    assert change("set", value) == (True, "60")
+    assert value.read_text() == "60"
+
+
+def test_a_dry_run_changes_nothing(value: Path) -> None:
+    assert change("set", value, 1, dry=True) == (True, "1")
+    assert (value.read_text(), list(value.parent.iterdir())) == ("60\n", [value])
+    change("set", value, 1)
+    assert change("restored", value, dry=True) == (True, "60")
+    assert value.read_text() == "1"
+
+
+def test_what_differs_and_what_the_kernel_does_not_have_is_named(value: Path) -> None:
+    disks = [{"name": "no such disk", "path": "/dev/none", "kind": "nvme"}]
+    settings = [{"name": "x", "file": str(value), "value": 1}]
+    queue = {"scheduler": {"nvme": "none"}}
+    found = host_settings.answer("read", str(value.parent / "kept"), settings, disks, queue)
+    assert (found["changed"], found["differences"]) == (False, ["x 60 instead of 1"])
+    assert found["absent"] == ["/dev/none scheduler"]
+
+
+def test_what_cannot_be_meant_is_refused(value: Path) -> None:
+    with pytest.raises(AgentError, match="state 'sets': one of set, read, restored"):
+        host_settings.answer("sets", str(value))
+    with pytest.raises(AgentError, match="limits: cores: must be among open files, processes"):
+        host_settings.answer("read", str(value), limits={"cores": 1})

@@ -1,0 +1,129 @@
+"""The connection with a host's agent, here: what goes wrong on the way to it, and what ends with it."""
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from conducting import channel as conducting_channel
+from conducting import sent
+from conducting.channel import Channel, Rise, Way
+from dohyo.trial.world import HostError
+
+AGENT = sent.command("python3")
+
+
+@contextmanager
+def channel(script: str = AGENT, rise: Rise | None = None) -> Iterator[Any]:
+    found = Channel(Way(["/bin/sh", "-c", script], rise=rise))
+    try:
+        yield found
+    finally:
+        found.close()
+
+
+def until(condition: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + 20
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+
+
+def test_a_greeting_without_a_line_end_is_no_message() -> None:
+    with channel(f"printf 'Welcome '; {AGENT}") as host:
+        assert host.ask("program", {"argv": ["echo", "x"]})["stdout"] == "x"
+
+
+def test_modules_of_the_folder_in_which_it_begins_are_not_taken(tmp_path: Path) -> None:
+    (tmp_path / "json.py").write_text("raise SystemExit('not ours')\n")
+    with channel(f"cd {tmp_path}; {AGENT}") as host:
+        assert host.ask("program", {"argv": ["pwd"]})["stdout"] == str(tmp_path)
+
+
+def test_a_failure_is_in_the_agents_words_and_the_next_request_is_answered() -> None:
+    with channel() as host:
+        for verb, arguments, words in [
+            ("program", {"argv": ["sh", "-c", "echo why >&2; exit 3"]}, "why"),
+            ("program", {"argv": ["/no/such/program"]}, "/no/such/program: No such file or directory"),
+            ("program", {"argw": []}, "program has no argw: argv, "),
+            ("fly", {}, "unknown verb 'fly': canary, detach, "),
+            ("transfer", {"step": "read"}, "nothing was packed: the connection was lost since"),
+        ]:
+            with pytest.raises(HostError) as error:
+                host.ask(verb, arguments)
+            assert str(error.value).startswith(words)
+        assert host.ask("program", {"argv": ["echo", "\udcff"]})["stdout"] == "\udcff"
+
+
+def test_a_program_that_takes_too_long_is_ended_though_a_descendant_keeps_its_output() -> None:
+    with channel() as host:
+        began = time.monotonic()
+        with pytest.raises(HostError, match="sh had not ended after 1 s"):
+            host.ask("program", {"argv": ["sh", "-c", "setsid sleep 15 & sleep 60"], "timeout": 1})
+        assert time.monotonic() < began + 10
+
+
+def test_an_agent_that_ends_is_told_from_a_greeting() -> None:
+    with channel(f"echo 'Authorized use only' >&2; {AGENT}") as host:
+        with pytest.raises(HostError, match="does not answer: its connection ended with exit code -9"):
+            host.ask("program", {"argv": ["sh", "-c", "kill -9 $PPID"]})
+        assert not host.is_open
+
+
+@pytest.mark.parametrize(
+    ("script", "words"),
+    [
+        ("echo 'No route to host' >&2; exit 255", "the host does not answer: No route to host"),
+        ("exit 7", "the host does not answer: its connection ended with exit code 7"),
+        ("exec sed -n d", "the host does not answer: no agent has begun within 1 s"),
+    ],
+)
+def test_no_way_to_the_host_is_said(script: str, words: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(conducting_channel, "OPEN_SECONDS", 1)
+    monkeypatch.setattr(conducting_channel, "SIGN_SECONDS", 0.1)
+    monkeypatch.setattr(conducting_channel, "CLOSE_SECONDS", 1)
+    with pytest.raises(HostError, match=f"^{words}$"), channel(script):
+        pass
+
+
+def test_a_password_is_in_no_message() -> None:
+    """A greeting that looks as if it asked for it is answered, and Python gets the answer."""
+    rise = Rise(AGENT, "s3cret", lambda said: b"root now" in said, lambda said: b"assword" in said, lambda _: False)
+    with (
+        pytest.raises(HostError) as error,
+        channel(f"echo 'Password lost?' >&2; sleep 1; echo root now; {AGENT}", rise),
+    ):
+        pass
+    assert str(error.value) == "the host does not answer: Password lost?"
+
+
+def test_what_runs_ends_with_the_connection_and_nothing_more_begins(tmp_path: Path) -> None:
+    """Detaching runs one program after another."""
+    for role in ("first", "second"):
+        folder = tmp_path / "attached" / role
+        folder.mkdir(parents=True)
+        (folder / "remove").write_text(f"touch {tmp_path}/{role}\nexec sleep 60\n")
+    found = Channel(Way(["/bin/sh", "-c", AGENT]))
+    found._send(sent.request("detach", {"home": str(tmp_path), "roles": ["first", "second"], "host": "a"}, bound=True))
+    until((tmp_path / "first").exists)
+    began = time.monotonic()
+    found.close()
+    assert time.monotonic() < began + 5
+    time.sleep(0.3)
+    assert not (tmp_path / "second").exists()
+
+
+def test_signs_of_life_keep_what_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(conducting_channel, "SIGN_SECONDS", 0.2)
+    sources = sent.program().replace(b"SILENCE = 60.0", b"SILENCE = 1.00")
+    monkeypatch.setattr(sent, "program", lambda: sources)
+    with channel() as host:
+        assert host.ask("program", {"argv": ["sh", "-c", "sleep 2; echo x"]})["stdout"] == "x"
+        monkeypatch.setattr(conducting_channel, "SIGN_SECONDS", 60)
+        began = time.monotonic()
+        with pytest.raises(HostError):
+            host.ask("program", {"argv": ["sleep", "20"]})
+        assert time.monotonic() < began + 10

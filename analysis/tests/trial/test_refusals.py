@@ -1,0 +1,112 @@
+"""What a trial refuses before anything on a host is changed."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from dohyo.trial.refusals import no_command, of_this_machine, refuse
+from dohyo.trial.world import StepError
+from support.trial_hosts import fake_trial
+
+POWER = {"dohyo_power_off": ["true"], "dohyo_power_on": ["true"]}
+
+
+def refused(folder: Path, *, clients: int = 2, **variables: Any) -> dict[str, str]:
+    """Why a trial of Cassandra on three hosts is refused, by host; nothing if it is not."""
+    given = {
+        "systems": {"cassandra": {"role": "cassandra"}}, "dohyo_playbook": "ansible-playbook", "trial_properties": {},
+        "dohyo_address": {f"node{number}": f"198.51.100.{number}" for number in range(1, 4)}, **POWER, **variables,
+    }  # fmt: skip
+    trial = fake_trial(folder, 3, clients, **given)
+    try:
+        refuse(trial.world)
+    except StepError as error:
+        assert trial.calls == []
+        return error.failures
+    return {}
+
+
+def test_a_usual_trial_is_not_refused(tmp_path: Path) -> None:
+    phases = [{"name": "run", "faults": "power(node2)@5s", "threads": 8}, {"name": "run-2", "faults": "kill(node1)@5s"}]
+    properties = {"tables": "client", "tablecount": "4", "threadcount.of": "all"}
+    assert refused(tmp_path, trial_phases=phases, trial_properties=properties) == {}
+
+
+@pytest.mark.parametrize(
+    ("variables", "why"),
+    [
+        ({"trial_system": "cassandra", "systems": {"h2": {}}}, "trial_system=cassandra: one of h2"),
+        ({"trial_until": "later"}, "trial_until=later: one of schema, settle, stop"),
+        ({"trial_phases": [{"name": "../x"}]}, "trial_phases: the name '../x' must be of lower-case letters"),
+        ({"dohyo_deployment": ""}, "has no mark of a deployment: type ansible-playbook deploy.yml first"),
+        (
+            {"trial_properties": {"tables": "client", "tablecount": "3"}},
+            "tablecount=3 must be a multiple of the 2 clients",
+        ),
+        ({"trial_properties": {"tables": "client"}}, "tablecount=1 must be a multiple"),
+        (
+            {"trial_properties": {"threadcount.of": "all"}, "trial_phases": [{"name": "run", "threads": "7"}]},
+            "threadcount=7 must be a multiple of the 2 clients",
+        ),
+        (
+            {"trial_load": {"threads": 7, "properties": {"threadcount.of": "all"}}},
+            "threadcount=7 must be a multiple of the 2 clients",
+        ),
+        (
+            {"trial_phases": [{"name": "run", "faults": "kill(node9)@5s"}]},
+            "node9: is no database host; there are node1, node2, node3",
+        ),
+        (
+            {"trial_phases": [{"name": "run", "faults": "kill(node1)@5s"}], "attached": {"cassandra": "10.1.0.1"}},
+            "faults: attached servers are not ours",
+        ),
+        (
+            {
+                "trial_phases": [{"name": "run", "faults": "partition(node1)@5s"}],
+                "dohyo_address": {"node1": "198.51.100.1", "node2": "127.0.0.1", "node3": "198.51.100.3"},
+            },
+            "Ansible runs on the database host 127.0.0.1, which a partition would cut off",
+        ),
+    ],
+)
+def test_what_cannot_be_measured_is_refused_on_all_hosts(variables: dict[str, Any], why: str, tmp_path: Path) -> None:
+    found = refused(tmp_path, **variables)
+    assert [*found] == ["node1", "node2", "node3", "client1", "client2"]
+    (said,) = {*found.values()}
+    assert why in said
+
+
+@pytest.mark.parametrize(
+    ("clients", "variables", "why"),
+    [
+        (0, {}, "power: node2 has a client, whose measurements would be lost"),
+        (1, {"dohyo_address": {"node2": "127.0.0.1"}}, "power: node2 is the machine on which Ansible runs"),
+        (1, {"dohyo_power_off": []}, "power: node2 cannot be switched: dohyo_power_off is []"),
+    ],
+)
+def test_a_host_that_must_stay_on_is_named(clients: int, variables: dict[str, Any], why: str, tmp_path: Path) -> None:
+    found = refused(tmp_path, clients=clients, trial_phases=[{"name": "run", "faults": "power(node2)@5s"}], **variables)
+    assert [*found] == ["node2"]
+    assert found["node2"].startswith(why)
+
+
+def test_addresses_of_this_machine() -> None:
+    assert of_this_machine(["198.51.100.1", "127.0.0.1"]) == ["127.0.0.1"]
+
+
+@pytest.mark.parametrize(
+    ("words", "why"),
+    [
+        ([], "dohyo_power_on is []; set it to the words of a command"),
+        ("ipmitool power on", "dohyo_power_on is 'ipmitool power on'; set it to the words"),
+        (["true", True], "dohyo_power_on has the word True; put it in quotes"),
+        (["true", ""], "dohyo_power_on has the word ''"),
+        (["/nowhere/ipmitool"], "the program /nowhere/ipmitool of dohyo_power_on is not on the control machine"),
+        (["true", 5], ""),
+    ],
+)
+def test_words_that_are_no_command_are_refused(words: Any, why: str) -> None:
+    found = no_command(["true"], words)
+    assert found.startswith("cannot be switched: ") if why else found == ""
+    assert why in found

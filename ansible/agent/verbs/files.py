@@ -1,0 +1,132 @@
+"""Makes several folders and writes several files.
+
+Files that are as they should be stay untouched; others are replaced in one step.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import grp
+import os
+import pwd
+import stat
+import tempfile
+from collections.abc import Sequence
+from typing import Any
+
+from failure import AgentError
+from ours import UNFINISHED
+
+
+def answer(
+    folders: Sequence[str] = (), folder_mode: str | None = None, folder_owner: str | None = None, folder_group: str | None = None,
+    files: Sequence[dict[str, str]] = (), mode: str | None = None, dry: bool = False,
+) -> dict[str, Any]:  # fmt: skip
+    """Makes folders, then writes files.
+
+    :param folders: made in this order; missing parents with the user's defaults
+    :param folder_mode: in octal digits, such as ``"0755"``
+    :param folder_owner: name or number, as ``folder_group``
+    :param files: each with ``path``, ``content`` and perhaps ``owner``, a name or a number
+    :param mode: of the files, in octal digits
+    :param dry: only says what would change
+    :returns: ``written`` (the paths of files whose content was different) and ``diff`` (their contents)
+    """
+    folders_changed = [make_folder(expanded(path), folder_mode, folder_owner, folder_group, dry) for path in folders]
+    outcomes = [write_file(**{**file, "path": expanded(file["path"])}, mode=mode, dry=dry) for file in files]
+    return {
+        "changed": any(folders_changed) or any(changed for changed, _ in outcomes),
+        "written": [diff["after_header"] for _, diff in outcomes if diff],
+        "diff": [diff for _, diff in outcomes if diff],
+    }
+
+
+def expanded(path: str) -> str:
+    """Returns a path with the user's folder for ``~``, and with the values of variables."""
+    return os.path.expanduser(os.path.expandvars(path))
+
+
+def make_folder(path: str, mode: str | None, owner: str | None, group: str | None, dry: bool) -> bool:
+    """Makes a folder where it is missing, and sets its mode and owner; returns whether that changed anything."""
+    missing = not os.path.isdir(path)
+    if missing and dry:
+        return True
+    os.makedirs(path, exist_ok=True)
+    return set_attributes(path, mode, owner, group, dry) or missing
+
+
+def write_file(path: str, content: str, owner: str | None = None, *, mode: str | None, dry: bool) -> tuple[bool, dict[str, str]]:
+    """Writes a file where its content differs; returns whether anything was changed, and how the content was."""
+    content = str(content)
+    before = ""
+    if os.path.exists(path):
+        with open(path, encoding="utf-8", errors="replace", newline="") as there:
+            before = there.read()
+        if before == content:
+            return set_attributes(path, mode, owner, None, dry), {}
+    if not dry:
+        try:
+            replace(path, content, mode, owner)
+        except OSError as error:
+            raise OSError(error.errno, error.strerror, path) from error
+    return True, {"before_header": path, "after_header": path, "before": before, "after": content}
+
+
+def replace(path: str, content: str, mode: str | None, owner: str | None) -> None:
+    """Writes a file under another name first: nobody reads half of it, or a secret before it has its mode.
+
+    Without a mode or an owner it has those of the file that was there.
+    """
+    handle, new = tempfile.mkstemp(prefix=UNFINISHED, dir=os.path.dirname(path))
+    try:
+        with open(handle, "w", encoding="utf-8", newline="") as output:
+            output.write(content)
+            os.umask(umask := os.umask(0o077))
+            bits = 0o666 & ~umask
+            with contextlib.suppress(FileNotFoundError):
+                there = os.stat(path)
+                bits = stat.S_IMODE(there.st_mode)
+                # Only root gives files away.
+                with contextlib.suppress(PermissionError):
+                    os.chown(handle, there.st_uid, there.st_gid)
+            os.chmod(handle, bits if mode is None else number_of(mode))
+        set_attributes(new, None, owner, None, dry=False)
+        os.replace(new, path)
+    finally:
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(new)
+
+
+def set_attributes(path: str, mode: str | None, owner: str | None, group: str | None, dry: bool) -> bool:
+    """Sets mode, owner and group, as far as they are given; returns whether that changed anything."""
+    there = os.lstat(path)
+    uid = there.st_uid if owner is None else id_of(owner, "user")
+    gid = there.st_gid if group is None else id_of(group, "group")
+    is_owned = (uid, gid) == (there.st_uid, there.st_gid)
+    # What a link leads to may be anybody's.
+    has_mode = mode is None or stat.S_ISLNK(there.st_mode) or stat.S_IMODE(there.st_mode) == number_of(mode)
+    if not is_owned and not dry:
+        os.chown(path, uid, gid, follow_symlinks=False)
+    if not has_mode and not dry:
+        os.chmod(path, number_of(mode))
+    return not (is_owned and has_mode)
+
+
+def number_of(mode: str | int) -> int:
+    """Returns a mode as a number; raises AgentError."""
+    try:
+        return int(mode, 8) if isinstance(mode, str) else mode
+    except ValueError:
+        raise AgentError(f"mode '{mode}': octal digits, such as 0644") from None
+
+
+def id_of(name: str, kind: str) -> int:
+    """Returns the number of a user or group, which is given by name or number; raises AgentError."""
+    try:
+        return int(name)
+    except ValueError:
+        pass
+    try:
+        return pwd.getpwnam(name).pw_uid if kind == "user" else grp.getgrnam(name).gr_gid
+    except KeyError:
+        raise AgentError(f"there is no {kind} '{name}'") from None

@@ -1,0 +1,74 @@
+"""Gives every named purpose a TCP port that is free.
+
+With ``search`` it takes the next free port above one that is taken. It does not let the kernel choose, whose ports are
+in the range of outgoing connections: one of these could take the port before the server listens. Without ``search`` a
+taken port is an error that names the port and who has it. With ``chosen`` it only looks who has these ports by now.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+from failure import AgentError
+from listeners import can_listen, carries, command_of, having, our_mark, sockets
+
+TRIES = 500
+
+
+def choose(address: str, preferred: dict[str, int], search: bool) -> tuple[dict[str, int], list[str]]:
+    """Ports by purpose, all different, and what was moved; raises AgentError if a port is not free."""
+    ports: dict[str, int] = {}
+    moved: list[str] = []
+    for name, first in preferred.items():
+        if not 1 <= first <= 65535:
+            raise AgentError(f"port {first} for {name}: a port is a number from 1 to 65535")
+        last = min(first + TRIES * search, 65535)
+        others = {port: other for other, port in ports.items()}
+        port = next((p for p in range(first, last + 1) if p not in others and not can_listen(address, p)), None)
+        if port is None and search:
+            raise AgentError(f"no free port for {name} on {address} from {first} to {last}: prefer another range")
+        if port is None:
+            who = others.get(first) or command_of(having(sockets(address, first)))
+            raise AgentError(f"port {first} ({name}) on {address} is taken by {who}; end that, or set another port")
+        if port != first:
+            moved.append(f"{name} port {first} is taken on {address}, using {port}")
+        ports[name] = port
+    return ports, moved
+
+
+def lost(chosen: dict[str, Any], secret: str) -> list[str]:
+    """Which of the chosen ports another program has taken before our server listened."""
+    mark, notes = our_mark(secret), []
+    for name, port in chosen.get("ports", {}).items():
+        found = sockets(chosen["address"], port)
+        pids = having(found)
+        if found and not any(carries(pid, mark) for pid in pids):
+            notes.append(f"{name} port {port} was chosen while it was free, and then taken by {command_of(pids)}")
+    return notes
+
+
+def answer(
+    preferred: dict[str, int] | None = None,
+    address: str = "127.0.0.1",
+    search: bool = True,
+    chosen: dict[str, Any] | None = None,
+    secret: str | None = None,
+) -> dict[str, Any]:
+    """Chooses ports, or looks at those that were chosen.
+
+    :param preferred: port by purpose
+    :param address: to listen on
+    :param search: whether to take another port than the preferred one
+    :param chosen: an earlier answer, or an empty one, instead of `preferred`
+    :param secret: with `chosen`: file with what the environment of all our processes has
+    :returns: ``address``, ``ports`` by purpose, and ``moved``, one sentence for each purpose that got another port; with `chosen`,
+              ``notes``, one sentence for each port on which another program, and no process of ours, listens
+    :raises AgentError: if a port is not free
+    """
+    if (preferred is None) == (chosen is None):
+        raise AgentError("free_ports: one of preferred and chosen is needed")
+    if chosen is not None:
+        return {"notes": lost(chosen, os.path.expanduser(os.path.expandvars(secret)))}
+    ports, moved = choose(address, {name: int(port) for name, port in preferred.items()}, search)
+    return {"address": address, "ports": ports, "moved": moved}

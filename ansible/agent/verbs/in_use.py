@@ -1,0 +1,86 @@
+"""Notes that a trial is under way on a host, so that a second one is refused.
+
+Every playbook that starts servers has a file in ``folder``, which all users share. Notes of an earlier boot do not
+count. A host does not know whether the playbook still runs; see the filter ``others``.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import glob
+import json
+import os
+import re
+import time
+from typing import Any
+
+from failure import AgentError
+from ours import DEPLOYMENT, read_object
+
+NAME = "dohyo-in-use-%s-%s.json"
+STATES = ("seen", "taken", "kept", "withdrawn", "free", "ended")
+
+
+def boot() -> str:
+    """Returns what names this boot of the host."""
+    with open("/proc/sys/kernel/random/boot_id", encoding="ascii") as file:
+        return file.read().strip()
+
+
+def read(path: str) -> dict[str, Any]:
+    """Reads a note; empty for what is none, or of an earlier boot."""
+    note = read_object(path)
+    types = {"boot": str, "since": float, "pid": int, "start": int, "deployment": str}
+    if not all(isinstance(note.get(key), kind) for key, kind in types.items()):
+        return {}
+    if note["boot"] != boot() or not 0 < note["since"] < 2**33 or note["pid"] < 1:
+        return {}
+    return {**note, "file": path}
+
+
+def write(path: str, note: dict[str, Any]) -> None:
+    """Writes a note in one step; never through a link that somebody has put there."""
+    new = f"{path}.new"
+    if os.path.lexists(new):
+        os.unlink(new)
+    with os.fdopen(os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o644), "w") as file:
+        json.dump(note, file)
+    os.replace(new, path)
+
+
+def answer(
+    state: str,
+    deployment: str,
+    controller: dict[str, Any] | None = None,
+    folder: str = "/tmp",  # noqa: S108 - never through a link, and in one step
+    dry: bool = False,
+) -> dict[str, Any]:
+    """Notes that a trial is under way, or no more.
+
+    :param state: ``seen`` only looks, ``taken`` writes the note, ``kept`` notes that servers stay up, ``withdrawn`` removes the note,
+        ``free`` also the notes of the deployment's servers that were kept, ``ended`` all notes of the deployment
+    :param deployment: whose trial it is
+    :param controller: who runs the playbook: the lookup ``controller``
+    :param folder: of the notes
+    :param dry: only looks
+    :returns: ``uses``, all notes of this boot, oldest first; ``own`` is true for the one written now
+    """
+    if state not in STATES:
+        raise AgentError(f"state '{state}': one of {', '.join(STATES)}")
+    if not re.fullmatch(f"none|{DEPLOYMENT}", deployment):
+        raise AgentError(f"deployment {deployment!r}: twelve digits from 0 to f, as .dohyo has them")
+    folder = os.path.expanduser(os.path.expandvars(folder))
+    who = controller or {}
+    own = os.path.join(folder, NAME % (deployment, who.get("pid", 0)))
+    if state in ("taken", "kept") and not dry:
+        since = read(own).get("since", time.time())
+        write(own, {**who, "deployment": deployment, "boot": boot(), "since": since, "kept": state == "kept"})
+    elif state in ("withdrawn", "free", "ended") and not dry:
+        for path in glob.glob(os.path.join(glob.escape(folder), NAME % (glob.escape(deployment), "*"))):
+            if state == "ended" or path == own or (state == "free" and read(path).get("kept")):
+                # Anybody may put a folder, or a file that only they can remove, into a folder that all share.
+                with contextlib.suppress(IsADirectoryError, PermissionError):
+                    os.unlink(path)
+    found = filter(None, map(read, glob.glob(os.path.join(glob.escape(folder), NAME % ("*", "*")))))
+    notes = sorted(found, key=lambda note: (note["since"], note["file"]))
+    return {"uses": [{**note, "own": note["file"] == own} for note in notes]}

@@ -1,0 +1,160 @@
+"""Checks, marks or removes folders of ours; no other verb removes folders on a host.
+
+A folder is ours if it carries our mark (ours.py). A folder that is not empty and has no mark, or that of another
+deployment, is refused: the message has its path, what seems to be in it, and the way out. So is the removal of a folder
+that holds something else than what we make in it.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import secrets
+import shutil
+from collections.abc import Sequence
+from typing import Any
+
+from failure import AgentError
+from ours import (
+    DEPLOYMENT,
+    MADE,
+    MARK,
+    NotOursError,
+    claim,
+    links_in,
+    new_mark,
+    path_of,
+    read_mark,
+    remove,
+    remove_inside,
+    shown,
+    why_not,
+)
+
+STATES = ("checked", "present", "absent", "fresh")
+
+
+def folders_of(pairs: Sequence[list[str]], problems: list[str]) -> list[str]:
+    """Returns the folders that are meant; of a pattern those that are there. What leads elsewhere is a problem."""
+    found: list[str] = []
+    waiting = [(base, below) for base, below in pairs]
+    for base, below in waiting:
+        try:
+            if below.endswith("*"):
+                parent = path_of(base, below.rpartition("/")[0])
+                names = sorted(os.listdir(parent)) if os.path.isdir(parent) else []
+                waiting += [(base, below[:-1] + name) for name in names if not name.endswith("*")]
+            else:
+                found.append(path_of(base, below))
+        except NotOursError as error:
+            problems.append(str(error))
+    return list(dict.fromkeys(found))
+
+
+class Folders:
+    """What is asked for, done step by step."""
+
+    def __init__(self, given: dict[str, Any], dry: bool) -> None:
+        self._given = given
+        self._dry = dry
+        self.deployment: str = given["deployment"]
+        self.problems: list[str] = []
+        self.removed: list[str] = []
+        self.changed = False
+        self._home = path_of(given["home"]) if given["home"] else ""
+        self._folders = folders_of(given["folders"], self.problems)
+
+    def check(self) -> None:
+        """Finds what is not ours; raises NotOursError if that is no mere answer."""
+        for folder in [*self._folders, *filter(None, [self._home])]:
+            self.problems += filter(None, [why_not(folder, self.deployment, self._given["beside"])])
+            if self._given["state"] != "absent":
+                self.problems += filter(None, [links_in(folder, deep=self._given["state"] != "checked")])
+        if self.problems and self._given["state"] != "checked" and not self._given["leave"]:
+            raise NotOursError("; ".join(self.problems))
+
+    def remove(self) -> None:
+        """Removes what is ours; without ``leave`` nothing, where anything else is with it."""
+        if self._dry or not self._given["leave"]:
+            self._remove(dry=True)
+        if not self._dry:
+            self._remove(dry=False)
+        self.changed |= bool(self.removed)
+
+    def _remove(self, *, dry: bool) -> None:
+        foreign = self.problems if self._given["leave"] else None
+        self.removed = []
+        for folder in self._folders:
+            if not why_not(folder, self.deployment):
+                self.removed += remove(folder, self.deployment, dry=dry, foreign=foreign)
+        for pattern in self._given["inside"]:
+            self.removed += remove_inside(self._home, pattern, self.deployment, dry=dry, foreign=foreign)
+
+    def claim(self) -> None:
+        """Makes and marks the folders."""
+        own = read_mark(self._folders[0]).get("deployment") if self._folders else ""
+        self.deployment = self.deployment or own or secrets.token_hex(6)
+        mark = new_mark(self.deployment, self._given["controller"])
+        mark |= {key: self._given[key] for key in ("experiment", "makes", "kind")}
+        for folder in self._folders:
+            made = not os.path.lexists(folder)
+            changed = claim(folder, mark, self._given["deployment"], self._given["beside"], dry=self._dry)
+            if changed and self._given["owner"] and not self._dry:
+                for path in [os.path.join(folder, MARK), *([folder] if made else [])]:
+                    shutil.chown(path, self._given["owner"])
+            self.changed |= changed
+
+
+def answer(
+    state: str, deployment: str = "", folders: Sequence[list[str]] = (), home: str = "", inside: Sequence[str] = (),
+    beside: Sequence[str] = (), makes: dict[str, list[str]] | None = None, kind: str = "", leave: bool = False,
+    controller: dict[str, Any] | None = None, experiment: str = "", owner: str = "", dry: bool = False,
+) -> dict[str, Any]:  # fmt: skip
+    """Checks, marks or removes folders of ours.
+
+    :param state: ``checked`` says what is wrong. ``present`` makes the folders, or takes over empty ones, and marks them. ``absent``
+        removes the folders and what is in them, and ``inside``. ``fresh``: absent, then present
+    :param deployment: whose mark; empty: with ``present`` the folder's own or a new one, otherwise anybody's
+    :param folders: [the user's folder, path of ours below it]; empty path: that folder; the last name may be *
+    :param home: a folder of ours that stays
+    :param inside: what is removed in ``home``; the last name of each path may be a pattern
+    :param beside: names that may be in a folder before it is marked
+    :param makes: by path below each folder, patterns of the folders that a trial makes there; of a path that ends with a slash, of files
+        too. Anything else is somebody's data, and the folder is not removed
+    :param kind: what of MADE (ours.py) is in the folders; empty: ``data`` with an experiment, otherwise ``home``
+    :param leave: what is not ours is named in ``problems`` and left alone instead of failing; what is ours beside it goes
+    :param controller: who marks the folders: the lookup ``controller``
+    :param experiment: the trial's evidence, for which the folders are
+    :param owner: the user to whom root gives the mark, and the folders that it makes; empty: nobody
+    :param dry: only says what would change
+    :returns: ``problems`` (what is not ours to touch, and why), ``removed`` (what was removed, or would be) and ``deployment`` (whose mark
+        it is)
+    :raises AgentError: names what is not ours, and the way out
+    """
+    if state not in STATES:
+        raise AgentError(f"state '{state}': one of {', '.join(STATES)}")
+    if kind not in ("", *MADE):
+        raise AgentError(f"kind '{kind}': one of {', '.join(MADE)}")
+    if not re.fullmatch(f"|none|{DEPLOYMENT}", deployment):
+        raise AgentError(f"deployment {deployment!r}: twelve digits from 0 to f, as .dohyo has them")
+    given = {
+        "state": state, "deployment": deployment, "folders": folders, "home": home, "inside": inside, "beside": beside,
+        "makes": makes or {}, "kind": kind, "leave": leave, "controller": controller or {}, "experiment": experiment, "owner": owner,
+    }  # fmt: skip
+    try:
+        asked = Folders(given, dry)
+        asked.check()
+        if state in ("absent", "fresh"):
+            asked.remove()
+        if state in ("present", "fresh"):
+            asked.claim()
+    except NotOursError as error:
+        raise AgentError(shown(str(error))) from error
+    except OSError as error:
+        raise AgentError(shown(f"{error.filename}: {error.strerror}")) from error
+    return {
+        "changed": asked.changed,
+        "problems": list(map(shown, asked.problems)),
+        "removed": asked.removed,
+        "deployment": asked.deployment,
+    }

@@ -1,0 +1,93 @@
+"""Runs a program on the host."""
+
+import os
+import signal
+import subprocess
+import threading
+
+from failure import AgentError
+
+PATIENCE = 10  # seconds for a program to end that was asked to
+# Those that run; none begins any more when the controller is gone.
+_running = set()
+_lock = threading.Lock()
+_gone = False
+
+
+def answer(argv, stdin="", chdir=None, creates=None, removes=None, timeout=None, environment=None):
+    """Runs a program with its arguments, which no shell reads, and returns what it writes as `stdout` and `stderr`, and `rc`.
+
+    :param creates: a path; the program does not run if it exists
+    :param removes: a path; the program does not run if it does not exist
+    :param timeout: seconds, after which it is ended with all that it has started
+    :param environment: variables beside those of this process
+    :raises AgentError: with what it wrote, if its exit code, `rc`, is not 0
+    """
+    if (creates and os.path.exists(creates)) or (removes and not os.path.exists(removes)):
+        return {"rc": 0, "stdout": "", "stderr": "", "changed": False}
+    process = begin([str(word) for word in argv], chdir, {**os.environ, **(environment or {})})
+    try:
+        said, complaints = process.communicate(stdin.encode("utf-8", "surrogateescape"), timeout)
+    except subprocess.TimeoutExpired:
+        said, complaints = end(process)
+        complaints += f"{argv[0]} had not ended after {timeout} s\n".encode()
+    finally:
+        _running.discard(process)
+    answered = {"rc": process.returncode, "stdout": text(said), "stderr": text(complaints), "changed": True}
+    if process.returncode:
+        words = answered["stderr"] or answered["stdout"] or f"{argv[0]} ended with exit code {process.returncode}"
+        raise AgentError(words, answered)
+    return answered
+
+
+def text(output):
+    """Returns output as text without its last line ends."""
+    return output.decode("utf-8", "surrogateescape").rstrip("\r\n")
+
+
+def begin(command, folder, environment):
+    """Starts a program in a session of its own; raises AgentError."""
+    with _lock:
+        if _gone:
+            raise AgentError("the controller is gone")
+        try:
+            process = subprocess.Popen(
+                command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=folder, env=environment,
+                start_new_session=True,
+            )  # fmt: skip
+        except OSError as error:
+            raise AgentError(f"{error.filename or command[0]}: {error.strerror}") from error
+        _running.add(process)
+    return process
+
+
+def end(process):
+    """Ends a program with its session, and returns what it wrote."""
+    kill(process)
+    try:
+        return process.communicate(timeout=1)
+    except subprocess.TimeoutExpired as error:  # a descendant with a session of its own keeps the pipes open
+        return error.stdout or b"", error.stderr or b""
+
+
+def kill(process):
+    """Ends a program and what is in its session: with TERM, and with KILL after a while."""
+    for number in (signal.SIGTERM, signal.SIGKILL):
+        try:
+            os.killpg(process.pid, number)
+            process.wait(PATIENCE)
+        except ProcessLookupError:
+            return
+        except subprocess.TimeoutExpired:
+            continue
+        return
+
+
+def end_all():
+    """Ends all programs that run, and lets none begin."""
+    global _gone  # noqa: PLW0603 - of this process
+    with _lock:
+        _gone = True
+        running = list(_running)
+    for process in running:
+        kill(process)

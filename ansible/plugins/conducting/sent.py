@@ -1,0 +1,74 @@
+"""The agent as it is sent over a connection: nothing need be installed on a host, and both sides are of one version."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+AGENT = Path(__file__).resolve().parents[2] / "agent"
+# Carries out the line that follows. A line of somebody else's is not quoted in an error: it may be a password.
+RECEIVE = "l = open(0, 'rb', 0, closefd=False).readline(); exec(l if l[:5] == b'exec(' else 'raise SystemExit(9)')"
+# That line; the program follows. The rest of the input is for that program, so nothing is read ahead.
+READ = """
+source = open(0, "rb", 0, closefd=False)
+program = b""
+while len(program) < {count}:
+    part = source.read({count} - len(program))
+    if not part:
+        raise SystemExit(9)
+    program += part
+exec(program)
+"""
+# -I: no module of the folder in which it runs, which may be anybody's; -S: not what is installed beside Python, which
+# takes time.
+OPTIONS = "-ISB"
+# Where the inventory names no Python: the first of these that is new enough, also under a plain name.
+SEARCHED = ("python3", *(f"python3.{minor}" for minor in range(15, 8, -1)))
+LOADER = """
+import importlib.abc, importlib.util, sys
+if sys.version_info < (3, 9):
+    sys.exit("Python 3.9 is needed, not %d.%d; name another one with ansible_python_interpreter" % sys.version_info[:2])
+class Sent(importlib.abc.InspectLoader):
+    @classmethod
+    def find_spec(cls, name, path=None, target=None):
+        return importlib.util.spec_from_loader(name, cls()) if name in SOURCES else None
+    def get_source(self, name):
+        return SOURCES[name]
+sys.meta_path.insert(0, Sent)
+import answers
+answers.serve()
+"""
+
+
+@cache
+def program() -> bytes:
+    """Returns what is to be sent before any request."""
+    files = [*AGENT.glob("*.py"), *AGENT.glob("verbs/*.py")]
+    sources = {file.stem: file.read_text("utf-8") for file in files}
+    text = f"SOURCES = {sources!a}\n{LOADER}".encode()
+    return f"exec({READ.format(count=len(text))!r})\n".encode() + text
+
+
+def request(verb: str, arguments: dict[str, Any], *, bound: bool) -> bytes:
+    """Returns a request as it is sent (agent/verbs/answers.py)."""
+    return json.dumps({"do": verb, "arguments": arguments, "bound": bound}).encode() + b"\n"
+
+
+def command(python: str) -> str:
+    """Returns the words for a shell of the host that receive the program.
+
+    :param python: of the host; ``python3`` where the inventory names none
+    """
+    receive = f"{OPTIONS} -c {shlex.quote(RECEIVE)}"
+    if python != "python3":
+        return f"exec {shlex.quote(python)} {receive}"
+    new_enough = shlex.quote("import sys; sys.exit(sys.version_info < (3, 9))")
+    search = (
+        f"for p in {' '.join(SEARCHED)}; do "
+        f"if $p {OPTIONS} -c {new_enough} 2>/dev/null; then exec $p {receive}; fi; done; "
+        "echo 'there is no Python 3.9 or newer on the PATH; name one with ansible_python_interpreter' >&2; exit 1"
+    )
+    return f"exec /bin/sh -c {shlex.quote(search)}"
