@@ -29,6 +29,7 @@ BEGAN = {
     "aerospike": 1795623290.322,
     "mysql-innodb": 1795620131.702,
     "postgresql": 1795620798.218,
+    "scylla": 1795853375.309,
 }
 
 
@@ -53,6 +54,7 @@ def figures(did: Healing) -> tuple[int | None, float | None, list[float | None]]
         ("aerospike", "index rebuilt from the device", (1, 100002, [24.7, 26.7, 2.0])),
         ("mysql-innodb", "crash recovery", (1, None, [25.3, 26.3, 1.0])),
         ("postgresql", "crash recovery", (1, None, [25.2, 27.2, 2.0])),
+        ("scylla", "commit log replayed", (1, 4228, [28.3, 29.3, 1.1])),
     ],
 )
 def test_a_server_that_was_killed_says_how_it_recovered(

@@ -121,6 +121,16 @@ def test_scylla_compacts(tmp_path: Path, to: str, size: str, bytes_: float) -> N
     assert patterns_of("scylla", DATA, pytest.fail).kinds == ["compaction"]
 
 
+def test_a_line_of_a_real_scylla(tmp_path: Path) -> None:
+    line = (
+        "INFO  2026-11-28 08:05:44,851 [shard 0] compaction - [Compact system.truncated "
+        "83224840-eb02-11f1-b8a8-baf0d63c4f53] Compacted 2 sstables to [/srv/dohyo/data/dohyo/scylla/data/system/"
+        "truncated-38c19fd0fb863310a4b70d0cc66628aa/mc-3-big-Data.db:level=0]. 81kB to 40kB (~50% of original) in 68ms "
+        "= 1MB/s. ~256 total partitions merged to 7."
+    )
+    assert of_line(tmp_path, "scylla", line) == [("compaction", 0.068, 40e3)]
+
+
 def test_systems_without_such_lines_are_not_known(tmp_path: Path) -> None:
     for system in ("aerospike", "mysql-innodb", "no-such-system"):
         assert patterns_of(system, DATA, pytest.fail).kinds == []

@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dohyo.evidence.server_figures import Keys, figures_of, pairs
-from dohyo.evidence.servers import PhaseFigures, Server, Servers, Step, Window
+from dohyo.evidence.servers import PhaseFigures, Servers, Step, Window
 from dohyo.places import ANSIBLE
 from dohyo.summary.summary import summarise
 from dohyo.systems.catalogue import all_systems
@@ -112,6 +112,19 @@ def figures(folder: Path, system: str) -> dict[str | None, dict[str, float | Non
                 "deadlocks": 0,
             },
         ),
+        (
+            "scylla",
+            ["stats-metrics.txt"],
+            {
+                "pending_compactions": 0,
+                "row_cache_hit_ratio": 1,
+                "row_cache_bytes": 5265667,
+                "sstable_reads": 0,
+                "blocked_requests": 0,
+                "timeouts": 0,  # the page has none of these counters
+                "hints_written": 0,
+            },
+        ),
     ],
 )
 def test_figures_come_from_what_stats_has_kept(
@@ -124,16 +137,19 @@ def test_figures_come_from_what_stats_has_kept(
 
 
 def test_samples_of_all_shards_are_added_up(tmp_path: Path) -> None:
-    # Not real output: there is no ScyllaDB here. The names are those of its manual.
+    # As the page of a ScyllaDB with one shard, which is in the data of these tests.
     text = (
         "# HELP scylla_cache_row_hits a help line\n# TYPE scylla_cache_row_hits counter\n"
-        'scylla_cache_row_hits{shard="0"} 300.000000\nscylla_cache_row_hits{shard="1"} 600.000000\n'
-        'scylla_cache_row_misses{shard="0"} 100.000000\nscylla_cache_row_misses{shard="1"} 0.000000\n'
+        'scylla_cache_row_hits{shard="0"} 300\nscylla_cache_row_hits{shard="1"} 600\n'
+        'scylla_cache_row_misses{shard="0"} 100\nscylla_cache_row_misses{shard="1"} 0\n'
         'scylla_compaction_manager_pending_compactions{shard="0"} 2.000000\n'
+        'scylla_storage_proxy_coordinator_read_timeouts{scheduling_group_name="statement",shard="1"} 3\n'
     )
     keep(tmp_path, "host1", stats___metrics__txt=text)
     servers = Servers(tmp_path, "scylla", [], [], pytest.fail)
-    assert servers.all() == [Server("host1", {"pending_compactions": 2, "row_cache_hit_ratio": 0.9, "timeouts": None})]
+    (server,) = servers.all()
+    known = {name: value for name, value in server.figures.items() if value is not None}
+    assert known == {"pending_compactions": 2, "row_cache_hit_ratio": 0.9, "timeouts": 3}
     assert servers.notes() == ["compactions still pending at the end: host1 2"]
 
 
@@ -293,7 +309,7 @@ def test_every_role_says_its_figures_in_the_same_way(system: str) -> None:
     entries = yaml.safe_load(path.read_text(encoding="utf-8"))
     assert [figure.name for figure in figures_of(system, DATA, pytest.fail)] == list(entries)
     for name, entry in entries.items():
-        assert set(entry) <= {"file", "counter", "keys", "less", "per", "scale", "take", "note"}, name
+        assert set(entry) <= {"file", "counter", "keys", "less", "per", "scale", "take", "note", "absent"}, name
         assert entry.get("take", "max") == "max", name
         assert entry.get("counter", True) is True, name
         assert "counter" not in entry or "take" not in entry, name

@@ -13,6 +13,7 @@ less the sum of `less`, divided by that of `per`, times `scale`. `take: max` is 
 for percentiles, which do not add up. With a `note` the report names every host on which the figure is not 0.
 With `counter: true` the values only ever grow, from the server's start on: the figure of a run is what they grew by in
 it. Others are taken as they were after the run.
+`absent` is the value if the file has none of the keys, as where a server leaves out counters that are 0.
 A name's end says the unit: `_bytes`, `_ms`, `_seconds`, `_ratio` (0 to 1); any other is a count.
 """
 
@@ -91,6 +92,7 @@ class ServerFigure(Struct, frozen=True, forbid_unknown_fields=True):
     scale: Number = 1
     take: Literal["max"] | None = None
     counter: bool = False
+    absent: Number | None = None
     note: str = ""
 
     def find(self, pairs: Iterable[tuple[str, float]]) -> Values:
@@ -100,6 +102,8 @@ class ServerFigure(Struct, frozen=True, forbid_unknown_fields=True):
             for pattern, into in ((self.keys, found.keys), (self.less, found.less), (self.per, found.per)):
                 if pattern and pattern.match(key):
                     into.append(value)
+        if self.absent is not None and not found.keys:
+            found.keys.append(self.absent)
         return found
 
     def of_run(self, before: Values | None, after: Values) -> Values:
