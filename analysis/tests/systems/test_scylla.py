@@ -77,11 +77,16 @@ def test_one_node_that_shares_its_host_with_a_client() -> None:
     assert (config["commitlog_sync"], config["commitlog_sync_period_in_ms"]) == ("periodic", 10000)
     assert config["developer_mode"] is True
     assert config["hinted_handoff_enabled"] is False
+    assert configuration(scylla("alone", trial_phases=[{"faults": "kill(any)@5s"}]))["hinted_handoff_enabled"] is True
     assert config["api_doc_dir"] == "/opt/scylladb/api/api-doc/"
     ports = [value for key, value in config.items() if key.endswith("_port")]
     assert len(set(ports)) == len(ports) == 5
     assert command[:3] == [BINARY, "--options-file", "conf/scylla.yaml"]
-    assert command[command.index("--memory") :] == ["--memory", "1536M", "--overprovisioned"]
+    assert command[command.index("--memory") :] == [
+        *("--memory", "1536M", "--overprovisioned", "--max-networking-io-control-blocks", "1000")
+    ]
+    named = scylla("alone", scylla_options=["--max-networking-io-control-blocks=20"]).command
+    assert [word for word in named if "blocks" in word] == ["--max-networking-io-control-blocks=20"]
 
 
 def test_a_prepared_node_of_three_without_clients() -> None:
@@ -172,6 +177,7 @@ def test_the_password_s_hash_is_in_a_file_that_is_no_evidence() -> None:
             "ScyllaDB documents no checksum and no signature of this archive",
         ),
         ({"scylla_install_dir": "/there"}, "/there/bin/scylla\n", ""),
+        ({"environment": {"SCYLLA_DIR": "/nowhere"}}, "", "no ScyllaDB server in /nowhere; install the vendor's"),
     ],
 )
 def test_says_why_it_is_not_available_and_how_to_get_it(variables: dict[str, Any], binary: str, reason: str) -> None:
@@ -225,7 +231,18 @@ def test_the_disk_of_the_data_is_measured_unless_it_was(tmp_path: Path) -> None:
     [
         ({"states": {}}, "no ScyllaDB server in"),
         ({"scylla_package": str(KEYS), "scylla_package_sha256": "0" * 64, "states": {}}, "the server is not installed"),
-        ({"scylla_developer_mode": False}, "Outside developer mode ScyllaDB wants to know how fast the disk is"),
+        (
+            {"scylla_developer_mode": False, "scylla_memory": "9g"},
+            "Outside developer mode ScyllaDB wants to know how fast the disk is",
+        ),
+        (
+            {"scylla_tune": True, "scylla_memory": "4g", "scylla_cpuset": "0-3"},
+            "Outside developer mode ScyllaDB needs 1074 MiB for each shard, and scylla_memory=4g is for 4; raise it",
+        ),
+        (
+            {"scylla_options": ["--unsafe-bypass-fsync", "1"], "conditions": {"durability": "disk"}},
+            "durability=disk needs fsync; leave --unsafe-bypass-fsync out",
+        ),
     ],
 )
 def test_what_it_cannot_do_is_refused(variables: dict[str, Any], reason: str) -> None:

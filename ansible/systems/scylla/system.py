@@ -7,7 +7,7 @@ import posixpath
 from dataclasses import dataclass
 from typing import Any
 
-from dohyo.systems.context import mib
+from dohyo.systems.context import cpus, mib
 from dohyo.systems.cql import Cql
 from dohyo.systems.option import SHA256, SIZE, option
 from dohyo.systems.rendering import as_yaml
@@ -29,6 +29,13 @@ case $(uname -m) in
   *) echo "a processor of x86-64 or arm64" >&2 ;;
 esac
 """
+
+# Sockets of a shard. By default it takes 50,000 of the host's slots for asynchronous I/O, or all that are left. Linux has
+# 65,536 (fs.aio-max-nr) unless the vendor's scripts raise that, and other programs, such as InnoDB, would find none.
+SOCKETS = "--max-networking-io-control-blocks"
+
+# The server ends itself below 1 GiB (main.cc, verify_adequate_memory_per_shard), of which it has set aside 50 MiB before.
+SHARD_MB = 1024 + 50
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -60,7 +67,12 @@ class Scylla(Cql):
     title: str = "ScyllaDB"
 
     # Without install_dir, package and fetch the server is one on the host: the vendor's packages, or ~/scylladb.
-    install_dir: str = option("", "Folder on the host in which the offline installer has put a server, as ~/scylladb; empty to look for one.")
+    install_dir: str = option(
+        "",
+        "Folder on the host with the server's program in bin/scylla, as ~/scylladb of the offline installer; empty to look for one."
+        " Without it the environment variable SCYLLA_DIR names it.",
+        environment="SCYLLA_DIR",
+    )
     package: str = option(
         "",
         "The vendor's offline installer, scylla-unified-VERSION.ARCH.tar.gz, as a URL or a file of the control machine;"
@@ -105,12 +117,12 @@ class Scylla(Cql):
     tablets: bool = option(True, "Data are spread by tablets (2025.1 and newer) instead of vnodes.")
     # The type blob accepts any bytes; the binding of stock YCSB writes strings.
     column_type: str = option("blob", "CQL type of the fields; text lets the binding of stock YCSB use the tables, too.", choices=("blob", "text"))
-    # The server's default since 2025.1, and before in the Enterprise edition (Production readiness guidelines, Choose a
-    # compaction strategy).
+    # Since 2025.1 the server's own is the incremental one, as in the Enterprise edition before (Production readiness
+    # guidelines, Choose a compaction strategy). ScyllaDB Open Source has none and refuses the table.
     compaction: str = option(
-        "IncrementalCompactionStrategy",
-        "Compaction strategy of the tables; ScyllaDB Open Source up to 6.2 has no incremental one.",
-        choices=("SizeTieredCompactionStrategy", "LeveledCompactionStrategy", "TimeWindowCompactionStrategy", "IncrementalCompactionStrategy"),
+        "",
+        "Compaction strategy of the tables; empty for the server's own, which the notes name. ScyllaDB Open Source has no incremental one.",
+        choices=("", "SizeTieredCompactionStrategy", "LeveledCompactionStrategy", "TimeWindowCompactionStrategy", "IncrementalCompactionStrategy"),
     )
     # The pattern excludes addresses, ports, folders and security: other options set them.
     settings: dict[str, Any] = option(
@@ -120,7 +132,7 @@ class Scylla(Cql):
         r"(?!(seed_provider|auth_superuser_\w+|authenticator|authorizer|role_manager|cluster_name)\b|.*encryption_options)"
         r"[a-z][0-9A-Za-z_]*(\.[0-9A-Za-z_-]+)*",
     )
-    authentication: bool = option(False, "Only who has a password gets in; needs ScyllaDB 6.0 or newer.")
+    authentication: bool = option(False, "Only who has a password gets in.")
     # The pattern forbids leading and trailing blanks, which get lost on the way.
     user: str = option("dohyo", "The server's first and only user, a superuser.", pattern=r"\S(.*\S)?")
     # Never on a command line: from the environment, or from a file of Ansible Vault (docs/secrets.md).
@@ -168,6 +180,11 @@ class Scylla(Cql):
     def memory_mb(self) -> int:
         """Memory of the node in MiB."""
         return mib(self.memory)
+
+    @property
+    def shards(self) -> int:
+        """Shards of the node, one core each."""
+        return self.smp or len(cpus(self.cpuset)) or self.context.cores
 
     @property
     def installed_version(self) -> str:
@@ -241,7 +258,7 @@ class Scylla(Cql):
         absent = (
             f"no ScyllaDB server in {', '.join(folders)}; install the vendor's packages, or give its offline installer"
             " with --set scylla_package=FILE (or a URL, or --fetch scylla) and --set scylla_package_sha256=SUM, or name"
-            " the folder of an installation with --set scylla_install_dir=FOLDER"
+            " the folder of an installation with --set scylla_install_dir=FOLDER or SCYLLA_DIR=FOLDER"
         )
         return "" if self.binary else absent
 
@@ -257,6 +274,13 @@ class Scylla(Cql):
                 "Outside developer mode ScyllaDB wants to know how fast the disk is: deploy with scylla_tune=true, or"
                 " name the file of an earlier measurement with scylla_io_properties, or set scylla_developer_mode=true"
             )
+        if not self.developer_mode and self.memory_mb < SHARD_MB * self.shards:
+            found.append(
+                f"Outside developer mode ScyllaDB needs {SHARD_MB} MiB for each shard, and scylla_memory={self.memory} is for"
+                f" {self.shards}; raise it, or set fewer shards with scylla_smp"
+            )
+        if self.context.on_disk and any(word.startswith("--unsafe-bypass-fsync") for word in self.options):
+            found.append("durability=disk needs fsync; leave --unsafe-bypass-fsync out of scylla_options")
         return found
 
     def needs(self) -> HostNeeds:
@@ -362,6 +386,7 @@ class Scylla(Cql):
             *(["--cpuset", self.cpuset] if self.cpuset else []),
             *(["--overprovisioned"] if self.overprovisioned else []),
             *(["--io-properties-file", self.io_properties] if self.io_properties else []),
+            *([SOCKETS, "1000"] if self.developer_mode and not any(word.startswith(SOCKETS) for word in self.options) else []),
             *self.options,
         ]
 
@@ -411,8 +436,9 @@ class Scylla(Cql):
     def ready(self, steps: Steps) -> None:
         super().ready(steps)
         if self.authentication:
-            # The server creates the user some seconds after it opens its port.
-            steps.each("Wait until our user is let in", lambda host: steps.until_admin(host, "user"), steps.databases[:1])
+            # The server creates its first user some seconds after it opens its port.
+            nodes = f"nodes={len(steps.databases)}"
+            steps.each("Wait until our user is let in", lambda host: steps.until_admin(host, "user", nodes), steps.databases[:1])
 
     def tuned(self) -> list[Tuned]:
         return [

@@ -35,7 +35,7 @@ import site.ycsb.StringByteIterator;
 public class CassandraContractIT extends BindingContract {
   protected final String keyspace = server.properties().getProperty("cassandra.keyspace", "ycsb");
 
-  private final Session admin = Cluster.builder()
+  protected final Session admin = Cluster.builder()
       .addContactPoints(server.properties().getProperty("hosts").split(","))
       .withPort(Integer.parseInt(server.properties().getProperty("port", "9042")))
       .withoutJMXReporting().build().connect();
@@ -97,11 +97,16 @@ public class CassandraContractIT extends BindingContract {
     return modes().stream().filter(mode -> mode.properties().get("cassandra.batchread").equals("async")).toList();
   }
 
+  /** Returns how many connections the driver makes to a node if it was asked for so many. */
+  protected int connections(int wanted) {
+    return wanted;
+  }
+
   @Test
   void everyEventLoopHasAConnection() {
     Transport transport = open(Map.of("cassandra.eventloops", "3")).transport().orElseThrow();
     assertEquals(3, transport.eventLoops());
-    assertEquals(3, transport.connections());
+    assertEquals(connections(3), transport.connections());
     assertSame(transport, open(Map.of("cassandra.eventloops", "3")).transport().orElseThrow());
   }
 

@@ -74,14 +74,10 @@ public final class AttachedCql implements Attached {
 
   @Override
   public void createTables() {
-    boolean scylla = isScylla();
+    boolean scylla = cql.isScylla();
     cql.createTables(name -> scylla ? "{'sstable_compression': '" + name + "'}"
         : name.isEmpty() ? "{'enabled': 'false'}" : "{'class': '" + name + "'}",
         Set.of(), Admin.mark(arguments), leavesSnapshots() ? "" : " AND " + SNAPSHOT + " = false");
-  }
-
-  private boolean isScylla() {
-    return cql.metadata().getKeyspace("system_schema").getTable("scylla_tables") != null;
   }
 
   private boolean leavesSnapshots() {
@@ -125,8 +121,8 @@ public final class AttachedCql implements Attached {
     }
     String sync = settings.getOrDefault("commitlog_sync", "");
     conditions.put("durability", sync.isEmpty() ? UNKNOWN : CqlAdmin.durability(sync));
-    conditions.put("notes", Stream.concat(
-        CqlAdmin.protection(settings.getOrDefault("authenticator", ""),
+    conditions.put("notes", Stream.concat(cql.isScylla() ? CqlAdmin.protection(settings)
+        : CqlAdmin.protection(settings.getOrDefault("authenticator", ""),
             settings.getOrDefault("client_encryption_options.enabled", "").equals("true"),
             settings.getOrDefault("server_encryption_options.internode_encryption", "").equals("all")),
         Stream.of("commit log: " + (sync.isEmpty() ? UNKNOWN : sync),

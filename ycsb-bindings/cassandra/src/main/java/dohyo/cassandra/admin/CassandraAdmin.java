@@ -1,17 +1,14 @@
 package dohyo.cassandra.admin;
 
-import com.datastax.driver.core.exceptions.AuthenticationException;
 import dohyo.admin.Admin;
 import dohyo.admin.Wait;
 import dohyo.binding.Settings;
-import dohyo.cassandra.Query;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
-import java.util.Properties;
 import java.util.function.Function;
 import java.util.stream.Collectors;
 import java.util.stream.Stream;
@@ -24,8 +21,6 @@ import org.codehaus.jackson.map.ObjectMapper;
  * folder, for the statistics.
  */
 public final class CassandraAdmin {
-  /** Name and password of the default user of a new Cassandra. */
-  private static final String FIRST_USER = "cassandra";
   // Metrics that may explain a result, out of the server's thousand. Each takes one request after every run.
   private static final List<String> METRICS = List.of("ClientRequest,scope=Read,*", "ClientRequest,scope=Write,*",
       "ClientRequest,scope=RangeSlice,*", "Compaction,*", "ThreadPools,name=PendingTasks,*",
@@ -59,30 +54,10 @@ public final class CassandraAdmin {
     }
   }
 
-  /**
-   * Replaces the default user, whose password is public, with the user of the connection file. Replicates the users to
-   * every node. Fails until the server has created the default user, some seconds after its start.
-   */
+  /** Replaces the default user, see {@link CqlAdmin#replaceDefaultUser}. A repair must make the copies afterwards. */
   private static Map<String, ?> user(Settings arguments) {
-    Settings access = Admin.properties(arguments, "connection");
-    String user = access.required("cassandra.username");
-    Properties known = new Properties();
-    known.putAll(access.properties());
-    known.putAll(Map.of("cassandra.username", FIRST_USER, "cassandra.password", FIRST_USER));
-    try (CqlAdmin first = new CqlAdmin(arguments, new Settings(known))) {
-      first.execute("CREATE ROLE IF NOT EXISTS %s WITH PASSWORD = %s AND LOGIN = true AND SUPERUSER = true"
-          .formatted(Query.quoted(user), Query.literal(access.required("cassandra.password"))));
-    } catch (AuthenticationException e) {
-      // The default user does not exist yet, and neither does ours, or an earlier call has removed it.
-    }
-    try (CqlAdmin own = new CqlAdmin(arguments, access)) {
-      own.execute("DROP ROLE IF EXISTS " + FIRST_USER);
-      int nodes = arguments.number("nodes", 1, 1, Integer.MAX_VALUE);
-      if (nodes > 1) {
-        own.copy("system_auth", nodes);
-      }
-    }
-    return Map.of("user", user);
+    CqlAdmin.replaceDefaultUser(arguments);
+    return Map.of();
   }
 
   /** Creates the keyspace and the tables, then reads the conditions back from the server. */

@@ -7,7 +7,9 @@ import com.datastax.driver.core.Row;
 import com.datastax.driver.core.Session;
 import com.datastax.driver.core.SimpleStatement;
 import com.datastax.driver.core.SocketOptions;
+import com.datastax.driver.core.exceptions.AuthenticationException;
 import com.datastax.driver.core.exceptions.DriverException;
+import com.datastax.driver.core.exceptions.UnauthorizedException;
 import dohyo.admin.Admin;
 import dohyo.binding.KeyColumns;
 import dohyo.binding.SettingException;
@@ -23,15 +25,21 @@ import java.util.List;
 import java.util.Locale;
 import java.util.Map;
 import java.util.Optional;
+import java.util.Properties;
 import java.util.Set;
 import java.util.function.Function;
 import java.util.function.UnaryOperator;
+import java.util.regex.Pattern;
 import java.util.stream.Collectors;
 import java.util.stream.IntStream;
 import java.util.stream.Stream;
 
 /** Administration that needs only CQL, for ScyllaDB and any version of Cassandra. */
 public final class CqlAdmin implements AutoCloseable {
+  /** Name and password of the default user of a new Cassandra, and of a ScyllaDB before 5.4. */
+  private static final String DEFAULT_USER = "cassandra";
+  /** Keyspace of the users; ScyllaDB since 6.0 has them on every node without it. */
+  private static final String USERS = "system_auth";
   private static final int CONNECT_MILLIS = 20_000;
   private static final int ANSWER_MILLIS = 120_000;
   /** Number of token ranges into which a count is divided, so that no query exceeds the server's timeout. */
@@ -47,9 +55,9 @@ public final class CqlAdmin implements AutoCloseable {
    *
    * @param arguments host, port, keyspace, tables, keycolumns. For the tables: trial, strategy, replication,
    *                  fieldcount, fieldnameprefix, keytype (if keycolumns is empty), columntype, compression,
-   *                  compaction, rows (per partition in the row cache). For the conditions: write_acks, read_acks. For
-   *                  the rows: recordcount, countlimit. If the server requires it: connection, a file with the
-   *                  binding's properties for user, password and TLS
+   *                  compaction (empty for the server's own), rows (per partition in the row cache). For the
+   *                  conditions: write_acks, read_acks. For the rows: recordcount, countlimit. If the server
+   *                  requires it: connection, a file with the binding's properties for user, password and TLS
    * @throws SettingException if that file cannot be read
    */
   public CqlAdmin(Settings arguments) {
@@ -127,10 +135,14 @@ public final class CqlAdmin implements AutoCloseable {
       if (!there.contains(table)) {
         session.execute("CREATE TABLE %s (%s, %s, PRIMARY KEY (%s)) WITH compression = %s"
             .formatted(quoted(table), keyColumns, columns, Query.primaryKey(key), compression.apply(compressor()))
-            + " AND compaction = {'class': %s} AND comment = %s".formatted(
-                Query.literal(arguments.required("compaction")), Query.literal(mark)) + caching() + options);
+            + " AND comment = " + Query.literal(mark) + compactionOption() + caching() + options);
       }
     }
+  }
+
+  private String compactionOption() {
+    String strategy = arguments.text("compaction", "");
+    return strategy.isEmpty() ? "" : " AND compaction = {'class': " + Query.literal(strategy) + "}";
   }
 
   private String caching() {
@@ -222,6 +234,35 @@ public final class CqlAdmin implements AutoCloseable {
         replication("NetworkTopologyStrategy", copies)));
   }
 
+  /**
+   * Replaces the default user, whose password is public, with the user of the connection file. Replicates the users to
+   * every node. Fails until the server has created the default user, some seconds after its start, or ours itself.
+   *
+   * @param arguments see the constructor, and nodes
+   * @return the keyspace whose copies a repair must make; empty if there is none, or one node
+   */
+  public static Optional<String> replaceDefaultUser(Settings arguments) {
+    Settings access = Admin.properties(arguments, "connection");
+    Properties known = new Properties();
+    known.putAll(access.properties());
+    known.putAll(Map.of("cassandra.username", DEFAULT_USER, "cassandra.password", DEFAULT_USER));
+    try (CqlAdmin first = new CqlAdmin(arguments, new Settings(known))) {
+      first.execute("CREATE ROLE IF NOT EXISTS %s WITH PASSWORD = %s AND LOGIN = true AND SUPERUSER = true".formatted(
+          Query.quoted(access.required("cassandra.username")), Query.literal(access.required("cassandra.password"))));
+    } catch (AuthenticationException e) {
+      // There is no default user: not yet, or an earlier call has removed it, or the server's settings name ours.
+    }
+    try (CqlAdmin own = new CqlAdmin(arguments, access)) {
+      own.execute("DROP ROLE IF EXISTS " + DEFAULT_USER);
+      int nodes = arguments.number("nodes", 1, 1, Integer.MAX_VALUE);
+      if (nodes == 1 || own.metadata().getKeyspace(USERS) == null) {
+        return Optional.empty();
+      }
+      own.copy(USERS, nodes);
+      return Optional.of(USERS);
+    }
+  }
+
   /** Executes a statement without a result. */
   void execute(String statement) {
     session.execute(statement);
@@ -251,6 +292,18 @@ public final class CqlAdmin implements AutoCloseable {
         toClients ? "TLS to clients" : "", amongNodes ? "TLS among nodes" : "").filter(note -> !note.isEmpty());
   }
 
+  /** Returns these notes from ScyllaDB's settings, in which the encryption options are JSON objects of texts. */
+  public static Stream<String> protection(Map<String, String> settings) {
+    return protection(settings.getOrDefault("authenticator", ""),
+        has(settings, "client_encryption_options", "enabled", "true"),
+        has(settings, "server_encryption_options", "internode_encryption", "all"));
+  }
+
+  private static boolean has(Map<String, String> settings, String options, String key, String value) {
+    return Pattern.compile("\"%s\"\\s*:\\s*\"?%s\\b".formatted(key, value))
+        .matcher(settings.getOrDefault(options, "")).find();
+  }
+
   /** Returns a note on the size of compressed chunks; empty if no table is compressed. */
   String chunks() {
     String kib = ofTables("compression", options -> options.getOrDefault("chunk_length_in_kb", ""));
@@ -266,6 +319,14 @@ public final class CqlAdmin implements AutoCloseable {
   /** Returns the names of the tables' compaction strategies. */
   public String compaction() {
     return ofTables("compaction", options -> className(options.get("class")));
+  }
+
+  /** Returns whether ScyllaDB spreads the keyspace by tablets. The column is missing in 5.2. */
+  public boolean hasTablets() {
+    String column = "initial_tablets";
+    Row row = Answers.next(session.execute(
+        "SELECT * FROM system_schema.scylla_keyspaces WHERE keyspace_name = ?", keyspace()));
+    return row != null && row.getColumnDefinitions().contains(column) && !row.isNull(column);
   }
 
   /**
@@ -296,9 +357,22 @@ public final class CqlAdmin implements AutoCloseable {
     return session.execute(query, variables).all().stream().map(row -> String.valueOf(row.getObject(0))).toList();
   }
 
-  /** Returns the server's version. */
+  /**
+   * Returns the server's version. The release_version of a ScyllaDB is that of the Cassandra with which it is
+   * compatible; only its superusers may read its own.
+   */
   String version() {
-    return value("SELECT release_version FROM system.local").orElseThrow();
+    String compatible = value("SELECT release_version FROM system.local").orElseThrow();
+    try {
+      return isScylla() ? value("SELECT version FROM system.versions").orElseThrow() : compatible;
+    } catch (UnauthorizedException e) {
+      return "unknown (compatible with Cassandra " + compatible + ")";
+    }
+  }
+
+  /** Returns whether the server is a ScyllaDB. */
+  boolean isScylla() {
+    return cluster.getMetadata().getKeyspace("system_schema").getTable("scylla_tables") != null;
   }
 
   /** Returns whether a user has all permissions. */

@@ -10,7 +10,7 @@ import java.nio.file.Path;
 import java.time.Duration;
 import java.util.List;
 import java.util.Map;
-import java.util.regex.Pattern;
+import java.util.Optional;
 import java.util.stream.Stream;
 
 /**
@@ -20,6 +20,7 @@ import java.util.stream.Stream;
  */
 public final class ScyllaAdmin {
   private static final Duration DROP_TIMEOUT = Duration.ofMinutes(10);
+  private static final Duration REPAIR_TIMEOUT = Duration.ofMinutes(1);
   /** Pages of the node's REST interface that become evidence, by file name. */
   private static final Map<String, String> REPORTS = Map.of(
       "stats-load.json", "/storage_service/load",
@@ -48,11 +49,21 @@ public final class ScyllaAdmin {
     return Map.of("nodes", live);
   }
 
-  /** Fails until the user of the connection file can log in. The server creates it some seconds after its start. */
-  private static Map<String, ?> user(Settings arguments) {
-    try (CqlAdmin cql = new CqlAdmin(arguments)) {
-      return Map.of("cluster", cql.value("SELECT cluster_name FROM system.local").orElse(""));
+  /**
+   * Fails until the user of the connection file can log in on every node. Since 5.4 the server creates it by its
+   * settings; before that it replaces the default user, see {@link CqlAdmin#replaceDefaultUser}.
+   */
+  private static Map<String, ?> user(Settings arguments) throws IOException {
+    Optional<String> keyspace = CqlAdmin.replaceDefaultUser(arguments);
+    if (keyspace.isPresent()) {
+      WebPages api = api(arguments);
+      String repair = api.post("/storage_service/repair_async/" + keyspace.get(), REPAIR_TIMEOUT).strip();
+      String status = api.get("/storage_service/repair_status/?id=" + repair).strip();
+      if (!status.equals("\"SUCCESSFUL\"")) {
+        throw new IOException("the repair of " + keyspace.get() + " has the status " + status);
+      }
     }
+    return Map.of();
   }
 
   /** Creates the keyspace and the tables, then reads the conditions back from the server. */
@@ -63,38 +74,24 @@ public final class ScyllaAdmin {
       Map<String, String> settings = cql.settings("system.config");
       settings.replaceAll((name, value) -> value.replaceAll("^\"|\"$", ""));
       String sync = settings.get("commitlog_sync");
-      String durability = CqlAdmin.durability(sync);
+      long pid = Admin.pid(arguments, "pidfile");
+      CommandLine line = new CommandLine(List.of(Files.readString(Path.of("/proc/" + pid + "/cmdline")).split("\0")));
+      String durability = line.forcesToDisk() ? CqlAdmin.durability(sync) : "memory";
       Memory memory = Memory.of(metrics(arguments));
-      String tablets = cql.value("SELECT initial_tablets FROM system_schema.scylla_keyspaces WHERE keyspace_name = ?",
-          arguments.required("keyspace")).isPresent() ? "tablets" : "vnodes";
+      String tablets = cql.hasTablets() ? "tablets" : "vnodes";
 
       Map<String, Object> conditions = cql.conditions();
-      // system.local has the version of Cassandra that ScyllaDB is compatible with.
-      conditions.put("version", cql.value("SELECT version FROM system.versions WHERE key = 'local'").orElseThrow(
-          () -> new IOException("the table system.versions is empty: is this a ScyllaDB?")));
       conditions.put("durability", durability);
       conditions.put("memory", memory.megabytes() + " MiB");
-      conditions.put("notes", Stream.concat(protection(settings), Stream.of(
+      conditions.put("notes", Stream.of(CqlAdmin.protection(settings), Stream.of(
           "commit log: " + sync
-              + (durability.equals("memory") ? " every " + settings.get("commitlog_sync_period_in_ms") + "ms" : ""),
+              + (sync.equals("periodic") ? " every " + settings.get("commitlog_sync_period_in_ms") + "ms" : ""),
           "shards per node: " + memory.shards(),
           "data spread by " + tablets,
           "developer mode: " + settings.get("developer_mode"),
-          "compaction: " + cql.compaction())).toList());
-      return Map.of("conditions", conditions, "pid", Admin.pid(arguments, "pidfile"));
+          "compaction: " + cql.compaction()), line.notes().stream()).flatMap(notes -> notes).toList());
+      return Map.of("conditions", conditions, "pid", pid);
     }
-  }
-
-  /** Returns notes on users and TLS from system.config. The encryption options are JSON objects of texts. */
-  static Stream<String> protection(Map<String, String> settings) {
-    return CqlAdmin.protection(settings.getOrDefault("authenticator", ""),
-        has(settings, "client_encryption_options", "enabled", "true"),
-        has(settings, "server_encryption_options", "internode_encryption", "all"));
-  }
-
-  private static boolean has(Map<String, String> settings, String options, String key, String value) {
-    return Pattern.compile("\"%s\"\\s*:\\s*\"?%s\\b".formatted(key, value))
-        .matcher(settings.getOrDefault(options, "")).find();
   }
 
   /** Returns the value of the table option {@code compression}. An empty name turns compression off. */

@@ -34,10 +34,11 @@ public final class WebPages {
    * Posts a request without a body.
    *
    * @param timeout time limit of the request
+   * @return the body of the answer
    * @throws IOException if the request fails
    */
-  void post(String path, Duration timeout) throws IOException {
-    send(request(path).timeout(timeout).POST(HttpRequest.BodyPublishers.noBody()).build());
+  String post(String path, Duration timeout) throws IOException {
+    return send(request(path).timeout(timeout).POST(HttpRequest.BodyPublishers.noBody()).build());
   }
 
   private HttpRequest.Builder request(String path) {

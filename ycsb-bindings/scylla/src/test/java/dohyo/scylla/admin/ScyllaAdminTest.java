@@ -2,6 +2,7 @@ package dohyo.scylla.admin;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 
+import dohyo.cassandra.admin.CqlAdmin;
 import java.util.List;
 import java.util.Map;
 import org.junit.jupiter.api.Test;
@@ -10,7 +11,7 @@ import org.junit.jupiter.api.Test;
 class ScyllaAdminTest {
   @Test
   void protectionIsNamed() {
-    assertEquals(List.of("users have passwords", "TLS to clients", "TLS among nodes"), ScyllaAdmin.protection(Map.of(
+    assertEquals(List.of("users have passwords", "TLS to clients", "TLS among nodes"), CqlAdmin.protection(Map.of(
         "authenticator", "org.apache.cassandra.auth.PasswordAuthenticator",
         "client_encryption_options", "{\"certificate\":\"/c.pem\",\"enabled\":\"true\"}",
         "server_encryption_options", "{\"internode_encryption\": \"all\"}")).toList());
@@ -18,9 +19,9 @@ class ScyllaAdminTest {
 
   @Test
   void noneIsNotNamed() {
-    assertEquals(List.of(), ScyllaAdmin.protection(Map.of("authenticator", "AllowAllAuthenticator",
+    assertEquals(List.of(), CqlAdmin.protection(Map.of("authenticator", "AllowAllAuthenticator",
         "client_encryption_options", "{\"enabled\":\"false\",\"keyfile\":\"true\"}",
         "server_encryption_options", "{\"internode_encryption\":\"none\",\"truststore\":\"all\"}")).toList());
-    assertEquals(List.of(), ScyllaAdmin.protection(Map.of()).toList());
+    assertEquals(List.of(), CqlAdmin.protection(Map.of()).toList());
   }
 }

@@ -1,0 +1,56 @@
+"""A real ScyllaDB, where this machine has one: SCYLLA_DIR=FOLDER names it."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from dohyo.ansible import available
+from e2e.runs import Run, mix, options
+
+
+@pytest.fixture(autouse=True)
+def server() -> None:
+    if reason := available.ask(None)["scylla"]:
+        pytest.skip(reason)
+
+
+def test_passwords_tls_and_a_restart_that_loses_nothing(tmp_path: Path) -> None:
+    settings = {
+        "scylla_memory": "1g",
+        "scylla_authentication": "true",
+        "scylla_tls": "true",
+        "durability": "disk",
+        "faults": "kill(any)@2s, start(any)@4s",
+        "verify": "acknowledged",
+        "target": "100",
+    }
+    named = [f"--set={name}={value}" for name, value in settings.items()]
+    run = Run(tmp_path / "out", "workloadA", "--systems=scylla", "--records=500", *options(duration=40), *named)
+    assert run.end() == 0
+    trial = run.trials()["scylla"]
+    assert trial["status"] == "ok", trial["reason"]
+    (of,) = trial["faults"]
+    assert of["accounting"]["acknowledged"] > 0
+    assert [of["accounting"][count] for count in ("lost", "missing", "corrupt", "unreadable")] == [0] * 4
+    assert "commit log replayed" in (tmp_path / "out/summary.md").read_text()
+
+    raw = tmp_path / "out/raw/01-scylla"
+    conditions = json.loads((raw / "conditions.json").read_text())
+    assert conditions["durability"] == "disk"
+    assert {"users have passwords", "TLS to clients", "TLS among nodes", "commit log: batch"} <= {*conditions["notes"]}
+    # The log names unknown settings; the password and its hash are nowhere.
+    assert not [file for file in raw.rglob("*") if file.is_file() and b"$6$" in file.read_bytes()]
+
+
+def test_its_conditions_and_figures_are_known(tmp_path: Path) -> None:
+    words = ["workloadA", "--systems=scylla", "--records=2000", *options(), "--set=scylla_memory=1g"]
+    run = Run(tmp_path / "out", *words, "--set=scylla_smp=1")
+    assert run.end() == 0
+    trial = run.trials()["scylla"]
+    assert mix(trial) == {"READ", "UPDATE"}
+    conditions = json.loads((tmp_path / "out/raw/01-scylla/conditions.json").read_text())
+    assert conditions["differences"] == []
+    assert {"shards per node: 1", "shares its cores with other processes (--overprovisioned)"} <= {*conditions["notes"]}
+    (server,) = trial["servers"]
+    assert None not in server["figures"].values(), server

@@ -1,0 +1,57 @@
+package dohyo.scylla.admin;
+
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.TreeMap;
+
+/** Options of Seastar on the command line of a running server: the table system.config does not contain them. */
+final class CommandLine {
+  /** Notes on options that change what a measurement says, by option. */
+  private static final Map<String, String> NOTES = new TreeMap<>(Map.of(
+      "kernel-page-cache", "reads and writes use the page cache of the kernel",
+      "overprovisioned", "shares its cores with other processes",
+      "poll-mode", "cores are always busy, so processor time says nothing",
+      "unsafe-bypass-fsync", "fsync is ignored, so nothing is forced to disk"));
+  private static final Set<String> OFF = Set.of("0", "false", "no", "off");
+
+  private final Map<String, String> options = new TreeMap<>();
+
+  /** Reads the arguments of the process: --name, --name value or --name=value. */
+  CommandLine(List<String> arguments) {
+    String name = "";
+    for (String argument : arguments) {
+      if (argument.startsWith("--")) {
+        String[] parts = argument.substring(2).split("=", 2);
+        name = parts[0];
+        options.put(name, parts.length > 1 ? parts[1] : "");
+      } else if (options.getOrDefault(name, "unknown").isEmpty()) {
+        options.put(name, argument);
+      }
+    }
+  }
+
+  /** Returns whether an acknowledged write can be on disk: not if the server ignores fsync. */
+  boolean forcesToDisk() {
+    return !isOn("unsafe-bypass-fsync");
+  }
+
+  /** Returns notes for the conditions. */
+  List<String> notes() {
+    List<String> notes = new ArrayList<>();
+    NOTES.forEach((option, note) -> {
+      if (isOn(option)) {
+        notes.add(note + " (--" + option + ")");
+      }
+    });
+    if (options.keySet().stream().noneMatch(option -> option.startsWith("io-properties"))) {
+      notes.add("the speed of the disk is unknown (no --io-properties-file)");
+    }
+    return notes;
+  }
+
+  private boolean isOn(String option) {
+    return options.containsKey(option) && !OFF.contains(options.get(option));
+  }
+}
