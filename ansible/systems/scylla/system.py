@@ -34,7 +34,7 @@ esac
 # 65,536 (fs.aio-max-nr) unless the vendor's scripts raise that, and other programs, such as InnoDB, would find none.
 SOCKETS = "--max-networking-io-control-blocks"
 
-# The server ends itself below 1 GiB (main.cc, verify_adequate_memory_per_shard), of which it has set aside 50 MiB before.
+# The server ends itself below 1 GiB, after it has set aside 50 MiB (main.cc, verify_adequate_memory_per_shard).
 SHARD_MB = 1024 + 50
 
 
