@@ -3,18 +3,38 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 from dohyo.bad_input import BadInputError
 from dohyo.sizes import LETTERS, SIZES, size_bytes
 from dohyo.systems.option import BOOLEANS, plain
 
+T = TypeVar("T")
+
 MIB = 2**20
 # Value of a condition that cannot be read from an attached system (Attached.UNKNOWN in Java).
 UNKNOWN = "not known"
+
+
+class Once(Generic[T]):
+    """A property that is evaluated once for each context.
+
+    Before Python 3.12, functools.cached_property has one lock for all contexts, and threads of two hosts could wait for
+    each other: one evaluates a member and waits for Ansible, which resolves variables in one thread at a time; the
+    other is that thread, and needs the same member to resolve a variable of its host.
+    """
+
+    def __init__(self, evaluate: Callable[[Any], T]) -> None:
+        self._evaluate = evaluate
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self._name = name
+
+    def __get__(self, context: object, owner: type) -> T:
+        value = context.__dict__[self._name] = self._evaluate(context)
+        return value
 
 
 @dataclass(frozen=True)
@@ -59,17 +79,17 @@ class Context:
 
     # ---- hosts ------------------------------------------------------------------------------------------------------
 
-    @cached_property
+    @Once
     def host(self) -> str:
         """Name of this host in the inventory."""
         return str(self.get("inventory_hostname", "localhost"))
 
-    @cached_property
+    @Once
     def databases(self) -> list[str]:
         """Names of the database hosts."""
         return list(self.get("groups", {}).get("database", [self.host]))
 
-    @cached_property
+    @Once
     def clients(self) -> list[str]:
         """Names of the client hosts."""
         return list(self.get("groups", {}).get("client", [self.host]))
@@ -83,27 +103,27 @@ class Context:
         except KeyError:
             return default
 
-    @cached_property
+    @Once
     def home(self) -> str:
         """Project's folder on the host."""
         return str(self.get("dohyo_home", "/opt/dohyo"))
 
-    @cached_property
+    @Once
     def control(self) -> str:
         """Project's folder on the control machine, for installed files."""
         return str(self.get("dohyo_control", "/opt/dohyo"))
 
-    @cached_property
+    @Once
     def address(self) -> str:
         """Address of the host in the cluster's network."""
         return str(self.get("dohyo_address", "127.0.0.1"))
 
-    @cached_property
+    @Once
     def data(self) -> list[str]:
         """Folders for data, one per disk."""
         return self._paths("dohyo_data", [f"{self.home}/data"])
 
-    @cached_property
+    @Once
     def devices(self) -> list[str]:
         """Block devices for the databases, as names or patterns."""
         return self._paths("dohyo_devices", [])
@@ -114,7 +134,7 @@ class Context:
             raise BadInputError(f"{name}={value}: must be a list of paths")
         return value
 
-    @cached_property
+    @Once
     def disks(self) -> dict[str, Any]:
         """Facts about these devices and their file systems; empty until the host is examined."""
         return dict(self.get("host_disks", {}))
@@ -129,41 +149,41 @@ class Context:
         """Whether servers without passwords may listen on a public address."""
         return self.flag("dohyo_public")
 
-    @cached_property
+    @Once
     def budget(self) -> str:
         """Memory for all processes of a system on the host: a share such as 80%, a size, or empty for no limit."""
         return str(self.get("host_memory_budget", "80%" if self.systemd else "")).strip()
 
-    @cached_property
+    @Once
     def budget_mb(self) -> int:
         """The budget in MiB; 0 for no limit, and for a share if the host's memory is not known."""
         return budget_mb(self.budget, int(dict(self.get("host_has", {})).get("memory_mb", 0)))
 
-    @cached_property
+    @Once
     def cores(self) -> int:
         """Number of processors for the servers; 8 until the host's facts are known."""
         bound = cpus(str(self.get("host_cpus_server", "")))
         return len(bound) or int(dict(self.get("service_host", {})).get("cores", 8))
 
-    @cached_property
+    @Once
     def drives(self) -> int:
         """Number of disks with data: the devices, or the folders. A pattern is one device until hosts are examined."""
         found = len(self.disks.get("devices") or []) if self.devices else 0
         return max(found, len(self.devices), len(self.data))
 
-    @cached_property
+    @Once
     def disk_kind(self) -> str:
         """Kind of disk: nvme, ssd or rotational; ssd until the host's facts are known."""
         return str(dict(self.get("service_host", {})).get("disk_kind", "ssd"))
 
     # ---- the scenario -----------------------------------------------------------------------------------------------
 
-    @cached_property
+    @Once
     def properties(self) -> dict[str, Any]:
         """Properties of the client, of all phases."""
         return dict(self.get("trial_properties", {}))
 
-    @cached_property
+    @Once
     def conditions(self) -> dict[str, Any]:
         """Conditions of the scenario that must be equal for a fair comparison."""
         return dict(self.get("trial_conditions", {}))

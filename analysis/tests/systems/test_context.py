@@ -1,9 +1,11 @@
 """What systems reckon with of a scenario."""
 
+import threading
 from typing import Any
 
 import pytest
 
+from dohyo.systems.context import Context
 from support.described import described
 
 COLUMNS = "host int 10, user bigint 1000, object text(32) 100, int int 2, when timestamp"
@@ -20,3 +22,27 @@ COLUMNS = "host int 10, user bigint 1000, object text(32) 100, int int 2, when t
 def test_the_bytes_of_a_key(properties: dict[str, str], key: int, row: int) -> None:
     mysql: Any = described("mysql-innodb", properties={"fieldcount": "2", "fieldlength": "10", **properties})
     assert (mysql.context.key_bytes, mysql.row_bytes) == (key, row)
+
+
+def test_a_host_whose_variable_is_being_resolved_does_not_stop_others() -> None:
+    """Ansible resolves variables in one thread, which may need the same member of another host."""
+    other = Context({"host_memory_budget": "2g"})
+    read: list[str] = []
+
+    class Resolving(dict[str, Any]):
+        def __getitem__(self, name: str) -> Any:
+            thread = threading.Thread(target=lambda: read.append(other.budget), daemon=True)
+            thread.start()
+            thread.join(5)
+            return super().__getitem__(name)
+
+    assert Context(Resolving(host_memory_budget="1g")).budget == "1g"
+    assert {*read} == {"2g"}
+
+
+def test_a_variable_is_read_once() -> None:
+    values = {"host_memory_budget": "1g"}
+    context = Context(values)
+    assert context.budget == "1g"
+    values["host_memory_budget"] = "2g"
+    assert context.budget == "1g"
