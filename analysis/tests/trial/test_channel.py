@@ -127,3 +127,15 @@ def test_signs_of_life_keep_what_runs(monkeypatch: pytest.MonkeyPatch) -> None:
         with pytest.raises(HostError):
             host.ask("program", {"argv": ["sleep", "20"]})
         assert time.monotonic() < began + 10
+
+
+def test_an_agent_that_has_answered_waits_for_the_next_request(monkeypatch: pytest.MonkeyPatch) -> None:
+    """However long that takes: minutes, while the clients load."""
+    sources = sent.program().replace(b"SILENCE = 60.0", b"SILENCE = 0.50")
+    monkeypatch.setattr(sent, "program", lambda: sources)
+    with channel() as host:
+        # It still runs when the agent begins to wait for the controller.
+        assert host.ask("program", {"argv": ["sh", "-c", "sleep 0.2; echo x"]})["stdout"] == "x"
+        time.sleep(2)
+        assert host.is_open
+        assert host.ask("program", {"argv": ["echo", "y"]})["stdout"] == "y"

@@ -72,7 +72,9 @@ def serve():
     while True:
         busy = bound and work is not None and work.is_alive()
         if busy and not select.select([0], [], [], SILENCE)[0]:
-            break
+            if work.is_alive():
+                break
+            continue  # it has answered meanwhile, and the controller need not speak before the next request
         fresh = os.read(0, 65536)
         if not fresh:
             break
