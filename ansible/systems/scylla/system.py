@@ -34,7 +34,7 @@ esac
 # 65,536 (fs.aio-max-nr) unless the vendor's scripts raise that, and other programs, such as InnoDB, would find none.
 SOCKETS = "--max-networking-io-control-blocks"
 
-# The server ends itself below 1 GiB, after it has set aside 50 MiB (main.cc, verify_adequate_memory_per_shard).
+# A shard ends the server below 1 GiB, after 50 MiB were set aside for each (main.cc, verify_adequate_memory_per_shard).
 SHARD_MB = 1024 + 50
 
 
@@ -51,7 +51,7 @@ class Scylla(Cql):
     licence = (
         "ScyllaDB since 2025.1 is licensed under the ScyllaDB Software License Agreement"
         " (https://www.scylladb.com/scylladb-source-available-license): free of charge, also for benchmarks, for those"
-        " who were no customers in the last twelve months, up to 50 virtual processors and 10 TB of disks of all"
+        " who have not been customers in the last twelve months, up to 50 virtual processors and 10 TB of disks of all"
         " servers together; other use needs a contract."
     )
     starts_one_by_one = True

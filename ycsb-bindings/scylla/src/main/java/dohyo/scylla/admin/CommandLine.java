@@ -45,10 +45,19 @@ final class CommandLine {
         notes.add(note + " (--" + option + ")");
       }
     });
+    if (pollsWhileIdle() && !isOn("poll-mode")) {
+      notes.add("idle cores poll before they sleep, so processor time includes waiting (no --overprovisioned)");
+    }
     if (options.keySet().stream().noneMatch(option -> option.startsWith("io-properties"))) {
       notes.add("the speed of the disk is unknown (no --io-properties-file)");
     }
     return notes;
+  }
+
+  /** Seastar polls for 200 microseconds, 2,000 in a virtual machine; only --overprovisioned sets 0 (reactor.cc). */
+  private boolean pollsWhileIdle() {
+    String microseconds = options.get("idle-poll-time-us");
+    return microseconds == null ? !options.containsKey("overprovisioned") : !microseconds.equals("0");
   }
 
   private boolean isOn(String option) {

@@ -4,6 +4,7 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import java.util.ArrayList;
 import java.util.List;
 import org.junit.jupiter.api.Test;
 
@@ -21,10 +22,15 @@ class CommandLineTest {
   }
 
   @Test
-  void aPreparedServerHasNoNotes() {
-    CommandLine line = new CommandLine(List.of("--io-properties-file", "/etc/scylla.d/io_properties.yaml",
-        "--unsafe-bypass-fsync=0"));
+  void aPreparedServerPollsWhileItIsIdle() {
+    List<String> prepared = List.of("--io-properties-file", "/etc/scylla.d/io_properties.yaml",
+        "--unsafe-bypass-fsync=0");
+    CommandLine line = new CommandLine(prepared);
     assertTrue(line.forcesToDisk());
-    assertEquals(List.of(), line.notes());
+    String note = "idle cores poll before they sleep, so processor time includes waiting (no --overprovisioned)";
+    assertEquals(List.of(note), line.notes());
+    List<String> quiet = new ArrayList<>(prepared);
+    quiet.addAll(List.of("--idle-poll-time-us", "0"));
+    assertEquals(List.of(), new CommandLine(quiet).notes());
   }
 }
