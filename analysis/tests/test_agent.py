@@ -7,6 +7,7 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -30,7 +31,14 @@ def told(tool: Path, *messages: dict[str, Any]) -> list[dict[str, Any]]:
         check=False,
     )
     assert agent.stderr == ""
-    return [json.loads(line) for line in agent.stdout.splitlines()]
+    return list(messages_of(agent.stdout.splitlines(keepends=True)))
+
+
+def messages_of(lines: Iterable[str]) -> Iterator[dict[str, Any]]:
+    """Yields the messages of an agent. An empty line is before them, as a login may have printed a part of one."""
+    lines = iter(lines)
+    assert next(lines) == "\n"
+    yield from map(json.loads, lines)
 
 
 def test_a_server_that_was_gone_before_the_clients_began_is_reported(tool: Path) -> None:
@@ -84,7 +92,7 @@ def test_what_a_servers_children_use_is_the_servers(tool: Path) -> None:
         output, _ = agent.communicate('{"do": "finish"}\n', timeout=60)
     finally:
         subprocess.run([tool, "stop", "db", "0"], check=True)
-    (finished,) = [answer for answer in map(json.loads, output.splitlines()) if answer["is"] == "finished"]
+    (finished,) = [answer for answer in messages_of(output.splitlines(keepends=True)) if answer["is"] == "finished"]
     # Python's start takes less than 0.1; a busy machine gives the child a quarter of a processor, or less.
     assert 0.2 < finished["cpu"] < 2
     assert 5 < finished["memory"] < 60
@@ -114,7 +122,7 @@ def test_what_a_client_has_inserted_is_handed_on(tool: Path) -> None:
     }
     agent = launched(tool, client)
     assert agent.stdout is not None
-    ended = next(answer for answer in map(json.loads, agent.stdout) if answer["is"] == "ended")
+    ended = next(answer for answer in messages_of(agent.stdout) if answer["is"] == "ended")
     agent.communicate('{"do": "finish"}\n', timeout=60)
     assert ended["exit"] == 0
     assert ended["summary"] == {key: wrote[key] for key in ("agreed_start_ms", "skew_ms", "finished_ms", "inserted")}
@@ -140,7 +148,7 @@ def test_an_exit_code_that_is_written_late_is_that_of_the_client(tool: Path) -> 
     os.kill(supervisor, signal.SIGSTOP)
     os.kill(pid, signal.SIGKILL)
     threading.Timer(2, os.kill, [supervisor, signal.SIGCONT]).start()
-    ended = next(answer for answer in map(json.loads, agent.stdout) if answer["is"] == "ended")
+    ended = next(answer for answer in messages_of(agent.stdout) if answer["is"] == "ended")
     agent.communicate('{"do": "finish"}\n', timeout=60)
     assert ended["exit"] == 137
     assert "exit code 137 (signal KILL)" in ended["words"]
@@ -152,7 +160,7 @@ def test_the_agent_is_noted_for_the_sampler(tool: Path) -> None:
     assert agent.stdout is not None
     agent.stdin.write(json.dumps({"do": "begin", "tool": str(tool), "client": None, "servers": ""}) + "\n")
     agent.stdin.flush()
-    agent.stdout.readline()
+    next(messages_of(agent.stdout))
     start = Path(f"/proc/{agent.pid}/stat").read_text().rpartition(")")[2].split()[19]
     assert (tool.parent.parent / "run/agent/pid").read_text() == f"{agent.pid} {start}\n"
     agent.communicate('{"do": "finish"}\n', timeout=60)

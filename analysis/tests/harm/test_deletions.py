@@ -60,7 +60,7 @@ PLACES = {
     "setup.sh": ['rm -rf -- "$venv"', 'rm -rf -- "$root"/ycsb-bindings/*/target', 'rm -rf -- "$folder"'],
     # Accounts of servers that were just made.
     "ansible/systems/mysql/templates/init.sql.j2": ["DROP USER IF EXISTS root@localhost"],
-    "ycsb-bindings/cassandra/src/main/java/dohyo/cassandra/admin/CassandraAdmin.java": ["DROP ROLE IF EXISTS"],
+    "ycsb-bindings/cassandra/src/main/java/dohyo/cassandra/admin/CqlAdmin.java": ["DROP ROLE IF EXISTS"],
     # Names that would end a statement, for the contract.
     "ycsb-bindings/contract/src/main/java/dohyo/contract/BindingContract.java": ['"; DROP TABLE t"'],
     # Below dohyo_home, once what a trial has made on an attached system is gone; if it is empty.
