@@ -65,6 +65,10 @@ def stat(pid: int) -> list[str]:
 
 
 def is_gone(pid: int) -> bool:
+    """Whether a process has ended; a busy kernel takes a moment to end one that was killed."""
+    deadline = time.monotonic() + 2
+    while stat(pid)[0] != "Z" and time.monotonic() < deadline:
+        time.sleep(0.01)
     return stat(pid)[0] == "Z"
 
 
