@@ -13,7 +13,7 @@ MINE, THEIRS = "0123456789ab", "ba9876543210"
 
 
 def asked(folder: Path, state: str, *, deployment: str = MINE, pid: int = 7, dry: bool = False) -> list[Any]:
-    """Whose notes there are afterwards: deployment, whether servers were kept, and whether it is that of who asked."""
+    """Returns the notes afterwards: the deployment, whether servers were kept, and whether the caller wrote it."""
     answer = in_use.answer(state, deployment, {"pid": pid, "start": 1}, str(folder), dry=dry)
     return [(each["deployment"], each["kept"], each["own"]) for each in answer["uses"]]
 

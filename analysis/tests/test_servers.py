@@ -121,7 +121,7 @@ def figures(folder: Path, system: str) -> dict[str | None, dict[str, float | Non
                 "row_cache_bytes": 5265667,
                 "sstable_reads": 0,
                 "blocked_requests": 0,
-                "timeouts": 0,  # the page has none of these counters
+                "timeouts": 0,  # these counters are not on the page
                 "hints_written": 0,
             },
         ),

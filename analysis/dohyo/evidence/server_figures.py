@@ -13,7 +13,7 @@ less the sum of `less`, divided by that of `per`, times `scale`. `take: max` is 
 for percentiles, which do not add up. With a `note` the report names every host on which the figure is not 0.
 With `counter: true` the values only ever grow, from the server's start on: the figure of a run is what they grew by in
 it. Others are taken as they were after the run.
-`absent` is the value if the file has none of the keys, as where a server leaves out counters that are 0.
+`absent` is the value for a file without the keys: some servers leave out counters that are 0.
 A name's end says the unit: `_bytes`, `_ms`, `_seconds`, `_ratio` (0 to 1); any other is a count.
 """
 

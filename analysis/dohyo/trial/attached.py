@@ -18,10 +18,10 @@ def detach(host: Host, roles: Sequence[str]) -> str:
     :returns: what is left, and how a person removes it; empty if nothing is
     """
     try:
-        left: str = host.do("detach", home=str(host.values["dohyo_home"]), roles=list(roles), host=host.name)["left"]
+        answer = host.do("detach", home=str(host.values["dohyo_home"]), roles=list(roles), host=host.name)
     except HostError as error:
         return str(error)
-    return left
+    return str(answer["left"])
 
 
 def secret_properties(text: str, file: str, system: str) -> dict[str, str]:

@@ -6,7 +6,7 @@ import contextlib
 import re
 import shutil
 import socket
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from dohyo.bad_input import BadInputError
@@ -27,7 +27,8 @@ def refuse(world: World) -> None:
     if problem:
         world.fail(STEP, dict.fromkeys(world.hosts, problem))
     try:
-        planned = planned_faults(values)
+        role = values["systems"][values["trial_system"]]["role"]
+        planned = planned_faults(values["trial_phases"], values["groups"]["database"], role)
     except BadInputError as error:
         world.fail(STEP, dict.fromkeys(world.hosts, str(error)))
     if planned and values["trial_system"] in values["attached"]:
@@ -40,7 +41,7 @@ def refuse(world: World) -> None:
     if any(fault["kind"] == "partition" for fault in planned) and (here := of_this_machine(addresses)):
         problem = (
             f"faults: Ansible runs on the database host {here[0]}, which a partition would cut off from others;"
-            " run it on a machine that is none of them"
+            " run it on another machine"
         )
         world.fail(STEP, dict.fromkeys(world.hosts, problem))
 
@@ -82,14 +83,15 @@ def indivisible(values: Mapping[str, Any]) -> str:
     return ""
 
 
-def planned_faults(values: Mapping[str, Any]) -> list[dict[str, Any]]:
+def planned_faults(phases: Iterable[Mapping[str, Any]], hosts: Sequence[str], role: str) -> list[dict[str, Any]]:
     """Returns the faults of all phases with their hosts.
 
+    :param hosts: names of the database hosts
+    :param role: of the system
     :raises BadInputError: naming a fault whose target does not exist
     """
-    role = values["systems"][values["trial_system"]]["role"]
-    asked = [str(phase.get("faults", "none")) for phase in values["trial_phases"]]
-    return [fault for text in asked for fault in faults.on_hosts(text, values["groups"]["database"], role)]
+    asked = [str(phase.get("faults", "none")) for phase in phases]
+    return [fault for text in asked for fault in faults.on_hosts(text, hosts, role)]
 
 
 def why_it_stays_on(world: World, name: str) -> str:

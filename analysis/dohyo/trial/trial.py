@@ -10,7 +10,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from dohyo.scenario import faults
 from dohyo.systems.context import Context
 from dohyo.systems.option import BOOLEANS
 from dohyo.systems.rendering import as_properties
@@ -19,6 +18,7 @@ from dohyo.trial.conditions import by_sentence, judged, limits
 from dohyo.trial.evidence import Evidence
 from dohyo.trial.loads import Load
 from dohyo.trial.measuring import Conduct, Measuring, fault_facts
+from dohyo.trial.refusals import planned_faults
 from dohyo.trial.removing import Wiped, note_use
 from dohyo.trial.servers import ServerSteps, look_at_page_cache
 from dohyo.trial.world import Host, HostError, StepError, World, program, write_json
@@ -168,8 +168,7 @@ class TrialParts:
     def look_at_hosts(self) -> None:
         """Refuses faults that there cannot be on the hosts, and page caches that cannot be emptied."""
         world, system = self.world, self.system
-        asked = [phase.get("faults", "none") for phase in self.values["trial_phases"]]
-        planned = [fault for text in asked for fault in faults.on_hosts(text, world.databases, system.role)]
+        planned = planned_faults(self.values["trial_phases"], world.databases, system.role)
         kinds = list(dict.fromkeys(str(fault["kind"]) for fault in planned if fault["rooted"]))
 
         def look(host: Host) -> None:

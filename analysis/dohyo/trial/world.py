@@ -179,7 +179,7 @@ class World:
 def program(host: Host, argv: Sequence[str], *, stdin: str | None = None, root: bool = False, **more: Any) -> str:
     """Runs a program on a host, and returns what it writes to standard output.
 
-    :param more: ``chdir``, ``creates``, ``removes``, ``timeout`` ``environment`` as the agent's verb knows them
+    :param more: ``chdir``, ``creates``, ``removes``, ``timeout``, ``environment`` as the agent's verb knows them
     :raises HostError: with what it wrote to standard error, if its exit code is not 0
     """
     given = more if stdin is None else {**more, "stdin": stdin}

@@ -136,7 +136,7 @@ def test_the_calls_above_are_all_before_the_end(tmp_path: Path) -> None:
 
 
 def taken(times: int) -> Any:
-    """Stands for the agent's free_ports where another program takes a port so many times."""
+    """A fake of the agent's free_ports: another program takes a port, as often as `times` says."""
     left = [times]
 
     def answer(**arguments: Any) -> dict[str, Any]:

@@ -34,7 +34,8 @@ def perform(verb, arguments):
     if verb not in VERBS:
         raise AgentError(f"unknown verb '{verb}': {', '.join(VERBS)}")
     module = importlib.import_module(verb)
-    known = module.answer.__code__.co_varnames[: module.answer.__code__.co_argcount + module.answer.__code__.co_kwonlyargcount]
+    code = module.answer.__code__  # importing the module inspect takes 4 ms
+    known = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
     if unknown := [name for name in arguments if name not in known]:
         raise AgentError(f"{verb} has no {', '.join(unknown)}: {', '.join(known)}")
     try:
@@ -49,7 +50,7 @@ def reply(verb, arguments):
         said = {"is": "answer", "answer": perform(verb, arguments)}
     except AgentError as error:
         said = {"is": "failure", "msg": str(error), "answer": error.answer}
-    except Exception as error:  # otherwise nobody would see it
+    except Exception as error:  # the controller must learn of every failure
         said = {"is": "failure", "msg": f"{verb}: {type(error).__name__}: {error}", "answer": {}}
     say(said)
 

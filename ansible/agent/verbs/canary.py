@@ -3,7 +3,7 @@
 The step ``host`` measures processors, memory and disks of this host in about 3 s. ``listen`` starts a listener, ``network``
 measures the paths from this host to the listeners of others in about 3 s for any number of them, and ``end`` ends the
 listener. Every figure is measured in several short slices, and all are returned. A figure that cannot be measured becomes a
-problem in words, not a failure. Nothing is left on the host: the kernel ends a listener that nobody ends after its lifetime.
+problem in words, not a failure. Nothing is left on the host: the kernel ends a listener after its lifetime at the latest.
 """
 
 from __future__ import annotations

@@ -21,7 +21,7 @@ def answer(home, roles, host):
     for role in roles:
         folder = os.path.join(around, role)
         script = os.path.join(folder, "remove")
-        # A link that somebody has put there is not followed.
+        # Symbolic links are not followed: another user may have made them.
         if any(map(os.path.islink, (around, folder, script))) or not os.path.isfile(script):
             continue
         try:

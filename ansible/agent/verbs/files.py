@@ -73,7 +73,7 @@ def write_file(path: str, content: str, owner: str | None = None, *, mode: str |
 
 
 def replace(path: str, content: str, mode: str | None, owner: str | None) -> None:
-    """Writes a file under another name first: nobody reads half of it, or a secret before it has its mode.
+    """Writes a file under another name and renames it: no reader sees half of it, or a secret before its mode is set.
 
     Without a mode or an owner it has those of the file that was there.
     """

@@ -38,7 +38,7 @@ def choose(address: str, preferred: dict[str, int], search: bool) -> tuple[dict[
 
 
 def lost(chosen: dict[str, Any], secret: str) -> list[str]:
-    """Which of the chosen ports another program has taken before our server listened."""
+    """Returns a sentence for each chosen port that another program took before our server listened."""
     mark, notes = our_mark(secret), []
     for name, port in chosen.get("ports", {}).items():
         found = sockets(chosen["address"], port)

@@ -28,7 +28,7 @@ def boot() -> str:
 
 
 def read(path: str) -> dict[str, Any]:
-    """Reads a note; empty for what is none, or of an earlier boot."""
+    """Returns the note in a file; empty for any other file, and for a note of an earlier boot."""
     note = read_object(path)
     types = {"boot": str, "since": float, "pid": int, "start": int, "deployment": str}
     if not all(isinstance(note.get(key), kind) for key, kind in types.items()):
@@ -39,7 +39,7 @@ def read(path: str) -> dict[str, Any]:
 
 
 def write(path: str, note: dict[str, Any]) -> None:
-    """Writes a note in one step; never through a link that somebody has put there."""
+    """Writes a note in one step, and never through a symbolic link."""
     new = f"{path}.new"
     if os.path.lexists(new):
         os.unlink(new)

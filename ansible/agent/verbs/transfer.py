@@ -76,14 +76,16 @@ def pack(folder, archive):
 
     :param archive: a path, or a file that is open
     """
-    count = 0
+    count, walked = 0, os.walk(folder)
+    if not os.path.isdir(folder):
+        folder, name = os.path.split(folder)
+        walked = [(folder, [], [name])]
     with zipfile.ZipFile(archive, "w", zipfile.ZIP_DEFLATED, compresslevel=1, strict_timestamps=False) as files:
-        walked = os.walk(folder) if os.path.isdir(folder) else [(*os.path.split(folder)[:1], [], [os.path.basename(folder)])]
         for parent, _, names in walked:
             for name in names:
                 path = os.path.join(parent, name)
                 if os.path.isfile(path) and not os.path.islink(path):
-                    files.write(path, os.path.relpath(path, folder if os.path.isdir(folder) else parent))
+                    files.write(path, os.path.relpath(path, folder))
                     count += 1
     return count
 
