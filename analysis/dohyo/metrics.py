@@ -8,7 +8,7 @@ docs/summary-json.md all follow it: another percentile is one line here. `python
 # ruff: noqa: RUF009 - what is called behind a field of `Row` returns a field
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import Field, dataclass, field, fields, replace
 from typing import Any, Literal
 
@@ -184,12 +184,13 @@ class Row:
         return max(_BUCKET, _MICROSECOND_MS / value) if value else 0.0
 
 
-_KINDS = {"int": "integer", "float": "number", "bool": "boolean", "list[float]": "list of numbers"}
+# JSON types of Python's.
+KINDS = {"int": "integer", "float": "number", "bool": "boolean", "list[float]": "list of numbers"}
 
 
 def _named(of: Field[Any]) -> Metric:
     declared: Metric = of.metadata["metric"]
-    return replace(declared, name=of.name, kind=_KINDS.get(str(of.type).removesuffix(" | None"), "string"))
+    return replace(declared, name=of.name, kind=KINDS.get(str(of.type).removesuffix(" | None"), "string"))
 
 
 # By name, in the order of summary.json and of all columns.
@@ -202,8 +203,14 @@ PERCENTILES = {each.name: each.percentile for each in METRICS.values() if each.p
 def reference() -> str:
     """The table of rows in docs/summary-json.md."""
     lines = ((f"`{each.name}`", each.kind, each.unit, each.about) for each in METRICS.values())
-    cells = (" ".join(f"| {cell}".rstrip() for cell in line) for line in lines)
-    return "\n".join(["| key | type | unit | meaning |", "|---|---|---|---|", *(f"{each} |" for each in cells)]) + "\n"
+    return table(("key", "type", "unit", "meaning"), lines)
+
+
+def table(heads: Sequence[str], lines: Iterable[Sequence[str]]) -> str:
+    """A table in Markdown."""
+    return "".join(" ".join(f"| {cell}".rstrip() for cell in line) + " |\n" for line in (heads, *lines)).replace(
+        " |\n", " |\n" + "|---" * len(heads) + "|\n", 1
+    )
 
 
 if __name__ == "__main__":

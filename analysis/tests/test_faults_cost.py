@@ -21,10 +21,11 @@ from dohyo.report import measured, page
 from dohyo.report.charts import faults
 from dohyo.report.material import Material
 from dohyo.summary.comparison import at_points
+from dohyo.summary.conditions import Conditions
 from dohyo.summary.fault_changes import fault_changes
 from dohyo.summary.fault_figures import NEVER, OF_FAULTS, OF_RUNS, same_faults
 from dohyo.summary.regression import compare
-from dohyo.summary.results import Conditions, Summary, Trial
+from dohyo.summary.results import Summary, Trial
 from dohyo.summary.summary import summarise
 from dohyo.summary.trust import judged
 from dohyo.tables import screen, table

@@ -1,9 +1,5 @@
 """A metric is declared in one place, and everything that shows numbers follows."""
 
-import json
-import shutil
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -14,6 +10,7 @@ from dohyo.places import ROOT
 from dohyo.report.grammar import SHAPES
 from dohyo.tables import table
 from dohyo.tables.grid import Grid
+from support import altered_package
 from support.evidence import reads, trial
 
 # Reads the experiment in the folder that is its argument, and tells where a p99.99 is.
@@ -50,27 +47,11 @@ print(json.dumps({
 
 
 def test_one_line_adds_a_percentile_everywhere(tmp_path: Path) -> None:
-    package = tmp_path / "analysis/dohyo"
-    shutil.copytree(ROOT / "analysis/dohyo", package)
-    for each in ROOT.iterdir():
-        if each.name != "analysis":
-            (tmp_path / each.name).symlink_to(each)
-    declared = (package / "metrics.py").read_text("utf-8")
-    last = "    p99_9_ms: float | None = _percentile(99.9)\n"
-    assert declared.count(last) == 1
-    more = "    p99_99_ms: float | None = _percentile(99.99)\n"
-    (package / "metrics.py").write_text(declared.replace(last, last + more), "utf-8")
     folder = trial(tmp_path / "experiment", 1, "cassandra", repeats=1)
     reads(folder / "run-1/node1", [150_000] * 4)
-    done = subprocess.run(
-        [sys.executable, "-c", PROGRAM, tmp_path / "experiment"],
-        cwd=package.parent,  # where Python looks first
-        check=False,
-        capture_output=True,
-        text=True,
-    )
-    assert done.returncode == 0, done.stderr
-    found = json.loads(done.stdout)
+    last = "    p99_9_ms: float | None = _percentile(99.9)\n"
+    more = "    p99_99_ms: float | None = _percentile(99.99)\n"
+    found = altered_package.run(tmp_path, "metrics.py", last, more, PROGRAM, tmp_path / "experiment")
     assert found["kept"] == [0.5]
     after = [head.split(" ms")[0] for head in found["table"]]
     assert after[after.index("p99.9") + 1] == "p99.99"

@@ -18,7 +18,8 @@ from dohyo.evidence.hdr_log import Latencies, merge_log
 from dohyo.evidence.load_curve import LoadCurve
 from dohyo.metrics import Row
 from dohyo.summary import in_parallel
-from dohyo.summary.results import Conditions, Summary, Trial
+from dohyo.summary.conditions import Conditions
+from dohyo.summary.results import Summary, Trial
 from dohyo.summary.summary import summarise
 from dohyo.summary.trust import judged
 from dohyo.tables import table

@@ -331,32 +331,13 @@ class CountedRows(Struct, frozen=True):
 
 
 class ReadBack(Struct, frozen=True):
-    """conditions.json: what the running servers report."""
+    """conditions.json, without the conditions themselves: dohyo.summary.conditions declares those."""
 
     title: str | None = None
-    version: Said | None = None
-    attached: Said | None = None
-    replication: Said | None = None
-    write_acks: Said | None = None
-    read_acks: Said | None = None
-    consistency: Said | None = None
-    durability: Said | None = None
-    compression: Said | None = None
-    profile: Said | None = None
     tuned: dict[str, Said | list[Said]] = {}
     settings: dict[str, Said | list[Said]] = {}
     values: dict[str, Any] = {}  # all variables and further settings, as the servers were started with
     server_settings: dict[str, Said] = {}  # those of them that the server itself has said
-    disks: Said | None = None
-    heap: Said | None = None
-    memory: Said | None = None
-    memory_budget: Said | None = None
-    server_cpus: Said | None = None
-    jdk: Said | None = None
-    gc: Said | None = None
-    nodes: Whole | None = None
-    write_copies: Whole | None = None
-    read_copies: Whole | None = None
     differences: list[str] = []
     exceeded: dict[str, Said] = {}  # condition → what was asked for, where the server gives more and cannot give less
     notes: list[str] = []

@@ -41,7 +41,8 @@ from dohyo.report import page
 from dohyo.scenario.properties import of_the_workload
 from dohyo.statistics import ALIKE
 from dohyo.summary.comparison import comparisons, neighbours
-from dohyo.summary.results import Conditions, Summary, Trial
+from dohyo.summary.conditions import Conditions
+from dohyo.summary.results import Summary, Trial
 from dohyo.summary.summary import unequal
 from dohyo.tables.table import MIXED
 

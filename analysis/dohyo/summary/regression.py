@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Hashable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, fields, replace
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any, TypeVar
 
 from dohyo import statistics
@@ -34,19 +34,14 @@ from dohyo.summary.comparison import (
     searches_of,
     target_of,
 )
+from dohyo.summary.conditions import CONDITIONS
 from dohyo.summary.fault_changes import FaultChange, fault_changes
 from dohyo.summary.findings import Finding, findings
-from dohyo.summary.results import ChangeVerdict, Conditions, Figure, Pair, Summary, Trial
-from dohyo.summary.summary import FAIR
+from dohyo.summary.results import ChangeVerdict, Figure, Pair, Summary, Trial
 
 BEFORE, AFTER = "before", "after"
 # A smaller change counts as none: hosts within it count as the same (canary), and a new build moves code around.
 MARGIN = 0.05
-# Conditions without which the comparison says nothing, and so is all of the workload; others, such as versions and
-# heaps, may be what it is about.
-MUST_BE_EQUAL = (*FAIR, "nodes", "target", "scale", "write_copies", "read_copies", "loop", "faults")
-# Conditions that the measurement itself causes.
-_FIGURES = ("connections", "start_skew_ms", "end_skew_ms", "clock_error_ms", "other_cpu", "stolen_cpu")
 # A rate that follows from what was measured may be another one each time: then its latencies are not compared.
 _MEASURED = {(phase, "target") for phase in AT_RATE}
 # What tells how far a rate that was asked for was reached.
@@ -473,8 +468,9 @@ def _differences(first: Trial, before: Sequence[Trial], second: Trial, after: Se
     one, other = _conditions(first, before), _conditions(second, after)
     for (phase, name), values in _unlike(one, other).items():
         told.add((name.replace("_", ""), *values))
-        measured = (phase, name) in _MEASURED
-        yield Difference(first.system, first.point, phase, name, *values, name in MUST_BE_EQUAL and not measured)
+        # Other conditions, such as versions and heaps, may be what the comparison is about.
+        must_be_equal = name in CONDITIONS and bool(CONDITIONS[name].equal) and (phase, name) not in _MEASURED
+        yield Difference(first.system, first.point, phase, name, *values, must_be_equal)
     servers = [_together([each.asked.servers for each in rounds]) for rounds in (before, after)]
     for name, values in _unlike(*servers).items():
         yield Difference(first.system, first.point, None, name, *values, must_be_equal=False)
@@ -486,10 +482,10 @@ def _differences(first: Trial, before: Sequence[Trial], second: Trial, after: Se
 
 def _conditions(trial: Trial, rounds: Sequence[Trial]) -> dict[tuple[str | None, str], str]:
     """The conditions by phase, or None, and name; times are means of all rounds."""
-    names = [each.name for each in fields(Conditions) if each.name not in _FIGURES]
+    names = [name for name, condition in CONDITIONS.items() if condition.over_rounds != "most"]
     found: list[dict[tuple[str | None, str], str]] = []
     for each in rounds:
-        of = {name: trial if name.endswith("_seconds") else each for name in names}
+        of = {name: trial if CONDITIONS[name].over_rounds == "mean" else each for name in names}
         found.append({(None, name): _said(name, getattr(of[name].conditions, name)) for name in names})
         found[-1] |= {
             (phase, name): _said(name, value) for phase, own in each.by_phase.items() for name, value in own.items()

@@ -25,6 +25,7 @@ from dohyo.metrics import Row, Samples
 from dohyo.scenario.published import Published
 from dohyo.statistics import ALIKE
 from dohyo.summary.asked import Asked
+from dohyo.summary.conditions import CONDITIONS, Conditions
 from dohyo.summary.probes import Search
 
 SCHEMA_VERSION = 2
@@ -35,66 +36,8 @@ Status = Literal["ok", "incomplete", "invalid", "failed", "interrupted", "skippe
 ChangeVerdict = Literal["regression", "improvement", "within", "inconclusive"]
 # The compared rate: records, because systems may have different batches; operations if records are not known.
 Figure = Literal["records_per_second", "ops_per_second", "p50_ms", "p99_ms"]
-# The conditions that the running server has stated, in its own words.
-READ_BACK = (
-    "version", "attached", "replication", "write_acks", "read_acks", "consistency", "durability", "compression",
-    "profile", "disks", "heap", "memory", "memory_budget", "server_cpus", "jdk", "gc",
-)  # fmt: skip
 # A tie whose interval reaches beyond this factor, either way, is none: nobody can tell.
 WIDEST_TIE = 1.5
-
-
-@dataclass(frozen=True)
-class Conditions:
-    """The conditions that must be equal for a fair comparison, and others that a reader needs. None: not known."""
-
-    version: str | None = None
-    nodes: int | None = None
-    attached: str | None = None  # where the servers are, if Dohyo has not started them
-    replication: str | None = None
-    write_acks: str | None = None
-    read_acks: str | None = None
-    durability: str | None = None
-    compression: str | None = None
-    profile: str | None = None
-    tuned: str | None = None  # what the profile sets otherwise than the package, as in memtable=trie
-    settings: str | None = None  # what the user sets otherwise than the profile
-    disks: str | None = None  # what the data of a server is on: layout and number
-    write_copies: int | None = None  # copies that acknowledge a write
-    read_copies: int | None = None  # copies that answer a read
-    consistency: str | None = None  # strong, eventual, or what the system itself says
-    clients: int | None = None
-    client_hosts: str | None = None  # whether clients share hosts with servers; None also where there is one host
-    start_skew_ms: float | None = None  # between the first and the last client to begin, worst of the repeats
-    end_skew_ms: float | None = None  # and to end
-    clock_error_ms: float | None = None  # how exactly the clocks of the clients' hosts are known
-    other_cpu: float | None = None  # what other processes used of a host's processors: the most of any host and run
-    stolen_cpu: float | None = None  # and what the hypervisor took of them
-    threads: int | None = None  # per client
-    batchsize: int | None = None
-    inflight: int | None = None
-    retries: int | None = None  # how often the binding, or its driver, may send a request again
-    connections: int | None = None  # of a client to all servers; the most of any client and run
-    loop: str | None = None  # events: its logical clients go on where answers come; threads: each has one of its own
-    event_loops: int | None = None  # threads of the driver that carry a client's requests; the most of any client
-    read_before_write: bool | None = None  # an update first reads its record; None also where there are no updates
-    faults: str | None = None  # what was done to the servers in the window; None: nothing
-    target: float | None = None  # operations/s asked of each client; None: as fast as possible
-    recordcount: int | None = None  # loaded before the run
-    scale: float | None = None  # share of the scenario's records and operations, where it was not all of them
-    full_recordcount: int | None = None  # what that is a share of
-    record_bytes: int | None = None
-    warmup_seconds: float | None = None  # mean over the repeats
-    measured_seconds: float | None = None  # mean over the repeats, of the client that took longest
-    heap: str | None = None
-    memory: str | None = None  # of a server without a heap: its own bound on caches or data
-    # What limits all processes of a server on a host together, with the page cache; None: nothing was to limit them.
-    memory_budget: str | None = None
-    server_cpus: str | None = None  # processors that servers were bound to; None: all
-    client_cpus: str | None = None  # and clients
-    jdk: str | None = None
-    gc: str | None = None
-    usd_per_hour: float | None = None  # what all hosts of the servers cost, by the inventory
 
 
 @dataclass(frozen=True)
@@ -108,7 +51,7 @@ class Trial:
     reason: str | None = None
     point: dict[str, str] = field(default_factory=dict)  # of the matrix: dimension -> value
     round: int | None = None  # from 1, where there are several; None also for what is merged from all of them
-    conditions: Conditions = Conditions()
+    conditions: Conditions = field(default_factory=Conditions)
     by_phase: dict[str, dict[str, Any]] = field(default_factory=dict)  # what differs: phase -> condition
     deviations: list[str] = field(default_factory=list)  # where the server is not what the scenario asked for
     exceeded: dict[str, str] = field(default_factory=dict)  # condition -> asked, if it gives more and cannot give less
@@ -411,7 +354,7 @@ _COLUMNS = [
     *_OF_CLIENT[2:],
     *_OF_NODE[2:],
     *_OF_PROBE,
-    *(each.name for each in fields(Conditions)),
+    *CONDITIONS,
 ]
 
 

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import statistics
 from collections.abc import Mapping, Sequence
-from dataclasses import fields, replace
+from dataclasses import replace
 from math import log
 from typing import Any
 
 from dohyo.evidence import accounting
-from dohyo.evidence.conducted import furthest
 from dohyo.evidence.hdr_log import Latencies
 from dohyo.evidence.rows import LOAD, Run, counted, rows, sampled
 from dohyo.figures import point_name
@@ -17,19 +16,9 @@ from dohyo.metrics import Row
 from dohyo.operations import OVERALL
 from dohyo.scenario.phases import OWN
 from dohyo.statistics import CONFIDENCE, LATER_LOOK
+from dohyo.summary.conditions import CONDITIONS, over_rounds
 from dohyo.summary.phase import Part, place
-from dohyo.summary.results import Conditions, Trial
-
-# Conditions that a measurement has, and that may differ from round to round. All others are the same in all rounds,
-# unless somebody changed an inventory, a server or a client between two of them.
-_MEASURED = frozenset((
-    "start_skew_ms", "end_skew_ms", "clock_error_ms", "other_cpu", "stolen_cpu", "connections", "event_loops",
-    "warmup_seconds", "measured_seconds",
-))  # fmt: skip
-_STATED = [each.name for each in fields(Conditions) if each.name not in _MEASURED]
-
-# Those in words, which have room for all values.
-_TEXTS = frozenset(each.name for each in fields(Conditions) if each.type == "str | None")
+from dohyo.summary.results import Trial
 
 # The runs of a trial, or of several, that count, by part, and the histograms of all of them.
 Counted = dict[Part, tuple[list[Run], dict[str, Latencies]]]
@@ -51,7 +40,7 @@ def differing(rounds: Sequence[Trial]) -> dict[str, list[Any]]:
     """
     found: dict[str, list[Any]] = {}
     phases = list(dict.fromkeys(phase for each in rounds for phase in each.by_phase))
-    for name in _STATED:
+    for name in (name for name, condition in CONDITIONS.items() if condition.over_rounds == "same"):
         by_phase = any(name in of_phase for each in rounds for of_phase in each.by_phase.values())
         for phase in phases if by_phase else [None]:
             if (phase, name) == (OWN, "target"):
@@ -100,8 +89,6 @@ class Rounds:
         failed = any(trial.system_failed for trial in self.trials)
         every = [trial.conditions for trial in self.trials]
         of_all, by_phase = self._conditions(first, differing(good or self.trials))
-        windows = [each.measured_seconds for each in every if each.measured_seconds is not None]
-        warmups = [each.warmup_seconds for each in every if each.warmup_seconds is not None]
         # Each round has its own.
         targets = [target for each in good if (target := each.by_phase.get(OWN, {}).get("target"))]
         if targets:
@@ -113,18 +100,7 @@ class Rounds:
             reason=self._reasons(bad) or None,
             round=None,
             by_phase=by_phase,
-            conditions=replace(
-                first.conditions,
-                **of_all,
-                measured_seconds=statistics.fmean(windows) if windows else None,
-                warmup_seconds=statistics.fmean(warmups) if warmups else None,
-                connections=max((each.connections for each in every if each.connections is not None), default=None),
-                start_skew_ms=furthest(each.start_skew_ms for each in every),
-                end_skew_ms=furthest(each.end_skew_ms for each in every),
-                clock_error_ms=furthest(each.clock_error_ms for each in every),
-                other_cpu=furthest(each.other_cpu for each in every),
-                stolen_cpu=furthest(each.stolen_cpu for each in every),
-            ),
+            conditions=replace(first.conditions, **of_all, **over_rounds(every)),
             accounting=accounting.of_all(
                 each.accounting for each in self.trials if each.accounting or each.status == "ok"
             ),
@@ -160,8 +136,9 @@ class Rounds:
         by_phase = {phase: dict(of_phase) for phase, of_phase in first.by_phase.items()}
         for what, values in differ.items():
             name, _, phase = what.partition(" of ")
-            text = name in _TEXTS
-            value = " and ".join("unknown" if each is None else str(each) for each in values) if text else None
+            # A text has room for all values.
+            text = " and ".join("unknown" if each is None else str(each) for each in values)
+            value = text if CONDITIONS[name].kind == "string" else None
             if phase:
                 by_phase.setdefault(phase, {})[name] = value
             else:

@@ -9,8 +9,7 @@ from __future__ import annotations
 import copy
 import math
 import re
-import statistics
-from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
@@ -20,7 +19,7 @@ from msgspec import UNSET, Struct, structs
 
 from dohyo.bad_input import BadInputError
 from dohyo.evidence import accounting, canary, manifest, records, row_count
-from dohyo.evidence.conducted import Client, furthest, nodes
+from dohyo.evidence.conducted import Client, nodes
 from dohyo.evidence.conducted import client as conducted_client
 from dohyo.evidence.events import COLLAPSE_SECONDS, Event
 from dohyo.evidence.hdr_log import Latencies
@@ -38,35 +37,22 @@ from dohyo.scenario import faults as scenario_faults
 from dohyo.scenario import published
 from dohyo.scenario.phases import EQUAL, MAX, OWN
 from dohyo.scenario.properties import find as find_property
-from dohyo.scenario.properties import of_the_workload, plain
+from dohyo.scenario.properties import of_the_workload
 from dohyo.scenario.setup import NOT_KNOWN
 from dohyo.statistics import ALIKE, trend
-from dohyo.summary import differences, in_parallel, knee, probes, validity
+from dohyo.summary import conditions, differences, in_parallel, knee, probes, validity
 from dohyo.summary.asked import asked
 from dohyo.summary.batch import Batch
 from dohyo.summary.comparison import at_points, comparisons, neighbours, target_of
+from dohyo.summary.conditions import CONDITIONS, STATED, Conditions
 from dohyo.summary.phase import Phase, add_all, parts_of
 from dohyo.summary.precision import judged
 from dohyo.summary.probes import Search
-from dohyo.summary.results import READ_BACK, Conditions, Ended, Status, Summary, Trial
+from dohyo.summary.results import Ended, Status, Summary, Trial
 from dohyo.summary.rounds import Counted, Rounds, rows_of
 
 R = TypeVar("R", bound=Struct)
 T = TypeVar("T")
-
-# Conditions that must be equal between systems (docs/conditions.md). The scenario sets the last seven itself, for all
-# alike, but a number of clients or a property given by hand can still differ.
-FAIR = (
-    "nodes", "replication", "write_acks", "read_acks", "consistency", "durability", "compression",
-    "profile", "disks", "client_hosts", "memory_budget", "server_cpus", "client_cpus",
-    "clients", "threads", "batchsize", "inflight", "retries", "read_before_write", "recordcount", "record_bytes",
-)  # fmt: skip
-_COUNTED = ("nodes", "write_copies", "read_copies")
-# Conditions that may differ from phase to phase of a trial; those that are shown together stay together.
-_OF_A_PHASE = (
-    ("threads",), ("batchsize",), ("inflight",), ("retries",), ("read_before_write",), ("target",), ("faults",),
-    ("measured_seconds", "warmup_seconds"),
-)  # fmt: skip
 
 # Properties that each client reports.
 _REPORTED = ("batchsize", "inflight", "tablecount", "readbeforewrite", "retries", "arrival", "loop")
@@ -215,7 +201,7 @@ def _differing(trials: Sequence[Trial]) -> Iterator[tuple[str, list[Trial]]]:
     """Each condition that is not the same for the trials at a point, with these."""
     # A load before runs may be sent again, and says nothing of the runs.
     points = at_points([trial for trial in trials if any(not trial.is_aside(row) for row in trial.rows)])
-    for name in FAIR:
+    for name in (name for name, condition in CONDITIONS.items() if condition.equal == "systems"):
         for at_point in points:
             compared = [trial for trial in at_point if _is_compared(trial, name)]
             if len({_stated(trial, name) for trial in compared}) > 1:
@@ -238,7 +224,7 @@ def _is_compared(trial: Trial, name: str) -> bool:
         return False
     # Of servers that are not ours nobody can tell. Their deviations say so; that it differs is not known.
     value = getattr(of, name)
-    return value != NOT_KNOWN and not (value is None and name in (*READ_BACK, *_COUNTED) and of.attached)
+    return value != NOT_KNOWN and not (value is None and name in STATED and of.attached)
 
 
 def _of_another_experiment(trial: Trial, planned: Sequence[str]) -> str:
@@ -450,8 +436,13 @@ class _TrialEvidence:
             self._changed.insert(0, _NO_STATE)
         for problem in self._changed:
             self._warn(f"{self.folder}/{problem}")
-        facts = _attested(self._read("conditions.json", records.ReadBack))
-        self._attached = facts.attached is not None
+        content = read_object(self.folder / "conditions.json", self._warn)
+
+        def complain(what: str) -> None:
+            self._warn(f"{self.folder / 'conditions.json'}: {what}")
+
+        facts, stated = records.decoded(content, records.ReadBack, complain), conditions.stated(content, complain)
+        self._attached = "attached" in stated
         self._at_work = validity.at_work(facts.notes)
         hosts = canary.read(self._read("canary.json", records.CanaryFile))
         self.phases = phases = self._phases(self._folders())
@@ -470,7 +461,7 @@ class _TrialEvidence:
         self._check_samples(uses, counted)
         cpus = {use.host: use.cpus for use in uses if use.cpus}
         taken = [each for each in host_metrics.taken if (each.phase, each.run) in {window.key for window in windows}]
-        strong = str(facts.consistency or "").startswith("strong")
+        strong = stated.get("consistency", "").startswith("strong")
         status, reason = self._judged(phases, measured_phases, servers, cpus, taken, strong=strong)
 
         shown = [phase for phase in measured_phases if status == "ok"]
@@ -480,12 +471,7 @@ class _TrialEvidence:
         result = rows_of(self.measured)
         valid = counted if status == "ok" else []
         measured = in_sequence([phase.run for phase in valid])
-        conditions, by_phase = self._conditions(facts, counted or load)
-        conditions = replace(
-            conditions,
-            other_cpu=furthest(each.other for each in taken),
-            stolen_cpu=furthest(each.stolen for each in taken),
-        )
+        of_trial, by_phase = self._conditions(facts, stated, counted or load, taken)
         return Trial(
             name=self.folder.name,
             system=system,
@@ -494,7 +480,7 @@ class _TrialEvidence:
             reason=reason,
             point=self._point,
             round=self._settings.round if self._settings.rounds > 1 else None,
-            conditions=conditions,
+            conditions=of_trial,
             by_phase=by_phase,
             deviations=facts.differences,
             exceeded={name: str(asked) for name, asked in facts.exceeded.items()},
@@ -874,62 +860,24 @@ class _TrialEvidence:
         return [path for _, _, path in sorted(runs)]
 
     def _conditions(
-        self, facts: records.ReadBack, runs: Sequence[Phase]
+        self, facts: records.ReadBack, stated: Mapping[str, Any], phases: Sequence[Phase], taken: Sequence[Taken]
     ) -> tuple[Conditions, dict[str, dict[str, Any]]]:
-        """The conditions, and those that differ from phase to phase."""
-        kinds = list(dict.fromkeys(run.kind for run in runs))
-        of = {kind: self._conditions_of(facts, [run for run in runs if run.kind == kind]) for kind in kinds}
-        conditions = self._conditions_of(facts, runs)
-        by_phase: dict[str, dict[str, Any]] = {}
-        for names in _OF_A_PHASE:
-            values = {kind: [getattr(of[kind], name) for name in names] for kind in kinds}
-            # A window ends when the operations do that began in it.
-            if len({tuple(map(_tenths, each)) for each in values.values()}) > 1:
-                conditions = replace(conditions, **dict.fromkeys(names))
-                for kind in kinds:
-                    by_phase.setdefault(kind, {}).update(zip(names, values[kind], strict=True))
-        return conditions, by_phase
+        """Returns the conditions, and those that differ from phase to phase."""
 
-    def _conditions_of(self, facts: records.ReadBack, phases: Sequence[Phase]) -> Conditions:
-        """The conditions as the server and the clients report them; others from the trial's settings."""
-        settings = self._settings_of(phases[0].kind) if phases else self._settings_of(RUN)
-        properties, of_trial = settings.properties or records.WorkloadSettings(), self._settings.properties
-        clients = phases[0].clients if phases else []
-        reports = [client.report for phase in phases for client in phase.clients]
-        runs = [phase for phase in phases if phase.kind != LOAD]
-        seconds = [phase.run.seconds for phase in phases if phase.run.seconds is not None]
-        read_back = {name: getattr(facts, name) for name in READ_BACK}
-        stated: dict[str, Any] = {name: str(value) for name, value in read_back.items() if value is not None}
-        stated |= {name: getattr(facts, name) for name in _COUNTED}
-        for name, given in (("tuned", facts.tuned), ("settings", facts.settings)):
-            if given:
-                stated[name] = ", ".join(f"{key}={plain(value)}" for key, value in given.items())
-        return Conditions(
-            **stated,
-            clients=len(clients) or None,
-            client_hosts=_client_hosts(phases),
-            start_skew_ms=furthest(phase.conducted.start_skew_ms for phase in phases),
-            end_skew_ms=furthest(phase.conducted.end_skew_ms for phase in phases),
-            clock_error_ms=furthest(phase.conducted.offset_error_ms() for phase in phases),
-            threads=_same(report.threads for report in reports) or settings.threads,
-            batchsize=_same(report.batchsize for report in reports) or properties.batchsize,
-            inflight=_same(report.inflight for report in reports) or properties.inflight,
-            retries=_same(report.retries for report in reports),
-            client_cpus=_client_cpus([report.cpus for report in reports]),
-            connections=_most(report.connections for report in reports),
-            loop=loop if (loop := _same(report.loop for report in reports)) in ("events", "threads") else None,
-            event_loops=_most(report.event_loops for report in reports),
-            read_before_write=_same(report.readbeforewrite for report in reports),
-            faults=_same(phase.faults.asked if phase.faults else None for phase in phases),
-            target=_target(phases),
-            recordcount=of_trial.records,
-            scale=self._settings.scale,
-            full_recordcount=self._settings.full.records,
-            record_bytes=of_trial.fieldcount * of_trial.fieldlength,
-            warmup_seconds=statistics.fmean(map(self._warmup, runs)) if runs else settings.warmup,
-            measured_seconds=statistics.fmean(seconds) if seconds and (runs or self._load_is_measured) else None,
-            usd_per_hour=_price(facts),
-        )
+        def read(kind: str, of_kind: Sequence[Phase]) -> Conditions:
+            settings = self._settings_of(kind)
+            warmups = [self._warmup(phase) for phase in of_kind if phase.kind != LOAD]
+            return conditions.read(
+                conditions.ConditionSources(
+                    stated, facts, self._settings, settings, of_kind, warmups, self._load_is_measured, taken
+                )
+            )
+
+        of_phases = {phase.kind: [each for each in phases if each.kind == phase.kind] for phase in phases}
+        of_trial = read(next(iter(of_phases), RUN), phases)
+        differing = conditions.by_phase({kind: read(kind, of_kind) for kind, of_kind in of_phases.items()})
+        several = dict.fromkeys(name for of_phase in differing.values() for name in of_phase)
+        return replace(of_trial, **several), differing
 
     def _settings_of(self, kind: str) -> records.PhaseSettings:
         """What the trial was to do in a phase, or in its load."""
@@ -1097,68 +1045,5 @@ def _lasted(first: float, last: float) -> str:
     return f"from {began} to {ended}"
 
 
-def _attested(facts: records.ReadBack) -> records.ReadBack:
-    """Conditions without a consistency that they cannot tell.
-
-    Earlier versions called an attached server strong, because copies that acknowledge and answer were counted, although
-    nobody knew how many there are: what write copies + read copies exceed.
-    """
-    counted = facts.write_copies is not None
-    if facts.attached is None or not counted or NOT_KNOWN not in (facts.replication, facts.write_acks):
-        return facts
-    return structs.replace(facts, consistency=NOT_KNOWN)
-
-
 def _first(problems: Sequence[str]) -> str:
     return problems[0] if len(problems) == 1 else f"{problems[0]} (and {len(problems) - 1} more)"
-
-
-def _tenths(value: Any) -> Any:
-    return round(value, 1) if isinstance(value, float) else value
-
-
-def _target(phases: Sequence[Phase]) -> float | None:
-    """Asked of each client, if it is the same in all runs; in `own`, where it follows from the run before, the mean."""
-    targets = [client.report.target for phase in phases for client in phase.clients]
-    known = [target for target in targets if target is not None]
-    if known and {phase.kind for phase in phases} == {OWN}:
-        return statistics.fmean(known) if len(known) == len(targets) else None
-    return _same(targets) or None  # YCSB's 0 means no target
-
-
-def _same(values: Iterable[T | None]) -> T | None:
-    """The value that all clients report, None when they do not agree."""
-    found = set(values)
-    return found.pop() if len(found) == 1 else None
-
-
-def _most(values: Iterable[int | None]) -> int | None:
-    """The largest value that a client reports."""
-    return max((value for value in values if value is not None), default=None)
-
-
-def _client_hosts(phases: Sequence[Phase]) -> str | None:
-    """Whether the clients had hosts of their own, in words; None where that is not known, or there is one host."""
-    clients = {host for phase in phases for host in phase.conducted.clients}
-    servers = {host for phase in phases for host in phase.conducted.nodes}
-    shared = clients & servers
-    if not clients or not servers or len(clients | servers) == 1:
-        return None
-    if not shared:
-        return "hosts of their own"
-    return f"the servers' hosts{'' if shared == clients else f' ({len(shared)} of {len(clients)})'}"
-
-
-def _client_cpus(cpus: Sequence[str | None]) -> str | None:
-    """Processors that clients were bound to, each list once; a client that may use all says nothing."""
-    return "; ".join(sorted({each or "all" for each in cpus})) if any(cpus) else None
-
-
-def _price(facts: records.ReadBack) -> float | None:
-    """Of all hosts of the servers together, if that of each is known."""
-    try:
-        prices = [math.nan if each is None else float(each) for each in facts.usd_per_hour.values()]
-    except ValueError:
-        return None
-    total = sum(prices)
-    return total if total > 0 and math.isfinite(total) and min(prices) > 0 else None

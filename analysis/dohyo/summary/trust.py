@@ -31,9 +31,10 @@ from dohyo.summary.comparison import (
     samples,
     searches_of,
 )
+from dohyo.summary.conditions import Conditions
 from dohyo.summary.precision import more_rounds, open_words, undecided, words
 from dohyo.summary.ranking import UNITS, contests, decisive, distance, phases_of, rounds_of
-from dohyo.summary.results import Conditions, Pair, Summary, Trial, without_interval
+from dohyo.summary.results import Pair, Summary, Trial, without_interval
 from dohyo.summary.rounds import differing
 from dohyo.summary.validity import at_work
 

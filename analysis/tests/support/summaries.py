@@ -9,7 +9,8 @@ from dohyo.evidence.host_metrics import HostUse
 from dohyo.evidence.rows import RUN, sampled
 from dohyo.metrics import Row
 from dohyo.summary.comparison import comparisons
-from dohyo.summary.results import Conditions, Summary, Trial
+from dohyo.summary.conditions import Conditions
+from dohyo.summary.results import Summary, Trial
 
 SYSTEMS = {"cassandra": 52345.0, "hbase": 43210.0, "scylla": 151234.0, "aerospike": 250123.0, "mysql-innodb": 61234.0}
 

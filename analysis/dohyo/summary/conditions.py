@@ -1,0 +1,587 @@
+"""Every condition of a trial, declared once: the fields of `Conditions`, in the order in which they are shown.
+
+A declaration says what the condition is, from where it is read, what must have it equal, whether it may differ from
+phase to phase, what the rounds of a system have together, and how it is shown. The tables, summary.json, summary.csv,
+`dohyo compare` and the table in docs/summary-json.md all follow it: another condition is one entry here.
+`python -m dohyo.summary.conditions` prints that table.
+"""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import Field, dataclass, field, fields, replace
+from typing import Any, Literal, TypeVar
+
+from msgspec import defstruct, structs
+
+from dohyo.evidence import records
+from dohyo.evidence.conducted import furthest
+from dohyo.evidence.host_metrics import NOTED, Taken
+from dohyo.evidence.rows import LOAD
+from dohyo.figures import counted, scaled
+from dohyo.metrics import KINDS, table
+from dohyo.scenario.phases import OWN
+from dohyo.scenario.properties import plain
+from dohyo.scenario.setup import NOT_KNOWN
+from dohyo.summary.phase import Phase
+
+T = TypeVar("T")
+
+# systems: between the systems of an experiment, for a fair comparison, and between two experiments.
+# experiments: between two experiments, as `dohyo compare` says nothing otherwise.
+Equal = Literal["systems", "experiments"]
+# same: stated, and the same in all rounds unless somebody changed an inventory, a server or a client between two of
+# them. most, mean: measured, so that it may differ from round to round: the value furthest from 0, and the mean.
+OverRounds = Literal["same", "most", "mean"]
+
+
+@dataclass(frozen=True)
+class ConditionSources:
+    """What the conditions are read from: the evidence of a trial, or of one of its phases.
+
+    :ivar stated: conditions.json, by name, as far as it has conditions
+    :ivar facts: the rest of conditions.json
+    :ivar trial: trial.json
+    :ivar settings: what trial.json says of the phase
+    :ivar phases: the runs that count; the load of a trial without any
+    :ivar warmups: seconds of the warm-up of each run, without loads
+    :ivar is_measured: whether these are what was to be measured
+    :ivar taken: processor time that others took in these runs
+    """
+
+    stated: Mapping[str, Any]
+    facts: records.ReadBack
+    trial: records.TrialSettings
+    settings: records.PhaseSettings
+    phases: Sequence[Phase]
+    warmups: Sequence[float]
+    is_measured: bool
+    taken: Sequence[Taken]
+
+    @property
+    def reports(self) -> list[records.ClientReport]:
+        """client.json of all clients in all runs."""
+        return [client.report for phase in self.phases for client in phase.clients]
+
+    @property
+    def workload(self) -> records.WorkloadSettings:
+        """The properties of the phase."""
+        return self.settings.properties or records.WorkloadSettings()
+
+    def reported(self, name: str) -> Any:
+        """The value of a field of client.json if all clients report the same, else None."""
+        return _same(getattr(report, name) for report in self.reports)
+
+    def most(self, name: str) -> Any:
+        """The largest value of a field of client.json that a client reports."""
+        return max((value for each in self.reports if (value := getattr(each, name)) is not None), default=None)
+
+
+@dataclass(frozen=True)
+class Shown:
+    """How a condition is shown.
+
+    :ivar label: its name in tables
+    :ivar text: returns its value in words, or None to leave it out; None: the value as it is
+    :ivar also: further conditions that the text contains
+    """
+
+    label: str
+    text: Callable[[Conditions], str | None] | None = None
+    also: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Condition:
+    """The properties of a condition, without its value.
+
+    :ivar about: what it is; in Markdown
+    :ivar unit: as in docs/summary-json.md; empty for texts, counts and shares
+    :ivar read: reads it from the evidence; None: the running server states it in conditions.json
+    :ivar equal: what must have it equal; None: it may differ
+    :ivar by_phase: whether it may differ between the phases of a trial
+    :ivar over_rounds: what the rounds of a system have together
+    :ivar shown: None: it is not shown, or another condition's text contains it
+    :ivar name: of the field, in summary.json and summary.csv
+    :ivar kind: its JSON type
+    """
+
+    about: str
+    unit: str = ""
+    read: Callable[[ConditionSources], Any] | None = None
+    equal: Equal | None = None
+    by_phase: bool = False
+    over_rounds: OverRounds = "same"
+    shown: Shown | None = None
+    name: str = ""
+    kind: str = ""
+
+    @property
+    def group(self) -> tuple[str, ...]:
+        """The conditions that its text contains, itself first."""
+        return (self.name, *(self.shown.also if self.shown else ()))
+
+
+def _of(about: str, unit: str = "", label: str = "", **more: Any) -> Any:
+    """A condition.
+
+    :param label: it is shown as it is, under this name
+    """
+    if label:
+        more["shown"] = Shown(label)
+    return field(default=None, metadata={"condition": Condition(about, unit, **more)})
+
+
+# ---- how single conditions are read ----------------------------------------------------------------------------------
+
+
+def _same(values: Iterable[T | None]) -> T | None:
+    """Returns the value if all are the same, else None."""
+    found = set(values)
+    return found.pop() if len(found) == 1 else None
+
+
+def _tenths(value: Any) -> Any:
+    return round(value, 1) if isinstance(value, float) else value
+
+
+def _pairs(given: Mapping[str, Any]) -> str | None:
+    return ", ".join(f"{key}={plain(value)}" for key, value in given.items()) if given else None
+
+
+def _target(phases: Sequence[Phase]) -> float | None:
+    """Returns the rate asked of each client if it is the same in all runs.
+
+    The rate of `own` follows from the run before: the mean.
+    """
+    targets = [client.report.target for phase in phases for client in phase.clients]
+    known = [target for target in targets if target is not None]
+    if known and {phase.kind for phase in phases} == {OWN}:
+        return statistics.fmean(known) if len(known) == len(targets) else None
+    return _same(targets) or None  # YCSB's 0 means no target
+
+
+def _measured(of: ConditionSources) -> float | None:
+    seconds = [phase.run.seconds for phase in of.phases if phase.run.seconds is not None]
+    has_runs = any(phase.kind != LOAD for phase in of.phases)
+    return statistics.fmean(seconds) if seconds and (has_runs or of.is_measured) else None
+
+
+def _client_hosts(phases: Sequence[Phase]) -> str | None:
+    """Returns in words whether the clients had hosts of their own; None where that is not known, or with one host."""
+    clients = {host for phase in phases for host in phase.conducted.clients}
+    servers = {host for phase in phases for host in phase.conducted.nodes}
+    both = clients & servers
+    if not clients or not servers or len(clients | servers) == 1:
+        return None
+    if not both:
+        return "hosts of their own"
+    return f"the servers' hosts{'' if both == clients else f' ({len(both)} of {len(clients)})'}"
+
+
+def _client_cpus(cpus: Sequence[str | None]) -> str | None:
+    """Returns the processors that clients were bound to, each list once; None if all may use all."""
+    return "; ".join(sorted({each or "all" for each in cpus})) if any(cpus) else None
+
+
+def _price(facts: records.ReadBack) -> float | None:
+    """Returns the price of all hosts of the servers together, if that of each is known."""
+    try:
+        prices = [math.nan if each is None else float(each) for each in facts.usd_per_hour.values()]
+    except ValueError:
+        return None
+    total = sum(prices)
+    return total if total > 0 and math.isfinite(total) and min(prices) > 0 else None
+
+
+# ---- how single conditions are shown ---------------------------------------------------------------------------------
+
+
+def _or_unknown(count: int | None) -> str:
+    return "?" if count is None else f"{count}"
+
+
+def _load(of: Conditions) -> str:
+    clients = "? clients" if of.clients is None else counted(of.clients, "client")
+    return f"{clients} \N{MULTIPLICATION SIGN} {counted(of.threads, 'thread')}" if of.threads else clients
+
+
+def _transport(of: Conditions) -> str:
+    """How each client is connected."""
+    carried = f" on {counted(of.event_loops, 'event loop')}" if of.event_loops else " on the client's own threads"
+    loop = f", client.loop={of.loop}" if of.loop else ""
+    connections = "? connections" if of.connections is None else counted(of.connections, "connection")
+    return f"{connections} per client{'' if of.event_loops is None else carried}{loop}"
+
+
+def _skew(of: Conditions) -> str | None:
+    """How far apart several clients began and ended."""
+    if (of.clients or 0) < 2 or of.start_skew_ms is None:
+        return None
+    parts = (("start", of.start_skew_ms), ("end", of.end_skew_ms), ("clocks \N{PLUS-MINUS SIGN}", of.clock_error_ms))
+    return ", ".join(f"{name} {value:.1f} ms" for name, value in parts if value is not None)
+
+
+def _taken(of: Conditions) -> str:
+    """The processor time that others took; amounts too small to matter count as equal."""
+    parts = (("other processes", of.other_cpu), ("hypervisor", of.stolen_cpu))
+    shares = [
+        f"{who} {'below' if share < NOTED else 'up to'} {max(share, NOTED):.0%}"
+        for who, share in parts
+        if share is not None
+    ]
+    return f"{', '.join(shares)} of a host's processors"
+
+
+def _window(of: Conditions) -> str | None:
+    if of.measured_seconds is None:
+        return None
+    return f"{of.measured_seconds:,.1f} s" + (f" after {of.warmup_seconds:.0f} s" if of.warmup_seconds else "")
+
+
+def _overlap(of: Conditions) -> str:
+    """NW + NR > RF with its figures, where they decide, and not that all ask one primary."""
+    if of.write_copies is None or of.read_copies is None or not (of.replication or "").isdecimal():
+        return ""
+    overlap = of.write_copies + of.read_copies > int(of.replication or 0)
+    if of.consistency != ("strong" if overlap else "eventual"):
+        return ""
+    sign = ">" if of.consistency == "strong" else "\N{LESS-THAN OR EQUAL TO}"
+    return f" ({of.write_copies} + {of.read_copies} {sign} {of.replication})"
+
+
+# ---- the conditions --------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Conditions:
+    """The conditions of a trial. None: not known."""
+
+    version: str | None = _of("of the system")
+    attached: str | None = _of(
+        "where the servers are, if they are [not Dohyo's](attach.md); null: Dohyo has started them", label="attached"
+    )
+    replication: str | None = _of("copies of each record", equal="systems", label="replication")
+    write_acks: str | None = _of(
+        "replicas that must have a write before it is acknowledged: `one`, `quorum`, `all`. Where it was `exceeded`,"
+        " what was asked for counts",
+        equal="systems",
+        shown=Shown("acks", lambda of: f"write {of.write_acks or '?'}, read {of.read_acks or '?'}", ("read_acks",)),
+    )
+    read_acks: str | None = _of(
+        "replicas that must answer a read. A system that is `strong` with `one` reads from a primary, and is compared"
+        " with none",
+        equal="systems",
+    )
+    consistency: str | None = _of(
+        "`strong` if write_copies + read_copies > replication, else `eventual`; or the system's own term if the rule"
+        " does not apply to it",
+        equal="systems",
+        shown=Shown("consistency", lambda of: f"{of.consistency}{_overlap(of)}"),
+    )
+    durability: str | None = _of(
+        "`memory` or `disk`: where a write is stored when it is acknowledged", equal="systems", label="durability"
+    )
+    compression: str | None = _of("of the stored data", equal="systems", label="compression")
+    profile: str | None = _of(
+        "`vanilla` or `tuned`: where the servers' [settings](conditions.md#profiles) come from",
+        equal="systems",
+        label="profile",
+    )
+    tuned: str | None = _of(
+        "where the profile differs from the package, such as `cassandra_memtable=trie`; null: nowhere",
+        read=lambda of: _pairs(of.facts.tuned),
+        label="tuned",
+    )
+    settings: str | None = _of(
+        "where the scenario or the inventory differs from the profile; null: nowhere",
+        read=lambda of: _pairs(of.facts.settings),
+        label="settings",
+    )
+    disks: str | None = _of(
+        "what the data of a server is on, [layout and number](conditions.md#disks)", equal="systems", label="disks"
+    )
+    clients: int | None = _of(
+        "client processes",
+        read=lambda of: len(of.phases[0].clients) or None if of.phases else None,
+        equal="systems",
+        shown=Shown("load", _load, ("threads",)),
+    )
+    threads: int | None = _of(
+        "per client",
+        read=lambda of: of.reported("threads") or of.settings.threads,
+        equal="systems",
+        by_phase=True,
+    )
+    start_skew_ms: float | None = _of(
+        "time between the first and the last client to begin; in the worst repeat",
+        "ms",
+        read=lambda of: furthest(phase.conducted.start_skew_ms for phase in of.phases),
+        over_rounds="most",
+        shown=Shown("skew", _skew, ("end_skew_ms", "clock_error_ms")),
+    )
+    end_skew_ms: float | None = _of(
+        "and to end",
+        "ms",
+        read=lambda of: furthest(phase.conducted.end_skew_ms for phase in of.phases),
+        over_rounds="most",
+    )
+    clock_error_ms: float | None = _of(
+        "how exactly the clients' clocks are known: the worst value",
+        "ms",
+        read=lambda of: furthest(phase.conducted.offset_error_ms() for phase in of.phases),
+        over_rounds="most",
+    )
+    client_hosts: str | None = _of(
+        "`the servers' hosts`, or `hosts of their own`; null with a single host",
+        read=lambda of: _client_hosts(of.phases),
+        equal="systems",
+        label="clients on",
+    )
+    other_cpu: float | None = _of(
+        "share of a host's processors that [other processes](method.md#somebody-else) used: the maximum over hosts and"
+        " runs that count; null: not known",
+        read=lambda of: furthest(each.other for each in of.taken),
+        over_rounds="most",
+        shown=Shown("others", _taken, ("stolen_cpu",)),
+    )
+    stolen_cpu: float | None = _of(
+        "and that the hypervisor took", read=lambda of: furthest(each.stolen for each in of.taken), over_rounds="most"
+    )
+    scale: float | None = _of(
+        "share of the scenario's records and operations that was loaded and executed (`--scale`); null: all",
+        read=lambda of: of.trial.scale,
+        equal="experiments",
+        shown=Shown(
+            "size",
+            lambda of: None if of.scale is None else scaled(of.scale, of.full_recordcount),
+            ("full_recordcount",),
+        ),
+    )
+    full_recordcount: int | None = _of(
+        "number of records in full; null: no `scale`", read=lambda of: of.trial.full.records
+    )
+    recordcount: int | None = _of(
+        "records loaded before the run", read=lambda of: of.trial.properties.records, equal="systems"
+    )
+    record_bytes: int | None = _of(
+        "fields × length, without keys",
+        "bytes",
+        read=lambda of: of.trial.properties.fieldcount * of.trial.properties.fieldlength,
+        equal="systems",
+    )
+    batchsize: int | None = _of(
+        "records per operation",
+        read=lambda of: of.reported("batchsize") or of.workload.batchsize,
+        equal="systems",
+        by_phase=True,
+        label="batch",
+    )
+    inflight: int | None = _of(
+        "operations in flight per logical client",
+        read=lambda of: of.reported("inflight") or of.workload.inflight,
+        equal="systems",
+        by_phase=True,
+        label="in flight",
+    )
+    retries: int | None = _of(
+        "how often a binding, or its driver, [may send a request again](conditions.md#requests-that-are-sent-again);"
+        " null: not known",
+        read=lambda of: of.reported("retries"),
+        equal="systems",
+        by_phase=True,
+        label="retries",
+    )
+    connections: int | None = _of(
+        "of a client to all servers, at the end of its window: the maximum over clients and runs that count; null: not"
+        " known",
+        read=lambda of: of.most("connections"),
+        over_rounds="most",
+        shown=Shown("transport", _transport, ("event_loops", "loop")),
+    )
+    event_loops: int | None = _of(
+        "threads of the driver that serve a client's connections: the maximum over clients; 0: the client's threads do"
+        " this; null: not known",
+        read=lambda of: of.most("event_loops"),
+    )
+    loop: str | None = _of(
+        "`events` or `threads`: how the client [ran its logical clients](conditions.md#connections); null: not known",
+        read=lambda of: loop if (loop := of.reported("loop")) in ("events", "threads") else None,
+        equal="experiments",
+    )
+    read_before_write: bool | None = _of(
+        "an update first reads its record; null where there are no updates",
+        read=lambda of: of.reported("readbeforewrite"),
+        equal="systems",
+        by_phase=True,
+        shown=Shown("updates", lambda of: "read before write" if of.read_before_write else "without reading"),
+    )
+    faults: str | None = _of(
+        "what was [done to the servers](faults.md#what-is-measured-under-a-fault) in the window; null: nothing",
+        read=lambda of: _same(phase.faults.asked if phase.faults else None for phase in of.phases),
+        equal="experiments",
+        by_phase=True,
+        label="faults",
+    )
+    target: float | None = _of(
+        "target rate of each client in operations/s; null: as many as possible",
+        "1/s",
+        read=lambda of: _target(of.phases),
+        equal="experiments",
+        by_phase=True,
+        shown=Shown("target", lambda of: None if of.target is None else f"{of.target:,.0f} op/s per client"),
+    )
+    measured_seconds: float | None = _of(
+        "of the client that took longest, mean over the repeats",
+        "s",
+        read=_measured,
+        by_phase=True,
+        over_rounds="mean",
+        shown=Shown("measured", _window, ("warmup_seconds",)),
+    )
+    warmup_seconds: float | None = _of(
+        "before the measured window, mean over the repeats",
+        "s",
+        read=lambda of: statistics.fmean(of.warmups) if of.warmups else of.settings.warmup,
+        by_phase=True,
+        over_rounds="mean",
+    )
+    nodes: int | None = _of("servers", equal="systems", label="servers")
+    write_copies: int | None = _of(
+        "copies that acknowledge a write",
+        equal="experiments",
+        shown=Shown(
+            "copies",
+            lambda of: f"write {_or_unknown(of.write_copies)}, read {_or_unknown(of.read_copies)}",
+            ("read_copies",),
+        ),
+    )
+    read_copies: int | None = _of("copies that answer a read", equal="experiments")
+    heap: str | None = _of("of the server, if it is a JVM", label="heap")
+    memory: str | None = _of("of a server without a heap: its own limit on caches or data", label="memory")
+    memory_budget: str | None = _of(
+        "memory that all processes of the system may use [on each host](conditions.md#memory-and-processors), including"
+        " the page cache, and whether the kernel enforces it; null: there is no budget",
+        equal="systems",
+        label="memory budget",
+    )
+    server_cpus: str | None = _of(
+        "processors that servers were bound to, as in `0-3,8`; null: all",
+        equal="systems",
+        label="servers on processors",
+    )
+    client_cpus: str | None = _of(
+        "and clients",
+        read=lambda of: _client_cpus([report.cpus for report in of.reports]),
+        equal="systems",
+        label="clients on processors",
+    )
+    jdk: str | None = _of("of the server, if it is a JVM", label="JDK")
+    gc: str | None = _of("of the server, if it is a JVM", label="collector")
+    usd_per_hour: float | None = _of(
+        "price of all server hosts together, from the inventory; null if that of one is not known",
+        "US$/h",
+        read=lambda of: _price(of.facts),
+        shown=Shown("price", lambda of: f"${of.usd_per_hour:,.2f} per hour for the servers' hosts"),
+    )
+
+
+def _named(of: Field[Any]) -> Condition:
+    declared: Condition = of.metadata["condition"]
+    return replace(declared, name=of.name, kind=KINDS.get(str(of.type).removesuffix(" | None"), "string"))
+
+
+# By name, in the order in which they are shown.
+CONDITIONS = {each.name: _named(each) for each in fields(Conditions)}
+# What the running server states.
+STATED = {name for name, each in CONDITIONS.items() if each.read is None}
+_Stated = defstruct(
+    "_Stated",
+    [
+        (name, (records.Whole if CONDITIONS[name].kind == "integer" else records.Said) | None, None)
+        for name in CONDITIONS
+        if name in STATED
+    ],
+    frozen=True,
+)
+
+
+def stated(content: Any, complain: Callable[[str], object]) -> dict[str, Any]:
+    """Returns the conditions that the servers have stated, by name, without those that are not known.
+
+    Earlier versions called an attached server strong because they counted the copies that acknowledge and answer,
+    although they did not know how many copies there are. Such a consistency is not known.
+
+    :param content: of conditions.json
+    :param complain: gets `field is value: why` for a value of another type
+    """
+    found = structs.asdict(records.decoded(content, _Stated, complain))
+    known = {
+        name: value if CONDITIONS[name].kind == "integer" else str(value)
+        for name, value in found.items()
+        if value is not None
+    }
+    unsure = NOT_KNOWN in (known.get("replication"), known.get("write_acks"))
+    if "attached" in known and "write_copies" in known and unsure:
+        known["consistency"] = NOT_KNOWN
+    return known
+
+
+def read(sources: ConditionSources) -> Conditions:
+    """Reads all conditions of a trial, or of one of its phases."""
+    return Conditions(
+        **{
+            name: sources.stated.get(name) if each.read is None else each.read(sources)
+            for name, each in CONDITIONS.items()
+        }
+    )
+
+
+def by_phase(of_phases: Mapping[str, Conditions]) -> dict[str, dict[str, Any]]:
+    """Returns the conditions that differ between phases: phase → name → value.
+
+    Those that one text shows are returned together.
+    """
+    found: dict[str, dict[str, Any]] = {}
+    for each in CONDITIONS.values():
+        group = [name for name in each.group if CONDITIONS[name].by_phase] if each.shown else []
+        values = {phase: [getattr(of, name) for name in group] for phase, of in of_phases.items()}
+        # A window ends when the operations do that began in it.
+        if len({tuple(map(_tenths, of_phase)) for of_phase in values.values()}) > 1:
+            for phase, of_phase in values.items():
+                found.setdefault(phase, {}).update(zip(group, of_phase, strict=True))
+    return found
+
+
+def over_rounds(rounds: Sequence[Conditions]) -> dict[str, Any]:
+    """Returns what all rounds have together of the conditions that a round measures, by name."""
+    found: dict[str, Any] = {}
+    for name, each in CONDITIONS.items():
+        known = [value for of in rounds if (value := getattr(of, name)) is not None]
+        if each.over_rounds == "most":
+            found[name] = furthest(known)
+        elif each.over_rounds == "mean":
+            found[name] = statistics.fmean(known) if known else None
+    return found
+
+
+def shown(of: Conditions) -> Iterator[tuple[Condition, str]]:
+    """Returns the conditions that are known, with their values in words."""
+    for each in CONDITIONS.values():
+        if each.shown and any(getattr(of, name) is not None for name in each.group):
+            text = each.shown.text(of) if each.shown.text else str(getattr(of, each.name))
+            if text is not None:
+                yield each, text
+
+
+def reference() -> str:
+    """Returns the table of conditions in docs/summary-json.md."""
+    heads = ("key", "type", "unit", "must be equal between", "meaning")
+    return table(heads, ((f"`{each.name}`", each.kind, each.unit, each.equal or "", each.about)
+                         for each in CONDITIONS.values()))  # fmt: skip
+
+
+if __name__ == "__main__":
+    print(reference(), end="")

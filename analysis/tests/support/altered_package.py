@@ -1,0 +1,40 @@
+"""A copy of the package with one change, to show what a contributor has to touch."""
+
+import json
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+from dohyo.places import ROOT
+
+
+def run(folder: Path, file: str, line: str, more: str, program: str, *arguments: Path) -> Any:
+    """Adds lines behind one of a file of the package, and runs a program with this package.
+
+    :param folder: gets the copy
+    :param file: of the package
+    :param line: which is there once
+    :param more: lines to add
+    :param program: Python; it prints JSON
+    :returns: what it printed
+    :raises AssertionError: if the program fails
+    """
+    package = folder / "analysis/dohyo"
+    shutil.copytree(ROOT / "analysis/dohyo", package)
+    for each in ROOT.iterdir():
+        if each.name != "analysis":
+            (folder / each.name).symlink_to(each)
+    declared = (package / file).read_text("utf-8")
+    assert declared.count(line) == 1
+    (package / file).write_text(declared.replace(line, line + more), "utf-8")
+    done = subprocess.run(
+        [sys.executable, "-c", program, *arguments],
+        cwd=package.parent,  # where Python looks first
+        check=False,
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)

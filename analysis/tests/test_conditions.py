@@ -1,0 +1,68 @@
+"""A condition is declared in one place, and everything that shows or compares conditions follows."""
+
+from pathlib import Path
+
+from dohyo.places import ROOT
+from dohyo.summary import conditions
+from dohyo.summary.conditions import CONDITIONS
+from support import altered_package
+from support.evidence import edit_json, reads, trial
+
+# Reads the experiments in the folders that are its arguments, and tells where a condition `colour` is.
+PROGRAM = """
+import json, sys
+from pathlib import Path
+from dohyo.summary import conditions, kept, regression
+from dohyo.summary.summary import summarise
+from dohyo.tables import files, table
+
+first, second = map(Path, sys.argv[1:])
+summary = summarise(first)
+files.write(summary, first)
+changes = regression.compare(summary, summarise(second))
+print(json.dumps({
+    "unequal": summary.unequal["colour"],
+    "merged": [trial.conditions.colour for trial in summary.merged],
+    "kept": [trial.conditions.colour for trial in kept.read(first).trials],
+    "compared": [[each.system, each.before, each.after, each.must_be_equal]
+                 for each in changes.differences if each.condition == "colour"],
+    "reference": conditions.reference(),
+}))
+"""
+
+
+def test_one_entry_adds_a_condition_everywhere(tmp_path: Path) -> None:
+    colours = {"before": {"cassandra": "red", "hbase": "blue"}, "after": {"cassandra": "red", "hbase": "green"}}
+    for experiment, of_systems in colours.items():
+        for number, (system, colour) in enumerate(2 * [*of_systems.items()]):
+            turn = number // 2 + 1
+            folder = trial(tmp_path / experiment, number + 1, system, 1, trial_round=turn, trial_rounds=2)
+            reads(folder / "run-1/node1", [100] * 4)
+            edit_json(folder / "conditions.json", colour=f"{colour}{turn}" if system == "hbase" else colour)
+    last = '    gc: str | None = _of("of the server, if it is a JVM", label="collector")\n'
+    more = '    colour: str | None = _of("of the rack", equal="systems", label="rack")\n'
+    folders = [tmp_path / name for name in colours]
+    found = altered_package.run(tmp_path, "summary/conditions.py", last, more, PROGRAM, *folders)
+    assert found["merged"] == ["red", "blue1 and blue2"]
+    assert found["unequal"] == {"cassandra": "red", "hbase": "blue1 and blue2"}
+    assert found["kept"] == ["red", "blue1", "red", "blue2"]
+    assert found["compared"] == [["hbase", "blue1 and blue2", "green1 and green2", True]]
+    assert "| `colour` | string | | systems | of the rack |" in found["reference"]
+    for name, what in (("summary.md", "rack"), ("summary.csv", "colour"), ("summary.json", "colour")):
+        assert what in (tmp_path / "before" / name).read_text("utf-8"), name
+
+
+def test_a_condition_that_differs_by_phase_is_shown() -> None:
+    shown = {name for each in CONDITIONS.values() if each.shown for name in each.group}
+    assert {name for name, each in CONDITIONS.items() if each.by_phase} <= shown
+
+
+def test_no_condition_is_shown_twice() -> None:
+    shown = [name for each in CONDITIONS.values() if each.shown for name in each.group]
+    assert len(shown) == len(set(shown))
+    assert set(shown) <= CONDITIONS.keys()
+
+
+def test_the_documents_have_the_table_that_the_program_prints() -> None:
+    written = (ROOT / "docs/summary-json.md").read_text("utf-8")
+    assert conditions.reference() in written, "replace it by what python -m dohyo.summary.conditions prints"
