@@ -14,8 +14,8 @@ import pytest
 
 from dohyo.evidence import gc_log
 from dohyo.evidence.load_curve import Inserted
-from dohyo.evidence.rows import LOAD
 from dohyo.operations import OVERALL
+from dohyo.scenario.phases import LOAD
 from dohyo.summary.summary import summarise
 from dohyo.tables.files import write
 from dohyo.tables.verdict import verdict

@@ -15,9 +15,9 @@ from rich.console import Console
 
 from dohyo.cli import cli
 from dohyo.evidence.load_curve import LoadCurve
-from dohyo.evidence.rows import LOAD
 from dohyo.foreign import collecting
 from dohyo.places import DOHYO, RESULTS, ROOT, command
+from dohyo.scenario.phases import LOAD
 from dohyo.summary import kept
 from dohyo.summary.comparison import comparisons
 from dohyo.summary.results import Summary, Trial

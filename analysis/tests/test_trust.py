@@ -16,8 +16,8 @@ from dohyo.report import page
 from dohyo.report.measured import read
 from dohyo.summary import trust
 from dohyo.summary.comparison import comparisons
+from dohyo.summary.notes import SMALL_DATA_BYTES, UNSTEADY
 from dohyo.summary.results import WIDEST_TIE, Summary, Trial
-from dohyo.summary.summary import SMALL_DATA_BYTES, UNSTEADY
 from dohyo.summary.trust import judged
 from dohyo.tables import table
 from support.evidence import edit_json, on_screen, shorts, trial

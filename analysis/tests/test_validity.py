@@ -350,10 +350,12 @@ def test_the_table_of_the_checks_is_written_from_their_list() -> None:
     assert f"\n{validity.table()}\n" in page, "write it anew: ./dohyo checks"
 
 
-def test_every_check_of_a_run_is_in_the_list() -> None:
-    """Each function of a run that counts, and its clients, has its row."""
+def test_every_check_is_in_the_list() -> None:
+    """Each function that takes the facts of a run or a trial has its row."""
     functions = inspect.getmembers(validity, inspect.isfunction)
-    written = {name for name, function in functions if "RunFacts" in inspect.get_annotations(function).values()}
-    listed = {each.__name__ for check in validity.CHECKS for each in (check.of_client, check.of_run) if each}
+    takes = {name: {*inspect.get_annotations(function).values()} for name, function in functions}
+    written = {name for name, kinds in takes.items() if kinds & {"RunFacts", "TrialFacts"}} - {"disturbing"}
+    kinds = ("of_evidence", "of_client", "of_run", "of_trial", "of_experiment")
+    listed = {each.__name__ for check in validity.CHECKS for kind in kinds if (each := getattr(check, kind))}
     assert listed == written
     assert "saturated" in listed

@@ -14,12 +14,13 @@ from types import NoneType, UnionType
 from typing import Annotated, Any, TypeVar, get_args, get_origin
 
 import msgspec
-from msgspec import UNSET, Meta, Struct, UnsetType
+from msgspec import UNSET, Meta, Struct, UnsetType, structs
 
 from dohyo.evidence import json_values
 from dohyo.evidence.text_file import Warn, limited
-from dohyo.scenario import faults, search
+from dohyo.scenario import faults, properties, search
 from dohyo.scenario.hosts import Hosts
+from dohyo.scenario.phases import LOAD, PROBE, RUN
 
 # Numbers may be text, as Ansible writes them.
 Whole = Annotated[int, Meta(ge=-(2**63), le=2**63 - 1)]
@@ -228,6 +229,22 @@ class PhaseSettings(Struct, frozen=True):
     share: Number | None = None
     measured: bool = False  # of a load: it is compared like a run
 
+    @property
+    def workload(self) -> WorkloadSettings:
+        """The properties, with their defaults."""
+        return self.properties or WorkloadSettings()
+
+    @property
+    def asked_faults(self) -> str | None:
+        """The faults that its runs are to have; None: none."""
+        return None if self.faults == faults.NONE else self.faults
+
+    @property
+    def not_found_limit(self) -> float:
+        """The share of the records that may not be found; where trial.json does not say it, its default."""
+        known = properties.find("maxnotfoundrate")
+        return self.maxnotfoundrate if self.maxnotfoundrate is not None else float((known and known.default) or 0)
+
 
 class TrialSettings(Struct, frozen=True, rename=lambda name: f"trial_{name}"):
     """A trial's trial.json, which planning writes; variables of the systems are beside these."""
@@ -251,6 +268,41 @@ class TrialSettings(Struct, frozen=True, rename=lambda name: f"trial_{name}"):
     search: search.Settings | None = None
     scale: Number | None = None
     full: WorkloadSettings = WorkloadSettings()  # at the scenario's full size
+
+    @property
+    def planned(self) -> list[str]:
+        """Names of the phases after the load, in order."""
+        return [RUN] if self.phases is UNSET else [phase.name or "" for phase in self.phases]
+
+    @property
+    def load_is_measured(self) -> bool:
+        """Whether the load is compared like a run."""
+        return self.load.measured or not self.planned
+
+    @property
+    def matrix_point(self) -> dict[str, str]:
+        """The point of the matrix: dimension → value."""
+        return {key: str(value) for key, value in self.point.items()}
+
+    def phase(self, name: str) -> PhaseSettings:
+        """Returns the settings of a phase, of the load, or of the probes of a search.
+
+        What they do not say is as in the whole trial. Probes do what the last phase does, at rates of their own.
+        """
+        if name == PROBE:
+            last = self.phase((self.planned or [RUN])[-1])
+            return PhaseSettings(name, warmup=self.warmup, maxnotfoundrate=last.maxnotfoundrate)
+        phases = [] if self.phases is UNSET else self.phases
+        own = self.load if name == LOAD else next((each for each in phases if each.name == name), PhaseSettings())
+        return structs.replace(
+            own,
+            name=name,
+            properties=self.properties if own.properties is None else own.properties,
+            threads=self.threads if own.threads is None else own.threads,
+            # A load's first record counts already.
+            warmup=0.0 if name == LOAD else self.warmup if own.warmup is None else own.warmup,
+            duration=self.duration if own.duration is None else own.duration,
+        )
 
 
 class TrialState(Struct, frozen=True):

@@ -15,13 +15,6 @@ from dohyo.metrics import PERCENTILES, Row, Samples
 from dohyo.operations import OVERALL, READ_MODIFY_WRITE, is_call, is_not_found, order
 from dohyo.statistics import total
 
-# "load", or the name of a phase after it: "run" where a scenario names none.
-Phase = str
-LOAD = "load"
-RUN = "run"
-# The runs of a search for the highest rate, which are beside all phases.
-PROBE = "probe"
-
 
 @dataclass
 class Run:
@@ -107,9 +100,7 @@ def _added(parts: Iterable[Mapping[str, int]]) -> dict[str, int]:
     return dict(result)
 
 
-def rows(
-    phase: Phase, runs: Sequence[Run], latencies: Mapping[str, Latencies], *, discarded: bool = False
-) -> list[Row]:
+def rows(phase: str, runs: Sequence[Run], latencies: Mapping[str, Latencies], *, discarded: bool = False) -> list[Row]:
     """One row per operation type, [OVERALL] first.
 
     Rates are operations of all clients / measured seconds, per repeat, then their geometric mean, with its interval
@@ -137,7 +128,7 @@ def rows(
     return [replace(row, discarded=discarded) for row in result]
 
 
-def _overall(phase: Phase, runs: Sequence[Run]) -> Row:
+def _overall(phase: str, runs: Sequence[Run]) -> Row:
     ops = _rates([run.operations for run in runs], runs)
     records = _rates([run.records for run in runs], runs)
     parts = [_failures(operation.returns) for run in runs for operation in run.own.values()]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from dohyo.evidence.events import Seconds
 from dohyo.evidence.hdr_log import Interval
 from dohyo.evidence.load_curve import Inserted
@@ -45,3 +47,18 @@ class Timeline:
         self.latencies.merge(other.latencies)
         self.waited.merge(other.waited)
         self.inserted.merge(other.inserted)
+
+
+def when(by_second: Mapping[int, int], warmup: float) -> str:
+    """When something happened, and when most of it; empty where that is not known.
+
+    :param by_second: counts above 0, by second of the measured window
+    """
+    if not by_second:
+        return ""
+    worst = max(by_second, key=lambda second: by_second[second])
+    first, last = min(by_second), max(by_second)
+    most = f"second {warmup + worst:.0f}"
+    if first == last:
+        return f"in {most}"
+    return f"in seconds {warmup + first:.0f}\N{EN DASH}{warmup + last + 1:.0f}, most in {most} ({by_second[worst]:,})"

@@ -30,7 +30,7 @@ from dohyo.bad_input import BadInputError, unknown
 from dohyo.evidence.hdr_log import Interval, Latencies, beginning, divided, merge_log
 from dohyo.evidence.over_time import MOST_SLOTS, Slot
 from dohyo.evidence.result_lines import Operation
-from dohyo.evidence.rows import LOAD, RUN, Phase, Run, rows, together
+from dohyo.evidence.rows import Run, rows, together
 from dohyo.evidence.text_file import Warn, is_binary
 from dohyo.evidence.timeline import Timeline
 from dohyo.foreign import outcomes
@@ -38,12 +38,13 @@ from dohyo.foreign.ycsb_log import ClientLog, read_log
 from dohyo.metrics import Row
 from dohyo.operations import INTENDED, OVERALL, is_call
 from dohyo.report import page
+from dohyo.scenario.phases import LOAD, RUN
 from dohyo.scenario.properties import of_the_workload
 from dohyo.statistics import ALIKE
 from dohyo.summary.comparison import comparisons, neighbours
 from dohyo.summary.conditions import Conditions
+from dohyo.summary.equality import unequal
 from dohyo.summary.results import Summary, Trial
-from dohyo.summary.summary import unequal
 from dohyo.tables.table import MIXED
 
 UNKNOWN_CONDITIONS = (
@@ -76,7 +77,7 @@ class ForeignRun:
     """
 
     trial: Trial
-    phase: Phase
+    phase: str
     run: Run
     latencies: dict[str, Latencies]
     throughput: list[int]
@@ -256,7 +257,7 @@ def _is_file(path: Path) -> bool:
 
 
 # The clients of one run, and those of its load.
-_Group = defaultdict[Phase, list[ClientLog]]
+_Group = defaultdict[str, list[ClientLog]]
 
 
 class _Folder:
@@ -283,7 +284,7 @@ class _Folder:
         self._logs: list[ClientLog] = []
         self.passed_over: list[Path] = []
         self._latencies: dict[str, Latencies] = {}
-        self._timelines: dict[Phase, Timeline] = {}
+        self._timelines: dict[str, Timeline] = {}
         histograms = []
         for path in files:
             is_histograms = path.name.removesuffix(".gz").endswith(".hdr")
@@ -336,7 +337,7 @@ class _Folder:
 
             merge_log(path, self._latencies, self._unreadable(path), seen)
 
-    def _phase_of(self, operation: str) -> Phase:
+    def _phase_of(self, operation: str) -> str:
         """Whether a histogram log is of the load or of the run: by the operation types that their results have."""
         loaded, measured = (
             {_plain(name) for group in self._groups for log in group[phase] for name in log.operations}
@@ -376,8 +377,8 @@ class _Folder:
         result: list[Row] = []
         notes: list[str] = []
         problems: list[str] = []
-        found: list[tuple[Phase, Run, dict[str, Latencies], list[int], list[Slot], int, bool, ClientLog | None]] = []
-        phases: tuple[Phase, ...] = (RUN, LOAD)
+        found: list[tuple[str, Run, dict[str, Latencies], list[int], list[Slot], int, bool, ClientLog | None]] = []
+        phases: tuple[str, ...] = (RUN, LOAD)
         for phase in phases:
             logs = group[phase]
             if logs or (phase == RUN and only and not group[LOAD]):
@@ -427,7 +428,7 @@ class _Folder:
         return found if self._repeats else [*found, *_apart(logs), *_longer(logs)]
 
     def _over_time(
-        self, phase: Phase, logs: Sequence[ClientLog], run: Run, usable: Mapping[str, Latencies]
+        self, phase: str, logs: Sequence[ClientLog], run: Run, usable: Mapping[str, Latencies]
     ) -> tuple[list[int], list[Slot]]:
         """Operations in each second, and slots: from histogram logs of the whole run, else from status lines."""
         timeline = self._timelines.get(phase)
@@ -463,7 +464,7 @@ def _why(log: ClientLog) -> str:
     return log.exception or statuses or "no exception is in the log"
 
 
-def _missing(phase: Phase, logs: Sequence[ClientLog]) -> tuple[list[str], bool | None]:
+def _missing(phase: str, logs: Sequence[ClientLog]) -> tuple[list[str], bool | None]:
     """What clients were to do and have not done, and whether they did all that they were to do; None: not known."""
     found = []
     is_known = bool(logs)
@@ -701,7 +702,7 @@ def _conditions(logs: Sequence[ClientLog], *, repeats: bool) -> Conditions:
     )
 
 
-def _notes(phase: Phase, logs: Sequence[ClientLog], run: Run, result: Sequence[Row]) -> list[str]:
+def _notes(phase: str, logs: Sequence[ClientLog], run: Run, result: Sequence[Row]) -> list[str]:
     notes = []
     which = "load: " if phase == "load" else ""
     seconds = sorted(log.runtime_ms / 1000 for log in logs if log.runtime_ms)

@@ -8,8 +8,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 from dohyo.evidence.result_lines import NOT_FOUND, OK, Operation
-from dohyo.evidence.rows import LOAD, Phase, Run
+from dohyo.evidence.rows import Run
 from dohyo.operations import FAILED, INTENDED, READ_MODIFY_WRITE, is_call, is_failure, is_not_found, outcome
+from dohyo.scenario.phases import LOAD
 from dohyo.scenario.properties import find as find_property
 
 
@@ -62,7 +63,7 @@ def with_codes(operations: Mapping[str, Operation], each: int | None, *, known: 
     return result
 
 
-def problems(phase: Phase, run: Run, *, whole: bool | None) -> list[str]:
+def problems(phase: str, run: Run, *, whole: bool | None) -> list[str]:
     """Returns what is beyond the limits of our own runs, docs/method.md#when-a-run-is-invalid.
 
     :param whole: whether a load has all of its records; None: not known, so that it is judged like a run

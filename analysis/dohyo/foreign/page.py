@@ -7,13 +7,13 @@ from dataclasses import replace
 from pathlib import Path
 
 from dohyo.bad_input import BadInputError
-from dohyo.evidence.rows import LOAD
 from dohyo.foreign.collecting import UNKNOWN_CONDITIONS, ForeignRun, collect
 from dohyo.foreign.tabulate import name_passed_over
 from dohyo.report.charts import charts
 from dohyo.report.material import Material
 from dohyo.report.measured import Measured, MeasuredRun, curves
 from dohyo.report.page import Report
+from dohyo.scenario.phases import LOAD
 
 
 def gather(folder: Path) -> Report:

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from dohyo.evidence.rows import LOAD, RUN
 from dohyo.figures import point_name
 from dohyo.operations import INTENDED
 from dohyo.report.measured import Measured, systems_of
+from dohyo.scenario.phases import LOAD, RUN
 from dohyo.summary.ranking import phases_of
 from dohyo.summary.results import Summary, Trial
 

@@ -16,10 +16,11 @@ from typing import Any
 from dohyo.evidence.hdr_log import Latencies, is_known
 from dohyo.evidence.load_curve import SHORTEST_SECONDS
 from dohyo.evidence.over_time import Slot
-from dohyo.evidence.rows import LOAD, Run
+from dohyo.evidence.rows import Run
 from dohyo.evidence.under_fault import FaultedRun
 from dohyo.figures import point_name
 from dohyo.operations import INTENDED, is_success
+from dohyo.scenario.phases import LOAD
 from dohyo.summary.phase import Phase, add_all
 from dohyo.summary.results import Summary, Trial
 from dohyo.summary.summary import summarise

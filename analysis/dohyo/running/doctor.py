@@ -16,7 +16,6 @@ from dohyo.ansible.playbook import play
 from dohyo.bad_input import BadInputError
 from dohyo.evidence import experiment_folder
 from dohyo.evidence.records import ExperimentFacts
-from dohyo.evidence.rows import LOAD
 from dohyo.figures import UNKNOWN, point_name, rate
 from dohyo.operations import OVERALL
 from dohyo.places import RESULTS
@@ -25,7 +24,7 @@ from dohyo.report import site
 from dohyo.running.client import build_client
 from dohyo.running.experiment import only_one, read_json
 from dohyo.scenario import published
-from dohyo.scenario.phases import INSERT, PROPORTIONS
+from dohyo.scenario.phases import INSERT, LOAD, PROPORTIONS
 from dohyo.scenario.scenario import Scenario
 from dohyo.signals import Interruption, Signals
 from dohyo.summary import kept

@@ -16,12 +16,12 @@ from rich.text import Text
 from dohyo import host
 from dohyo.ansible.playbook import Event
 from dohyo.evidence.live_log import IntervalTail, Second
-from dohyo.evidence.rows import PROBE
 from dohyo.figures import counted
 from dohyo.places import LOCAL_HOME
 from dohyo.planning.plan import PlannedTrial, canary_seconds, load_of
 from dohyo.planning.sizing import LOAD_RATE, UPDATE_RATE
 from dohyo.scenario import phases, search
+from dohyo.scenario.phases import PROBE
 from dohyo.scenario.scenario import Scenario
 from dohyo.tables.screen import MOST_COLUMNS
 

@@ -15,6 +15,8 @@ from dohyo.systems import catalogue
 INSERT = "insert"
 # Default phase.
 RUN = "run"
+# The load before all phases, and the runs of a search for the highest rate.
+LOAD, PROBE = "load", "probe"
 # As fast as possible, and all systems at one rate that follows from it; docs/scenarios.md#at-equal-rate.
 MAX, EQUAL = "max", "equal"
 # Each system at a share of its own rate in the phase max.

@@ -7,9 +7,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from dohyo.evidence.json_values import mapping, number
-from dohyo.evidence.rows import LOAD, PROBE, RUN
 from dohyo.scenario import properties
-from dohyo.scenario.phases import EQUAL
+from dohyo.scenario.phases import EQUAL, LOAD, PROBE, RUN
 from dohyo.scenario.properties import plain
 
 # Settings that affect no number, or are compared elsewhere: systems and points are paired, the scale is a condition,

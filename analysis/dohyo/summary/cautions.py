@@ -14,8 +14,8 @@ from typing import Literal
 from dohyo.evidence import canary
 from dohyo.evidence.canary import Canary, CanaryFigure
 from dohyo.summary.comparison import target_of
+from dohyo.summary.notes import UNSTEADY, notes_of
 from dohyo.summary.results import ChangeVerdict, Summary, Trial
-from dohyo.summary.summary import UNSTEADY, notes_of
 from dohyo.summary.trust import judged
 
 # Reasons, by the beginning of their short form, that the comparison weighs in another way: by a figure, by an interval,

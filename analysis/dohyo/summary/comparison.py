@@ -8,12 +8,12 @@ from itertools import pairwise, permutations
 from statistics import fmean
 
 from dohyo import statistics
-from dohyo.evidence.rows import PROBE, sampled, succeeded
+from dohyo.evidence.rows import sampled, succeeded
 from dohyo.evidence.under_fault import FULL_SHARE
 from dohyo.figures import point_name, rate
 from dohyo.metrics import METRICS, Row, Samples
 from dohyo.operations import INTENDED, OVERALL, is_success
-from dohyo.scenario.phases import AT_RATE, MAX, OWN
+from dohyo.scenario.phases import AT_RATE, MAX, OWN, PROBE
 from dohyo.statistics import Estimate, Ratio
 from dohyo.summary.knee import TOLERANCE
 from dohyo.summary.probes import Search

@@ -19,10 +19,9 @@ from msgspec import defstruct, structs
 from dohyo.evidence import records
 from dohyo.evidence.conducted import furthest
 from dohyo.evidence.host_metrics import NOTED, Taken
-from dohyo.evidence.rows import LOAD
 from dohyo.figures import counted, scaled
 from dohyo.metrics import KINDS, table
-from dohyo.scenario.phases import OWN
+from dohyo.scenario.phases import LOAD, OWN
 from dohyo.scenario.properties import plain
 from dohyo.scenario.setup import NOT_KNOWN
 from dohyo.summary.phase import Phase
@@ -46,8 +45,6 @@ class ConditionSources:
     :ivar trial: trial.json
     :ivar settings: what trial.json says of the phase
     :ivar phases: the runs that count; the load of a trial without any
-    :ivar warmups: seconds of the warm-up of each run, without loads
-    :ivar is_measured: whether these are what was to be measured
     :ivar taken: processor time that others took in these runs
     """
 
@@ -56,19 +53,12 @@ class ConditionSources:
     trial: records.TrialSettings
     settings: records.PhaseSettings
     phases: Sequence[Phase]
-    warmups: Sequence[float]
-    is_measured: bool
     taken: Sequence[Taken]
 
     @property
     def reports(self) -> list[records.ClientReport]:
         """client.json of all clients in all runs."""
         return [client.report for phase in self.phases for client in phase.clients]
-
-    @property
-    def workload(self) -> records.WorkloadSettings:
-        """The properties of the phase."""
-        return self.settings.properties or records.WorkloadSettings()
 
     def reported(self, name: str) -> Any:
         """The value of a field of client.json if all clients report the same, else None."""
@@ -166,7 +156,12 @@ def _target(phases: Sequence[Phase]) -> float | None:
 def _measured(of: ConditionSources) -> float | None:
     seconds = [phase.run.seconds for phase in of.phases if phase.run.seconds is not None]
     has_runs = any(phase.kind != LOAD for phase in of.phases)
-    return statistics.fmean(seconds) if seconds and (has_runs or of.is_measured) else None
+    return statistics.fmean(seconds) if seconds and (has_runs or of.trial.load_is_measured) else None
+
+
+def _warmup(of: ConditionSources) -> float | None:
+    warmups = [phase.warmup for phase in of.phases if phase.kind != LOAD]
+    return statistics.fmean(warmups) if warmups else of.settings.warmup
 
 
 def _client_hosts(phases: Sequence[Phase]) -> str | None:
@@ -374,14 +369,14 @@ class Conditions:
     )
     batchsize: int | None = _of(
         "records per operation",
-        read=lambda of: of.reported("batchsize") or of.workload.batchsize,
+        read=lambda of: of.reported("batchsize") or of.settings.workload.batchsize,
         equal="systems",
         by_phase=True,
         label="batch",
     )
     inflight: int | None = _of(
         "operations in flight per logical client",
-        read=lambda of: of.reported("inflight") or of.workload.inflight,
+        read=lambda of: of.reported("inflight") or of.settings.workload.inflight,
         equal="systems",
         by_phase=True,
         label="in flight",
@@ -444,7 +439,7 @@ class Conditions:
     warmup_seconds: float | None = _of(
         "before the measured window, mean over the repeats",
         "s",
-        read=lambda of: statistics.fmean(of.warmups) if of.warmups else of.settings.warmup,
+        read=_warmup,
         by_phase=True,
         over_rounds="mean",
     )

@@ -14,12 +14,12 @@ from typing import Any
 from jinja2 import Template
 
 from dohyo.evidence.records import ExperimentFacts
-from dohyo.evidence.rows import LOAD
 from dohyo.figures import point_name, size
 from dohyo.places import ANSIBLE
 from dohyo.scenario import key_columns, properties, setup
 from dohyo.scenario.hosts import THIS_MACHINE, Hosts
 from dohyo.scenario.loading import concerns
+from dohyo.scenario.phases import LOAD
 from dohyo.scenario.properties import plain
 from dohyo.scenario.published import Published
 from dohyo.scenario.scenario import CONDITIONS

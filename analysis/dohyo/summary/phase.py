@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property, partial
 from pathlib import Path
-from typing import Any
 
 from dohyo.evidence import accounting, client_folder, events, levels, records, under_fault
 from dohyo.evidence.client_folder import ClientFolder
@@ -16,13 +15,15 @@ from dohyo.evidence.hdr_log import Latencies, is_known
 from dohyo.evidence.healing import HealingLogs
 from dohyo.evidence.host_metrics import HostMetrics
 from dohyo.evidence.levels import LevelChange
+from dohyo.evidence.load_curve import LoadCurve
 from dohyo.evidence.result_lines import OK
-from dohyo.evidence.rows import LOAD, Run, together
+from dohyo.evidence.rows import Run, together
 from dohyo.evidence.servers import Servers, Window
 from dohyo.evidence.text_file import Warn
-from dohyo.evidence.timeline import Timeline
+from dohyo.evidence.timeline import Timeline, when
 from dohyo.evidence.under_fault import FaultedRun
-from dohyo.summary import level_changes, validity
+from dohyo.scenario.phases import LOAD
+from dohyo.summary import level_changes
 from dohyo.summary.level_changes import in_words
 
 # The exit code of a client that saw the database fail: too many errors, or no success any more.
@@ -38,13 +39,14 @@ Part = tuple[str, bool]
 class Phase:
     """One run of a phase of a trial, or its load, over all clients."""
 
-    def __init__(self, folder: Path, discard: int, warn: Warn, most_slots: int) -> None:
+    def __init__(self, folder: Path, trial: records.TrialSettings, warn: Warn, most_slots: int) -> None:
         """`most_slots`: bound of the latencies over time."""
         self.folder = folder
         self.name = folder.name  # load, run-1, update-2, …
         self.kind, _, run = (LOAD, "", "") if self.name == LOAD else self.name.rpartition("-")
         self.number = int(run) if run else None
-        self.discarded = self.number is not None and self.number <= discard
+        self.discarded = self.number is not None and self.number <= trial.discard
+        self.settings = trial.phase(self.kind)
         self.part: Part = (self.kind, self.discarded)
         self.conducted = records.read(folder / "clients.json", Conducted, warn)
         there = (folder / FAULTS).exists()
@@ -92,6 +94,11 @@ class Phase:
     def shortest(self) -> float | None:
         """Length of the measured window of the client that ended first, in seconds; None: not known."""
         return min((client.run.seconds for client in self.clients if client.run.seconds is not None), default=None)
+
+    @property
+    def curve(self) -> LoadCurve | None:
+        """Rows against seconds, of a load."""
+        return self.timeline.inserted.curve(self.run.records, self.run.seconds)
 
     @property
     def throughput(self) -> list[int]:
@@ -153,58 +160,22 @@ class Phase:
 
     def _of(self, client: ClientFolder) -> list[str]:
         """The problems of a client; of errors that are too many also when they were."""
-        at = validity.when(self.timeline.seconds.errors(), client.report.warmup_seconds or 0.0)
+        at = when(self.timeline.seconds.errors(), client.report.warmup_seconds or 0.0)
         if client.report.valid is False and client.report.failed_operations and at:
             return [f"{problem}; failed operations {at}" for problem in client.problems]
         return client.problems
 
-    def facts(
-        self,
-        warmup: float,
-        timed: bool,
-        target: float | None,
-        not_found_limit: float,
-        cpus: Mapping[str, int],
-        *,
-        duration: float | None = None,
-        requested: Mapping[str, Any] | None = None,
-        strong: bool = False,
-        faults: str | None = None,
-    ) -> validity.RunFacts:
-        """What decides whether it is valid besides its clients' own reports; docs/method.md#when-a-run-is-invalid.
+    @property
+    def warmup(self) -> float:
+        """Seconds from the agreed instant to the measured window."""
+        reported = (client.report.warmup_seconds for client in self.clients)
+        known = next((seconds for seconds in reported if seconds is not None), None)
+        return known if known is not None else self.settings.warmup or 0.0
 
-        :param timed: its window begins and ends at agreed times, not with the first operation and the last answer
-        :param target: of all clients, in operations/s
-        :param not_found_limit: share of the records that may not be found
-        :param cpus: processors of the hosts, where they are known
-        :param duration: seconds of its window; None or 0: something else ends it, or that is not known
-        :param requested: field of client.json → its value by trial.json
-        :param strong: the servers promise that a read sees the last acknowledged write
-        :param faults: that it was to have; None: none
-        """
-        warmups = (client.report.warmup_seconds for client in self.clients)
-        agreed = next((each for each in (self.conducted.warmup_seconds, *warmups) if each is not None), None)
-        # A single client has nobody to wait for: it may begin at any time before its window. A window that begins with
-        # its first operation may differ from that of the hosts' samples by one of them.
-        alone = len(self.clients) + len(self.missing) == 1
-        return validity.RunFacts(
-            clients=self.clients,
-            conducted=self.conducted,
-            loads=self.kind == LOAD,
-            warmup=warmup,
-            agreed_warmup=agreed,
-            spare_ms=(agreed or 0.0) * 1000 + (0.0 if timed else 1000.0) if alone else 0.0,
-            target=target,
-            duration=duration,
-            not_found_limit=not_found_limit,
-            cpus=cpus,
-            returns=self.run.returns,
-            not_found=self.timeline.seconds.not_found(),
-            requested=requested or {},
-            strong=strong,
-            asked_faults=faults,
-            faults=self.faults,
-        )
+    @property
+    def is_timed(self) -> bool:
+        """Whether time ends its window, and not the number of its operations; also where that is not known."""
+        return self.kind != LOAD and self.settings.duration != 0
 
     @property
     def system_failed(self) -> bool:
@@ -212,23 +183,23 @@ class Phase:
         ended = self.faults is None and any(facts.state == "ended" for facts in self.conducted.nodes.values())
         return ended or any(client.report.exit == _DATABASE_FAILED for client in self.clients)
 
-    def collapses(self, warmup: float) -> list[str]:
+    def collapses(self) -> list[str]:
         """When its throughput was low for long; under a fault it may be."""
         if self.faults is not None:
             return []
         which = self.name.replace("-", " ")
-        return [f"{which}, {when}" for when in collapses(self.throughput, warmup)]
+        return [f"{which}, {when}" for when in collapses(self.throughput, self.warmup)]
 
-    def level_changes(self, warmup: float) -> list[str]:
+    def level_changes(self) -> list[str]:
         """When the level of its throughput changed, and how."""
         which = self.name.replace("-", " ")
-        return [f"{which}, second {warmup + each.at:.0f} ({in_words(each)})" for each in self._levels]
+        return [f"{which}, second {self.warmup + each.at:.0f} ({in_words(each)})" for each in self._levels]
 
-    def level_events(self, warmup: float, servers: Servers, hosts: HostMetrics) -> list[Event]:
+    def level_events(self, servers: Servers, hosts: HostMetrics) -> list[Event]:
         """The same with what else changed; nothing where it is not known when it was."""
         return [
             event
-            for window in self.window(warmup)
+            for window in self.window
             for event in level_changes.events(self._levels, window, servers.spans(), hosts)
         ]
 
@@ -236,12 +207,13 @@ class Phase:
     def _levels(self) -> list[LevelChange]:
         return levels.changes(self.throughput) if self.faults is None else []
 
-    def window(self, warmup: float) -> list[Window]:
+    @property
+    def window(self) -> list[Window]:
         """The measured window; none where it is not known."""
         agreed, seconds = self.conducted.agreed, self.run.seconds
         if agreed is None or not seconds:
             return []
-        begin = agreed + warmup
+        begin = agreed + self.warmup
         offsets = self.conducted.offsets_ms()
         return [Window(self.kind, self.number, agreed, begin, begin + seconds, offsets, self.ill)]
 
@@ -257,11 +229,11 @@ class Phase:
         events = [*self.faults.events, *self.faults.undone] if self.faults else []
         return frozenset(host for event in events if event.kind == "start" for host in event.hosts)
 
-    def events(self, warmup: float, of_servers: Sequence[Event], *, measured: bool) -> list[Event]:
+    def events(self, of_servers: Sequence[Event], *, measured: bool) -> list[Event]:
         """Its events. A load that is not measured may wait for compactions: only its long dips count."""
         found = [*self.conducted.events(self.kind, self.number), *of_servers]
         shortest = events.DIP_SECONDS if measured else events.COLLAPSE_SECONDS
-        found += self.timeline.seconds.events(self.number, warmup, self.shortest, self.kind, shortest)
+        found += self.timeline.seconds.events(self.number, self.warmup, self.shortest, self.kind, shortest)
         return events.in_order(found)
 
 

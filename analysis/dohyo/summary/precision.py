@@ -8,8 +8,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from dohyo import statistics
-from dohyo.evidence.rows import PROBE, RUN
 from dohyo.figures import about, counted, percent
+from dohyo.scenario.phases import PROBE, RUN
 from dohyo.summary.comparison import samples, searches_of
 from dohyo.summary.ranking import deciding_neighbours, decisive
 from dohyo.summary.results import Ended, Neighbours, Precision, Shortfall, Summary

@@ -6,11 +6,10 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from dohyo.evidence.rows import LOAD, PROBE
 from dohyo.figures import rate
 from dohyo.metrics import Row, Samples
 from dohyo.operations import OVERALL
-from dohyo.scenario.phases import AT_RATE
+from dohyo.scenario.phases import AT_RATE, LOAD, PROBE
 from dohyo.summary.comparison import Key, figures, is_paced, maximum, samples
 from dohyo.summary.results import Figure, Neighbours, Pair, Summary, Trial
 

@@ -12,11 +12,10 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import Any, TypeVar
 
 from dohyo import statistics
-from dohyo.evidence.rows import PROBE
 from dohyo.figures import UNKNOWN, percent, point_name, rate
 from dohyo.metrics import METRICS, Row
 from dohyo.operations import OVERALL
-from dohyo.scenario.phases import AT_RATE, EQUAL
+from dohyo.scenario.phases import AT_RATE, EQUAL, PROBE
 from dohyo.scenario.properties import plain
 from dohyo.statistics import Estimate
 from dohyo.summary import cautions

@@ -17,11 +17,11 @@ from dohyo.evidence.conducted import Client, Node
 from dohyo.evidence.events import Event
 from dohyo.evidence.host_metrics import SERIES, HostMetrics, HostUse, Taken
 from dohyo.evidence.load_curve import LoadCurve
-from dohyo.evidence.rows import LOAD, PROBE
 from dohyo.evidence.servers import Server, Span
 from dohyo.evidence.under_fault import FaultedRun
 from dohyo.figures import point_name
 from dohyo.metrics import Row, Samples
+from dohyo.scenario.phases import LOAD, PROBE
 from dohyo.scenario.published import Published
 from dohyo.statistics import ALIKE
 from dohyo.summary.asked import Asked

@@ -10,11 +10,11 @@ from typing import Any
 
 from dohyo.evidence import accounting
 from dohyo.evidence.hdr_log import Latencies
-from dohyo.evidence.rows import LOAD, Run, counted, rows, sampled
+from dohyo.evidence.rows import Run, counted, rows, sampled
 from dohyo.figures import point_name
 from dohyo.metrics import Row
 from dohyo.operations import OVERALL
-from dohyo.scenario.phases import OWN
+from dohyo.scenario.phases import LOAD, OWN
 from dohyo.statistics import CONFIDENCE, LATER_LOOK
 from dohyo.summary.conditions import CONDITIONS, over_rounds
 from dohyo.summary.phase import Part, place

@@ -13,10 +13,9 @@ from dohyo.evidence.accounting import together
 from dohyo.evidence.canary import Drift
 from dohyo.evidence.hdr_log import BEYOND
 from dohyo.evidence.host_metrics import NOTED, busy
-from dohyo.evidence.rows import PROBE, RUN
 from dohyo.figures import percent, point_name, rate
 from dohyo.metrics import METRICS
-from dohyo.scenario.phases import AT_RATE, EQUAL
+from dohyo.scenario.phases import AT_RATE, EQUAL, PROBE, RUN
 from dohyo.scenario.setup import NOT_KNOWN
 from dohyo.sizes import LETTERS, SIZES, size_bytes
 from dohyo.summary.comparison import (

@@ -11,16 +11,19 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
+from pathlib import Path
 from typing import Any
 
-from dohyo.evidence import accounting, under_fault
+from dohyo.evidence import accounting, row_count, under_fault
 from dohyo.evidence.client_folder import ClientFolder
-from dohyo.evidence.conducted import Conducted
 from dohyo.evidence.host_metrics import SATURATED, Taken
-from dohyo.evidence.records import Faults
+from dohyo.evidence.records import ClientReport, ExperimentFacts, KeptLoad, PlannedFacts, TrialSettings, TrialState
 from dohyo.evidence.result_lines import NOT_FOUND
-from dohyo.evidence.rows import LOAD
-from dohyo.figures import instant
+from dohyo.evidence.timeline import when
+from dohyo.figures import instant, point_name
+from dohyo.scenario.phases import EQUAL, LOAD, RUN
+from dohyo.summary.phase import Phase
 
 # A client that began later than this after the agreed instant, in ms, did not load the system together with the others;
 # one without others was missing in its own window. How far apart they may begin has a limit of its own
@@ -42,59 +45,109 @@ _SAME_FOR_ALL = (
 
 @dataclass(frozen=True)
 class RunFacts:
-    """A run that counts, its clients, and what the scenario allows.
+    """A run that counts, and what its checks need besides.
 
-    :ivar loads: it is the load
-    :ivar warmup: seconds from the agreed instant to its window
-    :ivar agreed_warmup: the same as it was agreed between the clients; None: not known
-    :ivar spare_ms: how much later than the others a client may begin without changing a figure: what a client that is
-        alone leaves out of its warm-up
-    :ivar target: of all clients, in operations/s
-    :ivar duration: seconds of the window; None or 0: something else ends it, or that is not known
-    :ivar not_found_limit: share of the records that may not be found
     :ivar cpus: processors of the hosts, where they are known
-    :ivar returns: records by status
-    :ivar not_found: operations that found nothing, by second of the measured window
-    :ivar requested: field of client.json → its value by trial.json, of those that it states
     :ivar strong: the servers promise that a read sees the last acknowledged write
-    :ivar asked_faults: that it was to have; None: none
-    :ivar faults: that it had; what becomes of operations and records then is a result
     """
 
-    clients: Sequence[ClientFolder]
-    conducted: Conducted
-    loads: bool
-    warmup: float
-    agreed_warmup: float | None
-    spare_ms: float
-    target: float | None
-    duration: float | None
-    not_found_limit: float
-    cpus: Mapping[str, int]
-    returns: Mapping[str, int]
-    not_found: Mapping[int, int]
-    requested: Mapping[str, Any] = field(default_factory=dict)
+    phase: Phase
+    cpus: Mapping[str, int] = field(default_factory=dict)
     strong: bool = False
-    asked_faults: str | None = None
-    faults: Faults | None = None
+
+    @property
+    def clients(self) -> Sequence[ClientFolder]:
+        """The clients that have left results."""
+        return self.phase.clients
 
     @property
     def apart_ms(self) -> float:
         """How far apart clients may begin."""
-        return max(LATE_MS, self.conducted.limit_ms or 0.0)
+        return max(LATE_MS, self.phase.conducted.limit_ms or 0.0)
 
-    def problems(self, name: str) -> list[str]:
-        """What is wrong with it: of each client, then of all together, in the order of the checks.
+    @property
+    def agreed_warmup(self) -> float | None:
+        """Seconds of the warm-up that the clients agreed on; None: not known."""
+        warmups = (client.report.warmup_seconds for client in self.clients)
+        return next((each for each in (self.phase.conducted.warmup_seconds, *warmups) if each is not None), None)
 
-        :param name: of the run
+    @property
+    def spare_ms(self) -> float:
+        """How much later than the others a client may begin without changing a figure.
+
+        A single client waits for no other: it may begin at any time before its window. A window that begins with its
+        first operation may differ from that of the hosts' samples by one of them.
         """
+        if len(self.clients) + len(self.phase.missing) > 1:
+            return 0.0
+        return (self.agreed_warmup or 0.0) * 1000 + (0.0 if self.phase.is_timed else 1000.0)
+
+    @property
+    def requested(self) -> dict[str, Any]:
+        """What each client should report of its work, as far as trial.json says it: field of client.json → value."""
+        settings = self.phase.settings
+        if settings.properties is None:
+            return {}
+        clients = len(self.clients) + len(self.phase.missing) if settings.workload.threads_of == "all" else 1
+        stated = {name: getattr(settings.workload, name, None) for name in _SAME_FOR_ALL}
+        stated["threads"] = None if settings.threads is None else max(1, settings.threads // clients)
+        return {name: value for name, value in stated.items() if value is not None}
+
+    def problems(self) -> list[str]:
+        """Returns what is wrong with it: with each client, then with all together, in the order of the checks."""
         found = [
-            f"{name} on {client.host}: {why}"
+            f"{self.phase.name} on {client.host}: {why}"
             for client in self.clients
             for check in CHECKS
             if check.of_client and (why := check.of_client(self, client))
         ]
-        return found + [f"{name}{why}" for check in CHECKS if check.of_run for why in check.of_run(self)]
+        return found + [f"{self.phase.name}{why}" for check in CHECKS if check.of_run for why in check.of_run(self)]
+
+
+@dataclass(frozen=True)
+class TrialFacts:
+    """A trial, as far as its checks need it.
+
+    :ivar folder: of its evidence
+    :ivar changed: what is not as the manifest says
+    :ivar damaged: what of trial.json cannot be used
+    :ivar phases: the load and all runs
+    :ivar measured: those that are to have numbers, also discarded ones
+    :ivar taken: processor time that others took in the runs that count
+    :ivar at_work: notes that name these others
+    :ivar attached: whether the servers are not ours
+    :ivar pending: compactions that were pending after settling, by host
+    :ivar rows: counted after the last run, by table; None: they were not counted
+    :ivar inserted: host and client.json of every run and probe that may have inserted records
+    """
+
+    folder: Path
+    state: TrialState
+    settings: TrialSettings
+    kept: KeptLoad
+    changed: Sequence[str]
+    damaged: Sequence[str]
+    phases: Sequence[Phase]
+    measured: Sequence[Phase]
+    cpus: Mapping[str, int]
+    taken: Sequence[Taken]
+    at_work: Sequence[str]
+    attached: bool
+    strong: bool
+    pending: Mapping[str, float]
+    rows: Mapping[str, int | None] | None
+    inserted: Sequence[tuple[str, ClientReport]]
+
+    def problems(self) -> list[str]:
+        """Returns why its numbers must not be shown: the most telling reason first."""
+        counted = [phase for phase in self.measured if not phase.discarded and not phase.problems]
+        is_done = self.state.status == "done"
+        return [
+            *(why for check in CHECKS if check.of_evidence and is_done for why in check.of_evidence(self)),
+            *(why for phase in self.phases for why in phase.problems),
+            *(why for phase in counted for why in RunFacts(phase, self.cpus, self.strong).problems()),
+            *(why for check in CHECKS if check.of_trial for why in check.of_trial(self)),
+        ]
 
 
 def late(run: RunFacts, client: ClientFolder) -> str | None:
@@ -108,8 +161,8 @@ def late(run: RunFacts, client: ClientFolder) -> str | None:
 def other_start(run: RunFacts, client: ClientFolder) -> str | None:
     """Whether a client began at another instant than the one that was agreed: then its evidence is of another run."""
     # The former is of its own host's clock, the latter of the controller's.
-    start_ms, agreed = client.report.agreed_start_ms, run.conducted.agreed
-    offset_ms = run.conducted.offsets_ms().get(client.host)
+    start_ms, agreed = client.report.agreed_start_ms, run.phase.conducted.agreed
+    offset_ms = run.phase.conducted.offsets_ms().get(client.host)
     if start_ms is None or agreed is None or offset_ms is None:
         return None
     if abs(start_ms - agreed * 1000 - offset_ms) <= run.apart_ms:
@@ -123,13 +176,13 @@ def same_client(run: RunFacts) -> Iterator[str]:
         if count > 1:
             yield f": {count} clients have the clientnumber {of}: their evidence is of one"
     phases = {client.report.phase for client in run.clients if client.report.phase}
-    if wrong := phases - {LOAD if run.loads else "run"}:
+    if wrong := phases - {LOAD if run.phase.kind == LOAD else "run"}:
         yield f": a client did the phase {', '.join(sorted(wrong))}"
 
 
 def unsure_clock(run: RunFacts, client: ClientFolder) -> str | None:
     """Whether a host's clock is known less exactly than clients may differ in their start."""
-    error_ms = run.conducted.clock_error_ms(client.host)
+    error_ms = run.phase.conducted.clock_error_ms(client.host)
     if error_ms is None or error_ms <= run.apart_ms:
         return None
     return f"its clock is known to \N{PLUS-MINUS SIGN} {error_ms:,.0f} ms; up to {run.apart_ms:g} ms are allowed"
@@ -145,7 +198,8 @@ def other_window(run: RunFacts, client: ClientFolder) -> str | None:
 
 def other_length(run: RunFacts, client: ClientFolder) -> str | None:
     """Whether a client measured for another time than the trial was to: that is what rates are divided by."""
-    seconds, duration = client.run.seconds, run.duration
+    duration = None if run.phase.kind == LOAD else run.phase.settings.duration
+    seconds = client.run.seconds
     if not duration or seconds is None or abs(seconds - duration) <= _SAME_SECONDS:
         return None
     return f"it measured {seconds:g} s, trial.json says {duration:g} s"
@@ -158,7 +212,7 @@ def saturated(run: RunFacts, client: ClientFolder) -> str | None:
         return None
     return (
         f"the client used {cpu_seconds / seconds / cpus:.0%} of the {cpus} processors of its host, seconds"
-        f" {run.warmup:.0f}\N{EN DASH}{run.warmup + seconds:.0f}: it is the client that was measured; up to"
+        f" {run.phase.warmup:.0f}\N{EN DASH}{run.phase.warmup + seconds:.0f}: it is the client that was measured; up to"
         f" {SATURATED:.0%} are allowed"
     )
 
@@ -177,13 +231,13 @@ def busiest(_: RunFacts, client: ClientFolder) -> str | None:
 def lost_writes(run: RunFacts, client: ClientFolder) -> str | None:
     """Whether a client did not find what the system has acknowledged, or found what nobody has written."""
     account = client.report.accounting
-    return accounting.losses(account) or None if account is not None and run.faults is None else None
+    return accounting.losses(account) or None if account is not None and run.phase.faults is None else None
 
 
 def stale_reads(run: RunFacts, client: ClientFolder) -> str | None:
     """Whether reads were stale although the conditions promise that none is."""
     account = client.report.accounting
-    if account is None or not account.stale_reads or not run.strong or run.faults is not None:
+    if account is None or not account.stale_reads or not run.strong or run.phase.faults is not None:
         return None
     return f"{account.stale_reads:,} of {account.reads:,} reads were stale, and the servers' consistency is strong" + (
         f"; first: {account.examples[0]}" if account.examples else ""
@@ -193,16 +247,17 @@ def stale_reads(run: RunFacts, client: ClientFolder) -> str | None:
 def other_target(run: RunFacts) -> Iterator[str]:
     """Whether the clients' target rates add up to another one than the scenario's."""
     together = sum(client.report.target or 0.0 for client in run.clients)
-    if run.target and not math.isclose(together, run.target, rel_tol=1e-3):
-        yield f": the clients' target rates add up to {together:g} op/s instead of {run.target:g}"
+    target = run.phase.settings.workload.target
+    if target and not math.isclose(together, target, rel_tol=1e-3):
+        yield f": the clients' target rates add up to {together:g} op/s instead of {target:g}"
 
 
 def other_faults(run: RunFacts) -> Iterator[str]:
     """Whether something of the faults that were asked for was not done, or not undone."""
-    seconds = min((client.run.seconds for client in run.clients if client.run.seconds is not None), default=None)
-    if run.faults is not None:
-        seconds = under_fault.in_window(run.faults, seconds)
-    yield from (f": {why}" for why in under_fault.problems(run.asked_faults, run.faults, seconds))
+    faults, seconds = run.phase.faults, run.phase.shortest
+    if faults is not None:
+        seconds = under_fault.in_window(faults, seconds)
+    yield from (f": {why}" for why in under_fault.problems(run.phase.settings.asked_faults, faults, seconds))
 
 
 def other_scenario(run: RunFacts) -> Iterator[str]:
@@ -215,18 +270,25 @@ def other_scenario(run: RunFacts) -> Iterator[str]:
         for client in run.clients:
             value = known.get(client.host)
             # A client has no more threads than operations.
-            few = key == "threads" and client.run.records is not None and client.run.records <= (value or 0) < usual
+            few = (
+                key == "threads"
+                and client.run.records is not None
+                and client.run.records <= (value or 0) < (usual or 0)
+            )
             if value is not None and value != usual and not few:
                 yield f" on {client.host}: the client did another scenario: {key} {value} instead of {usual}"
 
 
 def not_found(run: RunFacts) -> Iterator[str]:
     """Whether too many of the records that were asked for, or written, were not found."""
-    count, records = sum(run.returns.get(status, 0) for status in NOT_FOUND), sum(run.returns.values())
-    if count > run.not_found_limit * records:
-        said = f": {count:,} of {records:,} records ({count / records:.2%}) were not found, above"
-        said += f" maxnotfoundrate={run.not_found_limit:g}"
-        yield "; ".join(filter(None, (said, when(run.not_found, run.warmup))))
+    returns, limit = run.phase.run.returns, run.phase.settings.not_found_limit
+    count, records = sum(returns.get(status, 0) for status in NOT_FOUND), sum(returns.values())
+    if count > limit * records:
+        found = (
+            f"{count:,} of {records:,} records ({count / records:.2%}) were not found, above maxnotfoundrate={limit:g}"
+        )
+        at = when(run.phase.timeline.seconds.not_found(), run.phase.warmup)
+        yield "; ".join(filter(None, (f": {found}", at)))
 
 
 def most_taken(stated: Any, *, strict: bool) -> float:
@@ -259,31 +321,154 @@ def at_work(notes: Sequence[str]) -> list[str]:
     return [note for note in notes if re.search(" (keeps servers up|is at work) there since ", note)]
 
 
-def compacting(pending: Mapping[str, float]) -> str | None:
-    """Whether servers still compacted when the first run was about to begin.
-
-    :param pending: compactions by host, after the load had settled
-    """
-    busy = {host: count for host, count in pending.items() if count}
-    if not busy:
-        return None
-    hosts = ", ".join(f"{host} {count:,.0f}" for host, count in sorted(busy.items()))
-    return f"compactions were still pending after settling, before the first run: {hosts}; 0 are allowed"
+def disturbed(trial: TrialFacts) -> Iterator[str]:
+    """Whether others took too much of a host's processors in a run."""
+    for phase in trial.measured:
+        if not phase.discarded and not phase.problems:
+            yield from disturbing(trial, phase)
 
 
-def when(by_second: Mapping[int, int], warmup: float) -> str:
-    """When something happened, and when most of it; empty where that is not known.
+def disturbing(trial: TrialFacts, phase: Phase) -> Iterator[str]:
+    """Who took too much of a host's processors in a run, and who else was at work there."""
+    limit = most_taken(trial.settings.max_other_cpu, strict=trial.settings.strict)
+    for each in trial.taken:
+        # Servers that are not ours are others on their hosts, and what is measured.
+        ours = not trial.attached or each.host in phase.conducted.clients
+        if (each.phase, each.run) == (phase.kind, phase.number) and ours:
+            yield from (f"{phase.name}: {'; '.join([why, *trial.at_work])}" for why in taken(each, limit))
 
-    :param by_second: counts above 0, by second of the measured window
-    """
-    if not by_second:
-        return ""
-    worst = max(by_second, key=lambda second: by_second[second])
-    first, last = min(by_second), max(by_second)
-    most = f"second {warmup + worst:.0f}"
-    if first == last:
-        return f"in {most}"
-    return f"in seconds {warmup + first:.0f}\N{EN DASH}{warmup + last + 1:.0f}, most in {most} ({by_second[worst]:,})"
+
+def compacting(trial: TrialFacts) -> Iterator[str]:
+    """Whether servers still compacted when the first run was about to begin."""
+    busy = {host: count for host, count in trial.pending.items() if count}
+    if busy and trial.settings.planned:
+        hosts = ", ".join(f"{host} {count:,.0f}" for host, count in sorted(busy.items()))
+        yield f"compactions were still pending after settling, before the first run: {hosts}; 0 are allowed"
+
+
+def lost_before(trial: TrialFacts) -> Iterator[str]:
+    """What discarded runs have lost: a later run does not find it."""
+    for run in trial.measured:
+        if run.discarded and run.faults is None:
+            for client in run.clients:
+                if client.report.accounting and (losses := accounting.losses(client.report.accounting)):
+                    yield f"{run.name} on {client.host}: {losses}"
+
+
+def missing_runs(trial: TrialFacts) -> Iterator[str]:
+    """Whether the load, or a repeat of a phase, has left no results."""
+    if trial.state.status != "done":
+        return
+    if trial.settings.load_is_measured and not any(phase.kind == LOAD for phase in trial.measured):
+        yield "the load has left no results"
+    wanted = trial.settings.repeats
+    for name in trial.settings.planned:
+        left = sum(run.kind == name for run in trial.measured)
+        if wanted is not None and left != wanted:
+            which = "" if name == RUN else f"{name}: "
+            yield f"{which}{left} of {wanted} repeats have left results"
+
+
+def other_rows(trial: TrialFacts) -> Iterator[str]:
+    """Whether rows are missing, or too many, after the last run."""
+    loaded = trial.settings.properties.records
+    if trial.rows is None or loaded is None or any(phase.faults is not None for phase in trial.measured):
+        return
+    if why := row_count.problem(loaded, trial.rows, trial.inserted):
+        yield why
+
+
+def missing_evidence(trial: TrialFacts) -> Iterator[str]:
+    """Evidence of a successful trial that is missing or was changed."""
+    needed = [name for name in ("trial.json", "conditions.json") if not (trial.folder / name).is_file()]
+    by_another = trial.kept.load not in (None, trial.folder.name)
+    needed += [LOAD] if not by_another and not any(phase.kind == LOAD for phase in trial.phases) else []
+    # Several stock clients that were started by hand have left neither a manifest nor a clients.json.
+    together = [phase for phase in trial.phases if len(phase.clients) > 1 and trial.state.manifest]
+    yield from dict.fromkeys((
+        *(f"{name}: is missing" for name in needed),
+        *trial.changed,
+        *trial.damaged,
+        *(f"{phase.name}/clients.json: is missing, or damaged" for phase in together if not phase.conducted.clients),
+    ))  # fmt: skip
+
+
+def of_another_trial(trial: TrialFacts) -> Iterator[str]:
+    """Whether a run was not within the trial's time, or trial.json belongs to another trial."""
+    first, last = times(trial.state)
+    for phase in trial.phases:
+        agreed = phase.conducted.agreed
+        if agreed is None:
+            continue
+        # Both are of the controller's clock.
+        end = agreed + phase.warmup + (phase.run.seconds or 0.0)
+        if not first <= agreed <= end <= last:
+            until = f" and ended at {instant(end)}" if first <= agreed <= last else ""
+            yield f"{phase.name}: began at {instant(agreed)}{until}, the trial lasted {lasted(first, last)}"
+    if trial.settings.name not in (None, trial.folder.name):
+        yield f"trial.json: is of {trial.settings.name}"
+
+
+def of_another_experiment(trial: TrialFacts, experiment: ExperimentFacts) -> Iterator[str]:
+    """Whether the experiment has not planned the trial, or planned it otherwise, or ended before it."""
+    name, settings = trial.folder.name, trial.settings
+    if experiment.plan and name not in experiment.plan:
+        yield (
+            f"raw/{name} is of another experiment: experiment.json plans {', '.join(experiment.plan)}; two experiments"
+            " are mixed in one folder"
+        )
+    # The rate of the phase `equal`.
+    fixed = experiment.equal_targets.get(point_name(settings.matrix_point))
+    given = settings.phase(EQUAL).workload.target or 0.0
+    if fixed and EQUAL in settings.planned and given != fixed:
+        yield f"trial.json: {EQUAL} has the target {given:g} op/s, experiment.json {fixed:g}"
+    planned = next((each for each in experiment.trials if each.name == name), PlannedFacts())
+    for key, stated, own in (("system", planned.system, settings.system), ("round", planned.round, settings.round)):
+        if None not in (stated, own) and stated != own:
+            yield f"trial.json: is of {key} {own}, experiment.json plans {key} {stated}"
+    # An experiment begins once, however often it was resumed. A time that is not known contradicts nothing.
+    own_times, all_times = times(trial.state), times(experiment)
+    early = math.isfinite(own_times[0]) and own_times[0] < all_times[0]
+    late = math.isfinite(own_times[1]) and own_times[1] > all_times[1]
+    if trial.state.status == "done" and (early or late):
+        yield f"state.json: the trial lasted {lasted(*own_times)}, the experiment {lasted(*all_times)}"
+
+
+class Copies:
+    """Finds runs whose histogram logs are those of a run before: they are no measurements of their own."""
+
+    def __init__(self) -> None:
+        self._runs: dict[str, str] = {}  # by fingerprint
+
+    def of(self, trial: str, phases: Sequence[Phase]) -> str | None:
+        """Returns the first copy in a trial, in words; adds all of its runs."""
+        found = None
+        for phase in phases:
+            for client in phase.clients:
+                own = f"raw/{trial}/{phase.name}/{client.host}"
+                first = self._runs.setdefault(client.fingerprint, own) if client.fingerprint else own
+                if first != own and found is None:
+                    found = f"{own}: the intervals of its histogram logs are those of {first}"
+        return found
+
+
+def times(of: TrialState | ExperimentFacts) -> tuple[float, float]:
+    """Returns begin and end in seconds since 1970; before and after everything where they are not known."""
+
+    def seconds(at: str | None, unknown: float) -> float:
+        try:
+            return datetime.fromisoformat(at or "").timestamp()
+        except (ValueError, OverflowError):
+            return unknown
+
+    # They are whole seconds, cut off.
+    return seconds(of.started, -math.inf), seconds(of.finished, math.inf) + 1
+
+
+def lasted(first: float, last: float) -> str:
+    """Returns such times in words."""
+    began, ended = (instant(at) if math.isfinite(at) else "an unknown time" for at in (first, last - 1))
+    return f"from {began} to {ended}"
 
 
 @dataclass(frozen=True)
@@ -294,8 +479,11 @@ class Check:
     :ivar limit: beyond which
     :ivar by: the property that sets the limit
     :ivar looks: who looks
-    :ivar of_client: gives what is wrong with a client of a run; None: nothing
-    :ivar of_run: gives what is wrong with all clients of a run together, each after the run's name
+    :ivar of_evidence: returns what is wrong with the evidence of a successful trial
+    :ivar of_client: returns what is wrong with a client of a run; None: nothing
+    :ivar of_run: returns what is wrong with all clients of a run together, each after the run's name
+    :ivar of_trial: returns what is wrong with a trial as a whole
+    :ivar of_experiment: returns where a trial does not belong to its experiment
     """
 
     what: str
@@ -304,6 +492,9 @@ class Check:
     looks: str = "summary"
     of_client: Callable[[RunFacts, ClientFolder], str | None] | None = None
     of_run: Callable[[RunFacts], Iterator[str]] | None = None
+    of_evidence: Callable[[TrialFacts], Iterator[str]] | None = None
+    of_trial: Callable[[TrialFacts], Iterator[str]] | None = None
+    of_experiment: Callable[[TrialFacts, ExperimentFacts], Iterator[str]] | None = None
 
 
 _APART = f"{LATE_MS:.0f} ms, or `client_skew_limit_ms` where that is more"
@@ -343,21 +534,25 @@ CHECKS = (
           of_run=other_scenario),
     Check("records were not found", "0.1 %", by="maxnotfoundrate", of_run=not_found),
     Check("acknowledged writes were lost, or records were missing, corrupt, unreadable or never written when they"
-          " were [read back](faults.md), with `verify=acknowledged`", of_client=lost_writes),
+          " were [read back](faults.md), with `verify=acknowledged`", of_client=lost_writes, of_trial=lost_before),
     Check("reads were stale although the servers' consistency is strong, with `verify=acknowledged`",
           of_client=stale_reads),
     Check("a [fault](faults.md#what-is-measured-under-a-fault) was not carried out in the window, or not undone",
           of_run=other_faults),
     Check("[somebody else](#somebody-else) used the processors of a host of the trial: other processes, or the"
           " hypervisor", f"{_MOST_TAKEN:.0f} % of them, with strict conditions {_MOST_TAKEN_STRICT:.0f} %",
-          by="max.other.cpu"),
-    Check("compactions pending after settling, before the first run", "0"),
+          by="max.other.cpu", of_trial=disturbed),
+    Check("compactions pending after settling, before the first run", "0", of_trial=compacting),
+    Check("the load, or a repeat of a phase, has left no results", of_trial=missing_runs),
     Check("a trial is not in the plan of `experiment.json`, or the plan has another system or round for it;"
-          " `trial.json` belongs to another trial; the trial was not within the experiment's time"),
+          " the trial was not within the experiment's time", of_experiment=of_another_experiment),
     Check("the intervals of a client's histogram logs are those of another run of the experiment: the run is a copy",
           "logs of 100 operations or more"),
     Check("evidence differs from the trial's `manifest` or cannot be read, or a value in `trial.json` or"
-          " `client.json` is of the wrong type; `clients.json` of several clients is missing"),
+          " `client.json` is of the wrong type; `clients.json` of several clients is missing",
+          of_evidence=missing_evidence),
+    Check("`trial.json` belongs to another trial, or a run was not within the trial's time",
+          of_evidence=of_another_trial),
     Check("attempted ≠ succeeded + failed; result lines, `client.json` and histograms do not count the same, or"
           " not the same seconds; one of the histogram logs is missing", "0"),
     Check("the histogram logs end before the measured window, or have an operation that began after it: an interval"
@@ -368,7 +563,7 @@ CHECKS = (
     Check("a histogram log is cut or damaged, of an unknown unit, or a clock jumped in it: back by more than 1"
           " s, ahead by more than 10 minutes"),
     Check("rows are missing, or too many, after the load or the runs", "0, except for inserts without an answer",
-          looks="settling, summary"),
+          looks="settling, summary", of_trial=other_rows),
 )  # fmt: skip
 
 

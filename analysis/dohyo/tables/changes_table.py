@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from rich.console import Console
 from rich.text import Text
 
-from dohyo.evidence.rows import RUN
 from dohyo.figures import percent, point_name, rate
 from dohyo.metrics import METRICS
+from dohyo.scenario.phases import RUN
 from dohyo.summary.cautions import Caution
 from dohyo.summary.fault_changes import FaultChange
 from dohyo.summary.findings import Finding

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 
 from dohyo.evidence.conducted import Client, Node
-from dohyo.evidence.rows import RUN
 from dohyo.figures import UNKNOWN, formatted, rate, whole
 from dohyo.metrics import HEADS, Row
 from dohyo.operations import OVERALL, is_success, order
+from dohyo.scenario.phases import RUN
 from dohyo.statistics import total
 from dohyo.summary.results import Trial
 from dohyo.tables.grid import TOTAL, Grid

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
-from dohyo.evidence.rows import LOAD, PROBE, RUN
 from dohyo.figures import UNKNOWN, percent, whole
 from dohyo.metrics import METRICS, Samples
 from dohyo.operations import OVERALL
+from dohyo.scenario.phases import LOAD, PROBE, RUN
 from dohyo.summary.results import WIDEST_TIE, Pair, Summary, Trial, without_interval
 from dohyo.tables.grid import Grid
 

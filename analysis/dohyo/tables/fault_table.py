@@ -8,9 +8,9 @@ import statistics
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from dohyo.evidence.rows import RUN
 from dohyo.evidence.under_fault import FaultCost, FaultedRun
 from dohyo.figures import UNKNOWN, point_name, whole
+from dohyo.scenario.phases import RUN
 from dohyo.summary.fault_figures import (
     BEFORE,
     ERRORS,

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from dohyo.evidence.host_metrics import HostUse
-from dohyo.evidence.rows import LOAD, RUN
 from dohyo.figures import UNKNOWN, formatted, rate, size
 from dohyo.metrics import Row
 from dohyo.operations import OVERALL
+from dohyo.scenario.phases import LOAD, RUN
 from dohyo.summary.results import Trial
 from dohyo.tables.cluster_table import MOST_LINES
 from dohyo.tables.grid import Grid

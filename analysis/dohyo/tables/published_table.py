@@ -6,10 +6,10 @@ from collections.abc import Iterator, Sequence
 from itertools import groupby
 from typing import Any
 
-from dohyo.evidence.rows import LOAD
 from dohyo.figures import UNKNOWN, named, rate
 from dohyo.metrics import METRICS, Row
 from dohyo.operations import OVERALL, is_success
+from dohyo.scenario.phases import LOAD
 from dohyo.scenario.published import MEASURED, Published, PublishedFigure, Table
 from dohyo.scenario.setup import NOT_KNOWN, NOT_PUBLISHED, PHASE, SYSTEM
 from dohyo.summary.results import SetupDifference, SetupDifferences, Summary, Trial

@@ -18,12 +18,11 @@ from rich.table import Table
 from rich.text import Text
 
 from dohyo.evidence.hdr_log import BEYOND, is_known
-from dohyo.evidence.rows import LOAD, PROBE
 from dohyo.figures import UNKNOWN, counted, formatted, half_interval, point_name, rate, size, whole
 from dohyo.metrics import METRICS, Row
 from dohyo.operations import INTENDED, OVERALL, READ_MODIFY_WRITE, is_success, order
 from dohyo.places import DOHYO, command, named, shown
-from dohyo.scenario.phases import AT_RATE
+from dohyo.scenario.phases import AT_RATE, LOAD, PROBE
 from dohyo.summary.comparison import at_points, is_paced, latencies_at, rate_figure, searches_of
 from dohyo.summary.probes import intended, percentiles
 from dohyo.summary.ranking import Rate, decisive, decisive_phases, phases_of, rounds_of

@@ -11,10 +11,10 @@ from typing import Any
 from rich.console import Console
 from rich.text import Text
 
-from dohyo.evidence.rows import LOAD, RUN
 from dohyo.figures import UNKNOWN, dollars, half_interval, point_name
 from dohyo.metrics import HEADS, METRICS, Metric, Part, Row
 from dohyo.operations import INTENDED, OVERALL, order
+from dohyo.scenario.phases import LOAD, RUN
 from dohyo.summary.comparison import latencies_at
 from dohyo.summary.ranking import phases_of
 from dohyo.summary.results import SetupDifferences, Summary, Trial

@@ -7,9 +7,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from dohyo.evidence.rows import PROBE
 from dohyo.figures import milliseconds, percent, rate
 from dohyo.metrics import METRICS
+from dohyo.scenario.phases import PROBE
 from dohyo.summary.comparison import Key, centre, figures, is_equal, is_paced
 from dohyo.summary.ranking import UNITS, Contest, contests, deciding_neighbours, decisive, distance, phases_of
 from dohyo.summary.results import Pair, Summary, without_interval

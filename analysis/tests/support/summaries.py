@@ -6,8 +6,9 @@ from typing import Any
 
 from dohyo.evidence.conducted import Client, Node
 from dohyo.evidence.host_metrics import HostUse
-from dohyo.evidence.rows import RUN, sampled
+from dohyo.evidence.rows import sampled
 from dohyo.metrics import Row
+from dohyo.scenario.phases import RUN
 from dohyo.summary.comparison import comparisons
 from dohyo.summary.conditions import Conditions
 from dohyo.summary.results import Summary, Trial

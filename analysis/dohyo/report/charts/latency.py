@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from dohyo.evidence.rows import RUN
 from dohyo.figures import milliseconds
 from dohyo.metrics import METRICS
 from dohyo.operations import INTENDED, is_success
@@ -26,6 +25,7 @@ from dohyo.report.grammar import (
 )
 from dohyo.report.material import Material, operation_title
 from dohyo.report.measured import significant
+from dohyo.scenario.phases import RUN
 from dohyo.summary.comparison import latencies_at
 
 # All latencies of the table but their mean.

@@ -6,7 +6,6 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from dohyo.evidence.rows import LOAD
 from dohyo.evidence.server_log import covered
 from dohyo.evidence.servers import DOING, GC_PAUSE
 from dohyo.figures import point_name
@@ -27,6 +26,7 @@ from dohyo.report.grammar import (
 )
 from dohyo.report.material import Material
 from dohyo.report.measured import MeasuredRun, significant
+from dohyo.scenario.phases import LOAD
 from dohyo.summary.results import Trial
 
 _EVENT = ("part", "system", "time", "what")

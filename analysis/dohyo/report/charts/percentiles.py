@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from dohyo.evidence.rows import LOAD
 from dohyo.figures import milliseconds
 from dohyo.report.grammar import Chart, Panel, Spec, Table, by_system, dash, quantity, scale, shown, table
 from dohyo.report.material import Material, operation_title
 from dohyo.report.measured import significant
+from dohyo.scenario.phases import LOAD
 from dohyo.summary.comparison import latencies_at
 
 # 1 / (1 - share): the axis on which each further nine is as wide as the one before.

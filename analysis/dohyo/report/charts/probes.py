@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from dohyo.evidence.rows import LOAD
 from dohyo.report.grammar import Chart, Panel, Spec, Table, by_system, quantity, scale, shape, shown, table
 from dohyo.report.material import Material
 from dohyo.report.measured import significant
 from dohyo.scenario import slo
+from dohyo.scenario.phases import LOAD
 from dohyo.scenario.slo import Bound
 from dohyo.summary.probes import Probe, Search, intended
 from dohyo.summary.results import Trial

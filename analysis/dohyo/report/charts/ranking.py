@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from dohyo.evidence.rows import PROBE, RUN
 from dohyo.figures import dollars, half_interval, point_name, rate
 from dohyo.operations import OVERALL
 from dohyo.report.grammar import GREY, ROW_AXIS, Chart, Panel, Spec, Table, by_system, rows_high, rows_of, shape, table
 from dohyo.report.material import Material
 from dohyo.report.measured import significant
+from dohyo.scenario.phases import PROBE, RUN
 from dohyo.summary.comparison import at_points
 from dohyo.summary.ranking import Rate, decisive, throughput
 from dohyo.summary.results import Trial

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from dohyo.evidence.load_curve import SHORTEST_SECONDS
-from dohyo.evidence.rows import LOAD
 from dohyo.report.grammar import Chart, Panel, Spec, by_system, dash, quantity, table
 from dohyo.report.material import Material
 from dohyo.report.measured import is_drawn, significant
+from dohyo.scenario.phases import LOAD
 
 # A curve of more points looks the same.
 _MOST_POINTS = 400

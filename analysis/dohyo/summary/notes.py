@@ -1,0 +1,135 @@
+"""Notes on an experiment: what a reader must know of it as a whole."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from dohyo.evidence.events import COLLAPSE_SECONDS
+from dohyo.figures import point_name, scaled
+from dohyo.figures import size as size_of
+from dohyo.scenario.phases import EQUAL, MAX, RUN
+from dohyo.summary.comparison import target_of
+from dohyo.summary.equality import differing, is_exceeded, stated
+from dohyo.summary.results import Trial
+
+# Below this a data set fits the memory of every machine that runs a database, caches included: such a run says
+# nothing about disks.
+SMALL_DATA_BYTES = 1_000_000_000
+
+# A throughput that has changed by more than this from the first to the last third of its windows is not steady.
+UNSTEADY = 1.2
+
+
+def notes_of(compared: Sequence[Trial], trials: Sequence[Trial]) -> list[str]:
+    """What a reader must know of the experiment as a whole."""
+    steady = [*_collapsed(compared), *_unsteady(compared, trials), *_on_levels(compared), *_cold(trials)]
+    return [*_stricter(compared), *steady, *_without_equal(trials), *_of_a_part(trials)]
+
+
+def _stricter(trials: Sequence[Trial]) -> list[str]:
+    """Who gives more than was asked for, beside others that do not."""
+    found = [
+        f"stricter {name.replace('_', ' ')}: {trial.system} {stated(trial, name)}, asked for {trial.exceeded[name]};"
+        " it cannot do with less, which is fair to the others"
+        for name, of in differing(trials)
+        if is_exceeded(name, of)
+        for trial in of
+        if name in trial.exceeded
+    ]
+    return list(dict.fromkeys(found))
+
+
+def _of_a_part(trials: Sequence[Trial]) -> list[str]:
+    scales = {(trial.conditions.scale, trial.conditions.full_recordcount) for trial in trials}
+    notes = [
+        f"{scaled(scale, full)}: not the full scenario" for scale, full in sorted(s for s in scales if None not in s)
+    ]
+    sizes = {(trial.conditions.recordcount, trial.conditions.record_bytes) for trial in trials}
+    for count, record_bytes in sorted((r, b) for r, b in sizes if r is not None and b is not None):
+        size = count * record_bytes
+        if size < SMALL_DATA_BYTES:
+            data = f"{count:,} records \N{MULTIPLICATION SIGN} {record_bytes:,} B = {size_of(size)}"
+            notes.append(f"small data: {data}: fits every cache; not a sizing result")
+    return notes
+
+
+def _collapsed(trials: Sequence[Trial]) -> list[str]:
+    """Whose throughput was low for long. That is a result: the seconds count."""
+    found = [
+        f"{_name(trial)} in {trial.collapses[0]}" + (f" and {more} more" if (more := len(trial.collapses) - 1) else "")
+        for trial in trials
+        if trial.collapses
+    ]
+    if not found:
+        return []
+    return [
+        f"collapsed: the throughput was below half of its mean for {COLLAPSE_SECONDS} s or more: {', '.join(found)};"
+        " these seconds count"
+    ]
+
+
+def _name(trial: Trial) -> str:
+    return " ".join(filter(None, (trial.system, point_name(trial.point))))
+
+
+def _unsteady(trials: Sequence[Trial], rounds: Sequence[Trial]) -> list[str]:
+    """Whose throughput was another at the end of the measured windows than at their beginning: what its mean says is
+    a matter of when one looks. With a target rate it is what was asked for. Of several rounds the worst is named.
+    """
+
+    def in_round(trial: Trial, phase: str) -> str:
+        return next(
+            f" in round {each.round}" if each.round else ""
+            for each in rounds
+            if (each.system, each.point, each.trends.get(phase)) == (trial.system, trial.point, trial.trends[phase])
+        )
+
+    found = [
+        " ".join(filter(None, (trial.system, point_name(trial.point), "" if phase == RUN else f"[{phase}]")))
+        + f" {'rose' if trend > 1 else 'fell'} by {abs(trend - 1) * 100:.0f} %"
+        + in_round(trial, phase)
+        for trial in trials
+        for phase, trend in trial.trends.items()
+        if target_of(trial, phase) is None and not 1 / UNSTEADY < trend < UNSTEADY
+    ]
+    if not found:
+        return []
+    return [
+        f"not steady: {', '.join(found)} (throughput, from the first to the last third of the measured window); see the"
+        " chart over time, and give a longer warmuptime or duration"
+    ]
+
+
+def _on_levels(trials: Sequence[Trial]) -> list[str]:
+    """Whose throughput had several levels: the mean is of none of them."""
+    found = [f"{_name(trial)} in {'; '.join(trial.level_changes)}" for trial in trials if trial.level_changes]
+    if not found:
+        return []
+    return [f"changes of level: {'; '.join(found)}; the events say what else changed at the same time"]
+
+
+def _cold(trials: Sequence[Trial]) -> list[str]:
+    """Who was still not steady when the longest warm-up that the scenario allows ended."""
+    runs: dict[str, list[bool]] = {}
+    longest = 0.0
+    for trial in trials:
+        runs.setdefault(_name(trial), []).extend(run in trial.cold for run in trial.warmups)
+        longest = max([longest, *(trial.warmups[run] for run in trial.cold)])
+    found = [f"{name} in {sum(cold)} of {len(cold)} runs" for name, cold in runs.items() if any(cold)]
+    if not found:
+        return []
+    return [
+        f"not steady when the warm-up ended: {', '.join(found)}, after {longest:.0f} s (the throughput or the JIT"
+        " compilers); give a longer warmuptime"
+    ]
+
+
+def _without_equal(trials: Sequence[Trial]) -> list[str]:
+    """A note if the phase `equal` was requested but never measured."""
+    asked_for = any("equal_share" in trial.asked.workload.get("", {}) for trial in trials)
+    if not asked_for or any(row.phase == EQUAL for trial in trials for row in trial.rows):
+        return []
+    return [
+        f"no latencies at an equal rate: there is no valid run of {EQUAL}, whose rate follows from the valid rates of"
+        f" {MAX} in the first round"
+    ]
