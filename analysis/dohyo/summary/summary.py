@@ -75,9 +75,9 @@ def summarise(
         trials.append(trial)
         if seen is not None:
             seen(trial, evidence.phases)
-        workloads[trial.name] = evidence.workload()
+        workloads[trial.name] = evidence.files.workload()
         at = (trial.system, point_name(trial.point))
-        if seconds := evidence.seconds():
+        if seconds := evidence.files.seconds():
             longest[at] = max(longest.get(at, 0.0), seconds)
         if trial.round is not None:
             rounds.setdefault(at, Rounds(facts.rounds if adds_rounds else None)).add(trial, evidence.measured)

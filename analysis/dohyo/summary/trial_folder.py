@@ -1,0 +1,176 @@
+"""The files of one trial in `raw/`, read into records and phases."""
+
+from __future__ import annotations
+
+import copy
+import re
+from collections.abc import Sequence
+from datetime import datetime
+from pathlib import Path
+from typing import Any, TypeVar
+
+from msgspec import Struct
+
+from dohyo.evidence import manifest, records
+from dohyo.evidence.conducted import Client
+from dohyo.evidence.conducted import client as conducted_client
+from dohyo.evidence.host_metrics import HostMetrics
+from dohyo.evidence.json_values import mapping, read_object
+from dohyo.evidence.over_time import MOST_SLOTS
+from dohyo.evidence.servers import Step
+from dohyo.scenario.phases import LOAD, PROBE
+from dohyo.scenario.properties import of_the_workload
+from dohyo.summary import conditions, in_parallel
+from dohyo.summary.batch import Batch
+from dohyo.summary.phase import Phase
+
+R = TypeVar("R", bound=Struct)
+
+# state.json is written before a trial begins. Without it, nothing tells how the trial ended.
+NO_STATE = "state.json: is missing"
+# Bound of what is known over time of all runs of a trial together, in slots: six of half an hour by the second.
+_MOST_SLOTS_OF_A_TRIAL = 6 * MOST_SLOTS
+
+
+class TrialFolder:
+    """Reads the files of a trial.
+
+    :ivar warnings: gets what is missing or damaged
+    :ivar state: state.json
+    :ivar asked: trial.json as it is
+    :ivar settings: trial.json
+    :ivar damaged: what of trial.json cannot be used
+    :ivar kept: which trial has loaded what its servers started from, where that may be another one's
+    """
+
+    def __init__(self, path: Path, warnings: list[str]) -> None:
+        self.path = path
+        self.warnings = warnings
+        self.state = self.read("state.json", records.TrialState)
+        self.asked = read_object(path / "trial.json", self.warn)
+        self.damaged: list[str] = []
+        self.settings = records.decoded(
+            self.asked, records.TrialSettings, lambda what: self.damaged.append(f"trial.json: {what}")
+        )
+        self.warnings += [f"{path}/{what}" for what in self.damaged]
+        self.kept = self.read("kept.json", records.KeptLoad) if self.settings.reuse else records.KeptLoad()
+
+    def seconds(self) -> float | None:
+        """Returns how long the trial took; None where it did not come to its end."""
+        try:
+            began, ended = (datetime.fromisoformat(at or "") for at in (self.state.started, self.state.finished))
+        except ValueError:
+            return None
+        return (ended - began).total_seconds() if self.state.status == "done" else None
+
+    def workload(self) -> dict[str, str]:
+        """Returns the properties that say what is measured, without those of the matrix."""
+        own = of_the_workload() - self.settings.point.keys()
+        return {key: str(value) for key, value in mapping(self.asked.get("trial_properties")).items() if key in own}
+
+    def changed(self) -> list[str]:
+        """Returns what is not as the manifest says, and warns of it."""
+        found = manifest.problems(self.path, self.state.manifest)
+        if not (self.path / "state.json").is_file():
+            found = [NO_STATE, *found]
+        for problem in found:
+            self.warn(f"{self.path}/{problem}")
+        return found
+
+    def read_back(self) -> tuple[records.ReadBack, dict[str, Any]]:
+        """Returns conditions.json: the conditions in it by name, after the rest."""
+        path = self.path / "conditions.json"
+        content = read_object(path, self.warn)
+
+        def complain(what: str) -> None:
+            self.warn(f"{path}: {what}")
+
+        return records.decoded(content, records.ReadBack, complain), conditions.stated(content, complain)
+
+    def phases(self, *names: str) -> list[Phase]:
+        """Returns the runs of these phases; nothing of their clients has been read yet.
+
+        Without names, these are the load and the runs of all planned phases.
+        """
+        load = self.path / LOAD
+        loads = [load] if not names and load.is_dir() else []
+        folders = [*loads, *self.numbered(names or self.settings.planned)]
+        most_slots = min(MOST_SLOTS, max(1, _MOST_SLOTS_OF_A_TRIAL // max(1, len(folders))))
+        return [Phase(folder, self.settings, self.warn, most_slots) for folder in folders]
+
+    def read_clients(self, phases: Sequence[Phase]) -> list[Client]:
+        """Reads all clients' folders into the phases."""
+        result = []
+        counted = [phase.conducted for phase in phases if phase.kind != LOAD and not phase.discarded]
+        conducted = counted or [phase.conducted for phase in phases]
+        hosts = sorted({host for phase in phases for host in phase.hosts()})
+        size = sum(log.stat().st_size for phase in phases for log in phase.folder.glob("*/*.hdr"))
+        batches = [Batch(copy.deepcopy(phases), part) for part in in_parallel.divided(hosts, size)]
+        for batch in in_parallel.each(Batch.read, batches):
+            self.warnings += batch.warnings
+            for phase, read in zip(phases, batch.phases, strict=True):
+                phase.add(read)
+            result += [conducted_client(host, conducted, of_client) for host, of_client in batch.clients]
+        return result
+
+    def host_metrics(self, phases: Sequence[Phase]) -> HostMetrics:
+        """Returns the use of the hosts in the load and in the runs that count."""
+        windows = [window for phase in phases if not phase.discarded for window in phase.window]
+        wanted = {host for phase in phases for host in (*phase.conducted.clients, *phase.conducted.nodes)}
+        return HostMetrics(self.path / "hosts", windows, sorted(wanted), self.warn)
+
+    def check_samples(self, metrics: HostMetrics, counted: Sequence[Phase]) -> None:
+        """Warns of hosts whose samples are not of the measured windows, or of less than half of them."""
+        measured = sum(phase.run.seconds or 0.0 for phase in counted if phase.window)
+        kinds = {phase.kind for phase in counted}
+        hosts = self.path / "hosts"
+        ill = {host for phase in counted for host in phase.ill}  # without power there is no sample either
+        for host in sorted(path.name for path in hosts.iterdir()) if hosts.is_dir() else ():
+            covered = sum(use.covered_seconds for use in metrics.all() if use.host == host and use.phase in kinds)
+            if covered < measured / 2 and host not in ill:
+                self.warn(f"{self.path}/hosts/{host}: has samples of {covered:.0f} of {measured:.0f} measured seconds")
+
+    def steps(self, load: Sequence[Phase], runs: Sequence[Phase]) -> list[Step]:
+        """Returns the steps of the trial, in order."""
+        in_time = sorted(runs, key=lambda run: (run.number or 0, self.settings.planned.index(run.kind)))
+        # Servers that were started again from a copy of it have counted nothing of the load.
+        first = (
+            [Step(LOAD, LOAD, counts=False)]
+            if self.kept.load
+            else [Step(phase.name, phase.kind, counts=not phase.discarded) for phase in load]
+        )
+        return [
+            *first,
+            *(Step(phase.name, phase.kind, counts=not phase.discarded, restarted=phase.restarted) for phase in in_time),
+            *(Step(folder.name, PROBE, counts=False) for folder in self.numbered([PROBE])),
+        ]
+
+    def inserted(self) -> list[tuple[str, records.ClientReport]]:
+        """Returns host and report of each client of all runs and probes."""
+        hosts = [
+            host for run in self.numbered([*self.settings.planned, PROBE]) for host in run.iterdir() if host.is_dir()
+        ]
+        # A broken file is warned of where the run is read.
+        return [(host.name, records.read(host / "client.json", records.ClientReport, lambda _: None)) for host in hosts]
+
+    def settled(self, runs: Sequence[Phase]) -> list[str]:
+        """Returns notes on where reads came from: after the load, and where servers settled again before runs."""
+        files = [self.path, *(phase.folder for phase in runs)]
+        settled = [records.read(folder / "settled.json", records.Settled, self.warn) for folder in files]
+        return list(dict.fromkeys(note for each in settled for note in each.notes))
+
+    def numbered(self, names: Sequence[str]) -> list[Path]:
+        """Returns the folders of runs, by name in that order, then by number."""
+        found = [(path, re.fullmatch(r"([a-z][a-z0-9-]*)-([0-9]{1,9})", path.name)) for path in self.path.iterdir()]
+        runs = [
+            (names.index(match[1]), int(match[2]), path)
+            for path, match in found
+            if match is not None and match[1] in names and path.is_dir()
+        ]
+        return [path for _, _, path in sorted(runs)]
+
+    def warn(self, message: str) -> None:
+        self.warnings.append(message)
+
+    def read(self, name: str, record: type[R]) -> R:
+        return records.read(self.path / name, record, self.warn)
