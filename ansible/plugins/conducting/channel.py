@@ -1,4 +1,4 @@
-"""A connection with a host's agent for requests and answers, one after another."""
+"""A connection with a host's agent: pipes in which both sides speak in lines; on top of it, requests and answers."""
 
 from __future__ import annotations
 
@@ -58,24 +58,87 @@ class Way:
     is_local: bool = False
 
 
-class Channel:
-    """One agent's process. It ends with the channel, and with it what a request has started.
+class Connection:
+    """One agent's process, here or at the other end of ssh, and its pipes.
 
-    :raises HostError: saying why there is no way to the host, or to its root
+    :ivar input, output: descriptors of the pipes
     """
 
     def __init__(self, way: Way) -> None:
         self._parts: list[bytes] = []  # of a line that is not whole yet
-        self._lines: list[bytes] = []
         self._greeted = 0  # bytes of complaints from before the agent said hello, such as the host's greeting
         # A file: nobody reads it before something has failed, and a full pipe would stop ssh.
-        self._complaints = tempfile.TemporaryFile()  # noqa: SIM115 - closed with the channel
+        self._complaints = tempfile.TemporaryFile()  # noqa: SIM115 - closed with the connection
         self._process = subprocess.Popen(
             way.command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._complaints, bufsize=0,
             env={**os.environ, **way.environment},
             # Without a terminal of ours: ssh would ask there for a password.
             start_new_session=True,
         )  # fmt: skip
+        pipes = (self._process.stdin, self._process.stdout)
+        self.input, self.output = (pipe.fileno() if pipe else -1 for pipe in pipes)
+
+    @property
+    def is_open(self) -> bool:
+        """The agent has not ended."""
+        return self._process.poll() is None
+
+    def lines(self) -> list[bytes] | None:
+        """Returns the whole lines that the next read brings; None at the end."""
+        fresh = os.read(self.output, 1 << 20)
+        if not fresh:
+            return None
+        *whole, rest = fresh.split(b"\n")
+        if whole:
+            whole[0] = b"".join([*self._parts, whole[0]])
+            self._parts = []
+        self._parts.append(rest)
+        return whole
+
+    def why_gone(self, patience: float) -> str:
+        """Returns what is known of the end of the connection: the last words, such as ssh's own complaints.
+
+        :param patience: seconds for the process to end
+        """
+        with suppress(subprocess.TimeoutExpired):
+            self._process.wait(patience)
+        return self._last_words() or f"its connection ended with exit code {self._process.returncode}"
+
+    def close(self, patience: float = CLOSE_SECONDS) -> None:
+        """Lets go of the agent, which sees the end of its input, and ends what it has started.
+
+        :param patience: seconds for the process to end by itself
+        """
+        process = self._process
+        for pipe in (process.stdin, process.stdout):
+            if pipe is not None:
+                with suppress(OSError):
+                    pipe.close()
+        try:
+            process.wait(patience)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+        self._complaints.close()
+
+    def _words(self) -> bytes:
+        # Its position is that of the process, too.
+        return os.pread(self._complaints.fileno(), 1 << 20, self._greeted)
+
+    def _last_words(self) -> str:
+        lines = [line for line in self._words().decode("utf-8", "replace").splitlines() if line.strip()]
+        return lines[-1].strip() if lines else ""
+
+
+class Channel(Connection):
+    """A connection for requests and answers, one after another. What a request has started ends with it.
+
+    :raises HostError: saying why there is no way to the host, or to its root
+    """
+
+    def __init__(self, way: Way) -> None:
+        super().__init__(way)
+        self._lines: list[bytes] = []
         try:
             if way.rise is not None:
                 self._become_root(way.rise)
@@ -86,11 +149,6 @@ class Channel:
             raise
         self._greeted = len(self._words())
 
-    @property
-    def is_open(self) -> bool:
-        """The agent has not ended."""
-        return self._process.poll() is None
-
     def ask(self, verb: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
         """Returns the answer of the agent.
 
@@ -100,28 +158,14 @@ class Channel:
         message = self._receive("answer")
         return dict(message["answer"])
 
-    def close(self) -> None:
-        """Lets go of the agent."""
-        process = self._process
-        for pipe in (process.stdin, process.stdout):
-            if pipe is not None:
-                with suppress(OSError):
-                    pipe.close()
-        try:
-            process.wait(CLOSE_SECONDS)
-        except subprocess.TimeoutExpired:
-            process.kill()
-            process.wait()
-        self._complaints.close()
-
     def _become_root(self, rise: Rise) -> None:
         """Types the password where one is asked for, and waits until the command runs as root."""
         until, answered, said = time.monotonic() + OPEN_SECONDS, False, b""
         while not rise.succeeded(said):
-            if select.select([self._output], [], [], LOOK_SECONDS)[0]:
-                fresh = os.read(self._output, 65536)
+            if select.select([self.output], [], [], LOOK_SECONDS)[0]:
+                fresh = os.read(self.output, 65536)
                 if not fresh:
-                    raise HostError(self._why_gone())
+                    raise self._gone()
                 said += fresh
             seen = said + b"\n" + self._words()
             if rise.refused(seen):
@@ -132,16 +176,12 @@ class Channel:
             if time.monotonic() > until:
                 raise HostError(f"nobody could become root within {OPEN_SECONDS:.0f} s: {self._last_words()}")
 
-    @property
-    def _output(self) -> int:
-        return self._process.stdout.fileno() if self._process.stdout else -1
-
     def _send(self, data: bytes) -> None:
         try:
             while data:
-                data = data[os.write(self._process.stdin.fileno() if self._process.stdin else -1, data) :]
+                data = data[os.write(self.input, data) :]
         except OSError:
-            raise HostError(self._why_gone()) from None
+            raise self._gone() from None
 
     def _receive(self, kind: str, seconds: float | None = None) -> dict[str, Any]:
         """Returns the next message; what the host's login prints is none.
@@ -159,31 +199,13 @@ class Channel:
                     return dict(json.loads(line))
             if until is not None and time.monotonic() > until:
                 raise HostError(f"the host does not answer: no agent has begun within {seconds:.0f} s")
-            if select.select([self._output], [], [], SIGN_SECONDS)[0]:
-                self._read()
+            if select.select([self.output], [], [], SIGN_SECONDS)[0]:
+                fresh = self.lines()
+                if fresh is None:
+                    raise self._gone()
+                self._lines += fresh
             elif until is None:
                 self._send(b"\n")
 
-    def _read(self) -> None:
-        fresh = os.read(self._output, 1 << 20)
-        if not fresh:
-            raise HostError(self._why_gone())
-        *whole, rest = fresh.split(b"\n")
-        if whole:
-            self._lines += [b"".join([*self._parts, whole[0]]), *whole[1:]]
-            self._parts = []
-        self._parts.append(rest)
-
-    def _words(self) -> bytes:
-        # Its position is that of the process, too.
-        return os.pread(self._complaints.fileno(), 1 << 20, self._greeted)
-
-    def _last_words(self) -> str:
-        lines = [line for line in self._words().decode("utf-8", "replace").splitlines() if line.strip()]
-        return lines[-1].strip() if lines else ""
-
-    def _why_gone(self) -> str:
-        with suppress(subprocess.TimeoutExpired):
-            self._process.wait(CLOSE_SECONDS)
-        words = self._last_words() or f"its connection ended with exit code {self._process.returncode}"
-        return f"the host does not answer: {words}"
+    def _gone(self) -> HostError:
+        return HostError(f"the host does not answer: {self.why_gone(CLOSE_SECONDS)}")
