@@ -22,8 +22,7 @@ what it does not need is imported later.
 import os
 import sys
 
-import proc
-from processes import AgentError, Processes
+from processes import HOME, AgentError, Processes
 
 
 def main(verb="", *words):
@@ -31,7 +30,7 @@ def main(verb="", *words):
     if verb == "sample":
         import sampler
 
-        sampler.main(os.path.join(proc.HOME, "run"), *words)
+        sampler.main(os.path.join(HOME, "run"), *words)
         return 0
     processes = Processes()
     if verb == "converse":

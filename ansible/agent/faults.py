@@ -38,7 +38,7 @@ from pathlib import Path
 
 import proc
 import units
-from processes import AgentError
+from processes import SELF, AgentError
 
 AHEAD = 1.0  # seconds before its time in which a fault is prepared
 STOP = 120  # seconds that a server has to end in good order
@@ -376,7 +376,7 @@ WantedBy=multi-user.target
 
 def install_unit(processes, host, unit, folders):
     """What calls `boot`, and all that it and the servers need to begin, is on the disks when the power goes."""
-    words = [*proc.SELF, "faults", "boot", host]
+    words = [*SELF, "faults", "boot", host]
     command = " ".join(json.dumps(word).replace("%", "%%").replace("$", "$$") for word in words)
     Path(units.UNITS, unit).write_text(UNIT.format(mark=processes.mark("fault"), command=command), "utf-8")
     run("systemctl", "enable", "--quiet", unit)

@@ -5,13 +5,9 @@ file has both, "PID START-TIME".
 """
 
 import os
-import sys
 import time
 
 HEARTBEAT = 30.0  # seconds without a sign of life after which the controller counts as gone
-HERE = os.path.dirname(os.path.abspath(__file__))
-SELF = [sys.executable, "-EsSB", os.path.join(HERE, "agent.py")]  # how this program is called
-HOME = os.path.dirname(os.path.dirname(HERE))  # of the deployment, if the modules are in HOME/bin/modules
 LOOK = 0.02  # seconds between two looks at something that is about to happen
 
 

@@ -9,11 +9,15 @@ nothing, and a process whose pid file was lost is still found by its mark.
 """
 
 import os
+import sys
 import time
 
 import proc
 from failure import AgentError
 
+HERE = os.path.dirname(os.path.abspath(__file__))
+SELF = [sys.executable, "-EsSB", os.path.join(HERE, "agent.py")]  # how this program is called
+HOME = os.path.dirname(os.path.dirname(HERE))  # of the deployment, if the modules are in HOME/bin/modules
 # Seconds for one check: ZooKeeper 3.8 leaves a question open that comes before it has read its database.
 LONGEST_CHECK = 150
 LONGEST_START = 30  # seconds for a supervisor to start its process
@@ -27,7 +31,7 @@ FIRST_ERROR = rb" \[?(?:ERROR|FATAL|CRITICAL)\]? |^(?:Error: |Exception in |[a-z
 class Processes:
     """The processes of one home."""
 
-    def __init__(self, home=proc.HOME):
+    def __init__(self, home=HOME):
         self.home = home
         self.run = os.path.join(home, "run")
         if os.path.islink(self.run):
@@ -204,7 +208,7 @@ class Processes:
             variable, _, value = self.mark(name).partition("=")
             with open(log, "ab") as errors:
                 supervisor = subprocess.Popen(
-                    [*proc.SELF, "supervise", name, folder, out, err, *command],
+                    [*SELF, "supervise", name, folder, out, err, *command],
                     env={**os.environ, variable: value},
                     stdin=subprocess.DEVNULL,
                     stdout=subprocess.DEVNULL,

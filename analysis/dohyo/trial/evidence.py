@@ -158,48 +158,20 @@ def controller(values: Mapping[str, Any]) -> str:
     return f"{who['pid']} {who['start']} {who['machine']}"
 
 
-# Sends the sampler to a folder of the login user that only this deployment has. If nobody ends it, it ends by itself:
-# soon where it sees that the controller is gone, else after a week.
-OBSERVE = """
-pid=$(cat "$HOME/$FOLDER/pid" 2>/dev/null)
-# Another program may have its number by now.
-if grep -qsF "$FOLDER/sampler.py" "/proc/${pid:-none}/cmdline"; then
-  kill "$pid" && timeout 10 tail -f --pid="$pid" /dev/null
-fi
-[ "$VERB" = begin ] || exit 0
-python3 -c "$RECEIVE" "$HOME/$FOLDER" && cd -- "$HOME/$FOLDER" || exit
-setsid python3 -B "$PWD/sampler.py" "$ALONE" "$CONTROLLER" localhost </dev/null >metrics.jsonl.gz 2>sampler.log &
-echo $! >pid
-"""
-RECEIVE = """
-import json, os, sys
-if sys.version_info < (3, 9):
-    sys.exit("Python 3.9 is needed, not " + sys.version)
-os.makedirs(sys.argv[1], 0o700, exist_ok=True)
-for name, content in json.load(sys.stdin).items():
-    with open(os.path.join(sys.argv[1], name), "w") as file:
-        file.write(content)
-"""
-LEAVE = """
-cd "$HOME/$FOLDER" 2>/dev/null || exit 0
-rm -f proc.py sampler.py sampler.log metrics.jsonl.gz pid; cd ..; rmdir "$HOME/$FOLDER"
-"""
-
-
 def observe(host: Host, verb: str, values: Mapping[str, Any], folder: Path) -> None:
     """Begins or ends to sample a host on which nothing is deployed.
+
+    The end brings the samples home.
 
     :param values: variables of a host of the trial
     :param folder: of the trial, on the control machine
     """
-    there = f".dohyo-metrics-{values['dohyo_deployment']}"
-    environment = {"VERB": verb, "FOLDER": there, "CONTROLLER": controller(values), "ALONE": str(ALONE_OBSERVED)}
-    modules = {name: (ANSIBLE / "agent" / name).read_text("utf-8") for name in ("proc.py", "sampler.py")}
-    sent = json.dumps(modules) if verb == "begin" else ""
-    host.do("program", argv=["sh", "-c", OBSERVE], stdin=sent, environment={**environment, "RECEIVE": RECEIVE})
+    deployment = values["dohyo_deployment"]
+    who = controller(values)
+    samples = host.do("observe", state=verb, deployment=deployment, seconds=ALONE_OBSERVED, controller=who)["samples"]
     if verb == "end":
-        host.pull(f"~/{there}/metrics.jsonl.gz", folder / "hosts" / host.name)
-        host.do("program", argv=["sh", "-c", LEAVE], environment=environment)
+        host.pull(samples, folder / "hosts" / host.name)
+        host.do("observe", state="leave", deployment=deployment)
 
 
 def under_way(values: Mapping[str, Any]) -> dict[str, str]:

@@ -31,7 +31,7 @@ PLACES = {
         "rmdir, --ignore-fail-on-non-empty",
     ],
     # A folder with the deployment's id in its name, if it is empty.
-    "analysis/dohyo/trial/evidence.py": ['rmdir "$HOME/$FOLDER"'],
+    "ansible/agent/verbs/observe.py": ["os.rmdir(folder)"],
     # What a person may type.
     "ansible/agent/verbs/host_devices.py": ["way_out ="],
     # Devices that are empty or ours: it looks at each before.

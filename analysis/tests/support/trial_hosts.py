@@ -30,8 +30,6 @@ SCRIPTS = {
     "sample": 'exec "$@"',
     "set aside": "client/load-server",
     "ask how servers have ended": "status",
-    "observe": "RECEIVE",
-    "leave": "rmdir",
 }
 HOME = "/opt/dohyo"
 CONDITIONS = {"write_copies": 1, "read_copies": 1, "replication": 1, "notes": []}
@@ -282,6 +280,7 @@ def fake_trial(
         "canary host": {"measured": {"cores": 8}},
         "canary network": {"measured": {"ms": 1}},
         "canary listen": {"listener": {"port": 4000}},
+        **{f"observe {state}": {"samples": f"{state}.gz"} for state in ("begin", "end", "leave")},
         **{
             f"kept_load {state}": {"found": True, "trial": "first", "note": ""} for state in ("found", "placed", "room")
         },

@@ -1,13 +1,17 @@
 """Trials on systems that are attached: what is left there, how it is removed, and what lets clients in."""
 
+import gzip
 import json
-from dataclasses import asdict
+import shutil
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import answers
+import proc
+from conducting import sent
+from conducting.channel import Channel, Way
 from dohyo.bad_input import BadInputError
 from dohyo.trial.attached import detach, secret_properties
 from dohyo.trial.evidence import UNDER_WAY
@@ -35,7 +39,7 @@ def test_a_trial_on_an_attached_system_starts_nothing_and_removes_its_tables(tmp
     # Removed before the note is written that this trial is under way.
     assert notes[begun - 1] == "localhost: owned absent load"
     assert notes[begun + 1].endswith("owned absent client")
-    assert "far: observe" in notes
+    assert "far: observe begin" in notes
     assert (tmp_path / "hosts/far").is_dir()
     assert not [line for line in notes if "start cassandra" in line or "stop cassandra" in line]
     assert trial.json("conditions.json")["notes"][0].startswith("attached: ")
@@ -43,9 +47,9 @@ def test_a_trial_on_an_attached_system_starts_nothing_and_removes_its_tables(tmp
     first = len(trial.calls)
     assert trial.parts(**asdict(parts.state)).end() == ""
     ended = [f"{call.host}: {call.verb}" for call in trial.calls[first:]]
-    assert ended.index("node1: stop-all") < ended.index("node1: detach") < ended.index("far: observe")
+    assert ended.index("node1: stop-all") < ended.index("node1: detach") < ended.index("far: observe end")
     assert ended[-3:] == ["node1: in_use free", "node2: in_use free", "client1: in_use free"]
-    assert {"far: pull", "far: leave"} <= {*ended}
+    assert {"far: pull", "far: observe leave"} <= {*ended}
 
 
 def test_a_place_that_could_not_be_removed_refuses_the_next_trial(tmp_path: Path) -> None:
@@ -122,6 +126,35 @@ def test_what_is_left_is_said(tmp_path: Path) -> None:
 
 
 def test_secrets_of_an_attached_system_are_texts_and_certificates_are_taken_in(tmp_path: Path) -> None:
+def test_a_host_that_is_observed_has_one_sampler_and_keeps_nothing(tmp_path: Path) -> None:
+    """The sampler comes with the agent, outlives it, and ends when it is asked to."""
+
+    def observe(state: str) -> Path:
+        host = Channel(Way(["/bin/sh", "-c", sent.command("python3")], {"HOME": str(tmp_path)}))
+        try:
+            arguments = {"state": state, "deployment": "abc", "seconds": 60, "controller": "1 2 elsewhere"}
+            return Path(host.ask("observe", arguments)["samples"])
+        finally:
+            host.close()
+
+    def running(pid: Path) -> bool:
+        return bool(proc.is_alive(*(proc.read_pid(pid) or (0, None))))
+
+    samples = observe("begin")
+    folder, pid = samples.parent, samples.with_name("pid")
+    assert (folder.parent, folder.stat().st_mode & 0o777) == (tmp_path, 0o700)
+    first = Path(shutil.copy(pid, tmp_path / "first"))
+    assert running(first)
+    observe("begin")
+    assert (running(first), running(pid)) == (False, True)
+    assert observe("end") == samples
+    assert not running(pid)
+    assert b'"cpus"' in gzip.decompress(samples.read_bytes())
+    (folder / "theirs").touch()
+    observe("leave")
+    assert [path.name for path in folder.iterdir()] == ["theirs"]
+
+
     (tmp_path / "ca.pem").write_text("AUTHORITY")
     file = tmp_path / "secrets.yml"
     file.touch(0o600)

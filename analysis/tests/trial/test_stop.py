@@ -109,9 +109,9 @@ def test_samples_of_observed_hosts_come_home_even_where_one_does_not_answer(tmp_
     far = {name: type(trial.world.hosts["node1"])(name, {}, trial) for name in ("far1", "far2")}  # type: ignore[call-arg]
     trial.world.reach = far.__getitem__
     (tmp_path / UNDER_WAY).write_text(json.dumps({"role": "cassandra", "dir": str(tmp_path)}))
-    trial.answers["far1", "observe"] = HostError("no answer")
+    trial.answers["far1", "observe end"] = HostError("no answer")
     assert stop_everything(trial.world, keeps_loads=False) == {}
-    assert verbs(trial, "far1") == ["observe"]
-    assert verbs(trial, "far2") == ["observe", "pull", "leave"]
+    assert verbs(trial, "far1") == ["observe end"]
+    assert verbs(trial, "far2") == ["observe end", "pull", "observe leave"]
     (pulled,) = (call for call in trial.calls if call.verb == "pull" and call.host == "far2")
     assert pulled.arguments["dest"] == f"{tmp_path}/hosts/far2"

@@ -21,8 +21,8 @@ from failure import AgentError
 
 SILENCE = 60.0  # seconds without a sign of life after which the controller counts as gone
 VERBS = (
-    "canary", "detach", "files", "free_ports", "host_devices", "host_resources", "host_settings", "in_use", "kept_load", "owned",
-    "process_limits", "program", "reachable", "transfer",
+    "canary", "detach", "files", "free_ports", "host_devices", "host_resources", "host_settings", "in_use", "kept_load", "observe",
+    "owned", "process_limits", "program", "reachable", "transfer",
 )  # fmt: skip
 
 

@@ -25,12 +25,15 @@ exec(program)
 # -I: no module of the folder in which it runs, which may be anybody's; -S: not what is installed beside Python, which
 # takes time.
 OPTIONS = "-ISB"
+# Python that a host needs (docs/cluster.md).
+OLDEST = (3, 9)
+NEEDED = "Python {}.{}".format(*OLDEST)
 # Where the inventory names no Python: the first of these that is new enough, also under a plain name.
-SEARCHED = ("python3", *(f"python3.{minor}" for minor in range(15, 8, -1)))
-LOADER = """
+SEARCHED = ("python3", *(f"python3.{minor}" for minor in range(15, OLDEST[1] - 1, -1)))
+LOADER = f"""
 import importlib.abc, importlib.util, sys
-if sys.version_info < (3, 9):
-    sys.exit("Python 3.9 is needed, not %d.%d; name another one with ansible_python_interpreter" % sys.version_info[:2])
+if sys.version_info < {OLDEST}:
+    sys.exit("{NEEDED} is needed, not %d.%d; name another one with ansible_python_interpreter" % sys.version_info[:2])
 class Sent(importlib.abc.InspectLoader):
     @classmethod
     def find_spec(cls, name, path=None, target=None):
@@ -65,10 +68,10 @@ def command(python: str) -> str:
     receive = f"{OPTIONS} -c {shlex.quote(RECEIVE)}"
     if python != "python3":
         return f"exec {shlex.quote(python)} {receive}"
-    new_enough = shlex.quote("import sys; sys.exit(sys.version_info < (3, 9))")
+    new_enough = shlex.quote(f"import sys; sys.exit(sys.version_info < {OLDEST})")
     search = (
         f"for p in {' '.join(SEARCHED)}; do "
         f"if $p {OPTIONS} -c {new_enough} 2>/dev/null; then exec $p {receive}; fi; done; "
-        "echo 'there is no Python 3.9 or newer on the PATH; name one with ansible_python_interpreter' >&2; exit 1"
+        f"echo 'there is no {NEEDED} or newer on the PATH; name one with ansible_python_interpreter' >&2; exit 1"
     )
     return f"exec /bin/sh -c {shlex.quote(search)}"

@@ -1,0 +1,64 @@
+"""Samples a host on which nothing is deployed, as those of an attached system (docs/attach.md).
+
+The sampler is in a folder of the login user that only one deployment has. If nobody ends it, it ends by itself: soon where it sees that
+the controller is gone, otherwise after so many seconds.
+"""
+
+import contextlib
+import importlib.util
+import os
+import signal
+import subprocess
+import sys
+
+import proc
+
+MODULES = ("proc", "sampler")
+SAMPLES = "metrics.jsonl.gz"
+PATIENCE = 10  # seconds for a sampler to end
+
+
+def answer(state, deployment, seconds=0, controller=""):
+    """Begins or ends to sample the host.
+
+    :param state: `begin`, `end`, or `leave`, which removes the files of one that has ended
+    :param seconds: after which it ends at the latest
+    :param controller: the process that plays the playbook (sampler.py)
+    :returns: `samples`, their file
+    """
+    folder = os.path.expanduser(f"~/.dohyo-metrics-{deployment}")
+    if state == "leave":
+        leave(folder)
+    else:
+        end(folder)
+    if state == "begin":
+        begin(folder, seconds, controller)
+    return {"samples": os.path.join(folder, SAMPLES)}
+
+
+def begin(folder, seconds, controller):
+    """Starts a sampler, which outlives this process."""
+    os.makedirs(folder, 0o700, exist_ok=True)
+    for name in MODULES:
+        proc.write(os.path.join(folder, f"{name}.py"), importlib.util.find_spec(name).loader.get_source(name))
+    command = [sys.executable, "-B", os.path.join(folder, "sampler.py"), str(seconds), controller, "localhost"]
+    with open(os.path.join(folder, SAMPLES), "wb") as samples, open(os.path.join(folder, "sampler.log"), "wb") as log:
+        sampler = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=samples, stderr=log, start_new_session=True)
+    proc.write_pid(os.path.join(folder, "pid"), sampler.pid)
+
+
+def end(folder):
+    """Ends the sampler, if it runs, and waits until it has written its last sample."""
+    known = proc.read_pid(os.path.join(folder, "pid"))
+    if known and proc.is_alive(*known):
+        proc.send(signal.SIGTERM, [known[0]])
+        proc.waited(lambda: not proc.is_alive(*known), PATIENCE)
+
+
+def leave(folder):
+    """Removes our files, and the folder if nothing else is in it."""
+    for name in (*(f"{module}.py" for module in MODULES), "sampler.log", SAMPLES, "pid"):
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(os.path.join(folder, name))
+    with contextlib.suppress(OSError):
+        os.rmdir(folder)
