@@ -41,7 +41,7 @@ def host() -> Noting:
 def servers(host: Noting) -> ServerSteps:
     unused: Any = None
     hosts = cast(Any, {NAME: host})
-    return ServerSteps(World(hosts, [NAME], [NAME], unused, unused, unused, unused, unused))
+    return ServerSteps(World(hosts, [NAME], [NAME], *[unused] * 6))
 
 
 def test_a_call_that_hangs_is_ended(host: Noting, servers: ServerSteps) -> None:

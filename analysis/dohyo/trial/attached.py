@@ -9,7 +9,7 @@ from collections.abc import Sequence
 import yaml
 
 from dohyo.bad_input import BadInputError
-from dohyo.trial.world import Host, HostError
+from dohyo.trial.world import Host, HostError, World
 
 
 def detach(host: Host, roles: Sequence[str]) -> str:
@@ -22,6 +22,30 @@ def detach(host: Host, roles: Sequence[str]) -> str:
     except HostError as error:
         return str(error)
     return str(answer["left"])
+
+
+def detach_earlier(world: World, role: str) -> None:
+    """Removes what an earlier trial has left on the attached system.
+
+    :raises StepError: if it could not be removed
+    """
+
+    def remove(host: Host) -> None:
+        if left := detach(host, [role]):
+            raise HostError(left)
+
+    world.on(world.databases, "Remove what an earlier trial has left on the attached system", remove)
+
+
+def detach_all(world: World, role: str, there: Sequence[str]) -> None:
+    """Removes our tables. What is left is said: stop.yml tries again, and dohyo plays it in the end.
+
+    :param there: names of the hosts that answer
+    """
+    names = [name for name in world.databases if name in there]
+    done, failed = world.attempt(names, lambda host: detach(host, [role]))
+    for left in filter(None, [*done.values(), *failed.values()]):
+        world.progress.event("note", text=f"WARNING: {left}")
 
 
 def secret_properties(text: str, file: str, system: str) -> dict[str, str]:

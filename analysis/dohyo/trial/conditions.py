@@ -6,6 +6,34 @@ from collections.abc import Mapping
 from typing import Any
 
 from dohyo.systems.context import UNKNOWN, copies, named
+from dohyo.trial.servers import ServerSteps
+from dohyo.trial.world import Host
+
+
+def read_back(servers: ServerSteps) -> dict[str, Any]:
+    """Returns the contents of conditions.json, once the servers have tables."""
+    world, role, values = servers.world, servers.first.role, servers.world.first.values
+    asked = {**values["trial_conditions"]}
+    if servers.is_attached:
+        asked.pop("profile", None)  # nobody can tell which profile others have chosen for their servers
+    found = judged(servers.answers["conditions"], asked)
+
+    def look(host: Host) -> dict[str, Any]:
+        return host.do("process_limits", run=f"{host.values['dohyo_home']}/run", name=role)
+
+    limited = world.on(world.databases, "Read back what limits the servers", look)
+    budgets = {name: world.hosts[name].values["host_budget_mb"] for name in limited}
+    bound = {name: world.hosts[name].values["host_cpus_server"] for name in limited}
+    warnings = {name: host.values.get("host_warnings", []) for name, host in world.hosts.items()}
+    return {
+        "system": values["trial_system"],
+        "title": servers.first.title,
+        **found,
+        **limits(limited, budgets, bound),
+        "notes": [*found["notes"], *by_sentence(warnings), *values["trial_notes"]],
+        "hosts": {name: host.values.get("host_conditions", {}) for name, host in world.hosts.items()},
+        "usd_per_hour": {name: world.hosts[name].values["dohyo_usd_per_hour"] for name in world.databases},
+    }
 
 
 def by_sentence(said: dict[str, list[str]]) -> list[str]:

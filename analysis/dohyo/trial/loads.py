@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 from dohyo.systems.context import Context
@@ -17,28 +18,41 @@ MORE_MB = 2000
 class Load:
     """The load of a trial.
 
-    :ivar id: what tells it from other loads of the experiment; empty for one that is not shared
     :ivar is_copy: the servers start from a copy of it
     :ivar kept_by: name of the trial that has loaded
     :ivar note: for people: why it is not shared, or not as asked for
     """
 
     world: World
-    evidence: Evidence
-    role: str
-    id: str = ""
     is_copy: bool = False
     kept_by: str = ""
     note: str = ""
 
+    @cached_property
+    def evidence(self) -> Evidence:
+        """The evidence of the trial."""
+        return Evidence(self.world)
+
+    @property
+    def id(self) -> str:
+        """What tells it from other loads of the experiment; empty for one that is not shared."""
+        return str(self.world.first.values["trial_load_id"])
+
+    @property
+    def known(self) -> dict[str, Any]:
+        """What is known of it, for the rest of the trial, in plain values."""
+        return {"is_copy": self.is_copy, "kept_by": self.kept_by, "note": self.note}
+
     def _do(self, state: str, step: str, **more: Any) -> dict[str, dict[str, Any]]:
         """Asks the agents of all database hosts for something (kept_load)."""
+
+        role = self.world.system(self.world.first.name).role
 
         def do(host: Host) -> dict[str, Any]:
             values = host.values
             of_host = {name: each(host) if callable(each) else each for name, each in more.items()}
             return host.do(
-                "kept_load", state=state, data=values["dohyo_data"], role=self.role, load=self.id,
+                "kept_load", state=state, data=values["dohyo_data"], role=role, load=self.id,
                 experiment=str(self.evidence.experiment), deployment=values["dohyo_deployment"], **of_host,
             )  # fmt: skip
 

@@ -1,8 +1,9 @@
-"""What a trial refuses before anything on a host is changed."""
+"""What a trial refuses before it has measured anything."""
 
 from __future__ import annotations
 
 import contextlib
+import json
 import re
 import shutil
 import socket
@@ -11,14 +12,19 @@ from typing import Any
 
 from dohyo.bad_input import BadInputError
 from dohyo.scenario import faults
-from dohyo.trial.world import World
+from dohyo.systems.context import Context
+from dohyo.systems.system import System
+from dohyo.trial.measuring import fault_facts
+from dohyo.trial.processes import tool
+from dohyo.trial.servers import look_at_page_cache
+from dohyo.trial.world import Host, HostError, World, program
 
 STEP = "Refuse what cannot be measured"
 UNTIL = ("schema", "settle", "stop")
 
 
 def refuse(world: World) -> None:
-    """Looks at what is asked for.
+    """Looks at what is asked for, before anything on a host is changed.
 
     :raises StepError: saying what cannot be measured, and why
     """
@@ -92,6 +98,27 @@ def planned_faults(phases: Iterable[Mapping[str, Any]], hosts: Sequence[str], ro
     """
     asked = [str(phase.get("faults", "none")) for phase in phases]
     return [fault for text in asked for fault in faults.on_hosts(text, hosts, role)]
+
+
+def look_at_hosts(world: World, system: System) -> None:
+    """Refuses faults that there cannot be on the hosts, and page caches that cannot be emptied.
+
+    :raises StepError: saying on which hosts, and why
+    """
+    values = world.first.values
+    planned = planned_faults(values["trial_phases"], world.databases, system.role)
+    kinds = list(dict.fromkeys(str(fault["kind"]) for fault in planned if fault["rooted"]))
+
+    def look(host: Host) -> None:
+        facts = json.dumps(fault_facts(host, system))
+        argv = [tool(host), "faults", "check", *kinds]
+        if said := program(host, argv, stdin=facts, root=Context(host.values).systemd):
+            raise HostError(f"faults on {host.name}: {'; '.join(said.splitlines())}")
+
+    if kinds:
+        world.on(world.databases, "Look whether there can be such faults", look)
+    if values["trial_settle_cache"] == "drop" and values["trial_until"] != "schema":
+        world.on(world.databases, "Refuse hosts whose page cache cannot be emptied", look_at_page_cache)
 
 
 def why_it_stays_on(world: World, name: str) -> str:

@@ -121,6 +121,16 @@ class ServerSteps:
             "files", folders=list(folders), folder_mode=folder_mode, files=given, mode=mode, **more
         )
 
+    def lost_ports(self) -> list[str]:
+        """Returns sentences about ports of the only host that another program has taken."""
+        name = self.world.first.name
+        chosen = self.system(name).context.state(self.first.role).get("ports", {})
+        secret = f"{self.world.first.values['dohyo_home']}/run/secret"
+        found = self.world.on([name], "Look whose the ports are",
+                              lambda host: host.do("free_ports", chosen=chosen, secret=secret))  # fmt: skip
+        notes: list[str] = found[name]["notes"]
+        return notes
+
     def remember(self, host: str, **facts: Any) -> None:
         """Keeps variables of a host."""
         self.world.hosts[host].remember(facts)
@@ -137,6 +147,12 @@ class ServerSteps:
         for host in self.databases:
             known = self.world.hosts[host].values.get("system_secrets", {})
             self.remember(host, system_secrets={**known, role: {**known.get(role, {}), **answers}})
+
+    @property
+    def answers(self) -> Mapping[str, Any]:
+        """What the administration of the first server has answered."""
+        first = next(name for name in self.databases if self.system(name).is_first)
+        return self.system(first).context.state(self.first.role)
 
     def note(self, text: str) -> None:
         """Says something to people."""

@@ -69,6 +69,11 @@ class StepError(Exception):
         self.step = step
         self.failures = dict(failures)
 
+    @property
+    def by_host(self) -> dict[str, str]:
+        """What went wrong, with the name of the step, by host."""
+        return {name: f"{self.step}: {words}" for name, words in self.failures.items()}
+
 
 class EventLog(Protocol):
     """What people see of a trial while it goes on."""
@@ -87,6 +92,7 @@ class World:
     :ivar control: the control machine, as a host
     :ivar reach: gives a host of the inventory that is not among them
     :ivar decrypted: gives the text of a file of the control machine that Ansible Vault may have encrypted
+    :ivar unforeseen: keeps where an error that no step expects comes from, and returns what to say of it
     :ivar at_once: calls the functions of several hosts at the same time; returns what they return, or the HostError
     """
 
@@ -97,6 +103,7 @@ class World:
     progress: EventLog
     reach: Callable[[str], Host]
     decrypted: Callable[[str], str]
+    unforeseen: Callable[[Exception], str]
     at_once: Callable[[Mapping[str, Callable[[], Any]]], dict[str, Any]]
 
     @cached_property

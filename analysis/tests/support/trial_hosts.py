@@ -14,7 +14,7 @@ from typing import Any
 from dohyo.trial.clients import ClientPhase
 from dohyo.trial.measuring import Measuring, Outcome
 from dohyo.trial.servers import ServerSteps
-from dohyo.trial.trial import State, TrialParts
+from dohyo.trial.trial import TrialSteps
 from dohyo.trial.world import HostError, World
 from support.described import described
 
@@ -194,12 +194,16 @@ class FakeTrial:
         self.part.measure()
         return self.notes
 
-    def parts(self, **state: Any) -> TrialParts:
-        """The trial as one of its parts finds it.
+    def real(
+        self, failures: dict[str, str] | None = None, started: bool = False, vanished: Sequence[str] = (), **load: Any
+    ) -> TrialSteps:
+        """The trial itself, on these hosts.
 
-        :param state: what the parts before it have left
+        :param failures: what went wrong before
+        :param load: as `begin` has found it
         """
-        found = TrialParts(self.world, self.conduct, State(**state))
+        found = TrialSteps(self.world, self.conduct, load)
+        found.failures, found.started, found.measuring.vanished = failures or {}, started, list(vanished)
         self.part = found.measuring
         return found
 
@@ -276,11 +280,11 @@ def fake_trial(
         **{f"owned {state}": {"removed": [], "problems": []} for state in ("absent", "checked", "fresh")},
         "free_ports": free_ports,
         "detach": {"left": ""},
+        **{f"observe {state}": {"samples": f"{state}.gz"} for state in ("begin", "end", "leave")},
         "process_limits": {"processes": 1, "memory_mb": None, "cpus": "", "why": ""},
         "canary host": {"measured": {"cores": 8}},
         "canary network": {"measured": {"ms": 1}},
         "canary listen": {"listener": {"port": 4000}},
-        **{f"observe {state}": {"samples": f"{state}.gz"} for state in ("begin", "end", "leave")},
         **{
             f"kept_load {state}": {"found": True, "trial": "first", "note": ""} for state in ("found", "placed", "room")
         },
@@ -319,7 +323,10 @@ def fake_trial(
         values = {**on.context.values, "dohyo_address": address, "system_secrets": secrets, **more}
         found[name] = FakeHost(name, {**values, "inventory_hostname": name}, trial)
     control = FakeHost("localhost", found[names[0]].values, trial)
-    trial.world = World(found, databases, with_clients, control, trial, found.__getitem__, lambda _: "", trial.at_once)
+    trial.world = World(
+        found, databases, with_clients, control, trial, found.__getitem__, lambda _: "",
+        lambda error: f"{type(error).__name__}: {error}", trial.at_once,
+    )  # fmt: skip
     trial.part = Measuring(trial.world, ServerSteps(trial.world), trial.conduct)
     return trial
 

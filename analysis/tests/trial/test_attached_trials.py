@@ -15,6 +15,7 @@ from conducting.channel import Channel, Way
 from dohyo.bad_input import BadInputError
 from dohyo.trial.attached import detach, secret_properties
 from dohyo.trial.evidence import UNDER_WAY
+from dohyo.trial.trial import begin
 from dohyo.trial.world import HostError, StepError
 from support.trial_hosts import FakeTrial, fake_trial
 
@@ -31,8 +32,8 @@ def attached(folder: Path, **variables: Any) -> FakeTrial:
 
 def test_a_trial_on_an_attached_system_starts_nothing_and_removes_its_tables(tmp_path: Path) -> None:
     trial = attached(tmp_path)
-    parts = trial.parts()
-    parts.begin()
+    parts = trial.real()
+    begin(trial.world)
     parts.run()
     notes = [line.replace("/opt/dohyo/", "") for line in trial.notes]
     begun = notes.index("node1 node2: detach")
@@ -45,7 +46,7 @@ def test_a_trial_on_an_attached_system_starts_nothing_and_removes_its_tables(tmp
     assert trial.json("conditions.json")["notes"][0].startswith("attached: ")
     assert trial.json("conditions.json")["title"].endswith(" (attached)")
     first = len(trial.calls)
-    assert trial.parts(**asdict(parts.state)).end() == ""
+    assert parts.end() == ""
     ended = [f"{call.host}: {call.verb}" for call in trial.calls[first:]]
     assert ended.index("node1: stop-all") < ended.index("node1: detach") < ended.index("far: observe end")
     assert ended[-3:] == ["node1: in_use free", "node2: in_use free", "client1: in_use free"]
@@ -56,19 +57,19 @@ def test_a_place_that_could_not_be_removed_refuses_the_next_trial(tmp_path: Path
     trial = attached(tmp_path)
     left = "no such user on node1; what was made is still there. Remove it with: sh remove"
     trial.answers["node1", "detach"] = {"left": left}
-    parts = trial.parts()
+    parts = trial.real()
     with pytest.raises(StepError, match="Remove what an earlier trial has left on the attached system"):
         parts.run()
     # What an interrupted trial has left is not taken for this one's.
     assert not (tmp_path / UNDER_WAY).exists()
     # At the end it is said, and the trial counts.
-    assert trial.parts(**asdict(parts.state)).end() == ""
+    assert parts.end() == ""
     assert {"event": "note", "text": f"WARNING: {left}"} in trial.events
 
 
 def test_the_profile_of_servers_of_others_is_not_compared(tmp_path: Path) -> None:
     trial = attached(tmp_path, conditions={"profile": "tuned", "replication": 1})
-    parts = trial.parts()
+    parts = trial.real()
     parts.servers.configure()
     parts.make_tables()
     assert trial.json("conditions.json")["differences"] == []
@@ -125,7 +126,6 @@ def test_what_is_left_is_said(tmp_path: Path) -> None:
         assert detach(host, ["mysql"]) == "no way"
 
 
-def test_secrets_of_an_attached_system_are_texts_and_certificates_are_taken_in(tmp_path: Path) -> None:
 def test_a_host_that_is_observed_has_one_sampler_and_keeps_nothing(tmp_path: Path) -> None:
     """The sampler comes with the agent, outlives it, and ends when it is asked to."""
 
@@ -155,6 +155,7 @@ def test_a_host_that_is_observed_has_one_sampler_and_keeps_nothing(tmp_path: Pat
     assert [path.name for path in folder.iterdir()] == ["theirs"]
 
 
+def test_secrets_of_an_attached_system_are_texts_and_certificates_are_taken_in(tmp_path: Path) -> None:
     (tmp_path / "ca.pem").write_text("AUTHORITY")
     file = tmp_path / "secrets.yml"
     file.touch(0o600)

@@ -1,7 +1,6 @@
 """A whole trial: its parts, their order, and the end that it has whatever went wrong."""
 
 import json
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +9,7 @@ import yaml
 
 from dohyo.places import ANSIBLE
 from dohyo.trial.evidence import UNDER_WAY
+from dohyo.trial.trial import begin
 from dohyo.trial.world import HostError, StepError
 from support.trial_hosts import FakeTrial, fake_trial, free_ports
 
@@ -46,17 +46,12 @@ def in_order(notes: list[str]) -> list[str]:
 
 
 def tried(trial: FakeTrial) -> str:
-    """Does all parts of a trial as the playbook does; returns why it failed."""
-    parts = trial.parts()
-    failures: dict[str, str] = {}
-    for part in (parts.begin, parts.run):
-        try:
-            part()
-        except StepError as error:
-            failures = {name: f"{error.step}: {each}" for name, each in error.failures.items()}
-            break
-    state = {**asdict(parts.state), "failures": failures}
-    return trial.parts(**state).end()
+    """Does a trial as the playbook does; returns why it failed."""
+    try:
+        load = begin(trial.world)
+    except StepError as error:
+        return trial.real().conduct(error.by_host)
+    return trial.real(**load).conduct({})
 
 
 # ---- the order -------------------------------------------------------------------------------------------------------
@@ -126,8 +121,8 @@ def test_whatever_fails_the_servers_are_stopped_and_the_hosts_are_free(number: i
 
 def test_the_calls_above_are_all_before_the_end(tmp_path: Path) -> None:
     trial = fake_trial(tmp_path, 2)
-    parts = trial.parts()
-    parts.begin()
+    parts = trial.real()
+    begin(trial.world)
     parts.run()
     assert len(trial.calls) == 41
 
@@ -161,7 +156,7 @@ def test_servers_start_again_on_other_ports_where_one_was_taken(seems_well: bool
         return {"stdout": answer}
 
     trial.answers["ready cassandra"] = ready
-    trial.parts().start()
+    trial.real().start()
     assert [line for line in done(trial) if "start" in line or "stop" in line] == [
         *("node1: start cassandra", "node1: stop cassandra", "node1: start cassandra")
     ]
@@ -172,7 +167,7 @@ def test_servers_start_three_times_at_most(tmp_path: Path) -> None:
     trial = fake_trial(tmp_path)
     trial.answers["free_ports"] = taken(9)
     with pytest.raises(StepError, match=r"^Start the servers: port 9042 is somebody else's$"):
-        trial.parts().start()
+        trial.real().start()
     assert len([line for line in done(trial) if line == "node1: start cassandra"]) == 3
 
 
@@ -180,7 +175,7 @@ def test_servers_that_fail_for_another_reason_do_not_start_again(tmp_path: Path)
     trial = fake_trial(tmp_path)
     trial.answers["ready cassandra"] = HostError("out of memory")
     with pytest.raises(StepError, match=r"^Wait for Apache Cassandra: out of memory$"):
-        trial.parts().start()
+        trial.real().start()
     assert len([line for line in done(trial) if line == "node1: start cassandra"]) == 1
 
 
@@ -194,7 +189,7 @@ def test_conditions_are_those_of_servers_and_hosts(tmp_path: Path) -> None:
         host_conditions={"node1": {"a": 1}, "node2": {}, "client1": {}}, dohyo_usd_per_hour="0.5",
         trial_strict="no",
     )  # fmt: skip
-    trial.parts().make_tables()
+    trial.real().make_tables()
     found = trial.json("conditions.json")
     assert (found["system"], found["title"]) == ("cassandra", "Apache Cassandra")
     assert found["differences"] == ["replication: asked for 2, the server has 1"]
@@ -257,7 +252,7 @@ def test_servers_are_killed_where_their_last_lines_tell_nothing(
     system: str, options: list[str], failures: dict[str, str], killed: list[str], tmp_path: Path
 ) -> None:
     trial = fake_trial(tmp_path, system=system, jdk_gc_options=options)
-    parts = trial.parts(failures=failures)
+    parts = trial.real(failures=failures)
     parts.evidence.begin(parts.system.role)
     parts.end()
     (stopped,) = (call for call in trial.calls if call.verb == "stop-all")
@@ -272,16 +267,16 @@ def test_the_reason_says_what_became_of_the_servers_once_they_were_started(tmp_p
     died = "cassandra was killed (9)"
     trial.answers["node2", "ask how servers have ended"] = died
     state: dict[str, Any] = {"failures": {"node1": "Run: no answer", "node2": ""}}
-    assert trial.parts(**state).end() == "Run: no answer"
-    assert trial.parts(**state, started=True).end() == f"Run: no answer; {died}"
+    assert trial.real(**state).end() == "Run: no answer"
+    assert trial.real(**state, started=True).end() == f"Run: no answer; {died}"
     state["failures"]["node1"] = f"Run: {died}"
-    assert trial.parts(**state, started=True).end() == f"Run: {died}"
+    assert trial.real(**state, started=True).end() == f"Run: {died}"
 
 
 def test_a_host_that_was_lost_is_not_asked_again(tmp_path: Path) -> None:
     trial = begun(tmp_path, 3)
-    state = {"failures": dict.fromkeys(trial.world.hosts, "Run: node2 was lost"), "vanished": ["node2"]}
-    assert trial.parts(**state, started=True).end() == "Run: node2 was lost"
+    failures = dict.fromkeys(trial.world.hosts, "Run: node2 was lost")
+    assert trial.real(failures, started=True, vanished=["node2"]).end() == "Run: node2 was lost"
     assert {call.host for call in trial.calls} == {"node1", "node3"}
 
 
@@ -290,7 +285,7 @@ def test_a_host_that_was_lost_is_not_asked_again(tmp_path: Path) -> None:
 
 def test_the_end_of_a_trial(tmp_path: Path) -> None:
     trial = begun(tmp_path)
-    assert trial.parts().end() == ""
+    assert trial.real().end() == ""
     assert in_order(done(trial)) == ENDED
 
 
@@ -298,7 +293,7 @@ def test_the_end_of_a_trial(tmp_path: Path) -> None:
 def test_the_end_goes_on_whatever_fails(number: int, tmp_path: Path) -> None:
     trial = begun(tmp_path)
     trial.fails_at = number
-    reason = trial.parts().end()
+    reason = trial.real().end()
     failed = trial.calls[number]
     asked = [call for call in trial.calls if call.host != failed.host]
     assert reason.endswith(f"{failed.host} has no {failed.verb}")
@@ -313,7 +308,7 @@ def test_the_end_goes_on_whatever_fails(number: int, tmp_path: Path) -> None:
 def test_servers_that_could_not_be_stopped_keep_their_data(tmp_path: Path) -> None:
     trial = begun(tmp_path)
     trial.answers["node2", "stop-all"] = HostError("it hangs")
-    assert trial.parts().end() == "Stop the servers and whatever else still runs: it hangs"
+    assert trial.real().end() == "Stop the servers and whatever else still runs: it hangs"
     notes = done(trial)
     assert "node2: pull run/cassandra" in notes
     assert notes[-2:] == ["node1: owned absent run/cassandra", "node1: in_use free"]
@@ -322,7 +317,7 @@ def test_servers_that_could_not_be_stopped_keep_their_data(tmp_path: Path) -> No
 def test_devices_are_cleared_where_nothing_uses_them_any_more(tmp_path: Path) -> None:
     trial = begun(tmp_path, 3, system="aerospike", aerospike_storage="device", dohyo_devices=["nvme1n1"])
     trial.answers["node2", "stop-all"] = HostError("it hangs")
-    trial.parts(failures={"node3": "Run: node3 was lost"}, vanished=["node3"]).end()
+    trial.real(failures={"node3": "Run: node3 was lost"}, vanished=["node3"]).end()
     cleared = [call.host for call in trial.calls if "end" in call.arguments.get("argv", []) and call.argv[0] == "bash"]
     assert cleared == ["node1"]
 
@@ -330,7 +325,7 @@ def test_devices_are_cleared_where_nothing_uses_them_any_more(tmp_path: Path) ->
 def test_evidence_that_could_not_be_fetched_stays_on_the_host(tmp_path: Path) -> None:
     trial = begun(tmp_path)
     trial.answers["node1", "pull"] = HostError("no space")
-    assert trial.parts().end() == "Bring home the evidence: no space"
+    assert trial.real().end() == "Bring home the evidence: no space"
     assert done(trial)[-2:] == ["node2: owned absent run/cassandra", "node1 node2: in_use free"]
     assert (tmp_path / UNDER_WAY).exists()
 
@@ -338,10 +333,29 @@ def test_evidence_that_could_not_be_fetched_stays_on_the_host(tmp_path: Path) ->
 def test_an_unforeseen_error_keeps_no_server_up(tmp_path: Path) -> None:
     trial = begun(tmp_path)
     (tmp_path / UNDER_WAY).write_text("{")
-    assert trial.parts().end().startswith("Bring home the evidence: JSONDecodeError: ")
+    assert trial.real().end().startswith("Bring home the evidence: JSONDecodeError: ")
     notes = done(trial)
     assert notes[-1] == "node1 node2: in_use free"
     assert [line for line in notes if "stop-all" in line] == ["node1: stop-all cassandra", "node2: stop-all cassandra"]
+
+
+def test_an_unforeseen_error_ends_the_trial(tmp_path: Path) -> None:
+    trial = fake_trial(tmp_path)
+    trial.answers["start cassandra"] = lambda **arguments: arguments["stdout"]
+    assert tried(trial) == "KeyError: 'stdout'"
+    assert [line for line in done(trial) if "stop-all" in line] == ["node1: stop-all"] * 2
+    assert done(trial)[-1] == "node1: in_use free"
+
+
+def test_what_ansible_refuses_ends_the_trial_before_it_begins(tmp_path: Path) -> None:
+    trial = fake_trial(tmp_path)
+    assert trial.real().conduct({"node1": "Refuse a host without the memory: 1 MiB"}) == (
+        "Refuse a host without the memory: 1 MiB"
+    )
+    assert done(trial) == [
+        "phase stop", "node1: look for faults", "node1: stop-all", "node1: owned absent run/cassandra",
+        "node1: in_use free",
+    ]  # fmt: skip
 
 
 # ---- the evidence ----------------------------------------------------------------------------------------------------
@@ -400,7 +414,7 @@ def test_the_room_for_a_load_follows_from_the_memory_of_the_host(tmp_path: Path)
         budget: dict[str, Any] = {"host_memory_budget": "80%", "host_has": {"memory_mb": memory}}
         many = {"recordcount": 100_000_000}
         trial = fake_trial(folder, system="scylla", trial_load_id="id", properties=many, **budget)
-        trial.parts().begin()
+        begin(trial.world)
         needs += [call.arguments["need_mb"] for call in trial.calls if call.verb == "kept_load found"]
     assert needs[1] > needs[0] + 20000
     # Hence the playbook asks for the memory before it begins.
@@ -458,9 +472,7 @@ def test_a_copy_that_is_not_whole_is_loaded_again(tmp_path: Path) -> None:
 def test_hosts_with_loads_of_different_trials_load_again(tmp_path: Path) -> None:
     trial = fake_trial(tmp_path, 2, trial_load_id="id")
     trial.answers["node2", "kept_load found"] = {"found": True, "trial": "second", "note": ""}
-    parts = trial.parts()
-    parts.begin()
-    assert not parts.state.is_copy
+    assert not begin(trial.world)["is_copy"]
 
 
 def test_servers_without_the_load_that_was_just_kept_are_refused(tmp_path: Path) -> None:

@@ -47,7 +47,7 @@ def test_what_clients_did_is_said_when_a_phase_ends(
     conduct: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     trial = fake_trial(tmp_path)
-    phase = trial.parts().measuring.phase_of({"name": "run"}, 3)
+    phase = trial.real().measuring.phase_of({"name": "run"}, 3)
     monkeypatch.setattr(conduct, "Conductor", lambda *_: type("Conductor", (), {"hosts": {}})())
     monkeypatch.setattr(conduct, "Plan", lambda **_: None)
     monkeypatch.setattr(conduct, "conduct", lambda *_: None)

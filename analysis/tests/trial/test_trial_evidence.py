@@ -8,7 +8,7 @@ from support.trial_hosts import fake_trial
 
 def test_the_folder_is_marked_and_emptied_before_anything_is_written(tmp_path: Path) -> None:
     trial = fake_trial(tmp_path, trial_phases=[{"name": "max"}, {"name": "own"}])
-    evidence = trial.parts().evidence
+    evidence = trial.real().evidence
     evidence.begin("cassandra")
     mark, clear = (call.arguments for call in trial.calls)
     assert {call.host for call in trial.calls} == {"localhost"}
@@ -31,13 +31,13 @@ def test_what_figures_and_logs_mean_is_kept_with_them(tmp_path: Path) -> None:
         ("mysql-innodb", "mysql", {"figures.yml", "healing.yml"}),
     ]:
         (folder := tmp_path / system).mkdir()
-        fake_trial(folder, system=system).parts().evidence.begin(role)
+        fake_trial(folder, system=system).real().evidence.begin(role)
         assert {file.name for file in (folder / "server").iterdir()} == files
 
 
 def test_samplers_know_the_controller_and_the_servers_of_others(tmp_path: Path) -> None:
     trial = fake_trial(tmp_path, 1, 1)
-    trial.parts().evidence.begin_samples("10.1.0.1")
+    trial.real().evidence.begin_samples("10.1.0.1")
     assert [call.argv[3:] for call in trial.calls] == [
         [f"/opt/dohyo/client/hosts/{name}", "/opt/dohyo/bin/agent", "start", "host-metrics",
          f"/opt/dohyo/client/hosts/{name}", "metrics.jsonl.gz", "host-metrics.log",

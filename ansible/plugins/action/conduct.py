@@ -1,18 +1,19 @@
-"""Ansible action plugin: does a part of a trial on all hosts of the play, from this one process.
+"""Ansible action plugin: does a trial, or something else, on all hosts of the play, from this one process.
 
     conduct:
       do: check               what a trial refuses before anything is changed (dohyo.trial.refusals)
-          begin, run, end     the parts of a trial (dohyo.trial.trial)
+          begin               what comes before Ansible looks at the hosts (dohyo.trial.trial)
+          trial               the trial, or only its end where Ansible has found something wrong with the hosts
           clients             clients that need no servers, for clients.yml and doctor.yml
           stop                what stop.yml does
           doctor              questions to attached systems, for attached.yml
-      state: {}               the ``state`` that the part before it has returned
+      load: {}                for ``trial``, the ``load`` that ``begin`` has returned
 
-The fact trial_failure of a host says what went wrong there before ``end``.
+The fact trial_failure of a host says what went wrong there before ``trial``.
 
 It opens connections as the inventory says, also for the agents of the clients (docs/clients.md). It runs once for all
 hosts, and does not fail where a step does: a task that runs once would fail on the first host alone. It returns
-``failures``, what went wrong by host, for a task that fails on all of them; ``state``; and ``reason``, why the trial
+``failures``, what went wrong by host, for a task that fails on all of them; ``load``; and ``reason``, why the trial
 failed.
 """
 
@@ -25,7 +26,6 @@ import sys
 import time
 import traceback
 from collections.abc import Mapping
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -49,7 +49,7 @@ from dohyo.trial.measuring import Measuring, Outcome
 from dohyo.trial.refusals import refuse
 from dohyo.trial.removing import stop_everything
 from dohyo.trial.servers import ServerSteps, ask_attached
-from dohyo.trial.trial import State, TrialParts
+from dohyo.trial.trial import TrialSteps, begin
 from dohyo.trial.world import StepError, World
 
 # A dead host is noticed within ten seconds, also where nothing tells ssh so. Other traffic must not share the
@@ -74,9 +74,9 @@ class ActionModule(ActionBase):  # type: ignore[misc]
                 "do": {
                     "type": "str",
                     "required": True,
-                    "choices": ["check", "begin", "run", "end", "clients", "stop", "doctor"],
+                    "choices": ["check", "begin", "trial", "clients", "stop", "doctor"],
                 },
-                "state": {"type": "dict", "default": {}},
+                "load": {"type": "dict", "default": {}},
             }
         )
         die_with_parent()
@@ -84,34 +84,28 @@ class ActionModule(ActionBase):  # type: ignore[misc]
         forget_passwords(self, variables)
         world = self._world(variables)
         drive = Drive(world)
-        answer: dict[str, Any] = {"changed": True, "failures": {}, "state": given["state"]}
+        answer: dict[str, Any] = {"changed": True, "failures": {}}
         try:
             if given["do"] == "check":
                 refuse(world)
+            elif given["do"] == "begin":
+                answer["load"] = begin(world)
+            elif given["do"] == "trial":
+                answer["reason"] = TrialSteps(world, drive, given["load"]).conduct(failures_of(variables))
             elif given["do"] == "clients":
                 Measuring(world, ServerSteps(world), drive).clients_alone()
             elif given["do"] == "stop":
                 keeps = bool(world.first.values.get("stop_keeps_loads", False))
                 answer["failures"] = stop_everything(world, keeps_loads=keeps)
-            elif given["do"] == "doctor":
-                ask_attached(world)
             else:
-                state = State(**given["state"])
-                if given["do"] == "end":
-                    state.failures = failures_of(variables)
-                trial = TrialParts(world, drive, state)
-                answer["state"] = state
-                answer["reason"] = getattr(trial, given["do"])()
+                ask_attached(world)
         except StepError as error:
-            answer["failures"] = {name: f"{error.step}: {each}" for name, each in error.failures.items()}
-        except Exception as error:  # a task that fails would lose the state, and skip the rescue section on other hosts
-            Display().vvv(traceback.format_exc())
-            answer["failures"] = dict.fromkeys(world.hosts, said_of(error))
-        if given["do"] == "end" and answer["failures"]:
+            answer["failures"] = error.by_host
+        except Exception as error:  # a task that fails would skip the rescue section on other hosts
+            answer["failures"] = dict.fromkeys(world.hosts, unforeseen(error))
+        if given["do"] == "trial" and answer["failures"]:
             said = [*failures_of(variables).values(), *answer["failures"].values()]
             answer["reason"] = "; ".join(dict.fromkeys(filter(None, said)))
-        if isinstance(answer["state"], State):
-            answer["state"] = asdict(answer["state"])
         return answer
 
     def _world(self, variables: Mapping[str, Any]) -> World:
@@ -128,6 +122,7 @@ class ActionModule(ActionBase):  # type: ignore[misc]
             Events(),
             lambda name: AnsibleHost(self, hostvars, name, hosts),
             self._decrypted,
+            unforeseen,
             at_once,
         )
 
@@ -138,6 +133,12 @@ class ActionModule(ActionBase):  # type: ignore[misc]
             return Path(real).read_text(encoding="utf-8")
         except (AnsibleError, OSError) as error:
             raise BadInputError(f"{file}: {error}") from error
+
+
+def unforeseen(error: Exception) -> str:
+    """Shows where an error comes from to who asks for it with -vvv; returns what to say of it."""
+    Display().vvv("".join(traceback.format_exception(error)))
+    return said_of(error)
 
 
 def hosts_of(variables: Mapping[str, Any]) -> list[str]:
