@@ -267,7 +267,7 @@ def test_a_users_own_settings_of_ansible_do_no_harm(tmp_path: Path, monkeypatch:
          found: "{{ [lookup('config', 'DEFAULT_REMOTE_USER'), lookup('config', 'DEFAULT_FORKS'), how] }}",
          how: {far: 1}}
   tasks:
-    - {import_role: {name: service, tasks_from: stop}, when: false}
+    - {import_role: {name: service, tasks_from: jars}, when: false}
     - {agent: {do: files, files: [{path: "{{ playbook_dir }}/written", content: "{{ note }}"}], mode: "0644"}}
     - {name: Phase start, debug: {msg: {phase: "{{ found }}"}}, vars: {how: {near: 2}}}
 """

@@ -76,12 +76,13 @@ def note_use(host: Host, state: str) -> None:
     host.do("in_use", state=state, deployment=values["dohyo_deployment"], controller=values["dohyo_controller"])
 
 
-def stop_everything(world: World, *, keeps_loads: bool) -> dict[str, str]:
+def stop_everything(world: World, *, keeps_loads: bool, only_halts: bool = False) -> dict[str, str]:
     """Stops what this project has started on hosts, and fetches what an interrupted trial has left; for stop.yml.
 
     What is left alone is a note for people.
 
     :param keeps_loads: loads that were kept stay, between two trials of an experiment
+    :param only_halts: destroy.yml removes the rest, and keeps the hosts until it has
     :returns: what failed, by host
     """
     roles = list(dict.fromkeys(system.role for system in all_systems().values()))
@@ -122,6 +123,8 @@ def stop_everything(world: World, *, keeps_loads: bool) -> dict[str, str]:
     failed("Stop whatever runs", said)
     detached, said = world.attempt(ours, lambda host: attached.detach(host, roles))
     failed("Remove what was made on attached systems", detached | said)
+    if only_halts:
+        return failures
     if not keeps_loads:
         found, said = world.attempt([name for name in world.databases if name in ours], forget_loads)
         failed("Remove the loads that were kept", said)

@@ -3,6 +3,7 @@
 import gzip
 import json
 import shutil
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from conducting.channel import Channel, Way
 from dohyo.bad_input import BadInputError
 from dohyo.trial.attached import detach, secret_properties
 from dohyo.trial.evidence import UNDER_WAY
+from dohyo.trial.servers import ask_attached
 from dohyo.trial.trial import begin
 from dohyo.trial.world import HostError, StepError
 from support.trial_hosts import FakeTrial, fake_trial
@@ -73,6 +75,16 @@ def test_the_profile_of_servers_of_others_is_not_compared(tmp_path: Path) -> Non
     parts.servers.configure()
     parts.make_tables()
     assert trial.json("conditions.json")["differences"] == []
+
+
+@pytest.mark.parametrize("fails", [False, True])
+def test_what_leads_to_a_system_that_is_only_asked_does_not_stay(fails: bool, tmp_path: Path) -> None:
+    trial = attached(tmp_path, doctor_systems=["cassandra"], doctor_results=str(tmp_path))
+    trial.answers["doctor"] = HostError("no such host") if fails else {"product": "Cassandra 5"}
+    with pytest.raises(StepError, match="Ask: no such host") if fails else nullcontext():
+        ask_attached(trial.world)
+    assert trial.calls[-1].arguments == {"home": "/opt/dohyo", "roles": ["cassandra"], "host": "node2"}
+    assert fails or trial.json("cassandra.json") == {"product": "Cassandra 5"}
 
 
 def left_on(home: Path, role: str, script: str) -> Path:

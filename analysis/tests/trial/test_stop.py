@@ -13,13 +13,13 @@ from support.trial_hosts import FakeTrial, fake_trial
 
 
 def stopped(
-    folder: Path, answers: dict[Any, Any], *, keeps_loads: bool = False, **variables: Any
+    folder: Path, answers: dict[Any, Any], *, keeps_loads: bool = False, only_halts: bool = False, **variables: Any
 ) -> tuple[FakeTrial, dict[str, str]]:
     """Two database hosts and one with a client after stop.yml, and what failed; a trial was interrupted."""
     trial = fake_trial(folder, 2, 1, **variables)
     trial.answers |= answers
     (folder / UNDER_WAY).write_text(json.dumps({"role": "cassandra", "dir": str(folder)}))
-    return trial, stop_everything(trial.world, keeps_loads=keeps_loads)
+    return trial, stop_everything(trial.world, keeps_loads=keeps_loads, only_halts=only_halts)
 
 
 def verbs(trial: FakeTrial, host: str) -> list[str]:
@@ -53,6 +53,18 @@ def test_everything_is_stopped_and_the_evidence_of_an_interrupted_trial_is_fetch
 def test_between_two_trials_loads_stay(tmp_path: Path) -> None:
     trial, _ = stopped(tmp_path, {}, keeps_loads=True)
     assert verbs(trial, "node1") == [*STOPPED, "in_use ended", *FETCHED]
+
+
+def test_destroying_begins_with_a_stop_and_keeps_the_hosts(tmp_path: Path) -> None:
+    foreign = {"problems": ["/opt/dohyo is somebody else's"]}
+    left = {"left": "no such user; remove it with: sh remove"}
+    trial, failures = stopped(
+        tmp_path, {("node1", "detach"): left, ("node2", "owned checked"): foreign}, only_halts=True
+    )
+    assert failures == {"node1": left["left"]}
+    assert {name: verbs(trial, name) for name in trial.world.hosts} == {
+        "node1": STOPPED, "node2": ["owned checked"], "client1": STOPPED,
+    }  # fmt: skip
 
 
 def test_a_host_whose_folder_is_not_ours_is_left_alone(tmp_path: Path) -> None:

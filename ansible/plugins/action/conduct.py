@@ -6,6 +6,7 @@
           trial               the trial, or only its end where Ansible has found something wrong with the hosts
           clients             clients that need no servers, for clients.yml and doctor.yml
           stop                what stop.yml does
+          halt                the part of it that destroy.yml begins with
           doctor              questions to attached systems, for attached.yml
       load: {}                for ``trial``, the ``load`` that ``begin`` has returned
 
@@ -74,7 +75,7 @@ class ActionModule(ActionBase):  # type: ignore[misc]
                 "do": {
                     "type": "str",
                     "required": True,
-                    "choices": ["check", "begin", "trial", "clients", "stop", "doctor"],
+                    "choices": ["check", "begin", "trial", "clients", "stop", "halt", "doctor"],
                 },
                 "load": {"type": "dict", "default": {}},
             }
@@ -94,9 +95,9 @@ class ActionModule(ActionBase):  # type: ignore[misc]
                 answer["reason"] = TrialSteps(world, drive, given["load"]).conduct(failures_of(variables))
             elif given["do"] == "clients":
                 Measuring(world, ServerSteps(world), drive).clients_alone()
-            elif given["do"] == "stop":
+            elif given["do"] in ("stop", "halt"):
                 keeps = bool(world.first.values.get("stop_keeps_loads", False))
-                answer["failures"] = stop_everything(world, keeps_loads=keeps)
+                answer["failures"] = stop_everything(world, keeps_loads=keeps, only_halts=given["do"] == "halt")
             else:
                 ask_attached(world)
         except StepError as error:
