@@ -14,7 +14,7 @@ from dohyo.bad_input import BadInputError
 from dohyo.places import ANSIBLE, ROOT
 from dohyo.planning import plan
 from dohyo.running import attach
-from dohyo.scenario import loading, properties
+from dohyo.scenario import loading, phases, properties
 from dohyo.scenario.scenario import Scenario
 from dohyo.systems import catalogue
 from filter.dohyo_filters import others
@@ -147,6 +147,18 @@ def test_the_records_of_runs_in_batches_are_told() -> None:
 
 def test_a_bound_of_servers_that_dohyo_starts_counts_operations() -> None:
     assert bounded({"systems": "mysql-innodb"}).of("insert")["target"] == "500"
+
+
+def test_servers_in_use_are_preconditioned_only_on_the_command_line() -> None:
+    """The scenario updates 800,000 records before its runs: a bound of the load must hold for them."""
+    load = partial(loading.load, loading.find("workloadA"))
+    assert load({"systems": "scylla"}).preconditions == 800_000
+    assert attach.loaded(load, MYSQL, None).preconditions == bounded(MYSQL).preconditions == 0
+    asked = bounded({**MYSQL, "preconditioning": "1000"})
+    updates = asked.of(phases.PRECONDITION)
+    assert float(updates["target"]) * updates.number("batchsize") == 500
+    assert updates.number("operationcount") * updates.number("batchsize") == 1000
+    assert "updates 1,000 records before the runs" in " ".join(attach.describe(asked))
 
 
 def test_a_rate_of_the_load_counts_by_its_records() -> None:

@@ -168,16 +168,20 @@ class Sizes:
         """Returns the estimated time of the load in seconds: by copies per host, or longer with a target rate."""
         replication = self.scenario.number("replication")
         records = self.scenario.records
+        return max(needs.data.copies(records, replication, self.hosts.count) / LOAD_RATE, self._throttled_seconds(records))
+
+    def _throttled_seconds(self, records: int) -> float:
         load = self.scenario.of(INSERT)
         target = float(load["target"]) * load.number("batchsize")
-        throttled = records / target if target else 0.0
-        return max(needs.data.copies(records, replication, self.hosts.count) / LOAD_RATE, throttled)
+        return records / target if target else 0.0
 
     def preconditioning_seconds(self, needs: Needs) -> float:
         """Returns the estimated time of the updates before the runs in seconds; settle=phases repeats them per run."""
-        copies = needs.data.copies(self.scenario.preconditions, self.scenario.number("replication"), self.hosts.count)
+        updates = self.scenario.preconditions
+        copies = needs.data.copies(updates, self.scenario.number("replication"), self.hosts.count)
         runs = self.scenario.repeats * len(self.scenario.phases) + len(search.lengths(self.scenario))
-        return copies / UPDATE_RATE * (runs if self.scenario["settle"] == "phases" else min(runs, 1))
+        seconds = max(copies / UPDATE_RATE, self._throttled_seconds(updates))
+        return seconds * (runs if self.scenario["settle"] == "phases" else min(runs, 1))
 
     def run_seconds(self, number: int = 1) -> float:
         """Returns the time of one run of each phase in seconds; the window is estimated if a count ends it.

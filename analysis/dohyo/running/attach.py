@@ -322,11 +322,13 @@ def describe(scenario: Scenario) -> list[str]:
     named = " and ".join(f"{name} at {places}" for name, places in attached.items())
     may = scenario.role_variables.get("attached_may", [])
     copies = counted(most.number("replication"), "copy", "copies")
+    updates = max(point.preconditions for point in points)
+    before = f" updates {counted(updates, 'record')} before the runs," if updates else ""
     return [
         f"attached: {named}. These servers are not Dohyo's, and others may depend on them.",
         f"{f'Each of {len(mine)} trials' if len(mine) > 1 else 'The trial'} makes a place of its own there, dohyo_<id>,"
         f" loads {counted(most.records, 'record')} ({size(most.data_bytes)}, with {copies}"
-        f" {size(most.data_bytes * most.number('replication'))}), writes {bytes_} of records, and removes the place.",
+        f" {size(most.data_bytes * most.number('replication'))}), writes {bytes_} of records,{before} and removes the place.",
         f"It sends {rate}: so much processor time, disk and network others on these servers will miss.",
         "Nothing outside the place is written, and nothing is started, stopped or changed; "
         + ("our tables are flushed and compacted." if "settle" in may else "nothing is flushed or compacted."),
@@ -353,12 +355,18 @@ def agree(scenario: Scenario, *, agreed: bool) -> None:
 def loaded(load: Callable[..., Scenario], changes: Mapping[str, str], target: str | None) -> Scenario:
     """A scenario whose runs and load --target bounds: both in operations, the load of attached systems in records.
 
+    Attached servers are in use, so only the command line preconditions them.
+
     :param load: takes properties as `changes`
     :param changes: what the command line says; rates that it has stay as they are
     :raises BadInputError: if the target is no rate, or from loading
     """
+    scenario = load(changes=changes)
+    if of(scenario) and scenario.preconditions and "preconditioning" not in changes:
+        changes = {**changes, "preconditioning": "0"}
+        scenario = load(changes=changes)
     if target is None:
-        return load(changes=changes)
+        return scenario
     if not re.fullmatch(r"[0-9]{1,9}(\.[0-9]+)?", target) or float(target) == 0:
         raise BadInputError(f"--target {target}: must be operations per second, above 0")
     of_load = f"{INSERT}.target"

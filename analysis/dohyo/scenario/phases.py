@@ -41,11 +41,10 @@ IMPLIED = {
     OWN: {"target": "0"},
 }
 
-# Properties of the phase `precondition`; its batches are otherwise the load's.
+# Properties of the phase `precondition`; its batches and its target rate are the load's.
 ONLY_UPDATES = {
     **IMPLIED["update"],
     "readbeforewrite": "false",
-    "target": "0",
     "duration": "0",
     "warmup": "fixed",
     "warmuptime": "0",

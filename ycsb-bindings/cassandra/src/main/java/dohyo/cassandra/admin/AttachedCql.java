@@ -13,7 +13,6 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
-import java.util.stream.Collectors;
 import java.util.stream.Stream;
 
 /**
@@ -25,7 +24,8 @@ public final class AttachedCql implements Attached {
   private static final String SNAPSHOT = "allow_auto_snapshot";
   /** Tables with a server's settings: of ScyllaDB, whose values are JSON, and of Cassandra since 4.0. */
   private static final List<String> SETTINGS = List.of("system.config", "system_views.settings");
-  private static final List<String> RIGHTS = List.of("CREATE", "ALTER", "DROP", "SELECT", "MODIFY");
+  /** Permission to create our keyspace; the server grants its creator all others on it. */
+  private static final String RIGHT = "CREATE";
 
   private final Settings arguments;
   private final CqlAdmin cql;
@@ -121,10 +121,11 @@ public final class AttachedCql implements Attached {
     }
     String sync = settings.getOrDefault("commitlog_sync", "");
     conditions.put("durability", sync.isEmpty() ? UNKNOWN : CqlAdmin.durability(sync));
-    conditions.put("notes", Stream.concat(cql.isScylla() ? CqlAdmin.protection(settings)
-        : CqlAdmin.protection(settings.getOrDefault("authenticator", ""),
-            settings.getOrDefault("client_encryption_options.enabled", "").equals("true"),
-            settings.getOrDefault("server_encryption_options.internode_encryption", "").equals("all")),
+    conditions.put("notes", Stream.concat(
+        cql.isScylla() ? Stream.concat(CqlAdmin.protection(settings), cql.scyllaNotes(settings))
+            : CqlAdmin.protection(settings.getOrDefault("authenticator", ""),
+                settings.getOrDefault("client_encryption_options.enabled", "").equals("true"),
+                settings.getOrDefault("server_encryption_options.internode_encryption", "").equals("all")),
         Stream.of("commit log: " + (sync.isEmpty() ? UNKNOWN : sync),
             made ? "compaction: " + cql.compaction() : "",
             leavesSnapshots() ? "nodes with auto_snapshot keep a snapshot of our tables when they are dropped" : "")
@@ -161,10 +162,7 @@ public final class AttachedCql implements Attached {
     return Long.parseLong(cql.value("SELECT toUnixTimestamp(now()) FROM system.local").orElse("-1"));
   }
 
-  /**
-   * Returns the permissions that LIST PERMISSIONS does not show for this user. The user needs all of them on all
-   * keyspaces, because the keyspace does not exist yet.
-   */
+  /** Returns the permission on all keyspaces, as ours does not exist yet, if LIST PERMISSIONS does not show it. */
   @Override
   public List<String> missingRights() {
     Settings access = Admin.properties(arguments, "connection");
@@ -176,8 +174,7 @@ public final class AttachedCql implements Attached {
       if (cql.values("LIST ROLES OF " + Query.quoted(user)).isEmpty() || cql.isSuperuser(user)) {
         return List.of();
       }
-      Set<String> has = cql.permissions(user).collect(Collectors.toSet());
-      return RIGHTS.stream().filter(right -> !has.contains(right)).map(right -> right + " ON ALL KEYSPACES").toList();
+      return cql.permissions(user).anyMatch(RIGHT::equals) ? List.of() : List.of(RIGHT + " ON ALL KEYSPACES");
     } catch (DriverException e) {
       return List.of("the server does not say: " + e.getMessage());
     }

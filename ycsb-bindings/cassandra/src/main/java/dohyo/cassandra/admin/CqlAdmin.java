@@ -330,6 +330,17 @@ public final class CqlAdmin implements AutoCloseable {
   }
 
   /**
+   * Returns notes on a ScyllaDB.
+   *
+   * @param settings those in system.config
+   */
+  public Stream<String> scyllaNotes(Map<String, String> settings) {
+    return Stream.of("developer mode: " + settings.getOrDefault("developer_mode", "unknown"),
+        hasKeyspace() ? "data spread by " + (hasTablets() ? "tablets" : "vnodes") : "")
+        .filter(note -> !note.isEmpty());
+  }
+
+  /**
    * Reads the server's settings from a virtual table with the columns name and value.
    *
    * @param table system_views.settings (Cassandra 4.0 and newer) or system.config (ScyllaDB)
