@@ -29,7 +29,7 @@ FOUND_MYSQL = {
 FOUND_POSTGRESQL = {f"node{n}": {"found": {**FOUND, "version": "17.6"}} for n in range(1, 5)}
 FOUND_SCYLLA: dict[str, Any] = {
     "system_page_ports": {"ports": {"api": 10000, "prometheus": 9181}, "moved": ["9181 instead of 9180"]},
-    "states": {f"node{n}": {"looked": {"stdout": "/opt/scylladb/bin/scylla", "stderr": ""}} for n in range(1, 5)},
+    "states": {f"node{n}": {"looked": {"stdout": "/opt/scylladb/bin/scylla\n2025.1.9\n1-7", "stderr": ""}} for n in range(1, 5)},
 }
 
 
@@ -56,7 +56,7 @@ CASES: dict[str, tuple[str, dict[str, Any]]] = {
     "postgresql-tuned": ("postgresql", {**TUNED, "states": FOUND_POSTGRESQL}),
     "postgresql-strict": ("postgresql", {**STRICT, "states": FOUND_POSTGRESQL}),
     "scylla-one-host": ("scylla", FOUND_SCYLLA),
-    "scylla-tuned": ("scylla", {**TUNED, **FOUND_SCYLLA}),
+    "scylla-tuned": ("scylla", {**TUNED, **FOUND_SCYLLA, "scylla_nic": "eth0"}),
     "scylla-strict": ("scylla", {**STRICT, **FOUND_SCYLLA, "scylla_tls": True}),
     "aerospike-one-host": ("aerospike", found_aerospike("Community", "8.1.2.5")),
     "aerospike-tuned": (

@@ -14,6 +14,7 @@ from support.described import PASSWORDS, described
 
 KEYS = Path(__file__).parents[1] / "data" / "scylla-keys.txt"
 BINARY = "/opt/scylladb/bin/scylla"
+VERSION = "5.2.18-0.20240419.dae9bef75f66"
 PAGES = {"ports": {"api": 10000, "prometheus": 9180}, "moved": []}
 APART = {"database": ["node1"], "client": ["other"]}
 # JSON has two escapes for its last character, which YAML does not put together.
@@ -29,11 +30,12 @@ CASES: dict[str, dict[str, Any]] = {
         "host_cpus_server": "0-3",
         "host_memory_budget": "16384m",
         "scylla_tune": True,
+        "scylla_nic": "eth0",
         "scylla_smp": 4,
         "scylla_tablets": False,
         "scylla_options": ["--blocked-reactor-notify-ms", "100"],
     },
-    "tuned": {"conditions": {"profile": "tuned"}, "scylla_memory": "8g", "groups": APART},
+    "tuned": {"conditions": {"profile": "tuned"}, "scylla_memory": "8g", "scylla_nic": "eth0", "groups": APART},
     "closed": {
         "hosts": 2,
         "scylla_authentication": True,
@@ -43,10 +45,10 @@ CASES: dict[str, dict[str, Any]] = {
 }
 
 
-def scylla(case: str = "", **variables: Any) -> Any:
-    """ScyllaDB on hosts that have a server."""
+def scylla(case: str = "", version: str = VERSION, cores: str = "1-3", **variables: Any) -> Any:
+    """ScyllaDB on hosts that have a server, and that were tuned for these cores."""
     given = {**CASES.get(case, {}), **variables}
-    printed = {"looked": {"stdout": f"{BINARY}\n", "stderr": ""}}
+    printed = {"looked": {"stdout": f"{BINARY}\n{version}\n{cores}".rstrip("\n"), "stderr": ""}}
     states = {f"node{number}": printed for number in range(1, given.get("hosts", 1) + 1)}
     return described("scylla", **{"states": states, "system_page_ports": PAGES, **given})
 
@@ -98,10 +100,11 @@ def test_a_prepared_node_of_three_without_clients() -> None:
     assert config["commitlog_sync"] == "batch"
     assert "commitlog_sync_period_in_ms" not in config
     assert config["developer_mode"] is False
-    assert config["tablets_mode_for_new_keyspaces"] == "disabled"
+    assert (config["tablets_mode_for_new_keyspaces"], config["enable_tablets"]) == ("disabled", False)
     assert command[command.index("--memory") :] == [
         *("--memory", f"{16384 - 1536 - 256}M", "--smp", "4", "--cpuset", "0-3"),
-        *("--io-properties-file", "/etc/scylla.d/io_properties.yaml", "--blocked-reactor-notify-ms", "100"),
+        *("--io-properties-file", "/etc/scylla.d/io_properties.yaml", "--lock-memory", "1"),
+        *("--blocked-reactor-notify-ms", "100"),
     ]
 
 
@@ -115,8 +118,11 @@ def test_the_vendor_s_guide_for_production() -> None:
     assert config["developer_mode"] is False
     assert config["internode_compression"] == "all"
     assert command[command.index("--memory") :] == [
-        *("--memory", "8192M", "--io-properties-file", "/etc/scylla.d/io_properties.yaml")
+        *("--memory", "8192M", "--cpuset", "1-3", "--io-properties-file", "/etc/scylla.d/io_properties.yaml"),
+        *("--lock-memory", "1"),
     ]
+    assert (system.shards, system.refusals) == (3, [])
+    assert scylla("tuned", scylla_cpuset="1,2-3").refusals == []
 
 
 def test_users_and_tls() -> None:
@@ -198,8 +204,9 @@ def test_the_first_folder_with_a_server_is_taken(tmp_path: Path) -> None:
         return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
 
     assert look() == ""
+    server.write_text(f"#!/bin/sh\necho {VERSION}\necho more")
     server.chmod(0o755)
-    assert look() == str(server)
+    assert look().splitlines()[:2] == [str(server), VERSION]
 
 
 MEASURED = """disks:
@@ -226,6 +233,59 @@ def test_the_disk_of_the_data_is_measured_unless_it_was(tmp_path: Path) -> None:
     assert unmeasured() == ""
 
 
+FAKES = {
+    # Some versions warn before the mask.
+    "scripts/perftune.py": """
+        echo "$@" >> FOLDER/called
+        case "$*" in
+        *get-cpu-mask) printf 'eth0 is slow\\n0xfffefffe,0xfffefffe\\n' ;;
+        *) echo 'tune: [net, disks]' ;;
+        esac""",
+    "scripts/scylla_cpuset_setup": 'echo "$@" >> FOLDER/called',
+    # hwloc-calc 2.9 answers so on hosts of 2 and 64 processors.
+    "bin/hwloc-calc": """
+        case "$*" in
+        all) echo 0x00000003 ;;
+        '--pi all ~PU:0-1') echo 0x0 ;;
+        '--pi all ~PU:1 ~PU:3-4') echo 0xffffffff,0xffffffe5 ;;
+        '--po -I PU 0xfffefffe,0xfffefffe') echo 1-15,17-31,33-47,49-63 ;;
+        *) exit 1 ;;
+        esac""",
+}
+
+
+@pytest.mark.parametrize(
+    ("cpuset", "chosen", "interrupts"),
+    [
+        ("", "1-15,17-31,33-47,49-63", ""),
+        ("1,3-4", "1,3-4", " --irq-cpu-mask 0xffffffff,0xffffffe5"),
+        ("0-1", "0-1", " --irq-cpu-mask 0x00000003"),
+    ],
+)
+def test_cores_are_divided_between_the_server_and_interrupts(
+    cpuset: str, chosen: str, interrupts: str, tmp_path: Path
+) -> None:
+    tasks = yaml.safe_load((ANSIBLE / "systems/scylla/tasks/tune.yml").read_text("utf-8"))
+    (script,) = [task["vars"]["scylla_cores"] for task in tasks if "scylla_cores" in task.get("vars", {})]
+    for name, text in FAKES.items():
+        fake = tmp_path / name
+        fake.parent.mkdir(exist_ok=True)
+        fake.write_text(f"#!/bin/sh\n{text}\n".replace("FOLDER", str(tmp_path)))
+        fake.chmod(0o755)
+    options, mark = tmp_path / "perftune.yaml", tmp_path / "mark"
+    mark.touch()
+    words = [options, "eth0", cpuset, mark, "/disk 1", "/disk2"]
+    text = script.replace("/opt/scylladb", str(tmp_path))
+    subprocess.run(["sh", "-euc", text, "sh", *map(str, words)], check=True)
+    *tuned, setup = (tmp_path / "called").read_text().splitlines()
+    always = "--tune disks --dir /disk 1 --dir /disk2 --tune net --nic eth0"
+    asked = [f"{always} --get-cpu-mask"] if not cpuset else []
+    assert tuned == [*asked, f"{always}{interrupts} --dump-options-file"]
+    assert setup == f"--cpuset {chosen}"
+    assert options.read_text() == "tune: [net, disks]\n"
+    assert not mark.exists()
+
+
 @pytest.mark.parametrize(
     ("variables", "reason"),
     [
@@ -236,8 +296,21 @@ def test_the_disk_of_the_data_is_measured_unless_it_was(tmp_path: Path) -> None:
             "Outside developer mode ScyllaDB wants to know how fast the disk is",
         ),
         (
-            {"scylla_tune": True, "scylla_memory": "4g", "scylla_cpuset": "0-3"},
-            "Outside developer mode ScyllaDB needs 1074 MiB for each shard, and scylla_memory=4g is for 4; raise it",
+            {"scylla_tune": True, "scylla_nic": "eth0", "scylla_memory": "3g", "scylla_cpuset": "1-3"},
+            "Outside developer mode ScyllaDB needs 1074 MiB for each shard, and scylla_memory=3g is for 3; raise it",
+        ),
+        ({"scylla_tune": True, "scylla_memory": "9g"}, "scylla_tune spreads the interrupts of a network card: set"),
+        (
+            {"scylla_tune": True, "scylla_memory": "9g", "scylla_nic": "eth0", "scylla_cpuset": "1-4"},
+            "node1 was tuned for the cores 1-3, not 1-4: deploy with the same scylla_tune, scylla_nic and scylla_cpuset",
+        ),
+        (
+            {"scylla_tune": True, "scylla_memory": "9g", "scylla_nic": "eth0", "cores": ""},
+            "node1 was tuned for no cores: deploy",
+        ),
+        *(
+            ({"scylla_authentication": True, "scylla_address": address}, "until all nodes are up, ScyllaDB 5.2.18-0.20240419")
+            for address in ("8.8.8.8", "0.0.0.0", "db1")
         ),
         (
             {"scylla_options": ["--unsafe-bypass-fsync", "1"], "conditions": {"durability": "disk"}},
@@ -248,3 +321,17 @@ def test_the_disk_of_the_data_is_measured_unless_it_was(tmp_path: Path) -> None:
 def test_what_it_cannot_do_is_refused(variables: dict[str, Any], reason: str) -> None:
     (refusal,) = scylla(**variables).refusals
     assert re.search(f"^(node1: )?{reason}", refusal)
+
+
+@pytest.mark.parametrize(
+    "variables",
+    [
+        {},
+        {"scylla_authentication": True},
+        {"scylla_authentication": True, "scylla_address": "8.8.8.8", "version": "5.4.0-0.20240101.abc"},
+        {"scylla_authentication": True, "scylla_address": "8.8.8.8", "version": "2025.1.9-0.20251010.6c539463bbda"},
+        {"scylla_authentication": True, "scylla_address": "8.8.8.8", "dohyo_public": True},
+    ],
+)
+def test_the_default_user_is_refused_only_where_strangers_can_reach_it(variables: dict[str, Any]) -> None:
+    assert scylla(**variables).refusals == []

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import ipaddress
 import json
 import posixpath
+import re
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,15 +16,20 @@ from dohyo.systems.rendering import as_yaml
 from dohyo.systems.steps import Steps
 from dohyo.systems.system import Archive, ConfigFile, DataNeeds, HostNeeds, Script, Tuned
 
+# Prints the server's program, its version, and the cores that scylla_tune has chosen; on standard error what the processor lacks.
 LOOK = """\
+server=
 for place; do
   case $place in
     PATH) found=$(command -v scylla) ;;
     '~/'*) found=$HOME${place#'~'}/bin/scylla ;;
     *) found=$place/bin/scylla ;;
   esac
-  if [ -x "$found" ]; then readlink -f "$found"; break; fi
+  if [ -x "$found" ]; then server=$(readlink -f "$found"); break; fi
 done
+echo "$server"
+echo "$([ -z "$server" ] || "$server" --version 2> /dev/null | head -n 1)"
+sed -n 's/^CPUSET=.*--cpuset \\([0-9,-]*\\).*/\\1/p' /etc/scylla.d/cpuset.conf 2> /dev/null
 case $(uname -m) in
   x86_64) for flag in sse4_2 pclmulqdq; do grep -qw "$flag" /proc/cpuinfo || echo "a processor with $flag" >&2; done ;;
   aarch64) ;;
@@ -36,6 +43,15 @@ SOCKETS = "--max-networking-io-control-blocks"
 
 # A shard ends the server below 1 GiB, after 50 MiB were set aside for each (main.cc, verify_adequate_memory_per_shard).
 SHARD_MB = 1024 + 50
+
+
+def is_public(address: str) -> bool:
+    """Returns whether the internet may reach an address; true for names, which only the host could resolve."""
+    try:
+        number = ipaddress.ip_address(address)
+    except ValueError:
+        return True
+    return number.is_global or number.is_unspecified
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -96,14 +112,18 @@ class Scylla(Cql):
         None, "Memory of a node, divided among its shards, as in 2g or 1536m. Without it a share of host_memory_budget, or 1536m.", pattern=SIZE
     )
     smp: int = option(0, "Shards of a node, one core each; 0 for all cores.")
-    cpuset: str = option(None, "Cores to bind the shards to, such as 0-3,8; empty for none.", pattern="[0-9,-]*")
+    cpuset: str = option(
+        None,
+        "Cores to bind the shards to, such as 0-3,8, with both threads of a core; empty for none, or with scylla_tune for the vendor's choice.",
+        pattern="[0-9,-]*",
+    )
     overprovisioned: bool = option(None, "The server shares its cores with others, as with a client on the same host.")
     # Tuning takes minutes and root rights, on hosts that nobody else uses. Without it the server starts only in developer
     # mode.
     tune: bool = option(False, "When deployed, measure the disk and prepare cores and interrupts with the vendor's scripts, as root.")
     developer_mode: bool = option(None, "Start on a host that was not prepared; slower.")
     io_properties: str = option(None, "File on the host with the speed of the disk, as iotune writes it; empty for none.")
-    nic: str = option("", "Network card whose interrupts scylla_tune spreads; empty for none.")
+    nic: str = option("", "Network card whose interrupts scylla_tune spreads, such as eth0.", pattern="[0-9A-Za-z_.:-]*")
     # If the port is in use, the local machine takes the next free one and the trial notes it; on other hosts the trial fails.
     shard_port: int = option(19042, "Preferred port for clients that choose the shard by their own port.")
     api_port: int = option(10000, "Preferred port of the REST interface, on 127.0.0.1 unless the node's own address is a local one.")
@@ -114,7 +134,7 @@ class Scylla(Cql):
         "Replication strategy of the keyspace; tablets need NetworkTopologyStrategy.",
         choices=("SimpleStrategy", "NetworkTopologyStrategy"),
     )
-    tablets: bool = option(True, "Data are spread by tablets (2025.1 and newer) instead of vnodes.")
+    tablets: bool = option(True, "Data are spread by tablets (6.0 and newer) instead of vnodes.")
     # The type blob accepts any bytes; the binding of stock YCSB writes strings.
     column_type: str = option("blob", "CQL type of the fields; text lets the binding of stock YCSB use the tables, too.", choices=("blob", "text"))
     # Since 2025.1 the server's own is the incremental one, as in the Enterprise edition before (Production readiness
@@ -132,7 +152,7 @@ class Scylla(Cql):
         r"(?!(seed_provider|auth_superuser_\w+|authenticator|authorizer|role_manager|cluster_name)\b|.*encryption_options)"
         r"[a-z][0-9A-Za-z_]*(\.[0-9A-Za-z_-]+)*",
     )
-    authentication: bool = option(False, "Only who has a password gets in.")
+    authentication: bool = option(False, "Users need a password.")
     # The pattern forbids leading and trailing blanks, which get lost on the way.
     user: str = option("dohyo", "The server's first and only user, a superuser.", pattern=r"\S(.*\S)?")
     # Never on a command line: from the environment, or from a file of Ansible Vault (docs/secrets.md).
@@ -184,7 +204,27 @@ class Scylla(Cql):
     @property
     def shards(self) -> int:
         """Shards of the node, one core each."""
-        return self.smp or len(cpus(self.cpuset)) or self.context.cores
+        return self.smp or len(cpus(self.cores)) or self.context.cores
+
+    @property
+    def cores(self) -> str:
+        """Cores that the shards are bound to; empty for none. With scylla_tune the vendor's script may have chosen them."""
+        return self.cpuset or (self.tuned_cores if self.tune else "")
+
+    @property
+    def tuned_cores(self) -> str:
+        """Cores that scylla_tune left to the server, the others handle interrupts; empty if it has not run."""
+        return self._printed(2)
+
+    @property
+    def tuning(self) -> str:
+        """File with the options of the vendor's perftune.py, written when the host was tuned."""
+        return f"{self.install_root}/perftune.yaml"
+
+    @property
+    def tuned_mark(self) -> str:
+        """File that exists from the tuning of interrupts until the next boot, which undoes it."""
+        return f"/run/dohyo-{self.context.values['dohyo_deployment']}-scylla"
 
     @property
     def installed_version(self) -> str:
@@ -239,7 +279,16 @@ class Scylla(Cql):
     @property
     def binary(self) -> str:
         """Path of the server's program; empty if there is none."""
-        return self.looked["stdout"].strip()
+        return self._printed(0)
+
+    def _printed(self, line: int) -> str:
+        return [*self.looked["stdout"].splitlines(), "", "", ""][line]
+
+    @property
+    def is_known_to_all(self) -> bool:
+        """Whether everybody can log in as cassandra with this password until all nodes are up, as in servers before 5.4."""
+        version = re.match(r"(\d+)\.(\d+)", self._printed(1))
+        return bool(self.authentication and version) and (int(version[1]), int(version[2])) < (5, 4)
 
     @property
     def server_folder(self) -> str:
@@ -269,6 +318,16 @@ class Scylla(Cql):
         elif not self.binary:
             deploy = f"{self.context.get('dohyo_playbook', 'ansible-playbook')} deploy.yml"
             found.append(f"{self.context.host}: the server is not installed: type {deploy} first, with the same scylla_package or scylla_fetch")
+        if self.is_known_to_all and not self.context.public and is_public(self.address):
+            found.append(
+                f"{self.context.host}: until all nodes are up, ScyllaDB {self._printed(1)} lets everybody in as cassandra with the password cassandra, and"
+                f" {self.address} may be public: set dohyo_address to a private IP address, or take 5.4 or newer, or set dohyo_public=true"
+            )
+        if self.tune and not self.nic:
+            found.append("scylla_tune spreads the interrupts of a network card: set scylla_nic, such as eth0")
+        if self.tune and self.binary and (not self.tuned_cores or (self.cpuset and cpus(self.cpuset) != cpus(self.tuned_cores))):
+            cores = f"for the cores {self.tuned_cores}, not {self.cpuset}" if self.tuned_cores else "for no cores"
+            found.append(f"{self.context.host} was tuned {cores}: deploy with the same scylla_tune, scylla_nic and scylla_cpuset")
         if not self.developer_mode and not self.io_properties:
             found.append(
                 "Outside developer mode ScyllaDB wants to know how fast the disk is: deploy with scylla_tune=true, or"
@@ -383,9 +442,10 @@ class Scylla(Cql):
             *(self.binary, "--options-file", self.options_file, "--log-to-stdout", "1", "--log-to-syslog", "0"),
             *("--default-log-level", "info", "--memory", f"{self.memory_mb}M"),
             *(["--smp", str(self.smp)] if self.smp else []),
-            *(["--cpuset", self.cpuset] if self.cpuset else []),
+            *(["--cpuset", self.cores] if self.cores else []),
             *(["--overprovisioned"] if self.overprovisioned else []),
             *(["--io-properties-file", self.io_properties] if self.io_properties else []),
+            *(["--lock-memory", "1"] if self.tune else []),
             *([SOCKETS, "1000"] if self.developer_mode and not any(word.startswith(SOCKETS) for word in self.options) else []),
             *self.options,
         ]
@@ -427,10 +487,8 @@ class Scylla(Cql):
                 f" {ports}. Choose others with scylla_cql_port and scylla_storage_port",
             )
         if tuned := [host for host in steps.databases if self.at(steps, host).tune]:
-            mark = f"/run/dohyo-{self.context.values['dohyo_deployment']}-scylla"
-            script = f"/opt/scylladb/scripts/scylla_prepare && touch {mark}"
-            words = ["sh", "-c", script]
-            steps.each("Tune the host's interrupts and clock", lambda host: steps.run(host, words, root=True, creates=mark), tuned)
+            words = ["sh", "-euc", '/opt/scylladb/scripts/perftune.py --options-file "$1" && touch "$2"', "sh", self.tuning, self.tuned_mark]
+            steps.each("Tune the host's disks and interrupts", lambda host: steps.run(host, words, root=True, creates=self.tuned_mark), tuned)
         super().start(steps)
 
     def ready(self, steps: Steps) -> None:

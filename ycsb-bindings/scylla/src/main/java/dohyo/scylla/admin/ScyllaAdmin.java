@@ -11,6 +11,8 @@ import java.time.Duration;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import java.util.Set;
+import java.util.TreeSet;
 import java.util.stream.Stream;
 
 /**
@@ -21,6 +23,8 @@ import java.util.stream.Stream;
 public final class ScyllaAdmin {
   private static final Duration DROP_TIMEOUT = Duration.ofMinutes(10);
   private static final Duration REPAIR_TIMEOUT = Duration.ofMinutes(1);
+  /** Page since 6.0. */
+  private static final String QUIESCE = "/storage_service/quiesce_topology";
   /** Pages of the node's REST interface that become evidence, by file name. */
   private static final Map<String, String> REPORTS = Map.of(
       "stats-load.json", "/storage_service/load",
@@ -78,7 +82,6 @@ public final class ScyllaAdmin {
       CommandLine line = new CommandLine(List.of(Files.readString(Path.of("/proc/" + pid + "/cmdline")).split("\0")));
       String durability = line.forcesToDisk() ? CqlAdmin.durability(sync) : "memory";
       Memory memory = Memory.of(metrics(arguments));
-      String tablets = cql.hasTablets() ? "tablets" : "vnodes";
 
       Map<String, Object> conditions = cql.conditions();
       conditions.put("durability", durability);
@@ -87,11 +90,21 @@ public final class ScyllaAdmin {
           "commit log: " + sync
               + (sync.equals("periodic") ? " every " + settings.get("commitlog_sync_period_in_ms") + "ms" : ""),
           "shards per node: " + memory.shards(),
-          "data spread by " + tablets,
-          "developer mode: " + settings.get("developer_mode"),
-          "compaction: " + cql.compaction()), line.notes().stream()).flatMap(notes -> notes).toList());
+          "compaction: " + cql.compaction()), cql.scyllaNotes(settings), fileSystems(settings), line.notes().stream())
+          .flatMap(notes -> notes).toList());
       return Map.of("conditions", conditions, "pid", pid);
     }
+  }
+
+  /** Returns a note on file systems that the vendor's manual does not allow in production. */
+  private static Stream<String> fileSystems(Map<String, String> settings) throws IOException {
+    Set<String> types = new TreeSet<>();
+    // The first is a list, as in ["/data"]; Dohyo gives it one folder.
+    for (String folder : List.of("data_file_directories", "commitlog_directory")) {
+      types.add(Files.getFileStore(Path.of(settings.get(folder).replaceAll("[\\[\\]\"]", ""))).type());
+    }
+    return types.equals(Set.of("xfs")) ? Stream.of()
+        : Stream.of("data on " + String.join(" and ", types) + ": ScyllaDB requires XFS in production");
   }
 
   /** Returns the value of the table option {@code compression}. An empty name turns compression off. */
@@ -99,7 +112,10 @@ public final class ScyllaAdmin {
     return "{'sstable_compression': '" + compressor + "'}";
   }
 
-  /** Flushes unless flush=false, waits until no compaction is pending or running, then counts the rows. */
+  /**
+   * Flushes unless flush=false, waits until no tablet moves and no compaction is pending or running, then counts the
+   * rows.
+   */
   private static Map<String, ?> settle(Settings arguments) throws Exception {
     Wait wait = new Wait(arguments, "scylla_settle_timeout");
     WebPages api = api(arguments);
@@ -107,7 +123,12 @@ public final class ScyllaAdmin {
     if (flush) {
       api.post("/storage_service/keyspace_flush/" + arguments.required("keyspace"), wait.timeout());
     }
+    // Returns when the moves that have begun are over; newer versions also wait until the balancer plans none.
+    boolean hasTopology = api.postIfKnown(QUIESCE, wait.timeout());
     wait.untilQuiet(() -> {
+      if (hasTopology) {
+        api.post(QUIESCE, wait.timeout());
+      }
       String pending = api.get("/compaction_manager/metrics/pending_tasks").strip();
       String running = api.get("/compaction_manager/compactions").strip();
       return pending.equals("0") && running.equals("[]") ? ""

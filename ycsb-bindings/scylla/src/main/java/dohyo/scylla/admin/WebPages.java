@@ -27,7 +27,8 @@ public final class WebPages {
    * @throws IOException if the page cannot be read within 60 s, or its status is not 200
    */
   public String get(String path) throws IOException {
-    return send(request(path).timeout(TIMEOUT).GET().build());
+    HttpRequest request = request(path).timeout(TIMEOUT).GET().build();
+    return body(request, answer(request));
   }
 
   /**
@@ -38,23 +39,43 @@ public final class WebPages {
    * @throws IOException if the request fails
    */
   String post(String path, Duration timeout) throws IOException {
-    return send(request(path).timeout(timeout).POST(HttpRequest.BodyPublishers.noBody()).build());
+    HttpRequest request = posted(path, timeout);
+    return body(request, answer(request));
+  }
+
+  /**
+   * Posts a request without a body, if the server has the page.
+   *
+   * @param timeout time limit of the request
+   * @return whether it has the page
+   * @throws IOException if the request fails
+   */
+  boolean postIfKnown(String path, Duration timeout) throws IOException {
+    HttpRequest request = posted(path, timeout);
+    HttpResponse<String> answer = answer(request);
+    return answer.statusCode() != 404 && body(request, answer) != null;
+  }
+
+  private HttpRequest posted(String path, Duration timeout) {
+    return request(path).timeout(timeout).POST(HttpRequest.BodyPublishers.noBody()).build();
   }
 
   private HttpRequest.Builder request(String path) {
     return HttpRequest.newBuilder(URI.create(server + path));
   }
 
-  private String send(HttpRequest request) throws IOException {
-    HttpResponse<String> answer;
+  private HttpResponse<String> answer(HttpRequest request) throws IOException {
     try {
-      answer = client.send(request, HttpResponse.BodyHandlers.ofString());
+      return client.send(request, HttpResponse.BodyHandlers.ofString());
     } catch (InterruptedException e) {
       Thread.currentThread().interrupt();
       throw (IOException) new InterruptedIOException("interrupted").initCause(e);
     } catch (IOException e) {
       throw new IOException(request.method() + " " + request.uri() + ": " + e, e);
     }
+  }
+
+  private static String body(HttpRequest request, HttpResponse<String> answer) throws IOException {
     if (answer.statusCode() != 200) {
       throw new IOException(request.method() + " " + request.uri() + ": HTTP status " + answer.statusCode() + ": "
           + answer.body());
