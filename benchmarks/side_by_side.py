@@ -50,6 +50,7 @@ PATIENCE = 120  # maximum duration of a run beyond warm-up and window, in second
 # Modules of our bindings, which are also the values of `-db`.
 MODULES = {
     "cassandra": "cassandra",
+    "scylla": "scylla",
     "hbase": "hbase",
     "aerospike": "aerospike",
     "mysql-innodb": "mysql",
@@ -72,6 +73,9 @@ PEERS_SETTINGS = {
     },
     "hbase": {"hbase.client.ipc.pool.size": "1"},
 }
+# latte, too, has one connection to each shard of ScyllaDB.
+for of_cassandra in (OUR_BATCH_MODE, PEERS_SETTINGS):
+    of_cassandra["scylla"] = of_cassandra["cassandra"]
 KINDS = {"read": "reads", "write": "writes", "mix": "50/50 mix"}
 READS = {"read": 100, "write": 0, "mix": 50}
 # Output of our client and the stock one for a failed operation.

@@ -4,7 +4,7 @@
 
 The peers, and where the script looks for them (README.md explains the installation):
 
-- cassandra: `latte` (Rust) in $LATTE or on the PATH
+- cassandra, scylla: `latte` (Rust) in $LATTE or on the PATH
 - aerospike: the vendor's Java benchmark, in the class path $AEROSPIKE_BENCHMARK
 - hbase: HBase's own PerformanceEvaluation, in the class path $HBASE_PE
 - mysql-innodb: `sysbench` (C and LuaJIT) in $SYSBENCH or on the PATH
@@ -168,7 +168,7 @@ class Peer:
 
 
 PEERS = {
-    "cassandra": Peer(latte, "LATTE", "latte", "cargo install latte-cli", 1.2),
+    **dict.fromkeys(("cassandra", "scylla"), Peer(latte, "LATTE", "latte", "cargo install latte-cli", 1.2)),
     "aerospike": Peer(
         aerospike,
         "AEROSPIKE_BENCHMARK",

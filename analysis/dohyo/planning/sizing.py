@@ -168,7 +168,8 @@ class Sizes:
         """Returns the estimated time of the load in seconds: by copies per host, or longer with a target rate."""
         replication = self.scenario.number("replication")
         records = self.scenario.records
-        return max(needs.data.copies(records, replication, self.hosts.count) / LOAD_RATE, self._throttled_seconds(records))
+        copies = needs.data.copies(records, replication, self.hosts.count)
+        return max(copies / LOAD_RATE, self._throttled_seconds(records))
 
     def _throttled_seconds(self, records: int) -> float:
         load = self.scenario.of(INSERT)

@@ -328,7 +328,8 @@ def describe(scenario: Scenario) -> list[str]:
         f"attached: {named}. These servers are not Dohyo's, and others may depend on them.",
         f"{f'Each of {len(mine)} trials' if len(mine) > 1 else 'The trial'} makes a place of its own there, dohyo_<id>,"
         f" loads {counted(most.records, 'record')} ({size(most.data_bytes)}, with {copies}"
-        f" {size(most.data_bytes * most.number('replication'))}), writes {bytes_} of records,{before} and removes the place.",
+        f" {size(most.data_bytes * most.number('replication'))}), writes {bytes_} of records,{before} and removes the"
+        " place.",
         f"It sends {rate}: so much processor time, disk and network others on these servers will miss.",
         "Nothing outside the place is written, and nothing is started, stopped or changed; "
         + ("our tables are flushed and compacted." if "settle" in may else "nothing is flushed or compacted."),

@@ -29,7 +29,9 @@ FOUND_MYSQL = {
 FOUND_POSTGRESQL = {f"node{n}": {"found": {**FOUND, "version": "17.6"}} for n in range(1, 5)}
 FOUND_SCYLLA: dict[str, Any] = {
     "system_page_ports": {"ports": {"api": 10000, "prometheus": 9181}, "moved": ["9181 instead of 9180"]},
-    "states": {f"node{n}": {"looked": {"stdout": "/opt/scylladb/bin/scylla\n2025.1.9\n1-7", "stderr": ""}} for n in range(1, 5)},
+    "states": {
+        f"node{n}": {"looked": {"stdout": "/opt/scylladb/bin/scylla\n2025.1.9\n1-7", "stderr": ""}} for n in range(1, 5)
+    },
 }
 
 

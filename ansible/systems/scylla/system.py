@@ -287,8 +287,13 @@ class Scylla(Cql):
     @property
     def is_known_to_all(self) -> bool:
         """Whether everybody can log in as cassandra with this password until all nodes are up, as in servers before 5.4."""
-        version = re.match(r"(\d+)\.(\d+)", self._printed(1))
-        return bool(self.authentication and version) and (int(version[1]), int(version[2])) < (5, 4)
+        return bool(self.authentication and (0, 0) < self.release < (5, 4))
+
+    @property
+    def release(self) -> tuple[int, int]:
+        """First two numbers of the server's version; zeros if it is unknown."""
+        found = re.match(r"(\d+)\.(\d+)", self._printed(1))
+        return (int(found[1]), int(found[2])) if found else (0, 0)
 
     @property
     def server_folder(self) -> str:
@@ -446,6 +451,7 @@ class Scylla(Cql):
             *(["--overprovisioned"] if self.overprovisioned else []),
             *(["--io-properties-file", self.io_properties] if self.io_properties else []),
             *(["--lock-memory", "1"] if self.tune else []),
+            *(["--logger-log-level", "compaction=debug"] if self.release >= (2025, 4) else []),
             *([SOCKETS, "1000"] if self.developer_mode and not any(word.startswith(SOCKETS) for word in self.options) else []),
             *self.options,
         ]
@@ -504,8 +510,8 @@ class Scylla(Cql):
                 "tune",
                 True,
                 "[Production readiness guidelines](https://docs.scylladb.com/manual/stable/operating-scylla/procedures/tips/"
-                "production-readiness.html), Performance: run scylla_setup; of it iotune, cores and interrupts, outside"
-                " developer mode",
+                "production-readiness.html), Performance: run scylla_setup. Of its steps: iotune, cores, interrupts and"
+                " locked memory, outside developer mode",
             ),
             Tuned("internode_compression", "all", "the same, Inter-node compression", vanilla="none"),
         ]

@@ -123,7 +123,7 @@ public final class ScyllaAdmin {
     if (flush) {
       api.post("/storage_service/keyspace_flush/" + arguments.required("keyspace"), wait.timeout());
     }
-    // Returns when the moves that have begun are over; newer versions also wait until the balancer plans none.
+    // Returns when the moves that have begun are over; 2026.3 also waits until the balancer plans none.
     boolean hasTopology = api.postIfKnown(QUIESCE, wait.timeout());
     wait.untilQuiet(() -> {
       if (hasTopology) {
