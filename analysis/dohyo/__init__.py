@@ -9,6 +9,7 @@ The packages, in the order of the data. Each imports only those above it; its ow
 - planning: the trials of a scenario, their variables, and what they need of the hosts
 - evidence: reading the evidence of a trial in `raw`: logs, histograms, statistics of the servers
 - summary: the results: valid or not, rows, conditions, the knee
+- facts: the evidence as a database of SQLite, for questions of a user's own
 - tables: a summary as text
 - report: a summary as a page with charts, the same as files, the index of all experiments
 - foreign: logs that other clients wrote elsewhere, from reading them to their page; only `cli` imports it

@@ -305,13 +305,10 @@ def show(experiment: str | None, details: bool) -> int:
     from dohyo.console import Console
     from dohyo.evidence import experiment_folder
     from dohyo.summary import kept
-    from dohyo.summary.summary import is_experiment, summarise
+    from dohyo.summary.summary import summarise
     from dohyo.tables import screen, table
 
-    folder = _folder(experiment)
-    if not is_experiment(folder):
-        takes = command(DOHYO, "tabulate", str(folder))
-        raise BadInputError(f"{folder} is not the folder of an experiment; logs of other clients: {takes}")
+    folder = _experiment(experiment)
     facts = experiment_folder.read(folder)
     summary = summarise(folder) if (folder / "raw").is_dir() else kept.read(folder)
     console = Console()
@@ -390,6 +387,37 @@ def report(experiment: str | None, out: Path | None, figures: bool, open_: bool)
     if open_:
         files.open_in_browser(written[0])
     return 0 if summary.is_sound(skipped=not made.facts.get("named")) else 1
+
+
+@cli.command("db")
+@click.argument("experiments", metavar="EXPERIMENT…", nargs=-1, required=True)
+@click.option("--out", metavar="FILE", type=click.Path(path_type=Path),
+              help="Where the database goes. Default, of one experiment: facts.db in its folder.")  # fmt: skip
+def db_command(experiments: tuple[str, ...], out: Path | None) -> int:
+    """Writes the evidence of experiments (IDs below results/, or their folders) as one SQLite database, for questions
+    of your own in SQL, pandas or Datasette. docs/facts.md has its tables.
+
+    \b
+    ./dohyo db 20261121-070000-workloadA
+    ./dohyo db 20261121-070000-workloadA 20261122-070000-workloadA --out both.db
+
+    Exit code: 0; 1 something has no valid numbers, is missing, broken or cannot be true: it is named, and the database
+    has all that is whole; 2 bad input, nothing was written.
+    """
+    from dohyo.facts import database
+    from dohyo.report import files
+
+    folders = list(dict.fromkeys(_experiment(each) for each in experiments))
+    if len(folders) > 1 and out is None:
+        raise BadInputError("several experiments: name the database with --out FILE")
+    place = files.place(folders[0], out, database.FILE, database.is_ours, ("database", "database"))
+    sound = True
+    for facts, summary in database.write(folders, place):
+        for warning in summary.warnings:
+            terminal.warn(warning)
+        sound = sound and summary.is_sound(skipped=not facts.named)
+    terminal.say(shown(place))
+    return 0 if sound else 1
 
 
 @cli.command("site")
@@ -573,6 +601,20 @@ def _folder(name: str | None) -> Path:
         raise BadInputError(f"{name} is neither an ID in {shown(RESULTS)} nor a folder with logs of YCSB") from error
     except OSError as error:
         raise BadInputError(f"{name} cannot be read: {error.strerror or error}") from error
+    return folder
+
+
+def _experiment(name: str | None) -> Path:
+    """The folder of an experiment.
+
+    :raises BadInputError: if there is none, or it has logs of other clients
+    """
+    from dohyo.summary.summary import is_experiment
+
+    folder = _folder(name)
+    if not is_experiment(folder):
+        takes = command(DOHYO, "tabulate", str(folder))
+        raise BadInputError(f"{folder} is not the folder of an experiment; logs of other clients: {takes}")
     return folder
 
 

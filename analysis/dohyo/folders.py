@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 import secrets
 import stat
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from dohyo import plain_text
@@ -64,16 +65,25 @@ def write(path: Path, content: str | bytes | Iterable[str]) -> None:
     :param content: text is written as UTF-8; parts of it may come one after the other
     :raises OSError: with the file's name; the one before is still there
     """
+    with replacing(path) as new, new.open("xb") as file:
+        if isinstance(content, bytes):
+            file.write(content)
+        else:
+            parts = [content] if isinstance(content, str) else content
+            # JSON may contain halves of characters, which no encoding has.
+            file.writelines(part.encode("utf-8", "replace") for part in parts)
+
+
+@contextmanager
+def replacing(path: Path) -> Iterator[Path]:
+    """Yields the path of a new file that replaces another one in the end; the other one stays if anything fails.
+
+    :raises OSError: with the other file's name
+    """
     # A new name, at which nobody can have planted anything.
     new = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
     try:
-        with new.open("xb") as file:
-            if isinstance(content, bytes):
-                file.write(content)
-            else:
-                parts = [content] if isinstance(content, str) else content
-                # JSON may contain halves of characters, which no encoding has.
-                file.writelines(part.encode("utf-8", "replace") for part in parts)
+        yield new
         new.replace(path)
     except BaseException as error:
         new.unlink(missing_ok=True)

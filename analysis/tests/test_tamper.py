@@ -9,14 +9,17 @@ import gzip
 import json
 import re
 import shutil
+import sqlite3
 import tarfile
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from dohyo.evidence import manifest
+from dohyo.facts import database
 from dohyo.summary.summary import summarise
 
 DATA = Path(__file__).parent / "data" / "small.tar.xz"
@@ -528,6 +531,23 @@ def test_a_change_is_named_or_changes_no_number(
         assert numbers == before[0]
     elif expected != MANIFEST:
         assert any(expected in text for text in new), new
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", CHANGES)
+def test_a_change_is_in_the_database_as_in_the_summary(original: Path, tmp_path: Path, name: str) -> None:
+    experiment = changed(original, tmp_path, CHANGES[name][0])
+    ((_, summary),) = database.write([experiment], tmp_path / "facts.db")
+    with closing(sqlite3.connect(tmp_path / "facts.db")) as facts:
+        assert facts.execute("pragma foreign_key_check").fetchall() == []
+        states = facts.execute("select name, status, reason from trial where not of_rounds order by name").fetchall()
+        assert states == [(each.name, each.status, each.reason) for each in summary.trials]
+        warnings = facts.execute("select reason from run_check where name = 'evidence' order by rowid").fetchall()
+        assert [reason for (reason,) in warnings] == summary.warnings
+        rates = facts.execute("select ops_per_second, p99_ms from row order by rowid").fetchall()
+        assert rates == [
+            (row.ops_per_second, row.p99_ms) for each in [*summary.trials, *summary.merged] for row in each.rows
+        ]
 
 
 @pytest.mark.parametrize(

@@ -103,6 +103,7 @@ class ClientFolder:
     number: str = ""  # which of the run's clients it was; empty where that is not known
     fingerprint: str | None = None  # of the intervals in its logs; None of too few to tell them from those of others
     run: Run = field(default_factory=Run)
+    histograms: dict[str, bytes | None] = field(default_factory=dict)  # operation type -> `Latencies.encoded`
     problems: list[str] = field(default_factory=list)
 
 

@@ -6,7 +6,7 @@ The time axis of all of them is seconds after the agreed instant, warm-up includ
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby, pairwise
 
@@ -98,6 +98,11 @@ class Seconds:
         self._ends |= other._ends
         for operation, seconds in other._counts.items():
             self._counts[operation].update(seconds)
+
+    @property
+    def by_operation(self) -> Mapping[str, Mapping[int, int]]:
+        """Operations by type, as the logs name it, and second."""
+        return self._counts
 
     def throughput(self, measured: float | None = None) -> list[int]:
         """Operations without error of all clients, for each whole second in which all of them measured.

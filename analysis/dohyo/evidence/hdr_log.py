@@ -31,6 +31,7 @@ import numpy as np
 from hdrh.histogram import HdrHistogram
 from numpy.typing import NDArray
 from pyhdrh import decode as decode_v2
+from pyhdrh import encode as encode_v2
 
 from dohyo.evidence.text_file import Warn, limited, lines
 from dohyo.operations import operation, plain_name
@@ -45,10 +46,12 @@ BEYOND = 10
 _V1_COMPRESSED = 0x1C849302
 _V2_COMPRESSED = 0x1C849304
 _V2_PAYLOAD = 0x1C849303
+_WRITTEN = 0x10  # added to the cookies of V2 by every library that writes it
 _COMPRESSED = struct.Struct(">II")  # cookie, bytes
 _HEADER = struct.Struct(">IIIIQQd")  # cookie, payload bytes, index offset, digits, lowest, highest, ratio
 _MAX_PAYLOAD = 4 * 1024 * 1024  # the limit that the package itself sets for V2
 _WORD = 8  # bytes per counter
+_MOST_BYTES = 9  # that an encoded counter takes
 _STEP = 128  # an array of counters becomes longer by so many at a time
 
 _NUMBER = r"\d+(?:\.\d*)?"
@@ -248,6 +251,30 @@ class Latencies:
         """Number of operations."""
         return self._counters.total
 
+    def encoded(self) -> bytes | None:
+        """Returns the histogram in HdrHistogram's compressed V2 encoding, which every HdrHistogram library reads.
+
+        Its conversion ratio turns a value into ms. None without operations, and for the counts of a damaged log that
+        exceed 64 bits.
+        """
+        layout, counts = self._layout, self._counters.counts
+        if layout is None or not self.count or (counts < 0).any():
+            return None
+        counters = np.pad(counts[: counts.nonzero()[0][-1] + 1], (self._counters.first, 0))
+        written = np.empty(_MOST_BYTES * len(counters), np.uint8)
+        length = encode_v2(counters.ctypes.data, len(counters), _WORD, written.ctypes.data, len(written))
+        bounds = (layout.lowest_trackable_value, layout.highest_trackable_value)
+        header = _HEADER.pack(_V2_PAYLOAD | _WRITTEN, length, 0, layout.significant_figures, *bounds, 1 / layout.per_ms)
+        payload = zlib.compress(header + written[:length].tobytes())
+        return _COMPRESSED.pack(_V2_COMPRESSED | _WRITTEN, len(payload)) + payload
+
+    def add_encoded(self, encoded: bytes) -> None:
+        """Adds what `encoded` has returned.
+
+        :raises ValueError: if it is not a whole, sound histogram with a known unit
+        """
+        self.add(_sound(lambda: _decode(encoded, None)))
+
     @property
     def mean_ms(self) -> float | None:
         """Mean in ms, of the middles of the buckets as HdrHistogram defines it; None without operations."""
@@ -326,15 +353,19 @@ def decode(text: str, per_ms: int = MICROSECONDS) -> Histogram:
 
     Raises ValueError when it is not a whole, sound histogram of values between 0 and `MAX_LATENCY_US`.
     """
+    return _sound(lambda: _decode(a2b_base64(text, strict_mode=True), per_ms))
+
+
+def _sound(decoded: Callable[[], Histogram]) -> Histogram:
     try:
-        return _decode(text, per_ms)
+        return decoded()
     except Exception as error:  # from zlib.error to OverflowError, a dozen types for bad input
         _scratch.clear()
         raise ValueError(f"broken histogram: {error or type(error).__name__}") from error
 
 
-def _decode(text: str, per_ms: int) -> Histogram:
-    blob = a2b_base64(text, strict_mode=True)
+def _decode(blob: bytes, per_ms: int | None) -> Histogram:
+    """:param per_ms: None: the header says it"""
     cookie, length = _COMPRESSED.unpack_from(blob)
     if length != len(blob) - _COMPRESSED.size:
         raise ValueError(f"{len(blob) - _COMPRESSED.size} bytes instead of {length}")
@@ -345,7 +376,9 @@ def _decode(text: str, per_ms: int) -> Histogram:
     payload = stream.decompress(blob[_COMPRESSED.size :], _MAX_PAYLOAD)
     if not stream.eof:
         raise ValueError("the histogram is cut off, or too large")
-    cookie, length, offset, digits, lowest, _, _ = _HEADER.unpack_from(payload)
+    cookie, length, offset, digits, lowest, _, ratio = _HEADER.unpack_from(payload)
+    if per_ms is None and (per_ms := round(1 / ratio)) not in _UNITS.values():
+        raise ValueError(f"unknown unit: {ratio} ms")
     if offset:
         raise ValueError("shifted histograms are not supported")
     layout = _layout(lowest, digits, per_ms)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import webbrowser
+from collections.abc import Callable
 from pathlib import Path
 
 from dohyo.bad_input import BadInputError
@@ -33,18 +34,32 @@ def write_report(report: Report, path: Path, *, figures: bool) -> list[Path]:
     return [page.write(report, path), *others]
 
 
-def place(folder: Path, out: Path | None) -> Path:
-    """Where the page of a folder goes.
+def is_page(path: Path) -> bool:
+    """Returns whether a file is a page of ours, by its title."""
+    with path.open("rb") as file:
+        return b" Dohyo</title>" in file.read(_LONGEST_HEAD)
+
+
+def place(
+    folder: Path,
+    out: Path | None,
+    name: str = page.FILE,
+    is_ours: Callable[[Path], bool] = is_page,
+    kind: tuple[str, str] = ("page", "report"),
+) -> Path:
+    """Returns the path of a file that is made of a folder: its page, by default.
 
     :param out: another place than in that folder
+    :param is_ours: whether a file that is there may be replaced
+    :param kind: what the file is, and what it contains, in words
     :raises BadInputError: if nothing can be written there
     """
-    path = out or (folder if folder.is_dir() else folder.parent) / page.FILE
+    path = out or (folder if folder.is_dir() else folder.parent) / name
     if path.is_dir():
-        raise BadInputError(f"--out {path} is a folder; name the file, such as {path / page.FILE}")
+        raise BadInputError(f"--out {path} is a folder; name the file, such as {path / name}")
     # A link is replaced itself, not what it leads to.
-    if path.is_file() and not path.is_symlink() and not _is_page(path):
-        raise BadInputError(f"{path} is no page of dohyo's and is not replaced; name another file with --out FILE")
+    if path.is_file() and not path.is_symlink() and not is_ours(path):
+        raise BadInputError(f"{path} is no {kind[0]} of dohyo's and is not replaced; name another file with --out FILE")
     if not path.parent.is_dir():
         raise BadInputError(f"--out {path}: there is no folder {path.parent}; make it, or name another file")
     # A link that came with an experiment leads out of it; elsewhere links are the user's own.
@@ -52,14 +67,8 @@ def place(folder: Path, out: Path | None) -> Path:
         if any(is_experiment(above) for above in link.parents):
             raise BadInputError(f"--out {path}: {link} is a link inside an experiment; name another file")
     if not os.access(path.parent, os.W_OK | os.X_OK):
-        raise BadInputError(f"no rights to write the report into {path.parent}; --out FILE names another place")
+        raise BadInputError(f"no rights to write the {kind[1]} into {path.parent}; --out FILE names another place")
     return path
-
-
-def _is_page(path: Path) -> bool:
-    """Whether a file is a page of ours, by its title."""
-    with path.open("rb") as file:
-        return b" Dohyo</title>" in file.read(_LONGEST_HEAD)
 
 
 def open_in_browser(path: Path) -> bool:

@@ -69,6 +69,7 @@ class Phase:
 
         client = client_folder.read(self.folder / host, own, partial(self.timeline.add, host), warn)
         client.run.percentiles_ms = _percentiles_ms(own, client.run)
+        client.histograms = {name: merged.encoded() for name, merged in own.items()}
         self.clients.append(client)
         add_all(self.latencies, own)
         return own

@@ -1,0 +1,110 @@
+"""A database of facts as a file: writing it whole or not at all, and reading it with functions for its histograms."""
+
+from __future__ import annotations
+
+import errno
+import sqlite3
+from collections.abc import Sequence
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+from dohyo import folders
+from dohyo.evidence.hdr_log import Latencies
+from dohyo.evidence.records import ExperimentFacts
+from dohyo.facts import schema
+from dohyo.facts.loader import Loader
+from dohyo.summary.results import Summary
+
+FILE = "facts.db"
+# In the file's header: whose it is, and the version of its tables.
+_APPLICATION = int.from_bytes(b"dohy", "big")
+_VERSION = 1
+_MAGIC, _APPLICATION_AT = b"SQLite format 3\0", 68
+
+
+def write(experiments: Sequence[Path], path: Path) -> list[tuple[ExperimentFacts, Summary]]:
+    """Writes the facts of experiments into a new file, which replaces the one there.
+
+    :param experiments: folders with `raw`
+    :returns: experiment.json and the summary of each
+    :raises OSError: if the file cannot be written; the one before is still there
+    :raises BadInputError: for an experiment that Dohyo refuses to read
+    """
+    try:
+        with folders.replacing(path) as new, closing(sqlite3.connect(new, isolation_level=None)) as connection:
+            # The file is new and replaces nothing until it is whole: it needs no journal.
+            connection.executescript(
+                f"pragma journal_mode = off; pragma synchronous = off; pragma application_id = {_APPLICATION};"
+                f"pragma user_version = {_VERSION}; {schema.statements()} begin;"
+            )
+            loader = Loader(connection)
+            found = [loader.add(experiment) for experiment in experiments]
+            connection.execute("commit")
+    except sqlite3.OperationalError as error:  # such as a full disk
+        raise OSError(errno.EIO, str(error), str(path)) from error
+    return found
+
+
+def is_ours(path: Path) -> bool:
+    """Returns whether a file is a database of facts, by its header."""
+    with path.open("rb") as file:
+        header = file.read(_APPLICATION_AT + 4)
+    return header.startswith(_MAGIC) and header[_APPLICATION_AT:] == _APPLICATION.to_bytes(4, "big")
+
+
+def connect(path: Path) -> sqlite3.Connection:
+    """Opens a database for reading, with aggregate functions: `operations(histogram)`, `mean_ms(histogram)` and
+    `percentile_ms(histogram, percentile)` add histograms and return the figure of their sum.
+
+    :raises sqlite3.OperationalError: if there is no such file
+    """
+    connection = sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)
+    functions: dict[str, tuple[int, Any]] = {
+        "operations": (1, _Operations),
+        "mean_ms": (1, _Mean),
+        "percentile_ms": (2, _Percentile),
+    }
+    for name, (arguments, function) in functions.items():
+        connection.create_aggregate(name, arguments, function)
+    return connection
+
+
+class _SumOfHistograms:
+    """Adds histograms."""
+
+    def __init__(self) -> None:
+        self.latencies = Latencies()
+
+    def step(self, histogram: bytes | None) -> None:
+        """Takes the histogram of a row."""
+        if histogram is not None:
+            self.latencies.add_encoded(histogram)
+
+
+class _Operations(_SumOfHistograms):
+    def finalize(self) -> int:
+        """Returns the number of operations."""
+        return self.latencies.count
+
+
+class _Mean(_SumOfHistograms):
+    def finalize(self) -> float | None:
+        """Returns the mean in ms; None without operations."""
+        return self.latencies.mean_ms
+
+
+class _Percentile:
+    """Adds histograms, and reads a percentile (0 to 100) of the sum."""
+
+    def __init__(self) -> None:
+        self._sum, self._percentile = _SumOfHistograms(), 100.0
+
+    def step(self, histogram: bytes | None, percentile: float) -> None:
+        """Takes the histogram of a row."""
+        self._sum.step(histogram)
+        self._percentile = percentile
+
+    def finalize(self) -> float | None:
+        """Returns the percentile in ms; None without operations."""
+        return self._sum.latencies.percentiles_ms([self._percentile]).get(self._percentile)

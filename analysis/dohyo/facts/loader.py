@@ -1,0 +1,300 @@
+"""Fills a database of facts from the evidence of experiments, trial by trial as the summary reads it."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from dohyo.bad_input import BadInputError
+from dohyo.evidence import experiment_folder
+from dohyo.evidence.hdr_log import Latencies, is_known
+from dohyo.evidence.host_metrics import SERIES
+from dohyo.evidence.records import ExperimentFacts
+from dohyo.evidence.result_lines import Operation
+from dohyo.evidence.rows import records_of
+from dohyo.metrics import METRICS, PERCENTILES
+from dohyo.operations import OVERALL, calls, is_failure, is_not_found, outcome
+from dohyo.scenario.published import MEASURED, Published
+from dohyo.summary.conditions import CONDITIONS
+from dohyo.summary.phase import Phase
+from dohyo.summary.results import Summary, Trial
+from dohyo.summary.summary import summarise
+
+# Runs of a trial by phase and number.
+_Runs = Mapping[tuple[Any, Any], int]
+_MOST = 2**63 - 1
+
+
+class Loader:
+    """Adds experiments to a database that has the tables already."""
+
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        self._connection = connection
+        self._experiment = 0
+        self._trials: dict[str, int] = {}  # of the experiment, by name
+
+    def add(self, experiment: Path) -> tuple[ExperimentFacts, Summary]:
+        """Reads an experiment once, and adds all of it.
+
+        :raises BadInputError: for a folder without evidence, and for what `experiment_folder.read` refuses
+        """
+        facts = experiment_folder.read(experiment)
+        if not (experiment / "raw").is_dir():
+            raise BadInputError(f"{experiment} has no evidence (raw): name an experiment that was measured")
+        about = {name: getattr(facts, name) for name in ("title", "scenario", "status", "started", "finished")}
+        self._experiment = self._insert("experiment", name=experiment.resolve().name, **about)
+        self._trials = {}
+        summary = summarise(experiment, self._read)
+        for trial in summary.trials:
+            if trial.name not in self._trials:  # it has no folder
+                self._trials[trial.name] = self._trial(trial)
+        merged = {trial.name: self._trial(trial, of_rounds=True) for trial in summary.merged}
+        compared = merged or self._trials
+        self._checks(None, None, [("evidence", "warning", each) for each in summary.warnings])
+        self._checks(None, None, [("note", "note", each) for each in summary.notes])
+        for condition, of_trials in summary.unequal.items():
+            for name, value in of_trials.items():
+                self._checks(compared[name], None, [("equal conditions", "unequal", condition)], value)
+        for each in summary.published:
+            self._published(each)
+        return facts, summary
+
+    def _read(self, trial: Trial, phases: Sequence[Phase]) -> None:
+        """Adds a trial with its load and runs."""
+        of_trial = self._trials[trial.name] = self._trial(trial)
+        runs = {(phase.kind, phase.number): self._run(of_trial, phase) for phase in phases}
+        self._hosts(of_trial, trial, runs)
+        for server in trial.servers:
+            at_end = {None: server.figures}
+            of_phases = at_end | {phase.phase: phase.figures for phase in server.phases}
+            self._many(
+                "server_figure",
+                ("trial", "phase", "host", "figure", "value"),
+                (
+                    (of_trial, phase, server.host, figure, value)
+                    for phase, figures in of_phases.items()
+                    for figure, value in figures.items()
+                    if value is not None
+                ),
+            )
+        spans = [
+            *((runs.get(span[:2]), span.kind, span.host, span.process, None, *span[5:]) for span in trial.spans),
+            *(
+                (runs.get((each.phase, each.run)), "event", each.host, None, each.what, each.at, each.until, None)
+                for each in trial.events
+            ),
+        ]
+        self._spans(of_trial, spans)
+        if load := trial.load:
+            self._insert("load", trial=of_trial, rows=load.rows, tenths=load.tenths, slowdown=load.slowdown)
+            points = ((of_trial, *point) for point in dict(load.points).items())
+            self._many("load_second", ("trial", "second", "rows"), points)
+
+    def _trial(self, trial: Trial, *, of_rounds: bool = False) -> int:
+        same = ("name", "system", "title", "point", "round", "status", "reason", "load_is_measured", "system_failed")
+        values = {name: getattr(trial, name) for name in same}
+        of_trial = self._insert("trial", experiment=self._experiment, of_rounds=of_rounds, **values)
+        rows = ((of_trial, *(getattr(row, name) for name in METRICS)) for row in trial.rows)
+        self._many("row", ("trial", *METRICS), rows)
+        conditions: list[tuple[str | None, str, Any]] = [
+            (None, name, getattr(trial.conditions, name)) for name in CONDITIONS
+        ]
+        conditions += [(phase, *each) for phase, of_phase in trial.by_phase.items() for each in of_phase.items()]
+        self._many(
+            "condition",
+            ("trial", "phase", "name", "value", "unit"),
+            (
+                (of_trial, phase, name, value, CONDITIONS[name].unit or None)
+                for phase, name, value in conditions
+                if value is not None
+            ),
+        )
+        if not of_rounds:
+            self._checks(of_trial, None, [("status", trial.status, trial.reason)])
+            found = {
+                "deviation": trial.deviations,
+                "note": trial.notes,
+                "collapse": trial.collapses,
+                "level": trial.level_changes,
+                "warm-up": trial.cold,
+            }
+            self._checks(of_trial, None, [(name, "note", each) for name, all_ in found.items() for each in all_])
+        return of_trial
+
+    def _run(self, trial: int, phase: Phase) -> int:
+        run = self._insert(
+            "run",
+            trial=trial,
+            name=phase.name,
+            phase=phase.kind,
+            number=phase.number,
+            discarded=phase.discarded,
+            agreed=phase.conducted.agreed,
+            warmup_seconds=phase.warmup,
+            measured_seconds=phase.run.seconds,
+            operations=phase.run.operations,
+            records=phase.run.records,
+            server_cpu_seconds=phase.run.server_cpu_seconds,
+            client_cpu_seconds=phase.run.client_cpu_seconds,
+            start_skew_ms=phase.conducted.start_skew_ms,
+            end_skew_ms=phase.conducted.end_skew_ms,
+        )
+        histograms = {name: each.encoded() for name, each in phase.latencies.items()}
+        self._operations(run, None, phase.run.by_operation, histograms)
+        self._clients(run, phase)
+        nodes = (
+            (run, host, each.state, each.reason, each.cpu_seconds, each.memory_mb)
+            for host, each in phase.conducted.nodes.items()
+        )
+        self._many("node", ("run", "host", "state", "reason", "cpu_seconds", "memory_mb"), nodes)
+        columns = ("run", "second", "at", "whole", "operation", "succeeded", "not_found", "failed")
+        lines = ((run, *line) for line in _seconds(phase))
+        self._many("second", (*columns, "p50_ms", "p99_ms", "max_ms", "latency_seconds"), lines)
+        self._checks(trial, run, [("run", "invalid", each) for each in phase.problems])
+        self._spans(trial, ((run, *each) for each in _phases_and_faults(phase)))
+        return run
+
+    def _clients(self, run: int, phase: Phase) -> None:
+        hosts = {client.host: client for client in phase.clients}
+        for host in sorted({*hosts, *phase.conducted.clients, *phase.missing}):
+            conducted, values = phase.conducted.clients.get(host), {}
+            for name in ("state", "reason", "start_ms", "end_ms", "offset_ms", "offset_error_ms"):
+                values[name] = getattr(conducted, name, None)
+            if client := hosts.get(host):
+                values |= {name: getattr(client.report, name) for name in ("threads", "target", "failed_operations")}
+                values |= {
+                    "measured_seconds": client.run.seconds,
+                    "operations": client.run.operations,
+                    "records": client.run.records,
+                    "cpu_seconds": client.run.client_cpu_seconds,
+                }
+            of_client = self._insert("client", run=run, host=host, **values)
+            if client:
+                self._operations(run, of_client, client.run.by_operation, client.histograms)
+
+    def _operations(
+        self, run: int, client: int | None, stated: Mapping[str, Operation], histograms: Mapping[str, bytes | None]
+    ) -> None:
+        columns = ("run", "client", "operation", "operations", "records", "returns", "log_mean_us", "log_max_us")
+        lines = []
+        for name in dict.fromkeys([*stated, *histograms]):
+            of, latencies, histogram = stated.get(name, Operation()), Latencies(), histograms.get(name)
+            if histogram is not None:
+                latencies.add_encoded(histogram)
+            at = latencies.percentiles_ms([each for each in PERCENTILES.values() if is_known(each, latencies.count)])
+            line = (run, client, name, of.operations, records_of(name, of), of.returns, of.mean_us, of.max_us)
+            figures = (latencies.mean_ms, *map(at.get, PERCENTILES.values()), latencies.max_ms)
+            lines.append((*line, histogram, latencies.count if histogram else None, *figures))
+        self._many("operation", (*columns, "histogram", "count", "mean_ms", *PERCENTILES, "max_ms"), lines)
+
+    def _hosts(self, trial: int, of: Trial, runs: _Runs) -> None:
+        columns = ("trial", "phase", "host", "cpus", "memory_bytes", "covered_seconds")
+        self._many("host", columns, ((trial, *(getattr(use, name) for name in columns[1:])) for use in of.hosts))
+        self._many(
+            "host_figure",
+            ("trial", "phase", "host", "device", "figure", "mean", "maximum"),
+            (
+                (trial, use.phase, use.host, device, name, figure.mean, figure.maximum)
+                for use in of.hosts
+                for device, figures in ({None: use.figures} | use.devices).items()
+                for name, figure in figures.items()
+            ),
+        )
+        _, _, host, time, seconds, device, *figures = SERIES
+        for lines in of.host_metrics.series() if of.host_metrics else ():
+            self._many(
+                "host_second",
+                ("run", host, "at" if time == "time" else time, seconds, device, *figures),
+                ((runs[line[0], line[1]], *line[2:]) for line in lines),
+            )
+
+    def _spans(self, trial: int, spans: Iterable[Sequence[Any]]) -> None:
+        columns = ("trial", "run", "kind", "host", "process", "what", "begin", "end", "bytes")
+        self._many("span", columns, ((trial, *span) for span in spans))
+
+    def _checks(
+        self, trial: int | None, run: int | None, found: Iterable[tuple[str, str, str | None]], value: Any = None
+    ) -> None:
+        columns = ("experiment", "trial", "run", "value", "name", "verdict", "reason")
+        self._many("run_check", columns, ((self._experiment, trial, run, value, *each) for each in found))
+
+    def _published(self, of: Published) -> None:
+        columns = ("experiment", "name", "title", "hardware", "versions", "measurement", "system", "point", "operation")
+        self._many(
+            "published",
+            (*columns, "per_client", "figure", "value"),
+            (
+                (self._experiment, of.name, of.title, of.hardware, of.versions, each.of, each.system, each.at,
+                 each.operation, each.per_client, name, value)
+                for each in of.figures
+                for name in (*MEASURED, "seconds", "l1_cache_hit_ratio")
+                if (value := getattr(each, name)) is not None
+            ),
+        )  # fmt: skip
+
+    def _insert(self, table: str, **values: Any) -> int:
+        """Adds a row, and returns its number."""
+        self._many(table, tuple(values), [tuple(values.values())])
+        ((number,),) = self._connection.execute("select last_insert_rowid()")
+        return int(number)
+
+    def _many(self, table: str, columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
+        """Adds rows. Names of tables and columns are those of this module; what the evidence holds are parameters."""
+        names = ", ".join(f'"{column}"' for column in columns)
+        statement = f"insert into {table} ({names}) values ({', '.join('?' * len(columns))})"  # noqa: S608
+        self._connection.executemany(statement, ([_stored(value) for value in row] for row in rows))
+
+
+def _stored(value: Any) -> Any:
+    """Returns a value as SQLite can store it: text without halves of characters, lists and objects as JSON, and nothing
+    instead of a count that has more than 64 bits.
+    """
+    if isinstance(value, str):
+        return value.encode("utf-8", "replace").decode("utf-8")
+    if isinstance(value, int):
+        return int(value) if abs(value) <= _MOST else None
+    if isinstance(value, dict | list):
+        return _stored(json.dumps(value, ensure_ascii=False))
+    return value
+
+
+def _seconds(phase: Phase) -> Iterator[tuple[Any, ...]]:
+    """Yields what clients did second by second, without the columns' run: each operation type, then all of them."""
+    counts: dict[int, dict[str, int]] = {}
+    for name, of_type in phase.timeline.seconds.by_operation.items():
+        for second, count in of_type.items():
+            counts.setdefault(second, {})[name] = count
+    warmup, whole = phase.warmup, len(phase.throughput)
+    # Seconds without any operation are known of a run that is whole; a damaged one may claim years of them.
+    idle = range(0 if phase.problems else whole)
+    slots = {slot.start: slot for slot in phase.timeline.latencies.slots((50, 99, 100))}
+    length = next((int(slot.seconds) for slot in slots.values()), 1)
+    for second in sorted({*counts, *idle}):
+        when, by_name = (second, warmup + second, second < whole), counts.get(second, {})
+        types: dict[str, list[int]] = {}
+        all_: list[dict[str, int]] = [{}, {}, {}]
+        for name, count in by_name.items():
+            place = 2 if is_failure(name) else 1 if is_not_found(name) else 0
+            all_[place][name] = count
+            types.setdefault(of[0] if (of := outcome(name)) else name, [0, 0, 0])[place] += count
+        for name, outcomes in types.items():
+            yield (*when, name, *outcomes, None, None, None, None)
+        slot = slots.get(second // length * length)
+        latencies = (*slot.percentiles_ms.values(), slot.seconds) if slot else (None, None, None, None)
+        yield (*when, OVERALL, *(max(0, calls(each)) for each in all_), *latencies)
+
+
+def _phases_and_faults(phase: Phase) -> Iterator[tuple[Any, ...]]:
+    """Yields the spans that a run itself has: warm-up, window and faults."""
+    if warmup := phase.warmup:
+        yield ("warm-up", None, None, None, 0.0, warmup, None)
+    if phase.run.seconds is not None:
+        yield ("window", None, None, None, warmup, warmup + phase.run.seconds, None)
+    for fault in phase.under_fault.faults if phase.under_fault else ():
+        end = None if fault.until is None else warmup + fault.until
+        hosts: Sequence[str | None] = fault.hosts or [None]
+        for host in hosts:
+            yield ("fault", host, None, str(fault), warmup + fault.at, end, None)

@@ -1,0 +1,51 @@
+"""The tables of a database of facts, and their description in docs/facts.md, which `python -m dohyo.facts.schema`
+prints.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+from dohyo.metrics import METRICS, PERCENTILES
+
+_FILE = Path(__file__).with_name("schema.sql")
+_TYPES = {"integer": "integer", "number": "real", "boolean": "integer"}
+_TABLE = re.compile(r"^-- (?P<about>[^\n]*)\ncreate table (?P<name>\w+) \(\n(?P<body>.*?)^\)", re.MULTILINE | re.DOTALL)
+_COLUMN = re.compile(
+    r"    (?P<name>\w+) (?P<type>integer|real|text|blob|any)\b(?P<more>[^-]*)"
+    r"(-- (\[(?P<unit>[^\]]+)\] ?)?(?P<about>.*))?"
+)
+_KEY = re.compile(r"primary key \((.+)\)")
+
+
+def statements() -> str:
+    """Returns the statements of SQL that make the tables. Percentiles and metrics are those of `dohyo.metrics.Row`."""
+    percentiles = [f"{name} real, -- [ms] the {at:g} % point of the histogram" for name, at in PERCENTILES.items()]
+    metrics = [f"{each.name} {_TYPES.get(each.kind, 'text')}," for each in METRICS.values()]
+    text = _FILE.read_text(encoding="utf-8")
+    return text.replace("PERCENTILES", "\n    ".join(percentiles)).replace("METRICS", "\n    ".join(metrics))
+
+
+def reference() -> str:
+    """Returns the tables as Markdown."""
+    return "\n".join(line for table in _TABLE.finditer(statements()) for line in _described(**table.groupdict()))
+
+
+def _described(name: str, about: str, body: str) -> Iterator[str]:
+    yield from (f"### {name}", "", about, "", "| column | type | unit | meaning |", "|---|---|---|---|")
+    for line in body.splitlines():
+        column = _COLUMN.fullmatch(line)
+        if column is None or (name == "row" and column["name"] in METRICS):
+            continue
+        key = "primary key" if "primary key" in column["more"] else ""
+        to = re.search(r"references (\w+)", column["more"])
+        meaning = [key, f"of [{to[1]}](#{to[1]})" if to else "", column["about"] or ""]
+        cells = (f"`{column['name']}`", column["type"], column["unit"] or "", "; ".join(filter(None, meaning)))
+        yield " ".join(f"| {cell}".rstrip() for cell in cells) + " |"
+    yield from [""] if not (found := _KEY.search(body)) else ("", f"Primary key: {found[1]}.", "")
+
+
+if __name__ == "__main__":
+    print(reference(), end="")

@@ -1,0 +1,500 @@
+"""The database of facts: its figures are those of the summary, digit by digit; damaged evidence does it no harm."""
+
+import csv
+import io
+import json
+import re
+import sqlite3
+from base64 import b64encode
+from collections.abc import Callable
+from contextlib import closing
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from click.testing import CliRunner, Result
+from hdrh.histogram import HdrHistogram
+
+from dohyo.cli import cli, main
+from dohyo.evidence.hdr_log import Histogram, Latencies, decode, standard_layout
+from dohyo.evidence.host_metrics import FIGURES, SERIES
+from dohyo.facts import database, schema
+from dohyo.figures import point_name
+from dohyo.metrics import METRICS, PERCENTILES
+from dohyo.places import ROOT
+from dohyo.report import measured
+from dohyo.summary.results import Summary
+from dohyo.summary.summary import summarise
+from support.evidence import DATA, clients_json, edit_json, keep, trial, write_json
+from support.golden_cases import CASES, Case, compare, faults, foreign, hosts
+
+
+def experiments(case: Case, folder: Path) -> list[Path]:
+    """Makes a golden case, and returns its experiments."""
+    made = folder / case.__name__
+    made.mkdir()
+    case(made)
+    return [made / name for name in ("before", "after")] if case is compare else [made]
+
+
+def written(folder: Path, *of: Path) -> sqlite3.Connection:
+    """A database of experiments, as it is read without Dohyo."""
+    database.write(of, folder / "facts.db")
+    connection = sqlite3.connect(folder / "facts.db")
+    connection.row_factory = lambda cursor, row: dict(zip((each[0] for each in cursor.description), row, strict=True))
+    return connection
+
+
+def without_nulls(of: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in of.items() if value is not None}
+
+
+def a_row(found: dict[str, Any]) -> dict[str, Any]:
+    lists = {name: json.loads(found[name]) for name, each in METRICS.items() if each.kind == "list of numbers"}
+    return {name: found[name] for name in METRICS} | lists
+
+
+def conditions(facts: sqlite3.Connection, of_trial: int) -> tuple[dict[str, Any], dict[str, dict[str, Any]]]:
+    of_all: dict[str, Any] = {}
+    by_phase: dict[str, dict[str, Any]] = {}
+    for each in facts.execute("select * from condition where trial = ?", (of_trial,)):
+        into = of_all if each["phase"] is None else by_phase.setdefault(each["phase"], {})
+        into[each["name"]] = each["value"]
+    return of_all, by_phase
+
+
+def uses(facts: sqlite3.Connection, of_trial: int) -> list[Any]:
+    found = []
+    for each in facts.execute("select * from host where trial = ?", (of_trial,)):
+        key = (of_trial, each["phase"], each["host"])
+        figures: dict[str | None, dict[str, Any]] = {None: {}}
+        for line in facts.execute("select * from host_figure where (trial, phase, host) = (?, ?, ?)", key):
+            use = {name: line[name] for name in ("mean", "maximum")}
+            figures.setdefault(line["device"], {})[line["figure"]] = use
+        del each["trial"]
+        found.append(each | {"figures": figures.pop(None), "devices": figures})
+    return found
+
+
+def in_order(of: Any) -> list[str]:
+    """Objects without regard to their order."""
+    return sorted(json.dumps(each, sort_keys=True) for each in of)
+
+
+ALL = [case for case in CASES if case is not foreign]
+
+
+@pytest.mark.parametrize("case", ALL, ids=lambda case: case.__name__)
+def test_figures_are_those_of_the_summary(case: Case, tmp_path: Path) -> None:
+    """Each one in summary.json that a table has, hosts.csv, servers.csv, load.csv, and the throughput of the charts."""
+    for experiment in experiments(case, tmp_path):
+        with closing(written(tmp_path, experiment)) as facts:
+            assert facts.execute("pragma foreign_key_check").fetchall() == []
+            summary, charts = measured.read(experiment)
+            content = json.loads(summary.json())
+            trials = facts.execute("select * from trial order by of_rounds, id").fetchall()
+            assert len(trials) == len(content["trials"]) + len(content["merged"])
+            assert sum(each["of_rounds"] for each in trials) == len(content["merged"])
+            for each, found in zip([*content["trials"], *content["merged"]], trials, strict=True):
+                for name in ("name", "system", "title", "status", "reason", "round", "system_failed"):
+                    assert found[name] == each[name]
+                assert json.loads(found["point"]) == each["point"]
+                lines = facts.execute("select * from row where trial = ? order by rowid", (found["id"],))
+                assert [a_row(line) for line in lines] == each["rows"]
+                by_phase = {phase: without_nulls(of) for phase, of in each["by_phase"].items()}
+                assert conditions(facts, found["id"]) == (
+                    without_nulls(each["conditions"]),
+                    {phase: of for phase, of in by_phase.items() if of},
+                )
+                for use in each["hosts"]:  # a device without figures has no row
+                    use["devices"] = {device: figures for device, figures in use["devices"].items() if figures}
+                assert in_order(uses(facts, found["id"])) == in_order(each["hosts"])
+                check_servers(facts, found["id"], each)
+                check_load(facts, found["id"], each["load"])
+            check_files(facts, summary)
+            check_seconds(facts, charts)
+            check_checks(facts, content)
+
+
+def check_servers(facts: sqlite3.Connection, of_trial: int, content: dict[str, Any]) -> None:
+    figures: dict[Any, Any] = {}
+    for each in facts.execute("select * from server_figure where trial = ?", (of_trial,)):
+        figures.setdefault((each["host"], each["phase"]), {})[each["figure"]] = each["value"]
+    stated = {
+        (server["host"], phase): known
+        for server in content["servers"]
+        for phase, of in [(None, server["figures"]), *((each["phase"], each["figures"]) for each in server["phases"])]
+        if (known := without_nulls(of))
+    }
+    assert figures == stated
+
+
+def check_load(facts: sqlite3.Connection, of_trial: int, load: dict[str, Any] | None) -> None:
+    lines = facts.execute("select rows, tenths, slowdown from load where trial = ?", (of_trial,)).fetchall()
+    assert [each | {"tenths": json.loads(each["tenths"])} for each in lines] == ([load] if load else [])
+
+
+def check_files(facts: sqlite3.Connection, summary: Summary) -> None:
+    """hosts.csv, servers.csv and load.csv are queries, too."""
+    begin = "select system, point, ifnull(round, 1) as round"
+    tables = {
+        "hosts": (
+            "".join(summary.hosts_csv()),
+            f"{begin}, phase, number, host, at, seconds, device, {', '.join(FIGURES)} from host_second"
+            " join run on run.id = host_second.run join trial on trial.id = run.trial",
+        ),
+        "servers": (
+            summary.servers_csv(),
+            f"{begin}, phase, number, host, process, kind, span.begin, span.end, bytes from span join run"
+            " on run.id = span.run join trial on trial.id = run.trial"
+            " where kind in ('GC pause', 'compaction', 'flush')",
+        ),
+        "load": (
+            summary.load_csv(),
+            f"{begin}, second, rows from load_second join trial on trial.id = load_second.trial",
+        ),
+    }
+    for text, query in tables.values():
+        lines = [
+            [point_name(json.loads(value)) if name == "point" else value for name, value in each.items()]
+            for each in facts.execute(query)
+        ]
+        stated = list(csv.reader(io.StringIO(text)))[1:]
+        rounded = [
+            ["" if each is None else str(round(each, 4)) if isinstance(each, float) else str(each) for each in line]
+            for line in lines
+        ]
+        assert sorted(map(numbers, rounded)) == sorted(map(numbers, stated))
+
+
+def numbers(line: list[str]) -> str:
+    """A line in which 2 and 2.0 are the same."""
+    return repr([float(cell) if re.fullmatch(r"-?[\d.]+(e[-+]?\d+)?", cell) else cell for cell in line])
+
+
+def check_seconds(facts: sqlite3.Connection, charts: measured.Measured) -> None:
+    for run in charts.runs:
+        lines = facts.execute(
+            "select second.* from second join run on run.id = second.run join trial on trial.id = run.trial"
+            " where operation = 'OVERALL' and not of_rounds and (trial.name, phase) = (?, ?) and number is ?"
+            " order by second",
+            (run.trial.name, run.phase, run.number),
+        ).fetchall()
+        by_second = {each["second"]: each["succeeded"] + each["not_found"] for each in lines}
+        assert [by_second.get(second, 0) for second in range(len(run.throughput))] == run.throughput
+        for slot in run.slots:
+            (line,) = [each for each in lines if each["second"] == slot.start]
+            assert [line["p50_ms"], line["p99_ms"]] == list(slot.percentiles_ms.values())
+
+
+def check_checks(facts: sqlite3.Connection, content: dict[str, Any]) -> None:
+    def said(name: str, whole: bool) -> list[Any]:
+        query = "select verdict, reason from run_check where name = ? and (trial is null) = ?"
+        return [tuple(each.values()) for each in facts.execute(query, (name, whole))]
+
+    assert said("status", False) == [(each["status"], each["reason"]) for each in content["trials"]]
+    for name, key in {"note": "notes", "deviation": "deviations", "collapse": "collapses", "warm-up": "cold"}.items():
+        assert said(name, False) == [("note", text) for each in content["trials"] for text in each[key]]
+    assert said("evidence", True) == [("warning", text) for text in content["warnings"]]
+    assert said("note", True) == [("note", text) for text in content["notes"]]
+    unequal = [("unequal", name) for name, of in content["unequal"].items() for _ in of]
+    assert said("equal conditions", False) == unequal
+
+
+def test_histograms_are_those_of_the_logs(tmp_path: Path) -> None:
+    (experiment,) = experiments(hosts, tmp_path)
+    written(tmp_path, experiment).close()
+    with closing(database.connect(tmp_path / "facts.db")) as facts:
+        # Clients add up to their run, and the runs of a system to the row of all its rounds.
+        of = "select operation, operations(histogram), mean_ms(histogram), percentile_ms(histogram, 99) from operation"
+        assert (
+            facts.execute(f"{of} where client is null group by run, operation").fetchall()
+            == facts.execute(f"{of} where client is not null group by run, operation").fetchall()
+        )
+        rows = facts.execute(
+            "select operation, operations, mean_ms, p99_ms, max_ms, system from row join trial on trial.id = row.trial"
+            " where of_rounds and phase = 'run' and operation <> 'OVERALL' order by system, operation"
+        ).fetchall()
+        assert (
+            rows
+            == facts.execute(
+                "select operation, operations(histogram), mean_ms(histogram), percentile_ms(histogram, 99),"
+                " percentile_ms(histogram, 100), system from operation join run on run.id = operation.run"
+                " join trial on trial.id = run.trial where client is null and phase = 'run'"
+                " group by system, operation order by system, operation"
+            ).fetchall()
+        )
+        assert len(rows) == 8
+        columns = ", ".join(f"{name} is percentile_ms(histogram, {at:g})" for name, at in PERCENTILES.items())
+        known = " and ".join(f"{name} is not null" for name in PERCENTILES)
+        same = facts.execute(
+            f"select count is operations(histogram), {columns} from operation where {known} group by rowid"  # noqa: S608
+        )
+        assert {value for line in same for value in line} <= {1}
+        assert facts.execute("select percentile_ms(null, 50), operations(null), mean_ms(null)").fetchone() == (
+            None,
+            0,
+            None,
+        )
+
+
+def test_an_encoded_histogram_is_one_of_hdrhistogram(tmp_path: Path) -> None:
+    merged = Latencies()
+    log = (DATA / "dohyo/nanoseconds/READ.hdr").read_text()
+    for text in re.findall(r"HIST\S+", log):
+        merged.add(decode(text, 1_000_000))
+    encoded = merged.encoded()
+    assert encoded is not None
+    theirs = HdrHistogram.decode(b64encode(encoded))
+    assert theirs.get_total_count() == merged.count
+    assert theirs.get_max_value() / 1e6 == merged.max_ms
+    again = Latencies()
+    again.add_encoded(encoded)
+    assert again.percentiles_ms([50, 99, 99.9]) == merged.percentiles_ms([50, 99, 99.9])
+    assert Latencies().encoded() is None
+    for damaged in (b"", encoded[:-1], encoded[:10] + b"\xff" + encoded[11:]):
+        with pytest.raises(ValueError, match="broken histogram"):
+            again.add_encoded(damaged)
+
+
+def test_what_faults_did_is_a_span(tmp_path: Path) -> None:
+    (experiment,) = experiments(faults, tmp_path)
+    with closing(written(tmp_path, experiment)) as facts:
+        found = facts.execute(
+            "select trial.name, host, what, round(begin - warmup_seconds, 9) as at,"
+            " round(end - warmup_seconds, 9) as until from span join run on run.id = span.run"
+            " join trial on trial.id = run.trial where kind = 'fault'"
+        ).fetchall()
+        stated = [
+            (each.name, host, str(fault), fault.at, fault.until)
+            for each in summarise(experiment).trials
+            for run in each.faults
+            for fault in run.faults
+            for host in fault.hosts
+        ]
+        assert [tuple(each.values()) for each in found] == stated
+        assert len(stated) == 4
+
+
+def test_what_others_published_is_beside_it(tmp_path: Path) -> None:
+    trial(tmp_path / "x", 1, "cassandra", 1)
+    (tmp_path / "x/published").mkdir()
+    source = sorted((ROOT / "workloads/published").glob("*.yml"))[0]
+    (tmp_path / "x/published" / source.name).write_text(source.read_text())
+    with closing(written(tmp_path, tmp_path / "x")) as facts:
+        (of,) = summarise(tmp_path / "x").published
+        lines = facts.execute("select * from published").fetchall()
+        assert {each["name"] for each in lines} == {of.name}
+        assert [each["value"] for each in lines if each["figure"] == "ops_per_second"] == [
+            each.ops_per_second for each in of.figures if each.ops_per_second is not None
+        ]
+
+
+def test_several_experiments_are_one_database(tmp_path: Path) -> None:
+    both = experiments(compare, tmp_path)
+    with closing(written(tmp_path, *both)) as facts:
+        count = (
+            "select count(*) as n, name from experiment join (select distinct experiment from trial) on experiment = id"
+        )
+        assert facts.execute(f"{count} group by name order by name").fetchall() == [
+            {"n": 1, "name": "after"},
+            {"n": 1, "name": "before"},
+        ]
+        rates = facts.execute(
+            "select experiment.name as name, records_per_second from row join trial on trial.id = row.trial"
+            " join experiment on experiment.id = trial.experiment where of_rounds and system = 'cassandra'"
+            " and operation = 'OVERALL' and phase = 'run'"
+        ).fetchall()
+        assert [each["name"] for each in rates] == ["before", "after"]
+        assert rates[0]["records_per_second"] > rates[1]["records_per_second"]
+
+
+# ---- the page and the schema -----------------------------------------------------------------------------------------
+
+PAGE = (ROOT / "docs/facts.md").read_text("utf-8")
+
+
+def test_the_page_has_the_tables() -> None:
+    assert PAGE.endswith(schema.reference()), "write it anew: python -m dohyo.facts.schema"
+    count = len(re.findall("^create table", schema.statements(), re.MULTILINE))
+    assert f": {count} tables," in PAGE
+    assert len(re.findall("^### ", schema.reference(), re.MULTILINE)) == count
+
+
+def test_every_column_is_described_once() -> None:
+    with closing(sqlite3.connect(":memory:")) as empty:
+        empty.executescript(schema.statements())
+        for (table,) in empty.execute("select name from sqlite_master where type = 'table'").fetchall():
+            (part,) = re.findall(rf"^### {table}\n.*?(?=^### |\Z)", schema.reference(), re.MULTILINE | re.DOTALL)
+            columns = [each[1] for each in empty.execute(f"pragma table_info('{table}')")]
+            described = re.findall(r"^\| `(\w+)`", part, re.MULTILINE)
+            assert described == [each for each in columns if table != "row" or each not in METRICS]
+            if table == "host_second":
+                assert columns[-len(FIGURES) :] == list(SERIES[-len(FIGURES) :]) == list(FIGURES)
+
+
+@pytest.mark.parametrize("query", re.findall(r"```sql\n(.*?)```", PAGE, re.DOTALL), ids=lambda query: query[:30])
+def test_queries_of_the_page_can_be_pasted(query: str, tmp_path: Path) -> None:
+    with closing(written(tmp_path, *experiments(hosts, tmp_path), *experiments(compare, tmp_path))) as facts:
+        assert facts.execute(query).fetchall()
+
+
+def test_the_page_has_five_queries_and_its_shell_line_runs(tmp_path: Path) -> None:
+    assert len(re.findall("```sql", PAGE)) == 5
+    (query,) = re.findall(r"sqlite3 -box facts.db '(.*)'", PAGE)
+    with closing(written(tmp_path, *experiments(hosts, tmp_path))) as facts:
+        assert facts.execute(query).fetchall()
+
+
+def test_seconds_with_a_pause_are_told_from_others(tmp_path: Path) -> None:
+    """The first query of the page, and the spans that it reads."""
+    folder = trial(tmp_path / "x", 1, "cassandra", 1)
+    agreed = datetime(2026, 11, 21, 20, 53, 23, tzinfo=UTC)
+    write_json(folder / "run-1/clients.json", clients_json(("node1",), agreed=agreed.timestamp()))
+    with closing(written(tmp_path, tmp_path / "x")) as facts:
+        query = "select at, count(*) over () as seconds from run join second on run = id where whole and phase = 'run'"
+        first = facts.execute(f"{query} and operation = 'OVERALL' order by at").fetchone()
+    end = agreed + timedelta(seconds=first["at"] + 0.5)
+    lines = [
+        "[2026-11-21T20:53:22.000+0000][0.007s] Using G1",
+        f"[{end:%FT%T.%f}"[:-3] + "+0000] GC(0) Pause Young 20.000ms",
+    ]
+    keep(folder / "server", "node1", gc__log="\n".join(lines) + "\n")
+    with closing(written(tmp_path, tmp_path / "x")) as facts:
+        check_files(facts, summarise(tmp_path / "x"))
+        found = facts.execute(re.findall(r"```sql\n(.*?)```", PAGE, re.DOTALL)[0]).fetchall()
+        assert {each["work"]: each["seconds"] for each in found} == {"GC pause": 1, "none": first["seconds"] - 1}
+        assert facts.execute("select count(*) as n from span where kind = 'GC pause'").fetchone() == {"n": 1}
+
+
+# ---- the command -----------------------------------------------------------------------------------------------------
+
+
+def dohyo(*words: str | Path) -> Result:
+    return CliRunner().invoke(cli, ["db", *map(str, words)], standalone_mode=False)
+
+
+def test_the_command_writes_the_database_beside_the_evidence(tmp_path: Path) -> None:
+    trial(tmp_path / "x", 1, "cassandra", 1)
+    for _ in range(2):
+        done = dohyo(tmp_path / "x")
+        assert (done.exception, done.return_value, done.output) == (None, 0, f"{tmp_path}/x/facts.db\n")
+    assert sorted(each.name for each in (tmp_path / "x").iterdir()) == ["facts.db", "raw"]
+    # It is no part of the evidence.
+    assert summarise(tmp_path / "x").warnings == []
+
+
+def test_the_database_replaces_nothing_else(tmp_path: Path) -> None:
+    trial(tmp_path / "x", 1, "cassandra", 1)
+    with closing(sqlite3.connect(tmp_path / "mine.db")) as mine:
+        mine.execute("create table notes (text)")
+    (tmp_path / "notes.txt").write_text("mine")
+    (tmp_path / "empty").touch()
+    for name in ("mine.db", "notes.txt", "empty"):
+        before = (tmp_path / name).read_bytes()
+        done = dohyo(tmp_path / "x", "--out", tmp_path / name)
+        assert f"{name} is no database of dohyo's and is not replaced" in str(done.exception)
+        assert (tmp_path / name).read_bytes() == before
+    # A link is replaced, not what it leads to.
+    (tmp_path / "link.db").symlink_to("notes.txt")
+    assert dohyo(tmp_path / "x", "--out", tmp_path / "link.db").return_value == 0
+    assert (tmp_path / "notes.txt").read_text() == "mine"
+    assert not (tmp_path / "link.db").is_symlink()
+
+
+@pytest.mark.parametrize(
+    ("words", "why"),
+    [
+        (("no-such",), "is neither an ID"),
+        (("x", "y"), "several experiments: name the database with --out FILE"),
+        (("logs",), "is not the folder of an experiment; logs of other clients: "),
+        (("alone",), "has no evidence (raw): name an experiment that was measured"),
+        (("x", "--out", "x"), "is a folder; name the file, such as x/facts.db"),
+        (("x", "--out", "no/facts.db"), "there is no folder no"),
+        (("later",), "of a later version of dohyo"),
+    ],
+)
+def test_bad_input_is_refused(
+    words: tuple[str, ...], why: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for name in ("x", "y", "later"):
+        trial(tmp_path / name, 1, "cassandra", 1)
+    (tmp_path / "later/experiment.json").write_text('{"format": 99}')
+    (tmp_path / "alone").mkdir()
+    (tmp_path / "alone/experiment.json").write_text("{}")
+    (tmp_path / "logs").mkdir()
+    foreign(tmp_path / "logs")
+    assert main(["db", *words]) == 2
+    assert why in capfd.readouterr().err
+    assert list(tmp_path.rglob("*facts.db*")) == []
+
+
+def test_a_full_disk_leaves_the_database_before(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    trial(tmp_path / "x", 1, "cassandra", 1)
+    assert dohyo(tmp_path / "x").return_value == 0
+    before = (tmp_path / "x/facts.db").read_bytes()
+
+    def full() -> str:
+        return f"pragma max_page_count = 30; {statements()}"
+
+    statements: Callable[[], str] = schema.statements
+    monkeypatch.setattr(schema, "statements", full)
+    done = dohyo(tmp_path / "x")
+    assert isinstance(done.exception, OSError)
+    assert "database or disk is full" in str(done.exception)
+    assert (tmp_path / "x/facts.db").read_bytes() == before
+    assert sorted(each.name for each in (tmp_path / "x").iterdir()) == ["facts.db", "raw"]
+
+
+def test_broken_evidence_is_named_and_the_rest_is_there(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    folder = trial(tmp_path / "x", 1, "cassandra", 1)
+    trial(tmp_path / "x", 2, "hbase", 1)
+    (folder / "run-1/node1/READ.hdr").write_text("no log\n")
+    assert dohyo(tmp_path / "x").return_value == 1
+    with closing(sqlite3.connect(tmp_path / "x/facts.db")) as facts:
+        assert facts.execute("select system, status from trial").fetchall() == [
+            ("cassandra", "invalid"),
+            ("hbase", "ok"),
+        ]
+        (reason,) = facts.execute("select reason from run_check where verdict = 'warning'").fetchone()
+        assert "READ.hdr:1: not a line of a histogram log" in reason
+        assert facts.execute("select count(*) from run_check where name = 'run' and run is not null").fetchone()[0] > 0
+
+
+# What names, texts and counts of somebody else's evidence may be.
+HOSTILE = ["'); drop table trial; --", '"', "\0x", "\ud800", "☃" * 1000, "NaN", "9" * 30]
+
+
+@pytest.mark.parametrize("text", HOSTILE, ids=ascii)
+def test_hostile_texts_are_values_like_others(text: str, tmp_path: Path) -> None:
+    folder = trial(tmp_path / "x", 1, "cassandra", 1)
+    edit_json(folder / "conditions.json", version=text, notes=[text], differences=[text])
+    edit_json(folder / "run-1/node1/client.json", reason=text, cpus=text)
+    edit_json(folder / "trial.json", trial_point={text: text})
+    with closing(written(tmp_path, tmp_path / "x")) as facts:
+        stated = text.encode("utf-8", "replace").decode()
+        assert facts.execute("select value from condition where name = 'version'").fetchall() == [{"value": stated}]
+        assert json.loads(facts.execute("select point from trial").fetchone()["point"]) == {stated: stated}
+        assert {each["reason"] for each in facts.execute("select reason from run_check where name = 'note'")} >= {
+            stated
+        }
+        assert facts.execute("pragma integrity_check").fetchone() == {"integrity_check": "ok"}
+
+
+@pytest.mark.parametrize("count", [2**63 - 1, 2**63, -(2**63), 10**400])
+def test_counts_beyond_64_bits_are_not_known(count: int, tmp_path: Path) -> None:
+    folder = trial(tmp_path / "x", 1, "cassandra", 1)
+    edit_json(folder / "run-1/node1/client.json", operations=count, records=count, failed_operations=count)
+    with closing(written(tmp_path, tmp_path / "x")) as facts:
+        assert facts.execute("select count(*) as n from run").fetchone() == {"n": 2}
+
+
+def test_a_histogram_beyond_64_bits_is_not_kept() -> None:
+    merged = Latencies()
+    for _ in range(3):
+        merged.add(Histogram(standard_layout(), np.array([500]), np.array([2**62]), 2**62))
+    assert merged.count == 3 * 2**62
+    assert merged.encoded() is None
