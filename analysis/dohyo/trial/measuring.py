@@ -133,7 +133,7 @@ class Measuring:
             self.run(self.values["trial_precondition"], self.preconditionings)
         if "share" in phase:
             # The rate of `own` is a share of what the first phase, `max`, has just done (docs/scenarios.md).
-            self.fetch(f"{self.values['trial_phases'][0]['name']}-{number}")
+            self.fetch(f"{self.values['trial_phases'][0]['name']}-{number}", self.folder)
             target = self.world.ask_dohyo("own-target", self.folder)
             phase = {
                 **phase,
@@ -146,7 +146,7 @@ class Measuring:
         """Searches for the highest rate (docs/knee.md), probe by probe; what is next follows from the evidence."""
         asked, base = self.values["trial_search"], self.values["trial_phases"][0]
         for number in range(1, int(asked["probes"]) + 1):
-            self.fetch("" if number == 1 else f"probe-{number - 1}")
+            self.fetch("" if number == 1 else f"probe-{number - 1}", self.folder)
             target = json.loads(self.world.ask_dohyo("next-probe", self.folder))["target"]
             if target is None:
                 return
@@ -157,6 +157,7 @@ class Measuring:
     def clients_alone(self) -> None:
         """Drives clients that need no servers through a run of each phase, as the variables of the playbook say."""
         values = self.world.first.values
+        results = Path(values["clients_results"])
         for asked in values["clients_phases"]:
             phase = ClientPhase(
                 name=f"{values['clients_prefix']}{asked['name']}",
@@ -168,7 +169,8 @@ class Measuring:
                 binding=values["client_binding"],
                 measured=bool(values["clients_measured"]),
             )
-            self.drive(phase, Path(values["clients_results"]) / phase.folder)
+            self.drive(phase, results / phase.folder)
+            self.fetch(phase.folder, results)
 
     # ---- the clients ------------------------------------------------------------------------------------------------
 
@@ -247,12 +249,15 @@ class Measuring:
 
         self.world.on(self.world.databases, "Prepare the faults", serve)
 
-    def fetch(self, folder: str) -> None:
-        """Brings home what the clients have written to a folder; to all folders where none is named."""
+    def fetch(self, folder: str, results: Path) -> None:
+        """Brings home what the clients have written to a folder; to all folders where none is named.
+
+        :param results: where it goes, on the control machine
+        """
 
         def pull(host: Host) -> None:
             source = f"{host.values['dohyo_home']}/client/{folder}".rstrip("/")
-            host.pull(source, self.folder / folder)
+            host.pull(source, results / folder)
 
         self.world.on(self.world.clients, "Bring home what the clients wrote last", pull)
 

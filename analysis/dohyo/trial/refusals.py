@@ -14,6 +14,7 @@ from dohyo.bad_input import BadInputError
 from dohyo.scenario import faults
 from dohyo.systems.context import Context
 from dohyo.systems.system import System
+from dohyo.trial.clients import ClientOptions
 from dohyo.trial.measuring import fault_facts
 from dohyo.trial.processes import tool
 from dohyo.trial.servers import look_at_page_cache
@@ -35,6 +36,8 @@ def refuse(world: World) -> None:
     try:
         role = values["systems"][values["trial_system"]]["role"]
         planned = planned_faults(values["trial_phases"], values["groups"]["database"], role)
+        for name in world.clients:
+            ClientOptions.of(world.hosts[name].values)
     except BadInputError as error:
         world.fail(STEP, dict.fromkeys(world.hosts, str(error)))
     if planned and values["trial_system"] in values["attached"]:

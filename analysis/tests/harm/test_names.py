@@ -19,7 +19,7 @@ from dohyo.places import ANSIBLE
 from dohyo.systems import catalogue
 from dohyo.systems.context import Context
 from dohyo.trial import processes
-from filter.dohyo_filters import misfits
+from dohyo.trial.clients import ClientOptions
 from support.described import described
 from support.playbooks import DEFAULTS
 from support.scenarios import load
@@ -192,10 +192,9 @@ def test_the_check_of_a_value_copies_none_of_ansibles_containers() -> None:
         def __deepcopy__(self, memo: object) -> "Lazy":
             raise AssertionError
 
-    declared = {"x": {"type": "list", "elements": "str", "pattern": "one|two"}}
-    assert misfits({"x": Lazy(["one"])}, declared) == []
-    [problem] = misfits({"x": Lazy(["three"])}, declared)
-    assert "three" in problem
+    assert ClientOptions.of({"client_java_options": Lazy(["-ea"])}).java_options == ["-ea"]
+    with pytest.raises(BadInputError, match="three"):
+        ClientOptions.of({"client_java_options": Lazy(["three", ["four"]])})  # type: ignore[list-item]
     found = catalogue.of_role("cassandra").on(Context({"cassandra_java_options": Lazy(["-ea"])}))
     assert (list(found.misfits), found.values["cassandra_java_options"]) == ([], ["-ea"])
 

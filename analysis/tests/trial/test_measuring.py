@@ -271,7 +271,14 @@ def test_clients_alone_need_no_servers(tmp_path: Path) -> None:
     )  # fmt: skip
     trial.world.databases = []
     trial.part.clients_alone()
-    assert trial.notes == ["clients: out/doctor-few-1", "clients: out/doctor-many-1"]
+    assert trial.notes == [
+        line
+        for folder in ("doctor-few-1", "doctor-many-1")
+        for line in (f"clients: out/{folder}", f"node1 node2: pull /opt/dohyo/client/{folder}")
+    ]
+    assert {call.arguments["dest"] for call in trial.calls} == {
+        f"{tmp_path}/out/doctor-{name}-1" for name in ("few", "many")
+    }
     assert [(phase.threads, phase.measured, phase.servers) for phase in trial.phases] == [
         (2, False, ""),
         (64, False, ""),

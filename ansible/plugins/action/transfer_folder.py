@@ -1,10 +1,9 @@
-"""Ansible action plugin: copies a whole folder between the control machine and a host, as one archive.
+"""Ansible action plugin: copies a whole folder from the control machine to a host, as one archive.
 
-``direction`` is push (control machine to host) or pull; ``src`` and ``dest`` are folders. Pushing compares a digest of
-the contents and copies only if it differs; a missing ``src`` is an error. The archive is made once for all hosts, in
-dohyo_control/archives. The host reads every unpacked file back and compares its SHA-256; then the new folder replaces
-the old one in one step, so nobody sees half of it. Pulling adds to what the control machine has; a missing ``src`` is
-no error. A hundred files take one task and half a second; ``ansible.builtin.copy`` or ``fetch`` take a minute.
+``src`` and ``dest`` are folders; a missing ``src`` is an error. It compares a digest of the contents and copies only if
+it differs. The archive is made once for all hosts, in dohyo_control/archives. The host reads every unpacked file back
+and compares its SHA-256; then the new folder replaces the old one in one step, so nobody sees half of it. A hundred
+files take one task and half a second; ``ansible.builtin.copy`` takes a minute.
 
 Returns ``files``, their number.
 """
@@ -15,7 +14,6 @@ import fcntl
 import hashlib
 import os
 import sys
-import tempfile
 import zipfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -116,18 +114,15 @@ class Archives:
 
 
 class ActionModule(ActionBase):  # type: ignore[misc]
-    """Copies a folder to or from a host as one archive."""
+    """Copies a folder to a host as one archive."""
 
     def run(self, tmp: str | None = None, task_vars: dict[str, Any] | None = None) -> dict[str, Any]:
         """Entry point; raises AnsibleActionFail when the folder to push is missing."""
         super().run(tmp, task_vars)
         text = {"type": "str", "required": True}
-        _, given = self.validate_argument_spec(
-            {"direction": {**text, "choices": ["push", "pull"]}, "src": text, "dest": text}
-        )
-        step = self._push if given["direction"] == "push" else self._pull
+        _, given = self.validate_argument_spec({"src": text, "dest": text})
         try:
-            return step(given["src"], given["dest"], task_vars or {})
+            return self._push(given["src"], given["dest"], task_vars or {})
         finally:
             self._remove_tmp_path(self._connection._shell.tmpdir)
 
@@ -152,28 +147,9 @@ class ActionModule(ActionBase):  # type: ignore[misc]
         diff = [{"before": there["manifest"], "after": manifest, "before_header": dest, "after_header": dest}]
         if self._task.check_mode:
             return {"changed": True, "diff": diff}
-        remote = self._transfer_file(str(archives.archive(manifest)), self._remote_archive())
+        there = self._connection._shell.join_path(self._make_tmp_path(), "folder.zip")
+        remote = self._transfer_file(str(archives.archive(manifest)), str(there))
         return {**self._on_host(task_vars, step="unpack", folder=dest, archive=remote, digest=digest), "diff": diff}
-
-    def _pull(self, src: str, dest: str, task_vars: dict[str, Any]) -> dict[str, Any]:
-        if self._task.check_mode:
-            return {"changed": True}
-        remote = self._remote_archive()
-        packed = self._on_host(task_vars, step="pack", folder=src, archive=remote)
-        if packed.get("failed") or not packed["files"]:
-            return packed
-        with tempfile.TemporaryDirectory() as folder:
-            archive = os.path.join(folder, "folder.zip")
-            self._connection.fetch_file(remote, archive)
-            try:
-                with zipfile.ZipFile(archive) as files:
-                    files.extractall(dest)
-            except OSError as error:
-                raise AnsibleActionFail(f"{dest} cannot be written: {error.strerror}") from None
-        return {"changed": True, "files": packed["files"]}
-
-    def _remote_archive(self) -> str:
-        return str(self._connection._shell.join_path(self._make_tmp_path(), "folder.zip"))
 
     def _on_host(self, task_vars: dict[str, Any], **arguments: str) -> dict[str, Any]:
         return ask(self, "transfer", arguments, task_vars)

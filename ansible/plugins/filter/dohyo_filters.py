@@ -16,7 +16,6 @@ from controller import machine, start_of
 
 from dohyo.bad_input import BadInputError
 from dohyo.systems.context import cpus
-from dohyo.systems.option import WHOLE, Option
 
 
 def no_cpus(text: Any) -> str:
@@ -83,21 +82,6 @@ def disk_shortages(needs_mb: dict[str, Any], disks: dict[str, Any], rooms_mb: li
         for name, mb in needs_mb.items()
         if sum(rooms[: int(disks[name])]) < int(mb)
     ]
-
-
-def misfits(values: Mapping[str, Any], options: Mapping[str, Mapping[str, Any]]) -> list[str]:
-    """One sentence for each value that the options of a role's argument specs do not allow, by the rules of Option."""
-    found = []
-    for name, value in values.items():
-        given = options[name]
-        kind = {"path": "str"}.get(given.get("type", "str"), given.get("type", "str"))
-        pattern = given.get("pattern", WHOLE if kind == "int" else ".*")
-        choices = tuple(given.get("choices", ()))
-        try:
-            Option(name, kind, pattern=pattern, choices=choices, secret=given.get("no_log", False)).check(value)
-        except BadInputError as error:
-            found.append(str(error))
-    return found
 
 
 def others(
@@ -181,7 +165,6 @@ class FilterModule:
             cost,
             cpus,
             disk_shortages,
-            misfits,
             others,
             price_from,
             shortages,
