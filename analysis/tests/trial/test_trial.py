@@ -163,6 +163,18 @@ def test_servers_start_again_on_other_ports_where_one_was_taken(seems_well: bool
     assert [each["text"] for each in trial.events if each["event"] == "note"] == ["port 9042 is somebody else's"]
 
 
+@pytest.mark.parametrize(("connection", "searches"), [("local", True), ("ssh", False), (None, False)])
+def test_ports_are_searched_on_the_machine_of_ansible_alone(
+    connection: str | None, searches: bool, tmp_path: Path
+) -> None:
+    variables = {"ansible_connection": connection} if connection else {}
+    trial = fake_trial(tmp_path, **variables)  # type: ignore[arg-type]
+    found = trial.real().servers.choose_ports("node1", "10.0.0.1", {"cql": 9042})
+    assert found == {"address": "10.0.0.1", "ports": {"cql": 9042}, "moved": []}
+    (call,) = trial.calls
+    assert (call.action, call.arguments["search"]) == ("free_ports", searches)
+
+
 def test_servers_start_three_times_at_most(tmp_path: Path) -> None:
     trial = fake_trial(tmp_path)
     trial.answers["free_ports"] = taken(9)
