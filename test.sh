@@ -1,18 +1,20 @@
 #!/usr/bin/env bash
 # ./test.sh [all|part…]: sets up what is needed and runs the tests with pytest. Real servers, no mocks.
 #
-#   ./test.sh           what to run before a commit: lint, the unit tests that are not marked slow, those of the client over one of
-#                       its two loops, every binding's contract, one experiment with its report
+#   ./test.sh           what to run before a commit: lint, all tests of units and contracts that are not marked slow, one experiment
+#                       with its report
 #   ./test.sh all       everything
 #   ./test.sh PART…     the whole of these parts:
 #
 #   lint      shellcheck, ruff, mypy, ansible-lint, checkstyle and javac's own warnings
 #   unit      what needs no database: Python, Java, the agent of a host
-#   contract  every binding against its real server; `./test.sh contract hbase` tests that system alone
+#   contract  every binding against its real server, and the page that adds one; `./test.sh contract hbase` tests that system alone
+#   hosts     the testbed itself (docs/testbed.md), and fresh hosts; needs root, and is skipped with the reason without
 #   run       ./run.sh as people use it: the table, bad luck, Ctrl-C, --resume
-#   cluster   four hosts on this machine (docs/testbed.md): clusters, synchronized clients, crashes; needs root, and is
-#             skipped with the reason without; `./test.sh cluster hbase` tests that system alone
+#   cluster   four hosts on this machine: clusters, synchronized clients, crashes; needs what hosts needs;
+#             `./test.sh cluster hbase` tests that system alone
 #
+# The Python tests and linters compute; beside them run the other parts, one after another, which wait most of the time.
 # Logs and JUnit reports are in .setup/reports/. PYTEST_ADDOPTS has further options of pytest. With DOHYO_UNTIL, in seconds since
 # 1970, tests that would begin later are skipped.
 set -euo pipefail
@@ -34,43 +36,52 @@ pytest() {
     begin "$root/.venv/bin/python" -m pytest "${@:2}" "${options[@]}" -rs --durations=10 --junitxml="$reports/$1.xml"
 }
 
-# ended PID: waits for a pytest. Its exit code 4 is a wrong word, such as the name of a system.
+# ended NAME PID: waits for a pytest. Its exit code 4 is a wrong word, such as the name of a system.
 ended() {
     local code=0
-    wait "$1" || code=$?
+    wait "$2" || code=$?
     ((code != 4)) || exit 2
-    ((code == 0)) || failed+=("$part")
+    ((code == 0)) || failed+=("$1")
+    printf '%s ended after %d s\n' "$1" "$SECONDS"
 }
 
-lint() { pytest lint -vv -n auto suite/test_lint.py && ended "$!"; }
+# check NAME ARGUMENT…: the same as pytest, and waits
+check() { pytest "$1" -vv --timeout=1800 "${@:2}" && ended "$1" "$!"; }
 
-# The Java tests, the scripts and the contracts wait most of the time, so the Python tests run beside them, until the next part
-# begins or all have ended. These wait at times, too: there are more workers than processors. The tests of a file stay
-# together, because they share what Ansible has answered once.
-unit() {
-    pytest python -n "$(($(nproc) + 2))" --dist loadfile "${quick[@]}" tests >"$reports/python.out" 2>&1
+# Linters and Python tests wait at times, too: there are more workers than processors. The tests of a file stay together,
+# because they share what Ansible has answered once.
+begin_python() {
+    local folders=()
+    if [[ " ${chosen[*]} " == *' lint '* ]]; then folders+=(suite/test_lint.py); fi
+    if [[ " ${chosen[*]} " == *' unit '* ]]; then folders+=(tests); fi
+    if ((${#folders[@]} == 0)); then return; fi
+    pytest python -n "$(($(nproc) + 1))" --dist loadfile "${quick[@]}" "${folders[@]}" >"$reports/python.out" 2>&1
     python=$!
-    pytest java -vv --timeout=1800 "${quick[@]}" suite/test_java.py suite/test_scripts.py -k 'not many_clients' && ended "$!"
 }
 
 python_ended() {
-    local part=unit
     if [[ -z $python ]]; then return; fi
-    ended "$python"
+    ended python "$python" >>"$reports/python.out"
     python=
     cat -- "$reports/python.out"
-    if ((${#quick[@]})); then return; fi
-    pytest many-clients -vv suite/test_scripts.py -k many_clients && ended "$!"
-    # What playbooks do with Jinja depends on Ansible's release.
-    PYTHONPATH="$root/.setup/ansible-lowest" pytest lowest -n "$(nproc)" --dist loadfile \
-        tests/test_bootstrap.py tests/test_system_role.py tests/harm/test_destroy.py && ended "$!"
 }
 
-contract() { pytest contract -vv --timeout=1800 "${quick[@]}" suite/test_contract.py && ended "$!"; }
-run() { pytest run -vv --timeout=0 "${everyday[@]}" e2e && ended "$!"; }
-cluster() { pytest cluster -vv --timeout=1800 suite/test_cluster.py && ended "$!"; }
+lint() { :; } # see begin_python
+unit() { check java "${quick[@]}" suite/test_java.py suite/test_scripts.py --deselect "$many"; }
+contract() { check contract "${quick[@]}" suite/test_contract.py suite/test_adding_a_system.py; }
+hosts() { check hosts "$hosts"; }
+run() { check run --timeout=0 "${everyday[@]}" e2e; }
+cluster() { check cluster suite/test_cluster.py --deselect "$hosts"; }
 
-parts=(lint unit contract run cluster) chosen=() failed=() options=() quick=() everyday=() python=
+# What needs the processors for itself, and what playbooks do with the lowest release of Ansible.
+alone() {
+    check many-clients "$many"
+    PYTHONPATH="$root/.setup/ansible-lowest" check lowest -n "$(nproc)" --dist loadfile \
+        tests/test_bootstrap.py tests/test_system_role.py tests/harm/test_destroy.py
+}
+
+many=suite/test_scripts.py::test_many_clients hosts=suite/test_cluster.py::test_hosts
+parts=(lint unit contract hosts run cluster) chosen=() failed=() options=() quick=() everyday=() python=
 for word in "$@"; do
     case " all ${parts[*]} " in
         *" $word "*) if [[ $word == all ]]; then chosen=("${parts[@]}"); else chosen+=("$word"); fi ;;
@@ -97,12 +108,10 @@ JAVA_HOME=$(readlink -f -- "$root/.setup/java")
 export JAVA_HOME
 mkdir -p -- "$reports"
 cd -- "$root/analysis"
-for part in "${chosen[@]}"; do
-    if [[ $part != contract ]]; then python_ended; fi
-    "$part"
-    printf '%s ended after %d s\n' "$part" "$SECONDS"
-done
+begin_python
+for part in "${chosen[@]}"; do "$part"; done
 python_ended
+if [[ " ${chosen[*]} " == *' unit '* && ${#quick[@]} == 0 ]]; then alone; fi
 if ((${#failed[@]})); then
     printf 'FAILED: %s\n' "${failed[*]}"
     exit 1

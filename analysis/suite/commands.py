@@ -17,6 +17,11 @@ MAVEN = ("mvn", "-q", "-B", "--strict-checksums", "-f", str(BINDINGS / "pom.xml"
 SECONDS_TO_END = 120
 
 
+def without_slow(config: pytest.Config) -> tuple[str, ...]:
+    """Returns options of Maven that leave out tests with JUnit's tag `slow`, if pytest leaves out its slow ones."""
+    return ("-DexcludedGroups=slow",) if config.getoption("markexpr") == "not slow" else ()
+
+
 class Commands:
     """Runs one command after another and appends their output to one log."""
 

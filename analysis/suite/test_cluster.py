@@ -22,7 +22,7 @@ SHARED = (
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     if "name" in metafunc.fixturenames:
         named = [name.partition("-")[0] for name in metafunc.config.getoption("system")]
-        metafunc.parametrize("name", named or (*ALONE, *SHARED))
+        metafunc.parametrize("name", named or SHARED)
 
 
 @pytest.fixture(scope="session")
@@ -37,9 +37,13 @@ def testbed() -> Iterator[None]:
         run(TESTBED, "down")
 
 
-def test_cluster(name: str, run: Commands, request: pytest.FixtureRequest) -> None:
-    if name not in ALONE:
-        request.getfixturevalue("testbed")
+@pytest.mark.parametrize("script", ALONE)
+def test_hosts(script: str, run: Commands) -> None:
+    run(SCRIPTS / f"{script}_test.sh")
+
+
+@pytest.mark.usefixtures("testbed")
+def test_cluster(name: str, run: Commands) -> None:
     if not (script := SCRIPTS / f"{name}_test.sh").exists():
         pytest.skip(f"{name} has no test on four hosts")
     run(script)

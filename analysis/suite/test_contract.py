@@ -11,7 +11,7 @@ import pytest
 from dohyo.ansible import available
 from dohyo.places import ANSIBLE, BINDINGS, LOCAL_HOME, ROOT
 from dohyo.systems import catalogue
-from suite.commands import BIN, MAVEN, Commands
+from suite.commands import BIN, MAVEN, Commands, without_slow
 from suite.conftest import LOGS
 from suite.plugin import SCYLLA_DRIVER
 
@@ -87,7 +87,7 @@ def test_contract(
     goals = ("test-compile", "failsafe:integration-test", "failsafe:verify", "-Pcontract", "-Dcheckstyle.skip")
     tests = (f"-Dit.test=dohyo/{binding}/**/*IT", "-Dfailsafe.failIfNoSpecifiedTests=false")
     server = f"-Ddohyo.server={LOCAL_HOME}/run/{system}.properties"
-    run(*MAVEN, *goals, "-pl", binding, "-am", *tests, server)
+    run(*MAVEN, *goals, "-pl", binding, "-am", *tests, server, *without_slow(request.config))
     assert list(reports.glob(f"TEST-dohyo.{binding}.*ContractIT.xml")), "Maven has run no contract"
 
 

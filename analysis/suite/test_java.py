@@ -2,7 +2,7 @@
 
 import pytest
 
-from suite.commands import MAVEN, Commands
+from suite.commands import MAVEN, Commands, without_slow
 
 # Tests of one of the client's two loops. Their subclasses repeat them on the other: ClientOnEventsTest and so on.
 ONE_LOOP = ("ClientTest", "KnownTruthTest")
@@ -10,7 +10,7 @@ ONE_LOOP = ("ClientTest", "KnownTruthTest")
 
 def test_java(run: Commands, pytestconfig: pytest.Config) -> None:
     chosen = ["*Test"]
-    if pytestconfig.getoption("markexpr") == "not slow":
+    if without := without_slow(pytestconfig):
         chosen += [f"!{name}" for name in ONE_LOOP]
     tests = (f"-Dtest={','.join(chosen)}", "-Dsurefire.failIfNoSpecifiedTests=false")
-    run(*MAVEN, "test", "-Dcheckstyle.skip", *tests)
+    run(*MAVEN, "test", "-Dcheckstyle.skip", *tests, *without)

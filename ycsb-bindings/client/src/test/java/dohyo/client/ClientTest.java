@@ -27,6 +27,7 @@ import java.util.regex.Pattern;
 import org.HdrHistogram.EncodableHistogram;
 import org.HdrHistogram.HistogramLogReader;
 import org.codehaus.jackson.JsonNode;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -157,13 +158,14 @@ class ClientTest extends OnMemory {
     assertEquals(0, line("OVERALL", "Records"));
   }
 
+  @Tag("slow")
   @ParameterizedTest
   @CsvSource({"1, 1, 0", "4, 1, 300", "4, 8, 0"})
   void runsInARowInsertEachKeyNumberOnceAndLeaveNoneOut(int batch, int inflight, int target) throws IOException {
     assertEquals(0, client("-load", "-p", "insertorder=ordered"), err);
     String[] timed = {"-threads", "3", "-p", "batchsize=" + batch, "-p", "inflight=" + inflight, "-p",
         "insertproportion=0.5", "-p", "readproportion=0.5", "-p", "updateproportion=0", "-p", "insertorder=ordered",
-        "-p", "requestdistribution=latest", "-p", "maxexecutiontime=3", "-p", "warmuptime=0.2", "-target", "" + target,
+        "-p", "requestdistribution=latest", "-p", "maxexecutiontime=1", "-p", "warmuptime=0.2", "-target", "" + target,
         // The delay keeps the store small. Without it, a busy machine stood still for a second.
         "-p", "memory.delay=10", "-p", "inserted="};
     long inserted = 0;
@@ -260,6 +262,7 @@ class ClientTest extends OnMemory {
     assertTrue(line("Intended-READ", "95thPercentileLatency(us)") > 350_000, out);
   }
 
+  @Tag("slow")
   @Test
   void whatTheWarmUpHasLeftUndoneIsNotMeasured() throws IOException {
     assertEquals(0, client("-load"), err);
@@ -452,6 +455,7 @@ class ClientTest extends OnMemory {
     assertEquals(1, line("OVERALL", "Operations"));
   }
 
+  @Tag("slow")
   @Test
   void aDriverThatNeverReturnsDoesNotKeepTheClientFromEnding() throws IOException {
     long start = System.nanoTime();
@@ -516,6 +520,7 @@ class ClientTest extends OnMemory {
     assertTrue(summary().get("skew_ms").asDouble() >= 0, "nobody begins before it");
   }
 
+  @Tag("slow")
   @Test
   void theSkewOfAClientWhoseTurnIsLaterIsItsOwn() throws Exception {
     assertEquals(0, client("-load"), err);
@@ -578,6 +583,7 @@ class ClientTest extends OnMemory {
         "-p", "hdrhistogram.output.path=" + folder + "/");
   }
 
+  @Tag("slow")
   @ParameterizedTest
   @CsvSource({"0", "100"})
   void aWarmUpEndsAtTheInstantThatIsTold(String target) throws Exception {

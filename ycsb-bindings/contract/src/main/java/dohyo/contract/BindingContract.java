@@ -49,6 +49,7 @@ import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.MethodOrderer;
 import org.junit.jupiter.api.Order;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.TestInstance;
 import org.junit.jupiter.api.TestMethodOrder;
@@ -112,7 +113,7 @@ public abstract class BindingContract {
   private static final int MEGABYTE = 1 << 20;
   /** Time limit of everything that is expected to work. */
   private static final Duration WORKS_WITHIN = Duration.ofSeconds(60);
-  private static final int TIMEOUT_MILLIS = 3000;
+  private static final int TIMEOUT_MILLIS = 2000;
   /** A last try may begin just before the timeout. The rest is for a busy machine of two cores. */
   private static final Duration TIMEOUT_BOUND = Duration.ofMillis(3 * TIMEOUT_MILLIS);
 
@@ -720,6 +721,7 @@ public abstract class BindingContract {
     return retries;
   }
 
+  @Tag("slow")
   @ParameterizedTest
   @Order(Integer.MAX_VALUE - 2)
   @ValueSource(ints = {0, 2})
@@ -743,6 +745,7 @@ public abstract class BindingContract {
     assertUsedAgain(db, key);
   }
 
+  @Tag("slow")
   @Test
   @Order(Integer.MAX_VALUE - 1)
   void frozenServerGivesErrorsInTimeAndIsUsedAgain() throws Exception {

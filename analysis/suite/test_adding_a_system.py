@@ -12,6 +12,8 @@ from dohyo.places import ROOT
 from e2e.runs import options
 
 PAGE = (ROOT / "docs" / "adding-a-system.md").read_text(encoding="utf-8")
+# As long as an experiment.
+pytestmark = pytest.mark.slow
 COMMANDS = re.compile(r"^```sh\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
@@ -33,7 +35,10 @@ def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def test_the_page_leads_to_a_measured_system(copy: Path) -> None:
+def test_the_page_leads_to_a_measured_system(pytestconfig: pytest.Config, request: pytest.FixtureRequest) -> None:
+    if pytestconfig.getoption("system"):
+        pytest.skip("other systems are named")
+    copy: Path = request.getfixturevalue("copy")
     output = ""
     for block in COMMANDS.findall(PAGE):
         commands = block.replace("--rounds 1", shlex.join(options()))
