@@ -9,7 +9,7 @@
 #   lint      shellcheck, ruff, mypy, ansible-lint, checkstyle and javac's own warnings
 #   unit      what needs no database: Python, Java, the agent of a host
 #   contract  every binding against its real server, and the page that adds one; `./test.sh contract hbase` tests that system alone
-#   hosts     the testbed itself (docs/testbed.md), and fresh hosts; needs root, and is skipped with the reason without
+#   hosts     two hosts with nothing but SSH, on this machine (docs/testbed.md); needs root, and is skipped with the reason without
 #   run       ./run.sh as people use it: the table, bad luck, Ctrl-C, --resume
 #   cluster   four hosts on this machine: clusters, synchronized clients, crashes; needs what hosts needs;
 #             `./test.sh cluster hbase` tests that system alone
@@ -48,14 +48,14 @@ ended() {
 # check NAME ARGUMENT…: the same as pytest, and waits
 check() { pytest "$1" -vv --timeout=1800 "${@:2}" && ended "$1" "$!"; }
 
-# Linters and Python tests wait at times, too: there are more workers than processors. The tests of a file stay together,
+# A worker for each processor, as each of them collects all tests first. The tests of a file stay together,
 # because they share what Ansible has answered once.
 begin_python() {
     local folders=()
     if [[ " ${chosen[*]} " == *' lint '* ]]; then folders+=(suite/test_lint.py); fi
     if [[ " ${chosen[*]} " == *' unit '* ]]; then folders+=(tests); fi
     if ((${#folders[@]} == 0)); then return; fi
-    pytest python -n "$(($(nproc) + 1))" --dist loadfile "${quick[@]}" "${folders[@]}" >"$reports/python.out" 2>&1
+    pytest python -n "$(nproc)" --dist loadfile "${quick[@]}" "${folders[@]}" >"$reports/python.out" 2>&1
     python=$!
 }
 

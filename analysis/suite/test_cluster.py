@@ -10,8 +10,8 @@ from suite.commands import Commands
 
 SCRIPTS = ANSIBLE / "tests/cluster"
 TESTBED = ANSIBLE / "testbed/testbed"
-# These begin without a testbed.
-ALONE = ("testbed", "bootstrap")
+# These begin without a testbed, the first on hosts with nothing but SSH.
+BARE, TESTBED_ITSELF = "bootstrap", "testbed"
 # The others share one, and what the first deploys to its hosts.
 SHARED = (
     *("deploy", "clients", "cassandra", "faults", "hbase", "mysql", "postgresql", "aerospike"),
@@ -22,7 +22,7 @@ SHARED = (
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     if "name" in metafunc.fixturenames:
         named = [name.partition("-")[0] for name in metafunc.config.getoption("system")]
-        metafunc.parametrize("name", named or SHARED)
+        metafunc.parametrize("name", named or (TESTBED_ITSELF, *SHARED))
 
 
 @pytest.fixture(scope="session")
@@ -37,17 +37,18 @@ def testbed() -> Iterator[None]:
         run(TESTBED, "down")
 
 
-@pytest.mark.parametrize("script", ALONE)
-def test_hosts(script: str, run: Commands) -> None:
-    run(SCRIPTS / f"{script}_test.sh")
+def test_hosts(run: Commands) -> None:
+    run(SCRIPTS / f"{BARE}_test.sh")
 
 
-@pytest.mark.usefixtures("testbed")
-def test_cluster(name: str, run: Commands) -> None:
+def test_cluster(name: str, run: Commands, request: pytest.FixtureRequest) -> None:
+    if name != TESTBED_ITSELF:
+        request.getfixturevalue("testbed")
     if not (script := SCRIPTS / f"{name}_test.sh").exists():
         pytest.skip(f"{name} has no test on four hosts")
     run(script)
 
 
 def test_every_script_is_a_case() -> None:
-    assert {f"{name}_test.sh" for name in (*ALONE, *SHARED)} == {script.name for script in SCRIPTS.glob("*.sh")}
+    names = {BARE, TESTBED_ITSELF, *SHARED}
+    assert {f"{name}_test.sh" for name in names} == {script.name for script in SCRIPTS.glob("*.sh")}

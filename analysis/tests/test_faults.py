@@ -308,6 +308,7 @@ def test_a_server_is_killed_with_its_children_and_started_as_it_was(home: Path) 
     assert service(home, "status", "db-keys") == spared
 
 
+@pytest.mark.slow
 def test_after_a_boot_servers_start_when_the_controller_is_there_and_faults_go_on(home: Path) -> None:
     folder = home / "run/fault-here"
     folder.mkdir()

@@ -163,6 +163,7 @@ def burn(seconds: float) -> list[str]:
     return [sys.executable, "-c", f"import time\nwhile time.process_time() < {seconds}: pass"]
 
 
+@pytest.mark.slow
 def test_other_processes_are_told_from_ours_and_their_children(tmp_path: Path) -> None:
     tool = install(tmp_path)
 

@@ -115,6 +115,7 @@ def test_plan_yml_says_the_same() -> None:
     assert sizing._of_inventory(asked, inventory, variables, lambda: None) == found
 
 
+@pytest.mark.slow
 def test_a_plan_keeps_the_order_of_the_hosts_when_the_first_answers_last(tmp_path: Path) -> None:
     slow = "{{ lookup('ansible.builtin.pipe', 'sleep 2; echo local') }}"
     hosts = {

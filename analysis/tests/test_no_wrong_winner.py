@@ -113,6 +113,7 @@ def test_a_tie_stays_one_beside_a_slower_system(tmp_path: Path) -> None:
     assert judged(summary).mark == "solid"
 
 
+@pytest.mark.slow
 def test_of_six_identical_systems_the_headline_names_no_winner(tmp_path: Path) -> None:
     rng = random.Random(6)  # noqa: S311  a simulation
     found = []

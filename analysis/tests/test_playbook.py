@@ -202,6 +202,7 @@ def test_an_inventory_is_read_without_the_descriptions_of_systems(monkeypatch: p
     assert "cassandra_heap" not in answer.stdout
 
 
+@pytest.mark.slow
 def test_a_user_does_not_replace_our_plugins(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     configuration = ConfigParser()
     configuration.read(ANSIBLE / "ansible.cfg")

@@ -312,6 +312,7 @@ def test_any_dimension_stands_on_either_axis(quiet: Browser, tmp_path: Path) -> 
     assert quiet.value(heads) == ["system", "operation", "1", "100"]
 
 
+@pytest.mark.slow
 def test_filters_of_the_index(quiet: Browser, tmp_path: Path) -> None:
     for name, system, day in (("a", "cassandra", "2026-01-02"), ("b", "hbase", "2026-03-04")):
         trial(tmp_path / "results" / name, 1, system)

@@ -4,7 +4,9 @@ import io
 import json
 import re
 import shutil
+from collections.abc import Callable
 from dataclasses import replace
+from functools import cache
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -57,28 +59,36 @@ def searches(experiment: Path) -> Summary:
     return summarise(experiment)
 
 
-SCENARIOS = {
-    "sample": kept.read(sample()),
-    "noisy": kept.read(noisy()),
-    "workloadE": each_system("INSERT", "SCAN"),
-    "workloadF": each_system("READ", "UPDATE", "READ-MODIFY-WRITE"),
-    "four hosts, batches": each_system("READ", "INSERT", hosts=4, batch=100),
-    "phases": each_system("UPDATE", "READ", phases=("update", "read")),
-    "a share of its own maximum": each_system("READ", "UPDATE", phases=("max", "own")),
-    "errors": each_system("READ", "UPDATE", errors=12345),
-    "insert race": each_system("INSERT", phases=(LOAD,), load_is_measured=True, load=LoadCurve(9, [], 1.8)),
-    "three points": points(3),
-    "forty points": points(40),
-    "failures": of(measured("a", 1.0), *(failed(f"b{number}", f"because {number} " * 30) for number in range(9))),
-    "nothing": of(failed("a", "no port")),
-    "names": of(*(measured(f"a/very/long/folder/of/somebody/{number}", 5.0 + number) for number in range(30))),
-    "foreign": collecting.collect([STOCK]).summary,
+SCENARIOS: dict[str, Callable[[], Summary]] = {
+    "sample": lambda: kept.read(sample()),
+    "noisy": lambda: kept.read(noisy()),
+    "workloadE": lambda: each_system("INSERT", "SCAN"),
+    "workloadF": lambda: each_system("READ", "UPDATE", "READ-MODIFY-WRITE"),
+    "four hosts, batches": lambda: each_system("READ", "INSERT", hosts=4, batch=100),
+    "phases": lambda: each_system("UPDATE", "READ", phases=("update", "read")),
+    "a share of its own maximum": lambda: each_system("READ", "UPDATE", phases=("max", "own")),
+    "errors": lambda: each_system("READ", "UPDATE", errors=12345),
+    "insert race": lambda: each_system("INSERT", phases=(LOAD,), load_is_measured=True, load=LoadCurve(9, [], 1.8)),
+    "three points": lambda: points(3),
+    "forty points": lambda: points(40),
+    "failures": lambda: of(
+        measured("a", 1.0), *(failed(f"b{number}", f"because {number} " * 30) for number in range(9))
+    ),
+    "nothing": lambda: of(failed("a", "no port")),
+    "names": lambda: of(*(measured(f"a/very/long/folder/of/somebody/{number}", 5.0 + number) for number in range(30))),
+    "foreign": lambda: collecting.collect([STOCK]).summary,
 }
+
+
+@cache
+def made(name: str) -> Summary:
+    """Makes up a summary once, and not while tests are collected."""
+    return SCENARIOS[name]()
 
 
 @pytest.mark.parametrize(("name", "width"), [*product(SCENARIOS, (100, 80, 200))])
 def test_every_table_fits(name: str, width: int) -> None:
-    text = on_screen(SCENARIOS[name], width)
+    text = on_screen(made(name), width)
     assert len(table_of(text)) <= screen.MOST_LINES == 25
     assert max(map(len, text.splitlines())) <= min(width, screen.MOST_COLUMNS)
     assert screen.MOST_COLUMNS == 100
@@ -88,13 +98,13 @@ def test_every_table_fits(name: str, width: int) -> None:
 def test_a_pipe_has_the_whole_verdict_in_its_first_line_and_the_same_table(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(ROOT)
     console = Console(file=io.StringIO(), width=80)
-    screen.render(SCENARIOS["sample"], console, RESULTS / "x", ["more"])
+    screen.render(made("sample"), console, RESULTS / "x", ["more"])
     assert isinstance(console.file, io.StringIO)
     lines = console.file.getvalue().splitlines()
     assert lines[:2] == [
         "mysql-innodb was 1.80× [1.59, 2.04] as fast as cassandra. caution: small data.", ""
     ]  # fmt: skip
-    assert lines[2:10] == table_of(on_screen(SCENARIOS["sample"]))
+    assert lines[2:10] == table_of(on_screen(made("sample")))
     assert lines[-4:] == [
         "everything else: results/x/summary.md",
         "this screen again: ./dohyo show x",
@@ -107,7 +117,7 @@ def test_reasons_have_one_line_each_with_the_command_that_mends_it(monkeypatch: 
     monkeypatch.chdir(ROOT)
     experiment = noisy()
     console = Console(file=io.StringIO())
-    screen.render(SCENARIOS["noisy"], console, experiment)
+    screen.render(made("noisy"), console, experiment)
     assert isinstance(console.file, io.StringIO)
     _, ranked, below = console.file.getvalue().split("\n\n")
     dots, times = "\N{HORIZONTAL ELLIPSIS}", "\N{MULTIPLICATION SIGN}"
@@ -121,8 +131,8 @@ def test_reasons_have_one_line_each_with_the_command_that_mends_it(monkeypatch: 
         f"- Clients and servers share a host and its processors: the rates{dots}. Try: a cluster, docs/cluster.md",
         "- 3 more in summary.md",
     ]
-    whole = " ".join(table.markdown(SCENARIOS["noisy"]).split())
-    assert all(f"- {reason.text}" in whole for reason in judged(SCENARIOS["noisy"]).reasons)
+    whole = " ".join(table.markdown(made("noisy")).split())
+    assert all(f"- {reason.text}" in whole for reason in judged(made("noisy")).reasons)
 
 
 def test_a_command_measures_the_scenario_as_it_was_or_is_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -133,11 +143,11 @@ def test_a_command_measures_the_scenario_as_it_was_or_is_none(tmp_path: Path, mo
 
     def said(**changes: Any) -> str:
         edit_json(experiment / "experiment.json", **changes)
-        return Again(experiment).line(reason, SCENARIOS["noisy"], 200).partition(". Try: ")[2]
+        return Again(experiment).line(reason, made("noisy"), 200).partition(". Try: ")[2]
 
     assert said() == "./run.sh workloadA --rounds 6"
     open_pair = Reason("Not decided: a and b 1.01\N{MULTIPLICATION SIGN} [0.80, 1.30].", "not decided")
-    line = Again(experiment).line(open_pair, SCENARIOS["noisy"], 200)
+    line = Again(experiment).line(open_pair, made("noisy"), 200)
     assert line.endswith(". Try: ./run.sh workloadA --set budget=54m")
     assert said(named=True).startswith("./run.sh workloadA --systems cassandra,hbase,scylla,aerospike,mysql-innodb")
     inventory = ROOT / "ansible/inventories/i3en"
@@ -149,10 +159,10 @@ def test_a_command_measures_the_scenario_as_it_was_or_is_none(tmp_path: Path, mo
     file = experiment / "scenario.properties"
     file.write_text(file.read_text("utf-8").replace("threadcount=8", "threadcount=9"), encoding="utf-8")
     assert said() == f"./run.sh {file} --rounds 6"
-    assert Again(experiment).line(reason, SCENARIOS["noisy"], 100).endswith(". Try: --rounds 6")
+    assert Again(experiment).line(reason, made("noisy"), 100).endswith(". Try: --rounds 6")
     file.write_text("recordcount=?", encoding="utf-8")
     assert said() == "--rounds 6"
-    assert Again().line(reason, SCENARIOS["noisy"], 200) == reason.text.removesuffix(".")
+    assert Again().line(reason, made("noisy"), 200) == reason.text.removesuffix(".")
 
 
 @pytest.mark.parametrize(
@@ -185,19 +195,19 @@ def test_trials_that_were_summarised_one_by_one_are_ranked_together(tmp_path: Pa
 
 
 def test_records_and_errors_have_columns_where_they_say_something() -> None:
-    assert "rec/s" not in on_screen(SCENARIOS["workloadE"])
-    assert re.search(r"ops/s +rec/s", on_screen(SCENARIOS["four hosts, batches"]))
-    assert "4 hosts, 16 cores each" in on_screen(SCENARIOS["four hosts, batches"])
-    assert "12,345" in on_screen(SCENARIOS["errors"], 80)
-    assert "no errors" not in on_screen(SCENARIOS["errors"])
-    assert "rec/s" not in rendered(SCENARIOS["workloadE"]).partition("Comparison")[0]
+    assert "rec/s" not in on_screen(made("workloadE"))
+    assert re.search(r"ops/s +rec/s", on_screen(made("four hosts, batches")))
+    assert "4 hosts, 16 cores each" in on_screen(made("four hosts, batches"))
+    assert "12,345" in on_screen(made("errors"), 80)
+    assert "no errors" not in on_screen(made("errors"))
+    assert "rec/s" not in rendered(made("workloadE")).partition("Comparison")[0]
 
 
 def test_phases_and_points_are_ranked_each_and_the_load_where_it_is_measured() -> None:
-    titles = [line.strip() for line in table_of(on_screen(SCENARIOS["phases"])) if not line[:1].strip().isdecimal()]
+    titles = [line.strip() for line in table_of(on_screen(made("phases"))) if not line[:1].strip().isdecimal()]
     assert titles[-2:] == ["update", "read"]
-    assert re.search(r"insert ms *\n.*last/first", on_screen(SCENARIOS["insert race"]))
-    lines = table_of(on_screen(SCENARIOS["three points"]))
+    assert re.search(r"insert ms *\n.*last/first", on_screen(made("insert race")))
+    lines = table_of(on_screen(made("three points")))
     assert [line.strip() for line in lines if line.startswith("threadcount")] == [
         f"threadcount={number}" for number in range(3)
     ]
@@ -206,7 +216,7 @@ def test_phases_and_points_are_ranked_each_and_the_load_where_it_is_measured() -
 
 
 def test_of_too_many_points_those_with_another_winner_and_close_ones_are_shown() -> None:
-    lines = table_of(on_screen(SCENARIOS["forty points"]))
+    lines = table_of(on_screen(made("forty points")))
     assert lines[-1] == "180 more lines are in summary.md"
     shown = [re.findall(r"^threadcount=(\d+) +(\S+)", line) for line in lines]
     assert [pair for (pair,) in filter(None, shown)][:3] == [("0", "aerospike"), ("1", "aerospike"), ("2", "scylla")]
@@ -233,11 +243,11 @@ def test_of_too_many_points_no_best_at_a_rate_that_was_asked_for_is_shown() -> N
 
 
 def test_reasons_stand_in_one_line_each_and_the_files_have_them_whole() -> None:
-    lines = table_of(on_screen(SCENARIOS["failures"]))
+    lines = table_of(on_screen(made("failures")))
     assert [line[:20] for line in lines if line.startswith("–")] == [
         *(f"– b{number}  failed: becaus"[:20] for number in range(4)), "– 5 more in summary."
     ]  # fmt: skip
-    assert "because 8 " * 30 in table.markdown(SCENARIOS["failures"]) + " "
+    assert "because 8 " * 30 in table.markdown(made("failures")) + " "
 
 
 def test_a_search_is_ranked_by_its_maximum_and_one_without_is_named(tmp_path: Path) -> None:
@@ -282,7 +292,7 @@ def test_what_nobody_can_tell_is_not_a_number_of_percent(tmp_path: Path) -> None
 
 
 def test_tables_of_zeros_are_in_the_files_alone() -> None:
-    summary = SCENARIOS["noisy"]
+    summary = made("noisy")
     assert "compactions and flushes" in rendered(summary, 150)
     idle = replace(summary, trials=[_without_work(trial) for trial in summary.trials])
     details = rendered(idle, 150)
@@ -306,7 +316,7 @@ def _without_work(trial: Trial) -> Trial:
 
 
 def test_the_readme_and_the_sample_show_the_screen() -> None:
-    lines = [line.rstrip() for line in table_of(screen_of_others(SCENARIOS["sample"]))]
+    lines = [line.rstrip() for line in table_of(screen_of_others(made("sample")))]
     text = (ROOT / "README.md").read_text("utf-8")
     # The last line names what was skipped; there the command follows.
     assert "\n".join(["", *lines]) + ". Try: " in text
@@ -354,4 +364,4 @@ def test_dashes_in_place_of_percentiles_have_their_reason(tmp_path: Path) -> Non
         summary = collecting.collect(folders).summary
         assert (few in table_of(on_screen(summary))) == said
         assert (f"{few}, p99.9 needs 10,000." in " ".join(rendered(summary).split())) == said
-    assert all(few not in on_screen(SCENARIOS[name]) for name in ("sample", "nothing"))
+    assert all(few not in on_screen(made(name)) for name in ("sample", "nothing"))

@@ -241,6 +241,7 @@ def test_the_widest_confidence_counts_and_unequal_numbers_of_samples_are_weighed
     assert 2 < found.freedom < 13
 
 
+@pytest.mark.slow
 def test_equal_systems_are_called_different_in_at_most_5_of_100_experiments() -> None:
     """Best against last of four equal systems, with intervals for each pair alone: 17 to 20 (benchmarks/truth.py)."""
     rng = random.Random(5)  # noqa: S311  a simulation
@@ -272,6 +273,7 @@ def test_the_changes_of_several_systems_by_hand() -> None:
     assert found.freedom > statistics.changes(of[:1])[0].freedom
 
 
+@pytest.mark.slow
 def test_systems_that_did_not_change_are_called_changed_in_at_most_5_of_100_comparisons() -> None:
     rng = random.Random(6)  # noqa: S311  a simulation
     together = alone = 0

@@ -82,6 +82,7 @@ def test_files_of_others_in_every_folder_at_once_all_stay(kind: str, tmp_path: P
     assert len(said) == len(theirs)
 
 
+@pytest.mark.slow
 @settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.data())
 def test_whatever_is_removed_others_stay_and_are_named(data: st.DataObject) -> None:

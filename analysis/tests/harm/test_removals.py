@@ -106,6 +106,7 @@ def dying(last: int) -> Callable[..., None]:
     return replacement
 
 
+@pytest.mark.slow
 def test_after_an_interruption_at_any_point_files_of_others_stay(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for stop in range(1, 150, 3):
         if not home.exists():

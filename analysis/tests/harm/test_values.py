@@ -213,6 +213,7 @@ def test_a_scenario_keeps_its_values_as_they_are(chosen: scenario.Scenario, tmp_
     assert asked["trial_point"] == {"variant": "{{ 7*7 }} $(touch MARKER)"}
 
 
+@pytest.mark.slow
 def test_plan_runs_nothing_of_a_scenario(tmp_path: Path) -> None:
     file, inventory = hostile_scenario(tmp_path), hostile_inventory(tmp_path)
     result = dohyo(
