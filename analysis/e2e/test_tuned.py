@@ -1,10 +1,8 @@
-"""All systems in one table, with profile=tuned: they start, and have the values that the profile gives them."""
+"""Real servers with profile=tuned: they start, and have the values that the profile gives them."""
 
 import json
 import os
-import re
 import stat
-import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -12,8 +10,7 @@ from typing import Any
 import pytest
 
 from dohyo.ansible import available
-from dohyo.places import ANSIBLE, ROOT
-from dohyo.systems.catalogue import all_systems
+from dohyo.places import ROOT
 from e2e.runs import Run, options, read_back
 
 VARIABLES = {
@@ -24,7 +21,7 @@ VARIABLES = {
     "postgresql_shared_buffers": "128m",
     "cassandra_settings": "{trickle_fsync_interval: 20MiB}",
 }
-DOHYO = ROOT / ".venv/bin/dohyo"
+SYSTEMS = ("cassandra", "hbase", "mysql-innodb", "postgresql", "aerospike")
 
 
 @dataclass
@@ -42,81 +39,14 @@ class Tuned:
 
 
 @pytest.fixture(scope="module")
-def experiment(tmp_path_factory: pytest.TempPathFactory) -> Run:
-    """One experiment with all systems."""
+def tuned(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Tuned]:
+    """One experiment with all systems; gives those that are available."""
+    out = tmp_path_factory.mktemp("tuned") / "out"
     settings = [f"--set={name}={value}" for name, value in {"profile": "tuned", **VARIABLES}.items()]
-    settings += ["--set=verify=acknowledged", *options(preconditioning=2000, without="canary")]
-    run = Run(tmp_path_factory.mktemp("tuned") / "out", "workloadA", "--details", "--records=2000", *settings)
+    chosen = [name for name in SYSTEMS if not available.ask(None)[name]]
+    run = Run(out, "workloadA", f"--systems={','.join(chosen)}", "--records=2000", *options(), *settings)
     assert run.end() == 0
-    return run
-
-
-@pytest.fixture(scope="module")
-def tuned(experiment: Run) -> dict[str, Tuned]:
-    """What the systems that are available have come to."""
-    return {
-        name: Tuned(trial, experiment.out / "raw" / trial["name"])
-        for name, trial in experiment.trials().items()
-        if trial["status"] != "skipped"
-    }
-
-
-def test_all_systems_come_out_in_one_table(experiment: Run) -> None:
-    run, trials = experiment, experiment.trials()
-    reasons = {system: reason for system, reason in available.ask(None).items() if not all_systems()[system].by_name}
-    assert {system: (trial["status"], trial["reason"] or "") for system, trial in trials.items()} == {
-        system: ("skipped" if reason else "ok", reason) for system, reason in reasons.items()
-    }
-    assert [system for system in ("cassandra", "hbase", "mysql-innodb") if reasons[system]] == []
-    unequal = json.loads((run.out / "summary.json").read_text())["unequal"]
-    assert set(unequal) <= (set() if reasons["aerospike"] else {"consistency"})
-    for system, trial in trials.items():
-        if reasons[system]:
-            continue
-        rows = {(row["phase"], row["operation"]): row for row in trial["rows"]}
-        assert rows["load", "INSERT"]["records"] == 2000
-        assert rows["run", "READ"]["errors"] == rows["run", "READ"]["not_found"] == 0
-        assert rows["run", "UPDATE"]["operations"] > 0
-        account = trial["accounting"]
-        assert account["acknowledged"] >= rows["run", "UPDATE"]["operations"]
-        assert account["reads"] >= rows["run", "READ"]["operations"]
-        assert (account["keys"], account["unknown_reads"], account["stale_reads"], account["lost"]) == (2000, 0, 0, 0)
-        assert all_systems()[system].title.split()[-1] in run.text
-        names = {"cpu_one", "cpu_all", "memory", "disk_write", "disk_fsync", "disk_read"}
-        assert {figure["name"] for figure in trial["canary"]["figures"]} == names
-        assert trial["canary"]["problems"] == []
-        assert [(use["phase"], use["host"]) for use in trial["hosts"]] == [("load", "localhost"), ("run", "localhost")]
-        # A load of a few rows may be too short for a sample of its own.
-        used = [use for use in trial["hosts"] if use["phase"] == "run"]
-        assert all(0 < use["figures"]["cpu_user"]["mean"] <= 1 and use["devices"] for use in used)
-        assert rows["run", "OVERALL"]["server_cpu_us_per_record"] > 0
-        assert rows["run", "OVERALL"]["client_cpu_us_per_record"] > 0
-        for evidence in (
-            "trial.json",
-            "ansible.log",
-            "canary.json",
-            "conditions.json",
-            "load",
-            "precondition-1",
-            "run-1",
-        ):
-            assert (run.out / "raw" / trial["name"] / evidence).exists(), evidence
-        # Figures never depend on the checkout that reads them.
-        kept = run.out / "raw" / trial["name"] / "server/figures.yml"
-        assert kept.read_bytes() == (ANSIBLE / "systems" / all_systems()[system].role / "figures.yml").read_bytes()
-    assert re.search(r"accounting +0 stale of [\d,]+ reads, 0 lost of [\d,]+ acknowledged", run.text)
-    assert "hosts before each trial: " in run.text
-    assert f"dohyo show {run.out}\n" in run.text
-    assert run.text.splitlines()[-1] == f"a page with charts: {run.out / 'report.html'}"
-    assert (run.out / "summary.csv").exists()
-    assert (run.out / "hosts.csv").exists()
-    assert (run.out / "summary.md").exists()
-    assert json.loads((run.out / "experiment.json").read_text())["status"] == "done"
-    subprocess.run([DOHYO, "report", run.out, "--figures"], check=True)
-    page = (run.out / "report.html").read_text()
-    measured = [system for system in trials if not reasons[system]]
-    assert all(f"raw/{trials[system]['name']}/" in page for system in measured)
-    assert (run.out / "figures" / "ranking.svg").stat().st_size > 0
+    return {name: Tuned(trial, out / "raw" / trial["name"]) for name, trial in run.trials().items()}
 
 
 def file_of(trial: Path, name: str) -> str:
