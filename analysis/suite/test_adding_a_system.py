@@ -4,6 +4,7 @@ import json
 import re
 import shlex
 import subprocess
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -18,7 +19,7 @@ COMMANDS = re.compile(r"^```sh\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
 @pytest.fixture(scope="module")
-def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def copy(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """A checkout with what the working tree holds, committed or not."""
     folder = tmp_path_factory.mktemp("adding") / "dohyo"
     files = subprocess.run(
@@ -32,7 +33,9 @@ def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
     subprocess.run(["cp", "--parents", "-a", "-t", folder, *present], cwd=ROOT, check=True)
     for command in (["init", "-q"], ["add", "-A"], ["-c", "user.name=x", "-c", "user.email=x", "commit", "-qm", "x"]):
         subprocess.run(["git", *command], cwd=folder, check=True)
-    return folder
+    yield folder
+    if (agent := folder / ".dohyo/bin/agent").exists():  # of a test that was interrupted
+        subprocess.run([agent, "stop-all", "30"], check=True)
 
 
 def test_the_page_leads_to_a_measured_system(pytestconfig: pytest.Config, request: pytest.FixtureRequest) -> None:
