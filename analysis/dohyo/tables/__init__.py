@@ -1,3 +1,3 @@
-"""A summary as text: the screen with its verdict, all details in the terminal and in Markdown, and the files beside the
-evidence. It may import `dohyo.summary`, `dohyo.evidence`, `dohyo.scenario` and `dohyo.systems`.
+"""Prints a summary: on one screen, in full in the terminal and in Markdown, and as files beside the evidence.
+It may import `dohyo.summary`, `dohyo.evidence`, `dohyo.scenario` and `dohyo.systems`.
 """

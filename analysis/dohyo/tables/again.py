@@ -1,4 +1,4 @@
-"""The commands of the screen: what mends a reason against a verdict, and what measures a system that was skipped."""
+"""Names the commands on the screen: those that fix a reason against the verdict, or measure a skipped system."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ from dohyo.summary.results import Summary
 from dohyo.summary.trust import LEAST_ROUNDS, Reason
 from dohyo.systems.catalogue import all_systems
 
-# Rounds to ask for where fewer were measured.
+# Rounds to ask for if fewer were measured.
 _ROUNDS = 5
-# By how much a warm-up or a window that was too short becomes longer.
+# Factor by which a warm-up or a window that was too short becomes longer.
 _LONGER = 3
-# Columns that a reason needs beside its command; with less room only the options of the command are named.
+# Columns that a reason needs beside its command. With less room the screen shows only the command's options.
 _LEAST_ROOM = 34
-# Where a sentence may be cut.
+# Places where a sentence may be cut.
 _CLAUSE = re.compile(r"(?=; |, | \()")
 _ELLIPSIS = "\N{HORIZONTAL ELLIPSIS}"
 
@@ -35,9 +35,9 @@ _Options = Callable[[Summary, Scenario | None], Sequence[str]]
 
 
 class Again:
-    """The commands that measure an experiment again.
+    """Commands that measure an experiment again.
 
-    :ivar folder: of the experiment; None: logs from elsewhere, which no command of ours measures again
+    :ivar folder: folder of the experiment; None for logs of other clients, which Dohyo cannot measure again
     """
 
     def __init__(self, folder: Path | None = None) -> None:
@@ -45,11 +45,11 @@ class Again:
 
     @property
     def show(self) -> str:
-        """The command that prints the screen again."""
+        """Returns the command that prints the screen again."""
         return command(DOHYO, "show", named(self.folder)) if self.folder else ""
 
     def line(self, reason: Reason, summary: Summary, width: int) -> str:
-        """A reason in one line of at most `width` columns, with the command that mends it."""
+        """Returns a reason in one line of at most `width` columns, with the command that fixes it."""
         text = reason.text.removesuffix(".")
         mend = self._mend(reason, summary)
         for way in mend:
@@ -58,7 +58,7 @@ class Again:
         return clause(text, width)
 
     def skipped(self, names: Sequence[str], width: int) -> str:
-        """The unavailable systems in one line of at most `width` columns, with the command that most people need."""
+        """Returns one line of at most `width` columns: the skipped systems and the command that most people need."""
         said = f"not measured: {', '.join(names)}"
         if self.folder is None:
             return said
@@ -69,7 +69,7 @@ class Again:
         return next((way for way in ways if len(way) <= width), said)
 
     def _mend(self, reason: Reason, summary: Summary) -> list[str]:
-        """The command that mends it, then its options alone; nothing where no command does."""
+        """Returns the command that fixes the reason and, shorter, only its options; empty if no command fixes it."""
         if self.folder is None:
             return []
         if re.match("no valid numbers|invalid rounds|interrupted rounds", reason.short):
@@ -83,7 +83,7 @@ class Again:
         return []
 
     def _command(self, *options: str) -> str:
-        """The command that measures the experiment again with these options; empty where it is not known."""
+        """Returns the command that measures the experiment again with these options; empty if it is not known."""
         return command(RUN, *self._words, *options) if self._words else ""
 
     @cached_property
@@ -95,7 +95,7 @@ class Again:
 
     @cached_property
     def _scenario(self) -> Scenario | None:
-        """As it was measured; None where it cannot be read, as after an update."""
+        """Returns the scenario as measured; None if it cannot be read, for example after an update."""
         if self.folder is None or self._facts.scenario is None:
             return None
         try:
@@ -105,13 +105,13 @@ class Again:
 
     @cached_property
     def _words(self) -> list[str]:
-        """The scenario, by its name if that still says the same, and the options without which it would be another."""
+        """Returns the scenario and the options that identify it: by name if the named file is still the same."""
         measured, facts, folder = self._scenario, self._facts, self.folder
         if measured is None or folder is None or measured.role_variables.get("attached"):
             return []
         inventory = []
         if facts.inventory:
-            # One of others, or one that came with an experiment, is not for pasting.
+            # Do not suggest an inventory outside the checkout, such as one that came with the experiment.
             path = Path(str(facts.inventory))
             if not path.is_relative_to(ANSIBLE / "inventories"):
                 return []
@@ -127,11 +127,11 @@ class Again:
 
 
 def clause(text: str, room: int) -> str:
-    """The first clauses of a sentence that fit into `room` columns; an ellipsis stands for the others."""
+    """Returns the first clauses of a sentence that fit into `room` columns, and an ellipsis for the rest."""
     if len(text) <= room:
         return text
     ends = [match.start() for match in _CLAUSE.finditer(text) if match.start() < room]
-    # The first words of a long clause say more than little before it.
+    # Cut inside a long clause: its beginning says more than a short clause before it.
     end = ends[-1] if ends and ends[-1] > room // 2 else text.rfind(" ", 0, room)
     return f"{text[: end if end > 0 else room - 1].rstrip(':')}{_ELLIPSIS}"
 
@@ -146,21 +146,21 @@ def _rounds(summary: Summary, _: Scenario | None) -> list[str]:
 
 
 def _exactness(summary: Summary, scenario: Scenario | None) -> list[str]:
-    """The rounds that all rates need."""
+    """Returns the rounds that all rates need."""
     short = summary.precision.short if summary.precision else []
     needed = max((each.rounds + (each.more or 2 * each.rounds) for each in short), default=_ROUNDS)
     return _further(max((each.rounds for each in short), default=1), needed, scenario)
 
 
 def _decision(summary: Summary, scenario: Scenario | None) -> list[str]:
-    """The rounds that all neighbours in the ranking need."""
+    """Returns the rounds that all neighbours in the ranking need."""
     measured = max((trial.round or 1 for trial in summary.trials), default=1)
     needed = measured + max((each.more or 2 * measured for each in undecided(summary)), default=_ROUNDS)
     return _further(measured, needed, scenario)
 
 
 def _further(measured: int, needed: int, scenario: Scenario | None) -> list[str]:
-    """So many rounds, or a budget for them where the scenario allows as many."""
+    """Returns that number of rounds, or a larger budget if the scenario allows that many rounds."""
     if scenario is None or scenario.most_rounds < needed or math.isinf(scenario.budget):
         return ["--rounds", str(needed)]
     return ["--set", f"budget={math.ceil(scenario.budget / 60 * needed / measured)}m"]
@@ -178,7 +178,7 @@ def _always(*options: str) -> _Options:
     return lambda _, __: options
 
 
-# Options that mend a reason, by the beginning of its short form.
+# Options that fix a reason, by a pattern for the beginning of its short form.
 _MENDS: tuple[tuple[str, _Options], ...] = (
     ("less exact", _exactness),
     ("not decided", _decision),

@@ -1,4 +1,4 @@
-"""The comparison of two experiments as text."""
+"""Prints the comparison of two experiments."""
 
 from __future__ import annotations
 

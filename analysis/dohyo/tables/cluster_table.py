@@ -1,4 +1,4 @@
-"""Rounds, clients and nodes one by one: small tables below that of all together."""
+"""Tables of single rounds, clients and nodes, which follow the table of results."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from dohyo.statistics import total
 from dohyo.summary.results import Trial
 from dohyo.tables.grid import TOTAL, Grid
 
-# Of more clients than this only those with the lowest and the highest rates are listed; the files have all of them.
+# With more clients than this only those with the lowest and the highest rates are listed; the files have all.
 MOST_LINES = 20
 _AT_EACH_END = 5
-# Of each operation of a client.
+# Percentiles shown for each operation of a client.
 _LATENCIES = ("p50", "p99")
-# Columns of a node: the field, and its form.
+# Columns of a node: field and number format.
 _NODE = {
     "CPU s": ("cpu_seconds", ",.1f"),
     "cores": ("cpu_cores", ",.2f"),
@@ -28,13 +28,13 @@ _NODE = {
 
 
 def grids(trials: Sequence[Trial], label: Callable[[Trial], str]) -> list[Grid]:
-    """The tables that are not empty: none for one round of a single client with a single server."""
+    """Returns the tables with lines; one round of a single client with a single server has no table."""
     several_clients = [trial for trial in trials if len(trial.clients) > 1]
     several = [trial for trial in trials if trial.nodes and (len(trial.nodes) > 1 or len(trial.clients) > 1)]
     found = []
     if rounds := [trial for trial in trials if trial.round is not None and trial.status != "skipped"]:
         phases = list(dict.fromkeys(row.phase for trial in rounds for row in trial.rows if not trial.is_aside(row)))
-        # Records only where they are something else than operations.
+        # Records have their own column only where they differ from operations.
         rates = [_rates_of(trial, phases) for trial in rounds]
         differ = any(records not in (operations, UNKNOWN) for of in rates for operations, records in of)
         units = ("op/s", "rec/s") if differ else ("op/s",)
@@ -63,7 +63,7 @@ def grids(trials: Sequence[Trial], label: Callable[[Trial], str]) -> list[Grid]:
 
 
 def _rates_of(trial: Trial, phases: Sequence[str]) -> list[tuple[str, str]]:
-    """Operations and records per second of each phase, in the order of measuring."""
+    """Returns operations and records per second of each phase, in the order of measuring."""
 
     def cell(phase: str, name: str) -> str:
         return rate(_of(trial.rows, phase, OVERALL, name))
@@ -71,12 +71,12 @@ def _rates_of(trial: Trial, phases: Sequence[str]) -> list[tuple[str, str]]:
     return [(cell(phase, "ops_per_second"), cell(phase, "records_per_second")) for phase in phases]
 
 
-# A phase and an operation type in it.
+# Phase and operation type.
 _Operation = tuple[str, str]
 
 
 def _operations(trials: Sequence[Trial]) -> list[_Operation]:
-    """Phase by phase, without what failed or was not found."""
+    """Returns the successful operation types of each phase."""
     names = dict.fromkeys(
         (row.phase, row.operation) for trial in trials for row in trial.rows if not trial.is_aside(row)
     )
@@ -121,7 +121,7 @@ def _clients(trial: Trial, label: str, operations: Sequence[_Operation]) -> list
 
 
 def _numbers(rows: Sequence[Row], operations: Sequence[_Operation]) -> list[str]:
-    """Records per second of each phase, latencies of each operation, errors."""
+    """Returns records per second of each phase, latencies of each operation, and errors."""
     phases = _phases(operations)
     cells = [rate(_rate(rows, phase)) for phase in phases]
     shown = [HEADS[head] for head in _LATENCIES]
@@ -149,11 +149,11 @@ def _offset(client: Client) -> str:
 
 
 def _signed(value: float | None) -> str:
-    return formatted(None if value is None else round(value, 1) + 0.0, "+.1f")  # and no -0.0
+    return formatted(None if value is None else round(value, 1) + 0.0, "+.1f")  # avoids -0.0
 
 
 def _nodes(trial: Trial, label: str) -> list[list[str]]:
-    # A system may run on some of the hosts only; the others have no figures.
+    # A system may use only some of the hosts; the others have no figures.
     nodes = [node for node in trial.nodes if node.memory_mb is not None or node.state != "ran"] or trial.nodes
 
     def cells(*of: Node) -> list[str]:

@@ -1,4 +1,4 @@
-"""Which system is faster, and by how much: one line for each trial that the best of a point is compared with."""
+"""Tables of comparisons: which system is faster, and by how much."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _UNCLEAR = f", cannot tell: it also reaches beyond {WIDEST_TIE:g} or 1/{WIDEST_T
 
 
 def grids(summary: Summary, label: Callable[[Trial], str]) -> list[Grid]:
-    """A table of all comparisons of an experiment; none where there is nothing to compare."""
+    """Returns a table of all comparisons of an experiment; empty if there is nothing to compare."""
     names = {trial.name: label(trial) for trial in summary.compared}
     lines = [
         [figure(pair), names[pair.of], ratio(pair), interval(pair), names[pair.to]] for pair in summary.comparisons
@@ -26,7 +26,7 @@ def grids(summary: Summary, label: Callable[[Trial], str]) -> list[Grid]:
 
 
 def neighbours(summary: Summary, names: Mapping[str, str]) -> list[Grid]:
-    """A table of the neighbours in the rankings; none where no ranking has three places."""
+    """Returns a table of the neighbours in the rankings; empty if every ranking has fewer than three places."""
     ranked = [each for each in summary.neighbours if each.pair.low is not None]
     firsts = {(pair.phase, pair.operation, pair.figure, pair.of, pair.to) for pair in summary.comparisons}
     if all((of.phase, of.operation, of.figure, of.of, of.to) in firsts for of in (each.pair for each in ranked)):
@@ -41,42 +41,42 @@ def neighbours(summary: Summary, names: Mapping[str, str]) -> list[Grid]:
 
 
 def figure(pair: Pair) -> str:
-    """Such as "[update] rec/s", of all operations, "READ p99", or "[under SLO] op/s" of the maxima of searches."""
+    """Returns the name of the compared figure, such as "[update] rec/s", "READ p99" or "[under SLO] op/s"."""
     operation = "" if pair.operation == OVERALL else f"{pair.operation} "
     return f"{phase(pair.phase)}{operation}{METRICS[pair.figure].head}"
 
 
 def phase(name: str) -> str:
-    """A phase before a figure of it: "[update] "; empty for the one that has no name."""
+    """Returns the phase as a prefix, such as "[update] "; empty for the phase without a name."""
     return {LOAD: "[LOAD] ", RUN: "", PROBE: "[under SLO] "}.get(name, f"[{name}] ")
 
 
 def ratio(pair: Pair) -> str:
-    """1.34×, or that it lies inside the noise, or that the noise is too large to say even that."""
+    """Returns 1.34×, or says that the ratio is within the noise, or that the noise is too large to tell."""
     return "cannot tell" if pair.is_unclear else "tie" if pair.tie else ratio_of(pair)
 
 
 def ratio_of(pair: Pair) -> str:
-    """1.34×, also of a tie."""
+    """Returns 1.34×, also for a tie."""
     return f"{_number(pair.ratio)}\N{MULTIPLICATION SIGN}"
 
 
 def times(pair: Pair) -> str:
-    """1.34× [1.28, 1.41], also of a tie; the ratio alone where there is no interval."""
+    """Returns 1.34× [1.28, 1.41], also for a tie; without an interval only the ratio."""
     number = ratio_of(pair)
     return number if pair.low is None else f"{number} {interval(pair)}"
 
 
 def interval(pair: Pair) -> str:
-    """[1.28, 1.41]."""
+    """Returns [1.28, 1.41]."""
     if pair.low is None or pair.high is None:
         return UNKNOWN
-    # Beside a larger end, 0 says enough.
+    # A low end below 0.005 is shown as 0 beside a larger high end.
     return f"[{_number(pair.low, 0.005 if pair.high < 0.005 else 0.0)}, {_number(pair.high)}]"
 
 
 def over(pairs: Sequence[Pair]) -> str:
-    """The samples of the intervals, in words."""
+    """Returns the kind and number of the samples behind the intervals, as text."""
     known = [(pair.sampled, pair.samples) for pair in pairs if pair.low is not None]
     if known:
         unclear = _UNCLEAR if any(pair.is_unclear for pair in pairs) else ""
@@ -85,9 +85,9 @@ def over(pairs: Sequence[Pair]) -> str:
 
 
 def samples_words(samples: Iterable[tuple[Samples | None, int]]) -> str:
-    """The samples of intervals, such as "3 rounds"; empty without any.
+    """Returns the samples of intervals as text, such as "3 rounds"; empty if there are none.
 
-    :param samples: kind and number of the samples of each of them
+    :param samples: kind and number of the samples of each interval
     """
     known = set(samples)
     kinds: tuple[Samples, ...] = ("rounds", "runs")
@@ -96,7 +96,7 @@ def samples_words(samples: Iterable[tuple[Samples | None, int]]) -> str:
 
 
 def _number(value: float, least: float = 0.005) -> str:
-    """Two decimals or three digits; two digits below `least`, which would else be 0."""
+    """Returns two decimals or three digits; two digits below `least`, where two decimals would show 0."""
     if value < least:
         return f"{value:.2g}"
     if value < 100:

@@ -1,4 +1,4 @@
-"""The conditions as text: those that are equal for all systems in one line, the rest side by side."""
+"""Shows the conditions as text: those equal for all systems in one line, the others side by side."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from dohyo.summary.results import Trial
 
 @dataclass(frozen=True)
 class ConditionText:
-    """One condition of one system, in words.
+    """A condition of a system as text.
 
     :ivar fields: the fields of ``Conditions`` that it shows
     """
@@ -26,17 +26,17 @@ class ConditionText:
         return f"{self.label} {self.value}"
 
 
-# More values than this, over the points of a matrix, are shown by the first and the last of them.
+# If the points of a matrix have more values than this, only the first and the last are shown.
 _MOST_VALUES = 3
 
 
 def readable(trials: Sequence[Trial]) -> list[ConditionText]:
-    """The known conditions of a system, in the order in which they are shown.
+    """Returns the known conditions of a system, in the order in which they are shown.
 
     :param trials: the system at each point of the matrix
     """
     found: dict[str, list[ConditionText]] = {}
-    # A sum: of many points only the first and the last value are shown, and a loss at another one would not be seen.
+    # The accounts are added: with many points only the first and last value appear, which could hide a loss.
     accounts = together(trial.accounting for trial in trials)
     for trial in trials:
         for condition in _of_trial(trial, accounts):
@@ -56,10 +56,10 @@ def _of_trial(trial: Trial, accounts: Accounting | None) -> list[ConditionText]:
 
 
 def _phases(trial: Trial) -> Iterator[ConditionText]:
-    """What differs from phase to phase."""
+    """Yields the conditions that differ from phase to phase."""
     nothing = Conditions()
     for phase, differing in trial.by_phase.items():
-        # The text of a condition may contain some that do not differ.
+        # A condition's text may combine several fields, of which some are equal.
         groups = [each.group for each in CONDITIONS.values() if each.shown and set(each.group) & differing.keys()]
         beside = {name: getattr(trial.conditions, name) for group in groups for name in group}
         words = _known(replace(nothing, **{**beside, **differing}))
@@ -71,13 +71,13 @@ def _known(of: Conditions) -> list[ConditionText]:
 
 
 def common(systems: Sequence[Sequence[Trial]]) -> list[ConditionText]:
-    """The conditions that are the same for all systems, each with its trials."""
+    """Returns the conditions that are the same for all systems, each with its trials."""
     first, *others = map(readable, systems)
     return [condition for condition in first if all(condition in other for other in others)]
 
 
 def different(systems: Sequence[Sequence[Trial]]) -> list[list[ConditionText]]:
-    """Those that differ: a list per condition, with one entry per system."""
+    """Returns the conditions that differ: a list for each, with one entry per system."""
     same = common(systems)
     rows: dict[str, list[ConditionText]] = {}
     for position, trials in enumerate(systems):

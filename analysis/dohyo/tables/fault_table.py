@@ -1,5 +1,5 @@
-"""What faults cost as three tables: seconds and latencies by fault, what became of operations and records, and what the
-servers did to heal. The first screen has a line for each system instead.
+"""Tables of what faults cost: seconds and latencies of each fault, operations and records, and how the servers healed.
+The first screen has a line for each system instead.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _HEALING = "Faults: what the servers did to heal, by their own logs; seconds aft
 
 
 def grids(trials: Sequence[Trial], label: Callable[[Trial], str]) -> list[Grid]:
-    """Tables with lines for each fault, or each system; none without faults."""
+    """Returns tables with a line for each fault or system; empty without faults."""
     found = same_faults(trials)
     if not found:
         return []
@@ -73,7 +73,7 @@ def grids(trials: Sequence[Trial], label: Callable[[Trial], str]) -> list[Grid]:
 
 
 def sentences(trials: Sequence[Trial]) -> list[str]:
-    """A line for each system at a point: the figures of the tables that tell what its faults cost."""
+    """Returns a line for each system at a point, with the most important figures of the tables."""
     every = same_faults(trials)
     several = len({each.phase for each in every}) > 1
     of_systems: dict[tuple[str, str], list[SameFault]] = {}
@@ -82,7 +82,7 @@ def sentences(trials: Sequence[Trial]) -> list[str]:
         of_systems.setdefault((name, each.phase), []).append(each)
     found = []
     for (name, _), faults in of_systems.items():
-        # All runs have the first of their faults, and errors and losses are those of runs.
+        # Errors and losses belong to a run, not to a fault; every run has the fault with number 1.
         (whole_runs,) = (each for each in faults if each.number == 1)
         errors, lost = whole_runs.words((ERRORS, LOST))
         end = f"{errors} errors, {'losses not known' if lost == UNKNOWN else f'{lost} lost'}"
@@ -93,7 +93,7 @@ def sentences(trials: Sequence[Trial]) -> list[str]:
 
 
 def _cost(fault: SameFault, name: str) -> str:
-    """Such as "kill(any) for 60 s: 12 s without success, 31 s to 90 % of the rate"."""
+    """Returns the cost, such as "kill(any) for 60 s: 12 s without success, 31 s to 90 % of the rate"."""
     lasted = [each.until - each.at for _, each in fault.found if each.until is not None]
     length = statistics.median(lasted) if lasted else None
     recovery = RECOVERY.values(fault.found)
@@ -112,14 +112,14 @@ def _cost(fault: SameFault, name: str) -> str:
 
 
 def _fell_again(run: FaultedRun, fault: FaultCost) -> bool:
-    """Whether the return cost something of its own: a gap that goes on after it is counted from the fault."""
+    """Returns whether the rate fell again on the return, after it had recovered from the fault."""
     recovery = RECOVERY.of(run, fault)
     recovered = fault.until is not None and recovery is not None and recovery <= fault.until - fault.at
     return recovered and bool(RESTORE.of(run, fault))
 
 
 def _seconds(figure: FaultFigure, fault: SameFault) -> str:
-    """The figure over all runs, each number with its unit."""
+    """Returns the figure over all runs, each number with its unit."""
     (words,) = fault.words([replace(figure, write=lambda value: f"{figure.write(value)} s")])
     return words
 
@@ -130,7 +130,7 @@ def _healing(found: Sequence[SameFault], label: Callable[[Trial], str], over: st
         for what, did in each.healing.items() or [(UNKNOWN, [])]:
             units = [of.unit for of in did if of.unit]
             times, *others = of_healing(what)
-            # Of a run in which nothing was done there is a number of times alone.
+            # A run in which the servers did nothing has a count (0) but no other figures.
             some = sum(of.count != 0 or bool(of.unfinished) for of in did)
             cells = [*each.words([times], len(did)), *each.words(others, some)]
             named = f"{what} ({units[0]})" if units else what
@@ -144,7 +144,7 @@ def _in_phase(name: str, of: SameFault) -> str:
 
 
 def _by_kind(runs: Sequence[FaultedRun]) -> str:
-    """Records by status, the most first; of several runs the median."""
+    """Returns the records by status, most frequent first; for several runs the medians."""
     kinds = {status for run in runs for status in run.errors}
     medians = {kind: statistics.median(run.errors.get(kind, 0) for run in runs) for kind in sorted(kinds)}
     ordered = sorted(medians.items(), key=lambda each: -each[1])

@@ -1,4 +1,4 @@
-"""The files of a summary, which stand beside the evidence in the experiment's folder."""
+"""Writes the files of a summary, which are beside the evidence in the experiment's folder."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A table in words, and how it is written: in the terminal, in Markdown; the page's template writes it in HTML."""
+"""A table of texts, and how it is written in the terminal and in Markdown. The page's template writes it as HTML."""
 
 from __future__ import annotations
 
@@ -14,23 +14,23 @@ from rich.text import Text
 from dohyo.figures import UNKNOWN
 
 TOTAL = "all"
-# With its unit; the address of a host is none.
+# A number with its unit; the address of a host does not match.
 _NUMBER = re.compile(r"[-+]?[0-9,]+([.][0-9]+)?( ?[a-zA-Z/%]+)?")
 
 
 @dataclass(frozen=True)
 class Grid:
-    """A table in words: the first columns to the left, the others to the right.
+    """A table of texts. The first columns are left-aligned, the others right-aligned.
 
-    :ivar title: empty: it has none in a terminal
-    :ivar keys: how many are to the left: they say what a line is of
-    :ivar texts: how many of the last columns are to the left, too
+    :ivar title: title in a terminal; empty for none
+    :ivar keys: number of left-aligned columns at the beginning; they identify the line
+    :ivar texts: number of left-aligned columns at the end
     :ivar gap: spaces between columns in a terminal
-    :ivar groups: how many of the other columns belong together each time; where there is no room for all, the table is
-        broken between them, and has the keys again
-    :ivar aside: positions of the lines that are beside what was to be measured
-    :ivar strong: positions of the lines that stand out; None: those of sums
-    :ivar styles: of lines in a terminal, by position; the others are bold where they stand out
+    :ivar groups: sizes of the groups of other columns; a table too wide for the terminal is broken between groups, and
+        every part repeats the keys
+    :ivar aside: positions of the lines that were not the aim of the measurement
+    :ivar strong: positions of emphasised lines; None: the lines of sums
+    :ivar styles: styles of lines in a terminal, by position; other lines are bold if they are emphasised
     :ivar reasons: positions of the lines whose first cell after the keys says why there are no numbers
     """
 
@@ -47,7 +47,7 @@ class Grid:
     reasons: tuple[int, ...] = ()
 
     def __post_init__(self) -> None:
-        """ValueError names the table of a line that does not have a cell for each head."""
+        """Raises ValueError, with the title, if a line does not have one cell per head."""
         for line in self.lines:
             if len(line) != len(self.heads):
                 raise ValueError(
@@ -55,17 +55,17 @@ class Grid:
                 )
 
     def is_zero(self) -> bool:
-        """Whether all of its numbers are 0: nothing happened."""
+        """Returns whether all numbers of the table are 0."""
         cells = [cell for line in self.lines for cell in line[self.keys :]]
         numbers = [cell for cell in cells if _NUMBER.fullmatch(cell)]
         return bool(numbers) and not any(re.search("[1-9]", number) for number in numbers)
 
     def is_strong(self, position: int) -> bool:
-        """Whether the line stands out, as the sum of those above it does."""
+        """Returns whether the line is emphasised, as a sum of the lines above it is."""
         return self.lines[position][1] == TOTAL if self.strong is None else position in self.strong
 
     def is_left(self, column: int) -> bool:
-        """Whether the cells of the column are to the left."""
+        """Returns whether the cells of the column are left-aligned."""
         return column < self.keys or column >= len(self.heads) - self.texts
 
 
@@ -73,12 +73,12 @@ class Grid:
 
 
 def markdown(grid: Grid) -> list[str]:
-    """Lines of Markdown, with its title above and an empty line below."""
+    """Returns lines of Markdown, with the title above and an empty line below."""
     return [f"## {escape(grid.title)}", "", *markdown_table(grid), ""]
 
 
 def markdown_table(grid: Grid) -> list[str]:
-    """The lines of the table alone."""
+    """Returns the lines of the table without its title."""
     out = ["|" + "|".join(f" {escape(head)} " if head else " " for head in grid.heads) + "|"]
     out.append("|" + "|".join("---" if grid.is_left(i) else "--:" for i in range(len(grid.heads))) + "|")
     for position, line in enumerate(grid.lines):
@@ -88,7 +88,7 @@ def markdown_table(grid: Grid) -> list[str]:
 
 
 def escape(text: str | None) -> str:
-    """Text that stays text in Markdown: no cell ends in it, and it is no HTML and no link."""
+    """Escapes text for a Markdown cell: it cannot end the cell, become HTML or become a link."""
     plain = " ".join((text or "").splitlines()).replace("\\", "\\\\").replace("|", "\\|").replace("](", "]\\(")
     return re.sub(r"<(?=[A-Za-z/!?])", r"\\<", plain)
 
@@ -97,7 +97,7 @@ def escape(text: str | None) -> str:
 
 
 def write(grid: Grid, console: Console, width: int) -> None:
-    """Prints it with as many columns as there is room for, the last but one going first; summary.md has all."""
+    """Prints the columns that the width has room for, and drops those before the last; summary.md has all."""
     widths = _widths(grid)
     shown = list(range(len(widths)))
     while sum(widths[i] + grid.gap for i in shown) > width + grid.gap and len(shown) > 6 and not grid.groups:
@@ -109,9 +109,10 @@ def write(grid: Grid, console: Console, width: int) -> None:
 
 
 def write_whole(grid: Grid, console: Console, width: int, ways: Sequence[Sequence[Sequence[int]]]) -> None:
-    """Prints all columns, their heads in two lines, without a title.
+    """Prints all columns, with heads of two lines and without a title.
 
-    :param ways: to break the table: the columns after the keys of each part; the first way that has room is taken
+    :param ways: ways to break the table; each way lists the columns of its parts without the keys. The first that fits
+        is used.
     """
     keys = range(grid.keys)
     every = range(len(grid.lines))
@@ -122,7 +123,7 @@ def write_whole(grid: Grid, console: Console, width: int, ways: Sequence[Sequenc
         return needed <= width + grid.gap
 
     for number, part in enumerate(next((way for way in ways if all(map(fits, way))), ways[-1])):
-        # A reason is in the first part alone, and a line of nothing but unknowns in none but that.
+        # Later parts leave out reasons and lines without any known value.
         lines = [at for at in every if not number or any(grid.lines[at][i] not in (UNKNOWN, "") for i in part)]
         _write_part(grid, console, width, [*keys, *part], lines, two_lines=True)
 
@@ -136,7 +137,7 @@ def _write_part(
     *,
     two_lines: bool = False,
 ) -> None:
-    """Prints these columns of these lines, or of all, and an empty line."""
+    """Prints these columns of these lines (default: all lines), and an empty line."""
     lines = range(len(grid.lines)) if lines is None else lines
     widths = _widths(grid, lines, two_lines=two_lines)
 
@@ -163,7 +164,7 @@ def _write_part(
 
 
 def _widths(grid: Grid, lines: Iterable[int] | None = None, *, two_lines: bool = False) -> list[int]:
-    """Of all columns, with these lines or all; a reason goes on to the right of the keys."""
+    """Returns the width of each column for these lines or all; a reason may extend beyond the keys."""
     cells = [line if at not in grid.reasons else line[: grid.keys] for at, line in enumerate(grid.lines)]
     chosen = cells if lines is None else [cells[at] for at in lines]
     heads = [_head_lines(head) if two_lines else [head] for head in grid.heads]
@@ -171,13 +172,13 @@ def _widths(grid: Grid, lines: Iterable[int] | None = None, *, two_lines: bool =
 
 
 def _head_lines(column: str) -> list[str]:
-    """A head in two lines, to keep its column narrow: "not found", and a long name of a dimension."""
+    """Breaks a head such as "not found" or a long dimension into two lines, to keep its column narrow."""
     broken = re.sub(r"(.*[._])(?=.)", r"\1 ", column) if len(column) > 12 else column
     return ["", *broken.split()][-2:]
 
 
 def _broken(grid: Grid, widths: Sequence[int], width: int) -> list[list[int]]:
-    """The columns of each part of a table with groups: as many groups as fit beside the keys, and at least one."""
+    """Returns the columns of each part of a table with groups: the groups that fit beside the keys, at least one."""
     columns = iter(range(grid.keys, len(widths)))
     room = width + grid.gap - sum(each + grid.gap for each in widths[: grid.keys])
     parts: list[list[int]] = []
@@ -194,9 +195,9 @@ def _broken(grid: Grid, widths: Sequence[int], width: int) -> list[list[int]]:
 
 
 def say(console: Console, text: Text | str = "", wrap: bool = False) -> None:
-    """Prints a line; tables are measured here, so rich neither wraps nor crops them, nor reads "[LOAD]" as its markup.
+    """Prints a line as it is: rich does not wrap it, crop it or read "[LOAD]" as markup.
 
-    :param wrap: where a terminal has no room for it
+    :param wrap: wrap a line that is too long for the terminal
     """
     wrap = wrap and console.is_terminal
     console.print(text, soft_wrap=not wrap, markup=False, highlight=False)

@@ -1,4 +1,4 @@
-"""The use of the hosts, and the processor time per record, as tables."""
+"""Tables of the hosts' use and of processor time per record."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _PROCESSOR_TIME = "Processor time per record, in µs"
 
 
 def grids(trials: Sequence[Trial], label: Callable[[Trial], str]) -> list[Grid]:
-    """The tables that are not empty."""
+    """Returns the tables that have lines."""
     found = []
     if hosts := [line for trial in trials for line in _hosts(trial, label(trial))]:
         found.append(Grid(_HOSTS, _HEADS, hosts))
@@ -32,7 +32,7 @@ def grids(trials: Sequence[Trial], label: Callable[[Trial], str]) -> list[Grid]:
 
 
 def _hosts(trial: Trial, label: str) -> list[list[str]]:
-    """Without the load, unless it is what was measured. Of many hosts those with the busiest processors."""
+    """Returns a line per host and phase, the load only if it was measured; of many the busiest processors."""
     uses = [use for use in trial.hosts if use.phase != LOAD or trial.load_is_measured]
     shown = sorted(uses, key=lambda use: -(use.busy or 0.0))[:MOST_LINES] if len(uses) > MOST_LINES else uses
     lines = [[label, use.host if use.phase == RUN else f"{use.host} {use.phase}", *_cells(use)] for use in shown]
@@ -43,7 +43,7 @@ def _hosts(trial: Trial, label: str) -> list[list[str]]:
 
 def _cells(use: HostUse) -> list[str]:
     def mean(*names: str) -> float | None:
-        """The sum of them."""
+        """Returns the sum of the means; None if one of them is missing."""
         known = [use.figures[name].mean for name in names if name in use.figures]
         return sum(known) if len(known) == len(names) else None
 

@@ -1,4 +1,4 @@
-"""Rows against seconds as a table: one line for each load that was what was to be measured."""
+"""Table of the load's speed as rows were added, with one line for each measured load."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from dohyo.tables.grid import Grid
 
 
 def grids(trials: Sequence[Trial], label: Callable[[Trial], str]) -> list[Grid]:
-    """A table with a line for each measured load; none where loads only come before what is measured."""
+    """Returns a table with a line for each measured load; empty if the loads only prepare the runs."""
     found = [(label(trial), trial.load) for trial in trials if trial.load_is_measured and trial.load]
     if not found:
         return []
@@ -19,7 +19,7 @@ def grids(trials: Sequence[Trial], label: Callable[[Trial], str]) -> list[Grid]:
         "Rows against seconds: seconds elapsed at each tenth of the rows; last/first: the last tenth's time by the"
         " first one's, 1.0 for a straight line"
     )
-    # Where there is no room, columns go from the last but one on.
+    # The order matters: a narrow terminal drops columns from the last but one backwards.
     heads = ["system", "rows", "last/first", *(f"{10 * tenth} %" for tenth in range(1, TENTHS + 1))]
     lines = [
         [

@@ -1,4 +1,4 @@
-"""Published figures as tables: in the published shape, with ours beside it, and as a list of the rest."""
+"""Tables of published figures: in the published shape beside ours, and a list of the others."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from dohyo.scenario.setup import NOT_KNOWN, NOT_PUBLISHED, PHASE, SYSTEM
 from dohyo.summary.results import SetupDifference, SetupDifferences, Summary, Trial
 from dohyo.tables.grid import Grid
 
-# One of our trials, and one of its phases.
+# A trial of ours and one of its phases.
 _Place = tuple["Trial", str]
 
 
 def grids(published: Published, summary: Summary) -> list[Grid]:
-    """The tables whose rows our experiment has, then a list of the figures that are in none of them."""
+    """Returns the tables whose rows our experiment has, then a list of the figures outside them."""
     shaped = [
         table
         for table in published.tables
@@ -36,7 +36,7 @@ def grids(published: Published, summary: Summary) -> list[Grid]:
 
 
 def differences(found: SetupDifferences) -> Grid:
-    """The differences from what was published, a line each."""
+    """Returns a table of the differences from the published setup."""
     lines = [[each.group, _where(each), each.published, each.here or NOT_KNOWN] for each in found.found]
     count = f"{sum(each.published != NOT_PUBLISHED for each in found.found)}, of {found.settings} published settings"
     title = f"Differences from the published experiment {found.published}: {count}"
@@ -44,7 +44,7 @@ def differences(found: SetupDifferences) -> Grid:
 
 
 def difference_lines(found: SetupDifferences) -> Iterator[str]:
-    """The same as sentences, below the names of their groups."""
+    """Yields the same differences as sentences, below the names of their groups."""
     for group, lines in groupby(differences(found).lines, key=lambda line: line[0]):
         yield group
         for _, what, published, here in lines:
@@ -56,7 +56,7 @@ def _where(of: SetupDifference) -> str:
 
 
 def _list(published: Published, figures: Sequence[PublishedFigure]) -> Grid:
-    """In those columns of our own table in which any has a number."""
+    """Lists published figures in those columns of our table that have a number."""
     columns = {**{METRICS[name].head: name for name in MEASURED}, "seconds": "seconds"}
     known = {head: name for head, name in columns.items() if any(getattr(each, name) for each in figures)}
     lines = [[each.of, each.system, *(_theirs(each, name) for name in known.values())] for each in figures]
@@ -64,7 +64,7 @@ def _list(published: Published, figures: Sequence[PublishedFigure]) -> Grid:
 
 
 def _beside(published: Published, table: Table, figures: Sequence[PublishedFigure], summary: Summary) -> Grid:
-    """Our rows in our order, each with what was published of it, then what was published of others."""
+    """Returns our rows, each with the published figures of that row, then the published figures of other rows."""
     others = _varied(summary, table)
     names = table.rows if table.highest else [*table.rows, *others]
     ours = _places(table, names, summary)
@@ -102,15 +102,15 @@ def _beside(published: Published, table: Table, figures: Sequence[PublishedFigur
 
 
 def _varied(summary: Summary, table: Table) -> list[str]:
-    """Dimensions of ours that the table's rows do not name, as far as they make a difference."""
+    """Returns our dimensions with several values that the rows of the published table do not name."""
     values = {name: {trial.point.get(name) for trial in summary.compared} for name in summary.dimensions}
     return [name for name, found in values.items() if name not in table.rows and len(found) > 1]
 
 
 def _places(table: Table, names: Sequence[str], summary: Summary) -> dict[tuple[str, ...], _Place]:
-    """Where we have measured what makes a row; of several places that with the highest rate.
+    """Returns the trial and phase that we measured for each row; of several the one with the highest rate.
 
-    :param names: dimensions, phase and system, as far as they tell rows apart
+    :param names: dimensions, phase and system that distinguish rows
     """
     found: dict[tuple[str, ...], _Place] = {}
     for trial in summary.compared:
@@ -154,14 +154,14 @@ def _ours(column: str, table: Table, figure: PublishedFigure | None, trial: Tria
 
 
 def _seconds(row: Row | None) -> float | None:
-    """How long a run took in the mean, from its rate: of the load from the first insert to the last."""
+    """Returns the mean duration of a run in seconds, computed from its rate; for a load from first to last insert."""
     if row is None or row.operations is None or not row.ops_per_second:
         return None
     return row.operations / row.repeats / row.ops_per_second
 
 
 def _theirs(figure: PublishedFigure | None, name: str) -> str:
-    """A number as it was published: digits of ours would claim, or lose, some of theirs."""
+    """Returns a number with its published digits: ours could claim more precision, or lose some."""
     number = getattr(figure, name, None)
     if isinstance(number, list):
         return "\N{EN DASH}".join(f"{100 * each:g}" for each in number) + "%"

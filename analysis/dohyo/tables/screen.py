@@ -1,6 +1,6 @@
-"""The answer on one screen: the verdict, a ranked table, what speaks against it, and where to find the rest.
+"""Prints the answer on one screen: verdict, ranking, reasons against the verdict, and where to find the rest.
 
-The table has at most `MOST_LINES` lines and `MOST_COLUMNS` columns. What has no room there is in the details.
+The table has at most `MOST_LINES` lines and `MOST_COLUMNS` columns; `--details` prints everything.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from dohyo.tables.again import Again
 from dohyo.tables.comparison_table import interval, ratio
 from dohyo.tables.verdict import verdict
 
-# The page with charts, in the folder of an experiment; `dohyo.report` writes it.
+# File with the page of charts, in the folder of an experiment; `dohyo.report` writes it.
 PAGE = "report.html"
 MOST_LINES = 25
 MOST_COLUMNS = 100
@@ -41,31 +41,31 @@ _MOST_BAD, _MOST_LINES_OF_A_REASON = 4, 3
 _LONGEST_NAME, _LONGEST_POINT = 28, 48
 _STYLES: dict[Mark, str] = {"solid": "bold green", "caution": "bold yellow", "do not use": "bold red"}
 _SIGN, _TIMES, _ELLIPSIS = "\N{PLUS-MINUS SIGN}", "\N{MULTIPLICATION SIGN}", "\N{HORIZONTAL ELLIPSIS}"
-# Groups of columns that are dropped if there is no room for all, in this order.
+# Groups of columns that are dropped if the screen is too narrow, in this order.
 _PERCENTILES = ("p50", "p99", "p99.9")
 _DROPPED = ("zeros", "costs", "p99.9", "closed loop", "intervals", "p50", "ratios")
 
 
 @dataclass(frozen=True)
 class _Place:
-    """One line: a trial in a phase at a point."""
+    """A line of the ranking: a trial in a phase at a point."""
 
     trial: Trial
     name: str
     rate: Rate
-    of_all: Row  # of all operations: what they cost, and what failed
+    of_all: Row  # row of all operations, with costs and failures
     latencies: dict[str, dict[str, float | None]]  # operation → percentile → ms
-    pair: Pair | None = None  # this one by the best
+    pair: Pair | None = None  # comparison of this trial with the best
     closed_loop: float | None = None
     slowdown: float | None = None
 
 
 @dataclass(frozen=True)
 class _Section:
-    """Places that are compared with each other, the best first.
+    """Lines that are compared with each other, the best first.
 
-    :ivar ranked: else its places are the best of one point each
-    :ivar paced: a target rate was set: nobody is ahead
+    :ivar ranked: False: the lines are the best of one point each
+    :ivar paced: a target rate was set, so the lines have no ranks
     """
 
     title: str
@@ -75,18 +75,18 @@ class _Section:
 
     @property
     def lead(self) -> float:
-        """The best by the second; 1 where it is alone."""
+        """Returns the best rate divided by the second; 1 if there is no second."""
         return next((1 / place.pair.ratio for place in self.places if place.pair), 1.0)
 
 
 @dataclass(frozen=True)
 class _Group:
-    """Figures that stand together below one head.
+    """Columns that share a head.
 
-    :ivar heads: of the figures one by one
-    :ivar cells: a line for each place
-    :ivar dropped: the group of `_DROPPED` that it goes with; empty for one that stays
-    :ivar under: a line below the head, the longest first of those that may be it
+    :ivar heads: heads of the single columns
+    :ivar cells: cells of each line
+    :ivar dropped: group of `_DROPPED` with which the column is dropped; empty: never
+    :ivar under: texts for a line below the head, longest first; the first that fits is used
     """
 
     head: str
@@ -97,9 +97,9 @@ class _Group:
 
 
 def render(summary: Summary, console: Console, folder: Path | None = None, more: Sequence[str] = ()) -> None:
-    """Prints the screen; into a pipe or a file as wide as a table may be.
+    """Prints the screen; a pipe or a file gets `MOST_COLUMNS` columns.
 
-    :param folder: of the experiment, for the commands and paths; without it the reasons are whole, and all there
+    :param folder: folder of the experiment, for commands and paths; None: all reasons are printed in full
     :param more: lines before the path of the page
     """
     if not console.is_terminal:
@@ -128,12 +128,12 @@ def render(summary: Summary, console: Console, folder: Path | None = None, more:
 
 
 def _elsewhere(folder: Path | None, again: Again) -> list[str]:
-    """Where everything else of an experiment is."""
+    """Returns lines that say where the other results of an experiment are."""
     return [f"everything else: {shown(folder)}/summary.md", f"this screen again: {again.show}"] if folder else []
 
 
 def _page(folder: Path | None) -> list[str]:
-    """Where the page of an experiment is, or the command that makes it."""
+    """Returns the path of the page, or the command that makes it."""
     if folder is None:
         return []
     page = folder / PAGE
@@ -141,7 +141,7 @@ def _page(folder: Path | None) -> list[str]:
 
 
 def figures(summary: Summary) -> str:
-    """What one trial has measured, phase by phase, such as "32,485 op/s  p99 0.90 ms read, 1.2 ms update"; empty
+    """Returns the results of one trial by phase, such as "32,485 op/s  p99 0.90 ms read, 1.2 ms update"; empty
     without valid numbers.
     """
     parts = []
@@ -163,7 +163,7 @@ def figures(summary: Summary) -> str:
 
 
 def ranking(summary: Summary, width: int = MOST_COLUMNS) -> Text:
-    """The table alone, of what is measured so far."""
+    """Returns only the table, of the trials measured so far."""
     width = min(width, MOST_COLUMNS)
     console = Console(width=width, force_terminal=True, color_system="standard", file=io.StringIO())
     with console.capture() as captured:
@@ -172,9 +172,9 @@ def ranking(summary: Summary, width: int = MOST_COLUMNS) -> Text:
 
 
 def few_operations(rows: Iterable[Row], heads: Collection[str] = ()) -> str:
-    """Why percentiles of these rows are not known, where that is the reason; otherwise nothing.
+    """Says which percentiles are missing because a row has too few operations; otherwise empty.
 
-    :param heads: of the percentiles that are looked at; none: all
+    :param heads: heads of the percentiles to check; empty: all
     """
     few = {
         metric.head: f"{metric.head} needs {BEYOND / (1 - metric.percentile / 100):,.0f}"
@@ -187,7 +187,7 @@ def few_operations(rows: Iterable[Row], heads: Collection[str] = ()) -> str:
 
 
 def plain(summary: Summary) -> list[str]:
-    """The lines of the screen without colours, as wide as a table may be, with the whole reasons."""
+    """Returns the screen without colours, `MOST_COLUMNS` wide, with all reasons in full."""
     console = Console(width=MOST_COLUMNS, force_terminal=True, color_system=None, file=io.StringIO())
     with console.capture() as captured:
         render(summary, console)
@@ -195,7 +195,7 @@ def plain(summary: Summary) -> list[str]:
 
 
 def _print(console: Console, text: Text, width: int) -> None:
-    # The reader of a pipe breaks lines as it likes.
+    # Leave line breaks to the program that reads the pipe.
     if console.is_terminal:
         console.print(text, width=width, markup=False, highlight=False)
     else:
@@ -206,7 +206,7 @@ def _print_table(summary: Summary, console: Console, width: int, again: Again) -
     sections = _sections(summary)
     bad = [line for text in _without_numbers(summary, sections) for line in _wrapped(text, width)]
     skipped = [*_few(sections), *_skipped(summary, again, width)]
-    # Beside the rows: the facts, three lines of heads, what was left out.
+    # Room for the other lines: facts, three lines of heads, and the line of what was left out.
     sections, hidden = _fitting(sections, MOST_LINES - 5 - len(bad) - len(skipped))
     places = [place for section in sections for place in section.places]
     columns = _columns(summary, sections) if places else []
@@ -233,7 +233,7 @@ def _print_table(summary: Summary, console: Console, width: int, again: Again) -
 def _fitted(
     sections: Sequence[_Section], columns: Sequence[_Group], console: Console, width: int
 ) -> tuple[Table, set[str]]:
-    """The table with as many columns as there is room for, and what was left out for that."""
+    """Returns the table with the columns that fit, and the names of the groups that were dropped."""
     there = {column.dropped for column in columns} - {""}
     left_out: set[str] = set()
 
@@ -246,7 +246,7 @@ def _fitted(
     for name in _DROPPED:
         if name in there and not fits():
             left_out.add(name)
-    # What went before the widest one may have room again.
+    # A group that was dropped before a wider one may fit again.
     for name in reversed(_DROPPED):
         if name in left_out:
             left_out.remove(name)
@@ -294,14 +294,14 @@ def _merged(columns: Sequence[_Group]) -> list[_Group]:
 
 
 def _lined(column: _Group) -> list[str]:
-    """The second line of the head, and the cells, each figure as wide as its widest."""
+    """Returns the second line of the head and the cells, with figures aligned."""
     lines = [column.heads, *column.cells]
     widths = [max(map(len, each)) for each in zip(*lines, strict=True)]
     return [" ".join(cell.rjust(width) for cell, width in zip(line, widths, strict=True)) for line in lines]
 
 
 def _columns(summary: Summary, sections: Sequence[_Section]) -> list[_Group]:
-    """All columns that there is anything to put into."""
+    """Returns the columns that have at least one value."""
     places = [place for section in sections for place in section.places]
     against = "of the first" if sections[0].ranked else "of the second"
     searched = places[0].rate.row.phase == PROBE
@@ -336,7 +336,7 @@ def _columns(summary: Summary, sections: Sequence[_Section]) -> list[_Group]:
 
 
 def _two_digits(number: float | None) -> str:
-    """As many as the eye compares; the details have those that are known."""
+    """Returns the number with two or three significant digits; `--details` shows all digits."""
     if number is None:
         return UNKNOWN
     places = next((places for places, least in enumerate((9.95, 0.995, 0.0995)) if number >= least), 3)
@@ -344,7 +344,7 @@ def _two_digits(number: float | None) -> str:
 
 
 def _rates(places: Sequence[_Place]) -> tuple[list[str], list[list[str]]]:
-    """Operations per second, records per second where that is something else, and how exactly what decides is known."""
+    """Returns heads and cells of rates: op/s, rec/s if they differ from op/s, and the interval of the deciding rate."""
     both = _records_differ(places)
     known = any(place.rate.low is not None for place in places)
     lines = []
@@ -370,9 +370,9 @@ def _plus_minus(mean: float, high: float | None) -> str:
 
 
 def _latencies(places: Sequence[_Place], at: tuple[str, ...]) -> list[_Group]:
-    """Of each operation type; where each section has one type alone, in the same columns.
+    """Returns the latencies of each operation type. If every place has one type, all share the same columns.
 
-    :param at: which rate they were measured at
+    :param at: texts that say at which rate they were measured
     """
     operations = sorted({name for place in places for name in place.latencies}, key=order)
     if all(len(place.latencies) <= 1 for place in places) and len(operations) > 1:
@@ -392,9 +392,9 @@ def _word(operation: str) -> str:
 
 
 def _sections(summary: Summary) -> list[_Section]:
-    """Phase by phase and point by point."""
+    """Returns the sections of all phases and points."""
     decide = dict.fromkeys(phase for trial in summary.compared for phase in decisive_phases(summary, trial))
-    # Rates of the others follow from those: sections of their own, so that no line mixes two phases.
+    # Rates of `AT_RATE` phases follow from the others, so they have sections of their own.
     phases = [*decide, *(phase for phase in phases_of(summary) if phase in AT_RATE)]
     ranked = [trial for trial in summary.compared if decisive(summary, trial)]
     found = []
@@ -430,7 +430,7 @@ def _ranked(summary: Summary, trials: Sequence[Trial], phase: str, shared: Seque
 
 
 def _rate_in(summary: Summary, trial: Trial, phase: str) -> Rate | None:
-    """The rate that decides; in a phase of `AT_RATE` what was reached of the one asked for."""
+    """Returns the rate that decides; in a phase of `AT_RATE` the rate that was reached."""
     if phase not in AT_RATE:
         return next((rate for key, rate in decisive(summary, trial).items() if key[0] == phase), None)
     figure = rate_figure(summary.compared, phase)
@@ -442,7 +442,7 @@ def _place(summary: Summary, trial: Trial, phase: str, name: str, found: Rate) -
     if phase == PROBE:
         searches = searches_of(trial, summary.trials)
         loops = [search.closed_loop for search in searches if search.closed_loop]
-        # Percentiles of several rounds' probes would be averages.
+        # Percentiles of the probes of several rounds cannot be combined.
         best = searches[0].best if len(searches) == 1 else None
         rows = best.rows if best else []
         of_all = next((row for row in rows if row.operation == OVERALL), Row(PROBE, OVERALL, 0))
@@ -451,7 +451,7 @@ def _place(summary: Summary, trial: Trial, phase: str, name: str, found: Rate) -
     rows = [row for row in trial.rows if row.phase == phase and not row.discarded]
     of_all = next((row for row in rows if row.operation == OVERALL), Row(phase, OVERALL, 0))
     by_type = {row.operation: row for row in rows if _is_shown(row)}
-    # With a target rate the latency that a user sees counts.
+    # With a target rate, show latencies from the intended start: that is what a user waits.
     waited = {name: by_type.get(INTENDED + name, row) for name, row in by_type.items() if not name.startswith(INTENDED)}
     latencies = {name: percentiles(row) for name, row in waited.items()}
     slowdowns = [each.load.slowdown for each in rounds_of(summary, trial) if each.load and each.load_is_measured]
@@ -465,10 +465,10 @@ def _is_shown(row: Row) -> bool:
 
 
 def _fitting(sections: list[_Section], room: int) -> tuple[list[_Section], int]:
-    """As much of the sections as there is room for, and how many lines are left out.
+    """Returns the sections shortened to `room` lines, and the number of lines left out.
 
-    The last places go first. Where not even all winners have room, points with another winner than most have it, and
-    those that are close.
+    The last places are dropped first. If not even all winners fit, points with an unusual winner and
+    points with a close result have priority.
     """
 
     def lines(of: Sequence[_Section]) -> int:
@@ -490,7 +490,7 @@ def _fitting(sections: list[_Section], room: int) -> tuple[list[_Section], int]:
 
 
 def _alone(section: _Section) -> _Place:
-    """The best of a section, by the second of it, or by the first that it cannot be told from."""
+    """Returns the best place of a section, compared with the second or with the first one it ties with."""
     best, *others = section.places
     pairs = [place.pair for place in others if place.pair]
     pair = next((pair for pair in pairs if pair.tie), next(iter(pairs), None))
@@ -498,12 +498,12 @@ def _alone(section: _Section) -> _Place:
 
 
 def without_numbers(summary: Summary) -> list[str]:
-    """The systems that were tried and have no numbers, with the reasons."""
+    """Returns the measured systems without numbers, with the reasons."""
     return _without_numbers(summary, _sections(summary))
 
 
 def _without_numbers(summary: Summary, sections: Sequence[_Section]) -> list[str]:
-    """Systems that were tried and have no numbers, each reason once."""
+    """Returns the measured systems without numbers, with each reason once."""
     ranked = {place.trial.name for section in sections for place in section.places}
     said: dict[tuple[str, str], int] = {}
     for trial in summary.compared:
@@ -525,7 +525,7 @@ def _without_numbers(summary: Summary, sections: Sequence[_Section]) -> list[str
 def _few(sections: Sequence[_Section]) -> list[str]:
     places = [place for section in sections for place in section.places]
     rows = [row for place in places for row in place.trial.rows if not place.trial.is_aside(row) and _is_shown(row)]
-    # Small runs seldom have a p99.9, and without one no column that could have dashes.
+    # Without a p99.9 there is no column with dashes to explain; small runs seldom have one.
     last = _PERCENTILES[-1]
     drawn = any(latencies.get(last) is not None for place in places for latencies in place.latencies.values())
     return list(filter(None, [few_operations(rows, _PERCENTILES if drawn else _PERCENTILES[:-1])]))
@@ -537,7 +537,7 @@ def _skipped(summary: Summary, again: Again, width: int) -> list[str]:
 
 
 def what_and_where(summary: Summary) -> list[str]:
-    """The name of the scenario, the hosts, and the number of rounds."""
+    """Returns the name of the scenario, the hosts and the number of rounds."""
     name = re.sub(r"^\d{8}-\d{6}-", "", summary.name)
     ran = [trial for trial in summary.trials if trial.rows] or summary.trials
     conditions = [trial.conditions for trial in ran]
@@ -569,7 +569,7 @@ def what_and_where(summary: Summary) -> list[str]:
 
 
 def _hosts(summary: Summary, trials: Sequence[Trial]) -> str:
-    """How many hosts had servers, and their processors."""
+    """Returns the number of server hosts and their processors."""
     count = summary.host_count
     if not count:
         return ""
@@ -579,7 +579,7 @@ def _hosts(summary: Summary, trials: Sequence[Trial]) -> str:
 
 
 def _wrapped(text: str, width: int) -> list[str]:
-    """The lines of a reason, cut after the last one that it may have; all but the first are indented."""
+    """Wraps a reason and cuts it after its last allowed line; all lines but the first are indented."""
     lines = wrap(text, width, subsequent_indent="  ", break_on_hyphens=False)
     kept = lines[:_MOST_LINES_OF_A_REASON]
     return [*kept[:-1], _cut(f"{kept[-1]} \N{HORIZONTAL ELLIPSIS}", width)] if len(kept) < len(lines) else kept

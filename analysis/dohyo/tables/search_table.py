@@ -1,4 +1,4 @@
-"""The results of the searches for the highest rate: two small tables below that of the whole cluster."""
+"""Tables of the searches for the highest rate, which follow the table of the whole cluster."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from dohyo.summary.probes import Probe, Search, intended
 from dohyo.summary.results import Trial
 from dohyo.tables.grid import Grid
 
-# An operation and one of its percentiles.
+# Operation and percentile.
 _Column = tuple[str, str]
 
 
 def block(trials: Sequence[Trial], label: Callable[[Trial], str]) -> tuple[list[Grid], list[str]]:
-    """The maxima of all systems, all probes, and a sentence for each system; nothing without a search.
+    """Returns the maxima of all systems, all probes, and a sentence for each system; empty without a search.
 
     Only valid trials have numbers.
     """
@@ -54,7 +54,7 @@ def block(trials: Sequence[Trial], label: Callable[[Trial], str]) -> tuple[list[
 
 
 def _columns(searches: Sequence[Search]) -> list[_Column]:
-    """What is bounded, of all operations, and then the medians: the last ones go where there is no room."""
+    """Returns the bounded percentiles, then the medians; narrow terminals drop the last columns."""
     asked = {bound.percentile for search in searches for bound in slo.bounds(search.slo)}
     operations = {name for search in searches for probe in search.probes for name in intended(probe.rows)}
     bounded = [percentile for percentile in slo.PERCENTILES if percentile in asked]
@@ -72,7 +72,7 @@ def _cells(probe: Probe | None, columns: Sequence[_Column]) -> list[str]:
 
 
 def _found(search: Search) -> str:
-    """The maximum, or between which rates it lies."""
+    """Returns the maximum, or the rates between which it lies."""
     if search.maximum is not None or not (search.held or search.unmet):
         return rate(search.maximum)
     if search.held and search.unmet:

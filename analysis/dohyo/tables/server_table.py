@@ -1,4 +1,4 @@
-"""The servers' own view of a trial as tables: pauses of JVMs, compactions and flushes, and their own figures."""
+"""Tables of the servers' own view: pauses of JVMs, compactions and flushes, and the servers' own figures."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _UNITS = ("bytes", "ms", "seconds", "ratio")
 
 
 def grids(trials: Sequence[Trial], label: Callable[[Trial], str]) -> list[Grid]:
-    """A table of all JVMs, and for each set of figures one of the systems that have it; none that would be empty."""
+    """Returns a table of all JVMs, and one for each set of figures that systems share; empty tables are left out."""
     paused = [line for trial in trials for line in _paused(trial, label(trial))]
     found = [Grid("Servers: garbage collection in the measured windows", _PAUSES, paused)] if paused else []
     if worked := [line for trial in trials for line in _worked(trial, label(trial))]:
@@ -28,7 +28,7 @@ def grids(trials: Sequence[Trial], label: Callable[[Trial], str]) -> list[Grid]:
         heads = [_head(name) for name in names]
         if by_phase := [line for trial in of_these for line in _phases(trial, label(trial), names)]:
             found.append(Grid(_BY_PHASE, ["system", "phase", *heads], by_phase))
-        # Of a single host its phases say all.
+        # With a single host the table by phase has everything.
         by_host = [trial for trial in of_these if len(trial.servers) > 1 or not trial.servers[-1].phases]
         if lines := [line for trial in by_host for line in _figures(trial, label(trial), names)]:
             found.append(Grid(_AT_THE_END, ["system", "node", *heads], lines))
@@ -45,7 +45,7 @@ _PAUSES = ["system", "JVM", "pauses", "total", "longest", "of the time"]
 
 
 def _paused(trial: Trial, label: str) -> list[list[str]]:
-    """All runs together. Of several JVMs only those that paused; where they are many, those that did longest."""
+    """Returns the pauses over all runs: JVMs that paused, and if there are many only those that paused longest."""
     of_jvms: dict[tuple[str, str | None], list[Pauses]] = {}
     for server in trial.servers:
         for pauses in server.pauses if server.host else ():
@@ -66,7 +66,7 @@ def _paused(trial: Trial, label: str) -> list[list[str]]:
 
 
 def _worked(trial: Trial, label: str) -> list[list[str]]:
-    """A line for each kind of work, all runs together; none where nothing is known of the trial."""
+    """Returns a line for each kind of background work over all runs; empty if nothing is known of the trial."""
     known = any(server.background for server in trial.servers)
     return [[label, PLURALS[kind], *_of_work(trial, kind)] for kind in KINDS] if known else []
 
@@ -81,7 +81,7 @@ def _of_work(trial: Trial, kind: Kind) -> list[str]:
         return [UNKNOWN] * (len(_OF_WORK) - 2)
     busiest = max(of_hosts, key=lambda host: _share(of_hosts[host]))
     longest = [run.longest_seconds for runs in of_hosts.values() for run in runs if run.longest_seconds is not None]
-    # The last entry is of all hosts together; it has nothing where one of them is not known.
+    # The last entry covers all hosts; it is empty if the work of any host is unknown.
     together = [run for run in trial.servers[-1].background if run.kind == kind]
     written = [run.bytes for run in together if run.bytes is not None]
     return [
@@ -110,13 +110,13 @@ def _summed(runs: Sequence[Pauses]) -> list[str]:
 
 
 def _known(trial: Trial) -> tuple[str, ...]:
-    """Figures that any host has."""
+    """Returns the figures that at least one host has."""
     names = dict.fromkeys(name for server in trial.servers for name in server.figures)
     return tuple(name for name in names if any(server.figures[name] is not None for server in trial.servers))
 
 
 def _phases(trial: Trial, label: str, names: Sequence[str]) -> list[list[str]]:
-    """Of all hosts together, which come last."""
+    """Returns the figures of all hosts together, which are the last entry."""
     return [
         [label, phase.phase, *(named(name, phase.figures[name]) for name in names)]
         for phase in trial.servers[-1].phases

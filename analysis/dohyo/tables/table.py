@@ -1,4 +1,4 @@
-"""The summary as text: in the terminal, and as Markdown."""
+"""Prints all details of a summary, in the terminal and as Markdown."""
 
 from __future__ import annotations
 
@@ -34,13 +34,13 @@ from dohyo.tables import (
 )
 from dohyo.tables.grid import Grid, escape, say
 
-# At 120 columns everything fits in one line; narrower terminals get two tables, of rates and of latencies, or three.
+# With 120 columns everything fits into one table; narrower terminals get two or three.
 _WAYS: tuple[tuple[tuple[Part, ...], ...], ...] = (
     (("rates", "latencies", "failures"),),
     (("rates", "failures"), ("latencies",)),
     (("rates",), ("latencies",), ("failures",)),
 )
-# In a note of a trial whose client does not keep them apart.
+# Part of a note on a trial whose client mixes these latencies.
 MIXED = "latencies include those of operations that failed or found nothing"
 _LEGEND = (
     "Latencies in ms{at}, of operations that succeeded{but}; failed ones have rows of their own (READ-FAILED). "
@@ -54,8 +54,8 @@ _LOADS = "Loads before the runs"
 class _Column:
     """A column of the table of results.
 
-    :ivar cell: of a row; None where nothing is known
-    :ivar metric: that it shows; a column without one is left out where nothing is known of any row
+    :ivar cell: returns the text of a row; None if the value is unknown
+    :ivar metric: metric that the column shows; a column without one is left out if all its values are unknown
     """
 
     head: str
@@ -71,14 +71,14 @@ def _of_metric(metric: Metric, part: Part) -> _Column:
 def _interval(mean: str) -> Callable[[Row, Trial], str | None]:
     def cell(row: Row, _: Trial) -> str | None:
         shown, low, high = getattr(row, mean), getattr(row, f"{mean}_low"), getattr(row, f"{mean}_high")
-        # The p99 of all rounds together may lie at either end of the interval.
+        # The merged p99 may be near either end of the interval, so use the larger half.
         return half_interval(shown, max(high, shown**2 / low)) if low and high and shown else None
 
     return cell
 
 
 def _price(row: Row, trial: Trial) -> str | None:
-    """Of all operations together: a type of several has only a part of the hosts."""
+    """Returns the price per million operations of all types: one type of several uses only a part of the hosts."""
     alone = not any(
         is_shown(each, trial) for each in trial.rows if (each.phase, each.operation) == (row.phase, OVERALL)
     )
@@ -89,7 +89,7 @@ def _price(row: Row, trial: Trial) -> str | None:
 
 _PRICE = _Column("$/M op", "rates", _price)
 _P99_INTERVAL = _Column("p99 ±", "latencies", _interval("p99_ms"))
-# Columns that are computed for the table alone, by the metric that they follow.
+# Columns that only the table has, by the metric that they follow.
 _AFTER = {
     "records_per_second": [_Column("±", "rates", _interval("ops_per_second")), _PRICE],
     "p99_ms": [_P99_INTERVAL],
@@ -97,7 +97,7 @@ _AFTER = {
 
 
 def _columns(after: Mapping[str, Sequence[_Column]]) -> list[_Column]:
-    """All columns in order; KeyError names a metric that has none."""
+    """Returns all columns in order; KeyError names a metric that has no column."""
     found = {each.name: [_of_metric(each, each.part)] for each in METRICS.values() if each.part}
     for name, columns in after.items():
         found[name] += columns
@@ -105,15 +105,15 @@ def _columns(after: Mapping[str, Sequence[_Column]]) -> list[_Column]:
 
 
 _COLUMNS = _columns(_AFTER)
-# Left out where they say the same as the other one.
+# Columns that are left out if they equal another: column → the other one.
 _SAME = {"records": "operations", "rec/s": "op/s"}
 _PRICE_LEGEND = f" {_PRICE.head}: US dollars for a million operations, of the servers' hosts alone."
 
 
 def render(summary: Summary, console: Console) -> None:
-    """Prints the details: all rows, the conditions of the systems, and everything else that is known.
+    """Prints the details: all rows, the conditions, and everything else that is known.
 
-    A terminal's width is respected; into a pipe or a file the table goes as wide as it is.
+    A terminal's width is respected; in a pipe or a file a table has its full width.
     """
     width = console.width if console.is_terminal else 10_000
     columns, results = _results(summary)
@@ -134,11 +134,11 @@ def render(summary: Summary, console: Console) -> None:
 
 
 def markdown(summary: Summary, more: Sequence[Grid] = ()) -> str:
-    """The screen and the details as a Markdown page.
+    """Returns the screen and the details as a Markdown page.
 
-    :param more: tables that follow that of the results
+    :param more: tables that follow the table of results
     """
-    # Indented it is text, whatever is in it.
+    # Indentation makes it a code block, in which nothing is interpreted.
     out = [f"# {escape(summary.name)}", "", *(f"    {line}".rstrip() for line in screen.plain(summary)), ""]
     out += [*grid.markdown_table(results_grid(summary)), ""]
     out += _searches_markdown(summary)
@@ -154,7 +154,7 @@ def markdown(summary: Summary, more: Sequence[Grid] = ()) -> str:
 
 
 def _remarks(summary: Summary) -> Iterator[tuple[str, str, str]]:
-    """The remarks below the tables: the emphasized words, the others, and the style of both in a terminal."""
+    """Yields the remarks below the tables: emphasised text, other text, and the style of both in a terminal."""
     for name, values in summary.unequal.items():
         yield f"unequal: {_words(name)}", f" ({_unequal(values, summary)})", "bold red"
     if summary.canary is not None:
@@ -170,7 +170,7 @@ def _remarks(summary: Summary) -> Iterator[tuple[str, str, str]]:
 
 
 def results_grid(summary: Summary) -> Grid:
-    """The table itself, its heads with units and the rate at which latencies were measured."""
+    """Returns the table of results. Its heads have units and the rate at which latencies were measured."""
     columns, results = _results(summary)
     *_, at = _latencies_at(summary) or ("",)
     titles = [
@@ -181,9 +181,7 @@ def results_grid(summary: Summary) -> Grid:
 
 
 def _results(summary: Summary) -> tuple[list[_Column], Grid]:
-    """The columns that say anything, and the table with them: by phase and operation, then by system, so that what is
-    to be compared stands together.
-    """
+    """Returns the columns with at least one value and their table, by phase, operation and system."""
     rows = list(_rows(summary))
     cells = {column.head: [column.cell(row, trial) for row, trial in rows] for column in _COLUMNS}
     for repeated, of in _SAME.items():
@@ -206,26 +204,24 @@ def _results(summary: Summary) -> tuple[list[_Column], Grid]:
         lines,
         keys=len(heads),
         aside=aside,
-        strong=(),  # a value of the matrix may be "all"
+        strong=(),  # not the lines of sums: a value of the matrix may be "all"
         styles={at: "bold" for at, line in enumerate(lines) if line[0].endswith(OVERALL)} | dict.fromkeys(aside, "dim"),
         reasons=tuple(range(len(rows), len(lines))),
     )
 
 
 def comparison_grids(summary: Summary) -> list[Grid]:
-    """Who is faster, and by how much; nothing where there is nothing to compare."""
+    """Returns tables of the comparisons; empty if there is nothing to compare."""
     return comparison_table.grids(summary, lambda trial: label(trial, summary))
 
 
 def other_grids(summary: Summary) -> list[Grid]:
-    """The other tables below it, those of searches first."""
+    """Returns the tables that follow the comparisons, those of searches first."""
     return [*_searches(summary)[0], *_grids(summary)]
 
 
 def warnings(summary: Summary) -> list[tuple[bool, str]]:
-    """Everything that weakens the numbers, in words, and whether it is worse: a deviation from the request, or broken
-    evidence.
-    """
+    """Returns each text that weakens the numbers, and True for a deviation from the request or broken evidence."""
     events = [
         (trial.status != "ok", f"{label(trial, summary)}: {event}")
         for trial in summary.trials
@@ -241,17 +237,17 @@ def warnings(summary: Summary) -> list[tuple[bool, str]]:
 
 
 def settings(summary: Summary) -> list[str]:
-    """What systems and hosts report besides the conditions."""
+    """Returns what systems and hosts report besides the conditions."""
     return _said(summary, lambda trial: trial.notes)
 
 
 def findings(summary: Summary) -> list[str]:
-    """The results of the searches, and whether the hosts were the same."""
+    """Returns the results of the searches, and whether the hosts stayed the same."""
     return [*_searches(summary)[1], *([summary.canary.headline()] if summary.canary else [])]
 
 
 def label(trial: Trial, summary: Summary) -> str:
-    """The system's name, with its point of the matrix and its round; several trials of one system have names else."""
+    """Returns the system with its point of the matrix and its round; otherwise the trial's name if it is ambiguous."""
     mark = "(attached)" if trial.conditions.attached else ""
     if trial.point or trial.round:
         which = f"round {trial.round}" if trial.round else ""
@@ -261,7 +257,7 @@ def label(trial: Trial, summary: Summary) -> str:
 
 
 def _said(summary: Summary, texts: Callable[[Trial], Sequence[str]]) -> list[str]:
-    """The remarks on the compared trials; one that applies to a system at all of its points appears once."""
+    """Returns the remarks on the compared trials; one that applies to all points of a system appears once."""
     said: dict[tuple[str, str], list[Trial]] = {}
     for trial in summary.compared:
         for text in texts(trial):
@@ -270,7 +266,7 @@ def _said(summary: Summary, texts: Callable[[Trial], Sequence[str]]) -> list[str
 
 
 def _unequal(values: Mapping[str, str], summary: Summary) -> str:
-    """The values of a condition, by trial, in words."""
+    """Returns the values of a condition with their trials, as text."""
     said: dict[tuple[str, str], list[Trial]] = {}
     for trial in summary.compared:
         if trial.name in values:
@@ -279,7 +275,7 @@ def _unequal(values: Mapping[str, str], summary: Summary) -> str:
 
 
 def _label_of(trials: Sequence[Trial], summary: Summary) -> str:
-    """The system alone where these are all of its points."""
+    """Returns only the system if the trials are all of its points; otherwise the trials' labels."""
     of_system = sum(trial.system == trials[0].system for trial in summary.compared)
     if len(trials) == of_system > 1 and trials[0].point:
         return trials[0].system
@@ -287,12 +283,12 @@ def _label_of(trials: Sequence[Trial], summary: Summary) -> str:
 
 
 def _heads(summary: Summary) -> list[str]:
-    """The heads of the columns that identify a line."""
+    """Returns the heads of the columns that identify a line."""
     return ["operation", *summary.dimensions, *(["scale"] if _is_scaled(summary) else []), "system"]
 
 
 def _is_scaled(summary: Summary) -> bool:
-    """Whether anything was of less than the full size, which every line says then."""
+    """Returns whether any trial used less than the full size; if so, every line states its scale."""
     return any(trial.conditions.scale is not None for trial in summary.compared)
 
 
@@ -305,7 +301,7 @@ def _keys(operation: str, trial: Trial, summary: Summary) -> tuple[str, ...]:
 
 
 def _rows(summary: Summary) -> Iterator[tuple[Row, Trial]]:
-    """Those that are shown, in the order of the table."""
+    """Yields the rows that are shown, in the order of the table."""
     phases = list(dict.fromkeys(row.phase for trial in summary.compared for row in trial.rows))
     entries = [(row, position, trial) for position, trial in enumerate(summary.compared) for row in trial.rows]
 
@@ -319,7 +315,7 @@ def _rows(summary: Summary) -> Iterator[tuple[Row, Trial]]:
 
 
 def is_shown(row: Row, trial: Trial) -> bool:
-    """Whether the row is of interest to many; summary.json has all."""
+    """Returns whether the tables show the row; summary.json has all rows."""
     if row.operation.startswith(INTENDED):
         return not trial.is_aside(row)
     beside = [
@@ -328,14 +324,14 @@ def is_shown(row: Row, trial: Trial) -> bool:
         if (each.phase, each.discarded) == (row.phase, row.discarded)
         and not each.operation.startswith((OVERALL, INTENDED))
     ]
-    # Of one operation type OVERALL would only be its copy; of what does not count one line is enough.
+    # With one operation type OVERALL would repeat it; discarded rows are shown as a single line.
     if row.operation == OVERALL:
         return len(beside) != 1
     return not row.discarded or len(beside) == 1
 
 
 def _operation(row: Row) -> str:
-    """With its phase, where that is not just the run."""
+    """Returns the operation, with its phase unless that is the run."""
     phase = {LOAD: "LOAD", RUN: ""}.get(row.phase, row.phase)
     which = ", ".join(filter(None, (phase, "discarded" if row.discarded else "")))
     return f"[{which}] {row.operation}" if which else row.operation
@@ -357,7 +353,7 @@ def _grids(summary: Summary) -> list[Grid]:
 
 
 def _loads(summary: Summary) -> list[Grid]:
-    """How fast the records were loaded where that is not what is measured: its latencies are those of a bulk load."""
+    """Returns a table of loading rates if the load was not what was measured; latencies of a bulk load are left out."""
     shown = [HEADS[head] for head in ("records", "rec/s", "errors")]
     lines = [
         [label(trial, summary), *(each.write(getattr(row, each.name)) for each in shown)]
@@ -369,12 +365,12 @@ def _loads(summary: Summary) -> list[Grid]:
 
 
 def _searches(summary: Summary) -> tuple[list[Grid], list[str]]:
-    """Tables of the searches for the highest rate, and what they have come to in words."""
+    """Returns the tables of the searches for the highest rate, and their results as sentences."""
     return search_table.block(_rounds_together(summary), lambda trial: label(trial, summary))
 
 
 def _rounds_together(summary: Summary) -> list[Trial]:
-    """The trials, those of one system at one point beside each other."""
+    """Returns the trials with those of one system and point beside each other."""
     first: dict[tuple[str, str], int] = {}
     places = [first.setdefault((trial.system, point_name(trial.point)), len(first)) for trial in summary.trials]
     return [trial for _, trial in sorted(zip(places, summary.trials, strict=True), key=lambda each: each[0])]
@@ -397,7 +393,7 @@ def _searches_markdown(summary: Summary) -> list[str]:
 
 
 def _print_published(summary: Summary, console: Console, width: int) -> None:
-    """A block of its own below everything of ours."""
+    """Prints published figures, apart from ours and below them."""
     for each in summary.published:
         say(console)
         found = published_table.grids(each, summary)
@@ -412,7 +408,7 @@ def _print_published(summary: Summary, console: Console, width: int) -> None:
 
 
 def print_differences(found: SetupDifferences, console: Console) -> None:
-    """The differences from what was published."""
+    """Prints the differences from the published setup."""
     say(console)
     say(console, Text(published_table.differences(found).title, style="bold"), wrap=True)
     for line in published_table.difference_lines(found):
@@ -433,7 +429,7 @@ _System = tuple[str, list["Trial"]]
 
 
 def _measured(summary: Summary) -> list[_System]:
-    """Systems with numbers, or with servers that were up and reported their conditions."""
+    """Returns systems with numbers, or whose servers started and reported their conditions."""
     found: dict[str, _System] = {}
     for position, trial in enumerate(summary.compared):
         if trial.rows or trial.conditions.version:
@@ -443,14 +439,14 @@ def _measured(summary: Summary) -> list[_System]:
 
 
 def _common(measured: Sequence[_System]) -> str:
-    """What all have in common; with a single system that is everything."""
+    """Returns the conditions that all systems share; with a single system all conditions."""
     head = measured[0][0] if len(measured) == 1 else "the same for all"
     same = conditions.common([trials for _, trials in measured])
     return f"{head}: {' · '.join(str(each) if each.fields else each.value for each in same)}"
 
 
 def _print_conditions(summary: Summary, console: Console, width: int) -> None:
-    """One line for equal conditions, a table for the rest; unfair differences are red."""
+    """Prints equal conditions in one line and the others in a table, with unfair differences in red."""
     if measured := _measured(summary):
         say(console, Text(_common(measured)), wrap=True)
         table = _conditions_grid(summary, measured)
@@ -459,7 +455,7 @@ def _print_conditions(summary: Summary, console: Console, width: int) -> None:
 
 
 def _conditions_grid(summary: Summary, measured: Sequence[_System]) -> Grid:
-    """The conditions that differ; unfair differences are strong."""
+    """Returns the conditions that differ; unfair differences are emphasised."""
     rows = conditions.different([trials for _, trials in measured])
     unequal = tuple(at for at, row in enumerate(rows) if summary.unequal.keys() & set(row[0].fields))
     return Grid(
@@ -484,12 +480,12 @@ def _conditions_markdown(summary: Summary) -> list[str]:
 
 
 def _latencies_at(summary: Summary) -> tuple[str, ...]:
-    """At which rate the latencies were measured, in words."""
+    """Returns texts that say at which rate the latencies were measured."""
     return latencies_at(summary.compared, phases_of(summary))
 
 
 def legend(summary: Summary) -> str:
-    """What the columns mean, and how exactly the figures are known."""
+    """Explains the columns, and how exactly the figures are known."""
     rows = [(row, trial.is_aside(row)) for trial in summary.compared for row in trial.rows]
     repeats = sorted({row.repeats for row, aside in rows if not aside})
     priced = any(trial.conditions.usd_per_hour is not None for trial in summary.compared)

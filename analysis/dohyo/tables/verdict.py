@@ -1,6 +1,4 @@
-"""The verdict in one sentence, made of `Summary.comparisons`: which system won, by how much, and whether that is more
-than noise.
-"""
+"""Builds the verdict from `Summary.comparisons`: which system won, by how much, and whether that exceeds the noise."""
 
 from __future__ import annotations
 
@@ -20,11 +18,11 @@ from dohyo.tables.comparison_table import figure, samples_words, times
 
 @dataclass(frozen=True)
 class Verdict:
-    """The answer in one sentence, and what a reader must know before believing it.
+    """The verdict in one sentence, and what a reader must know before believing it.
 
-    :ivar sentence: the answer, with what faults cost
-    :ivar brief: the same without the numbers that the ratios are of, without that cost, and without a full stop
-    :ivar costs: what faults cost, a line for each system at a point
+    :ivar sentence: the verdict, with the costs of faults
+    :ivar brief: the verdict without absolute numbers, costs of faults and full stop
+    :ivar costs: costs of faults, a line for each system at a point
     """
 
     sentence: str
@@ -34,7 +32,7 @@ class Verdict:
 
 
 def verdict(summary: Summary) -> Verdict:
-    """The sentence over all phases and points at which at least two systems have numbers."""
+    """Returns the verdict over all phases and points at which at least two systems have numbers."""
     found = contests(summary)
     if not found:
         brief = sentence = _nothing_to_compare(summary)
@@ -51,7 +49,7 @@ def verdict(summary: Summary) -> Verdict:
 
 
 class _Words:
-    """The answer of one contest in words: who won or, if nobody did, who cannot be told apart."""
+    """Text of one contest: which system won or, without a winner, which cannot be told apart."""
 
     def __init__(self, summary: Summary, contest: Contest) -> None:
         self.summary = summary
@@ -63,17 +61,17 @@ class _Words:
 
     @property
     def brief(self) -> str:
-        """Without numbers other than ratios; of a winner against the second only."""
+        """Returns the text with ratios only; a winner is compared only with the second."""
         return self._won(self.contest.pairs[:1]) if self._has_winner else self._open
 
     @property
     def full(self) -> str:
-        """Against all others."""
+        """Returns the text with a comparison of the winner and all others."""
         return self._won(self.contest.pairs) if self._has_winner else self._open
 
     @property
     def behind(self) -> str:
-        """Behind a winner, which systems follow each other alike or cannot be told apart; empty where none do."""
+        """Returns which systems behind the winner are alike or cannot be told apart; empty if none."""
         ranked = {pair.to for pair in self.contest.pairs} if self.contest.is_won else set()
         said = {"alike": f"alike within {percent(self.summary.alike)}", "open": "not told apart"}
         return "".join(
@@ -84,11 +82,11 @@ class _Words:
 
     @property
     def numbers(self) -> str:
-        """Such as "cassandra 1,200, hbase 1,000 records/s"."""
+        """Returns the numbers, such as "cassandra 1,200, hbase 1,000 records/s"."""
         trials = {trial.name: trial for trial in self.summary.compared}
         names = [self.contest.nearest.of, *(pair.to for pair in self.contest.pairs)]
         if self.is_latency:
-            # The figures whose ratios these are: the percentile of all rounds together may be that of one round.
+            # Use the figures behind the ratios: the percentile of the merged rounds may come from a single round.
             rows = [figures(trials[name], percentiles=[self.key[2]])[self.key] for name in names]
             values = [milliseconds(centre(row, self.key[2])) for row in rows]
         else:
@@ -110,7 +108,7 @@ class _Words:
 
     @property
     def _open(self) -> str:
-        """No winner: the systems that cannot be told apart, then the others with the ratio of theirs to the best."""
+        """Returns the systems that cannot be told apart, then the ratios of the others to the best."""
         of = f" in {figure(self.contest.nearest)}" if self.is_latency else ""
         unclear, alike = (
             [pair for pair in self.contest.pairs if pair.tie and pair.is_unclear == wide] for wide in (True, False)
@@ -168,7 +166,7 @@ def _several(summary: Summary, found: Sequence[Contest]) -> str:
 
 
 def _noise(pairs: Sequence[Pair]) -> str:
-    """A sentence on comparisons without an interval."""
+    """Returns a sentence on comparisons without an interval."""
     unknown = [pair for pair in pairs if pair.tie is None]
     which = "" if len(unknown) == len(pairs) else f" ({len(unknown)} of {len(pairs)})"
     return f"; {without_interval(unknown)} has no interval{which}" if unknown else ""
@@ -179,13 +177,13 @@ def _key(pair: Pair) -> Key:
 
 
 def _unit(summary: Summary, key: Key) -> str:
-    """Such as "records/s"; of the maxima of searches with their bounds."""
+    """Returns the unit, such as "records/s"; for the maxima of searches with their bounds."""
     bounds = dict.fromkeys(trial.search.slo for trial in summary.trials if trial.search and key[0] == PROBE)
     return f"{UNITS[key[2]]} under {' or '.join(bounds)}" if bounds else UNITS[key[2]]
 
 
 def _over(contests: Sequence[Contest]) -> str:
-    """The samples of the intervals, if there are any."""
+    """Returns the kind and number of samples behind the intervals; empty without intervals."""
     pairs = [pair for contest in contests for pair in contest.pairs if pair.low is not None]
     return (
         f"; 95\N{NO-BREAK SPACE}% intervals over {samples_words((pair.sampled, pair.samples) for pair in pairs)}"
