@@ -1,4 +1,4 @@
-"""Vega, which draws all charts: a script on the page, vl-convert for files. setup.sh fetches each when it is needed.
+"""Loads Vega, which draws all charts: a script on the page, vl-convert for files. setup.sh fetches each on demand.
 
 The script comes from the same vl-convert that draws files; it has 84 MB, and nothing else needs it.
 """
@@ -14,15 +14,15 @@ from types import ModuleType
 from dohyo.bad_input import BadInputError
 from dohyo.places import SETUP, VEGA, command
 
-# The licences ask that it goes with every copy, and the script has lost it when it was made smaller.
+# The licences require this notice in every copy, and minification has removed it from the script.
 _NOTICE = Path(__file__).parent / "templates" / "vega-licences.txt"
 
 
 @cache
 def script() -> str:
-    """Vega, Vega-Lite and vega-embed as one script, which begins with their licences.
+    """Returns Vega, Vega-Lite and vega-embed as one script, which begins with their licences.
 
-    :raises BadInputError: if it is not there and cannot be fetched
+    :raises BadInputError: if the script is missing and cannot be fetched
     """
     if not VEGA.is_file():
         _set_up("page")
@@ -30,9 +30,9 @@ def script() -> str:
 
 
 def converter() -> ModuleType:
-    """vl-convert.
+    """Returns the module vl-convert.
 
-    :raises BadInputError: if it is not there and cannot be fetched
+    :raises BadInputError: if the module is missing and cannot be fetched
     """
     try:
         return importlib.import_module("vl_convert")

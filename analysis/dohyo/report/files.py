@@ -1,4 +1,4 @@
-"""The files of a report, which are in the experiment's folder unless another place is named."""
+"""Writes the files of a report into the experiment's folder, or to another path."""
 
 from __future__ import annotations
 
@@ -14,23 +14,23 @@ from dohyo.report.page import Report
 from dohyo.summary.results import Summary
 from dohyo.summary.summary import is_experiment
 
-# Bytes of a page in which its title ends: the verdict and the name of a scenario stand before that.
+# Bytes in which a page's title ends; the verdict and the scenario's name precede it.
 _LONGEST_HEAD = 64 * 1024
 
 
 def write(experiment: Path, known: tuple[Summary, Measured] | None = None, *, figures: bool = False) -> list[Path]:
     """Writes report.html and, if asked for, the folder `figures` into an experiment's folder; returns the paths.
 
-    :param known: what `measured.read` has found, if the experiment has been read already
+    :param known: result of `measured.read`, if the experiment has already been read
     """
     report = page.gather(experiment, *(known or measured.read(experiment)))
     return write_report(report, experiment / page.FILE, figures=figures)
 
 
 def write_report(report: Report, path: Path, *, figures: bool) -> list[Path]:
-    """Writes a page and, if asked for, the folder `figures` beside it; returns the paths, the page's first."""
+    """Writes a page and, if asked for, the folder `figures` beside it; returns the paths, the page first."""
     others = [static.write(path.parent, report.summary, report.charts)] if figures else []
-    # The page last: it links what stands beside it.
+    # Write the page last, because it links the other files.
     return [page.write(report, path), *others]
 
 
@@ -57,12 +57,12 @@ def place(
     path = out or (folder if folder.is_dir() else folder.parent) / name
     if path.is_dir():
         raise BadInputError(f"--out {path} is a folder; name the file, such as {path / name}")
-    # A link is replaced itself, not what it leads to.
+    # A link itself is replaced, not its target.
     if path.is_file() and not path.is_symlink() and not is_ours(path):
         raise BadInputError(f"{path} is no {kind[0]} of dohyo's and is not replaced; name another file with --out FILE")
     if not path.parent.is_dir():
         raise BadInputError(f"--out {path}: there is no folder {path.parent}; make it, or name another file")
-    # A link that came with an experiment leads out of it; elsewhere links are the user's own.
+    # A link inside an experiment could lead out of it; the user's own links elsewhere are fine.
     for link in (above for above in path.absolute().parents if above.is_symlink()):
         if any(is_experiment(above) for above in link.parents):
             raise BadInputError(f"--out {path}: {link} is a link inside an experiment; name another file")
@@ -72,5 +72,5 @@ def place(
 
 
 def open_in_browser(path: Path) -> bool:
-    """Opens a page in the browser of this desktop; False where there is none, as over SSH."""
+    """Opens a page in the desktop's browser; False if there is none, as over SSH."""
     return webbrowser.open(path.resolve().as_uri())

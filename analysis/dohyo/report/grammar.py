@@ -1,9 +1,8 @@
-"""Vega-Lite, the grammar of the page and of the files: the definition of a chart, its colours, and everything that
-charts share.
+"""Parts of Vega-Lite specifications that all charts share, and the data class of a chart.
 
-Vega draws the same specification in a browser and, through vl-convert, into SVG and PNG without one. A chart is plain
-data: nothing that comes from a log or a scenario is ever in an expression of the grammar, only in its data, its
-titles and its domains, which Vega draws as text.
+Vega draws the same specification in a browser and, through vl-convert, into SVG and PNG files. A chart is plain
+data. Text of logs and scenarios appears only in data, titles and domains, which Vega draws as text, never in an
+expression.
 """
 
 from __future__ import annotations
@@ -12,20 +11,20 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-# One column per field, all of the same length.
+# Column name → values; all columns have the same length.
 Table = dict[str, list[Any]]
 Spec = dict[str, Any]
 
-# Okabe and Ito's colours (https://jfly.uni-koeln.de/color/), which people with any colour vision tell apart, without
-# their black and yellow. On white they are darkened until each has a contrast of 3 : 1 (WCAG 2.2, 1.4.11).
+# Okabe and Ito's colours (https://jfly.uni-koeln.de/color/), distinct for any colour vision, without black and yellow.
+# On white they are darkened until each has a contrast of 3 : 1 (WCAG 2.2, 1.4.11).
 LIGHT_COLOURS = ["#0072b2", "#d55e00", "#00795a", "#b0508a", "#a06a00", "#3a97d4", "#5f5f5f"]
 DARK_COLOURS = ["#3d9be0", "#f0813a", "#2cc295", "#e09cc4", "#e6b422", "#9fdcff", "#b9b9b9"]
-# Of what is of no system, or counts nowhere; seen on white and on black.
+# Colour of marks that belong to no system or do not count; visible on white and on black.
 GREY = "#80868e"
-# Systems differ without colours, too.
+# Shapes and dashes distinguish systems without colours.
 SHAPES = ["circle", "square", "triangle-up", "diamond", "cross", "triangle-down", "triangle-right"]
 DASHES = [[1, 0], [6, 3], [2, 2], [8, 2, 2, 2], [12, 3], [4, 4], [1, 3]]
-# Beyond this ratio of the largest to the smallest value bars of one hide those of the other.
+# Ratio of the largest to the smallest value above which a scale is logarithmic: the smallest bars would be invisible.
 LOG_FROM = 10.0
 _FONT = "system-ui, -apple-system, 'Segoe UI', 'DejaVu Sans', sans-serif"
 
@@ -35,11 +34,11 @@ class Panel:
     """One picture of a chart.
 
     :ivar spec: Vega-Lite without data, size and colours; a layer may name another table of the chart as its data
-    :ivar data: name of its table in the chart
-    :ivar says: a description in a sentence, for those who cannot see it
-    :ivar cursor: x is the time in seconds, under the cursor that all such panels share
-    :ivar domains: of scales that differ from part to part: part -> channel -> domain
-    :ivar heads: columns of its tables in words, with their units, where they have some
+    :ivar data: name of the panel's table in the chart
+    :ivar says: one-sentence description for people who cannot see the chart
+    :ivar cursor: x is the time in seconds, and the panel shares the cursor with all such panels
+    :ivar domains: domains of scales that differ between parts: part -> channel -> domain
+    :ivar heads: titles of table columns with their units: column -> title
     """
 
     title: str
@@ -52,7 +51,7 @@ class Panel:
 
     @property
     def tables(self) -> list[str]:
-        """Names of the tables that it draws."""
+        """Returns the names of the tables that the panel draws."""
         layers = (layer["data"]["name"] for layer in self.spec.get("layer", []) if "data" in layer)
         return list(dict.fromkeys([self.data, *layers]))
 
@@ -61,10 +60,10 @@ class Panel:
 class Chart:
     """One or more pictures that answer a question.
 
-    :ivar name: of its anchor and its files
+    :ivar name: name of the anchor and of the files
     :ivar by_part: the tables have a column `part`, and one part is shown at a time
     :ivar legend: only colour, shape and dashes distinguish systems
-    :ivar missing: why there is nothing to draw, if so
+    :ivar missing: reason if there is nothing to draw
     """
 
     name: str
@@ -78,14 +77,14 @@ class Chart:
 
     @property
     def parts(self) -> list[str]:
-        """Those that there are, in order."""
+        """Returns the parts in the order of the tables; empty unless charts have parts."""
         if not self.by_part:
             return []
         return self._distinct("part")
 
     @property
     def systems(self) -> list[str]:
-        """Those that it shows."""
+        """Returns the systems in the tables."""
         return self._distinct("system")
 
     def _distinct(self, column: str) -> list[str]:
@@ -93,22 +92,22 @@ class Chart:
 
 
 def table(rows: Sequence[Mapping[str, Any]], empty: Sequence[str] = ()) -> Table:
-    """Column by column, all rows having the same.
+    """Returns the table of rows that all have the same columns.
 
-    :param empty: the columns where there may be no row
+    :param empty: columns of a table without rows
     """
     return {name: [row[name] for row in rows] for name in (rows[0] if rows else empty)}
 
 
 def rows(of: Table, part: str | None = None) -> list[dict[str, Any]]:
-    """Row by row, as Vega takes them, those of a part alone if one is given."""
+    """Returns the table as rows, as Vega reads them; with `part` only the rows of that part."""
     names = list(of)
     lines = (dict(zip(names, values, strict=True)) for values in zip(*of.values(), strict=True))
     return [line for line in lines if part is None or line["part"] == part]
 
 
 def with_data(panel: Panel, tables: Mapping[str, Table], part: str | None) -> Spec:
-    """The panel's specification with the data in it, as a file needs it; the page does the same in its script."""
+    """Returns the panel's specification with its data, for a file; the page's script does the same in the browser."""
     spec = {**panel.spec, "data": {"values": rows(tables[panel.data], part)}}
     for channel, domain in panel.domains.get(part or "", {}).items():
         of_channel = spec["encoding"][channel]
@@ -123,21 +122,21 @@ def with_data(panel: Panel, tables: Mapping[str, Table], part: str | None) -> Sp
     return spec
 
 
-# Labels of rows: the system in one line, its point in the next, which leaves room on a phone.
+# Axis of row labels: the system in one line, its point in the next, which saves width on a phone.
 ROW_AXIS: Spec = {"labelExpr": "split(datum.label, ' · ')", "labelFontSize": 11, "labelLineHeight": 12}
 
 
 def rows_high(labels: Sequence[str], lines: int = 1) -> int:
-    """Height in pixels of a chart with a row for each label, which has so many lines of text beside it."""
+    """Returns the height in pixels of a chart with one row per label and `lines` lines of text beside each row."""
     return (15 + 15 * lines) * len(labels)
 
 
 def quantity(column: str, title: str | None = None, **more: Any) -> Spec:
-    """A channel of numbers: their column, what the axis is called, and what else there is to it, such as `scale`."""
+    """Returns a channel of numbers; `more` has further properties such as `scale`."""
     return {"field": column, "type": "quantitative", **({"title": title} if title else {}), **more}
 
 
-# The seconds that are shown; the page sets it, for all panels alike.
+# The seconds that are shown; the page sets the same range for all panels.
 ZOOM: Spec = {"name": "zoom", "value": None}
 SECONDS = quantity(
     "time",
@@ -148,12 +147,12 @@ SECONDS = quantity(
 
 
 def rows_of(column: str, order: Sequence[str], title: str | None = None, **axis: Any) -> Spec:
-    """A channel with a row, or a column, for each of these texts, and the properties of its axis."""
+    """Returns a channel with a row or column for each of these texts; `axis` has properties of its axis."""
     return {"field": column, "type": "nominal", "sort": list(order), "title": title, "axis": axis}
 
 
 def shown(*columns: str, **titles: str) -> list[Spec]:
-    """The tooltip of a point: columns under their own names, then those with a name in words."""
+    """Returns a tooltip of columns under their own names, then of columns with titles."""
     return [
         *({"field": each} for each in columns),
         *({"field": each, "title": words} for each, words in titles.items()),
@@ -161,17 +160,17 @@ def shown(*columns: str, **titles: str) -> list[Spec]:
 
 
 def by_system(systems: Sequence[str]) -> Spec:
-    """Colour of a system, the same in all charts."""
+    """Returns the colour of each system, the same in all charts."""
     return {"field": "system", "type": "nominal", "title": None, "scale": {"domain": list(systems)}}
 
 
 def shape(systems: Sequence[str]) -> Spec:
-    """Shape of a system's points."""
+    """Returns the shape of each system's points."""
     return {**by_system(systems), "scale": {"domain": list(systems), "range": _cycle(SHAPES, len(systems))}}
 
 
 def dash(systems: Sequence[str]) -> Spec:
-    """Dashes of a system's lines."""
+    """Returns the dashes of each system's lines."""
     return {**by_system(systems), "scale": {"domain": list(systems), "range": _cycle(DASHES, len(systems))}}
 
 
@@ -180,26 +179,26 @@ def _cycle(values: Sequence[Any], count: int) -> list[Any]:
 
 
 def scale(values: Sequence[float | None]) -> tuple[Spec, str]:
-    """The scale of an axis and what to add to its title: logarithmic where values differ by more than `LOG_FROM`."""
+    """Returns the scale of an axis and a suffix for its title; logarithmic beyond the ratio `LOG_FROM`."""
     known = [value for value in values if value is not None and value > 0]
     if known and max(known) / min(known) > LOG_FROM:
-        # To whole decades half of a chart may be empty.
+        # Rounding the domain to decades could leave half of the chart empty.
         return {"type": "log", "nice": False, "padding": 8}, ", log scale"
     return {"type": "linear", "zero": True, "nice": True}, ""
 
 
 def config(*, dark: bool, legend: bool) -> Spec:
-    """Vega-Lite's configuration: colours for light and dark, and whether charts have legends (the page has its own)."""
+    """Returns Vega-Lite's configuration: colours for light or dark, and whether charts draw their own legends."""
     text, faint = ("#e6e6e6", "#4a4a4a") if dark else ("#1f2328", "#d8dde3")
     return {
         "background": "transparent" if dark or not legend else "white",
         "font": _FONT,
-        # Half of the last label of an axis.
+        # The right padding fits half of an axis's last label.
         "padding": {"left": 5, "top": 5, "right": 14, "bottom": 5},
         "view": {"stroke": None},
         "range": {
             "category": DARK_COLOURS if dark else LIGHT_COLOURS,
-            # Both ends differ from the page's background; lightness alone tells the order.
+            # Both ends contrast with the page's background; lightness shows the order without colour.
             "heatmap": {"scheme": "viridis"},
             "ramp": {"scheme": "viridis"},
         },

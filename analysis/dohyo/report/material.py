@@ -1,4 +1,4 @@
-"""The data of charts."""
+"""Data of all charts of an experiment."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from dohyo.summary.results import Summary, Trial
 
 @dataclass(frozen=True)
 class Material:
-    """An experiment: its summary, and further data for charts.
+    """The summary of an experiment, and further data for charts.
 
     :ivar hosts: lines of `measured.HostsOverTime`
     """
@@ -28,25 +28,25 @@ class Material:
 
     @property
     def systems(self) -> list[str]:
-        """Those with any number, in the order of measuring."""
+        """Returns the systems with any number, in the order of measuring."""
         return systems_of([run.trial for run in self.measured.runs] + [t for t in self.summary.compared if t.rows])
 
     @property
     def phases(self) -> list[str]:
-        """Those that were to be measured."""
+        """Returns the phases that the scenario measures."""
         return phases_of(self.summary)
 
     def point(self, trial: Trial) -> str:
-        """A trial's point in the dimensions that have several values."""
+        """Returns a trial's point, without dimensions that have a single value."""
         return point_name({key: value for key, value in trial.point.items() if key in self._varying})
 
     def label(self, trial: Trial) -> str:
-        """A system at its point, as a row of a chart; numbers that are not valid are never without that word."""
+        """Returns the label of a chart's row: the system at its point, and the status of a trial that is not valid."""
         status = "" if trial.status == "ok" else trial.status
         return " · ".join(filter(None, (trial.system, self.point(trial), status)))
 
     def part(self, phase: str, trial: Trial) -> str:
-        """A phase at a trial's point in words; charts over time show one at a time."""
+        """Returns the text of a phase at a trial's point; charts over time show one at a time."""
         name = {RUN: "measured run", LOAD: "load"}.get(phase, phase)
         return " · ".join(filter(None, (name, self.point(trial))))
 
@@ -56,7 +56,7 @@ class Material:
         return {key for key in self.summary.dimensions if len({value for name, value in values if name == key}) > 1}
 
     def trial(self, system: str, point: str, round_: str) -> Trial | None:
-        """The trial of a system at a point, in the words of `figures.point_name`, in a round."""
+        """Returns the trial of a system in a round at a point, written as by `figures.point_name`."""
         found = (
             each
             for each in self.summary.trials
@@ -65,7 +65,7 @@ class Material:
         return next(found, None)
 
     def warmup(self, trial: Trial, phase: str, run: int | str | None) -> float:
-        """Seconds from the agreed instant to the measured window of a run, by its number."""
+        """Returns the seconds from the agreed instant to the measured window of a run."""
         if phase == LOAD:
             return 0.0
         if (own := trial.warmups.get(f"{phase}-{run}")) is not None:
@@ -73,11 +73,11 @@ class Material:
         return float(trial.by_phase.get(phase, {}).get("warmup_seconds", trial.conditions.warmup_seconds) or 0.0)
 
     def place(self, phase: str) -> int:
-        """Sort key: what was to be measured first, the load before it last."""
+        """Returns a sort key: measured phases in their order, a load before them last."""
         return self.phases.index(phase) if phase in self.phases else len(self.phases)
 
 
 def operation_title(operation: str) -> str:
-    """An operation type in words: with a target rate latencies are known from the intended start, too."""
+    """Returns an operation type as text; with a target rate there are also latencies from the intended start."""
     plain = operation.removeprefix(INTENDED)
     return operation if plain == operation else f"{plain}, from the intended start"

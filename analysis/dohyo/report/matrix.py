@@ -1,4 +1,4 @@
-"""Matrix views: any dimension on either axis, all others in the rows."""
+"""Matrix views with any dimension on either axis and all others in the rows."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from dohyo.summary.results import Summary
 from dohyo.tables.grid import Grid
 from dohyo.tables.table import is_shown
 
-# The metrics that a matrix view can show.
+# Metrics that a matrix view can show.
 _SHOWN = sorted(
     (each for each in METRICS.values() if each.part in ("rates", "latencies") and each.unit),
-    key=lambda each: each.head != "rec/s",  # the first one is shown first
+    key=lambda each: each.head != "rec/s",  # puts rec/s first, which is shown first
 )
-# The metrics in files: pictures of all metrics for each pair of dimensions would be too many.
+# Metrics drawn into files; files of all metrics for each pair of dimensions would be too many.
 _IN_FILES = {"rec/s": "records per second", "p99": "p99 in ms"}
 
 
 def matrix(summary: Summary) -> dict[str, Any]:
-    """The data of matrix views: dimensions, the metrics of a cell, and one line per row of numbers."""
+    """Returns the data of matrix views: dimensions, metrics, and one entry per row of the results."""
     shown = [
         (trial, row)
         for trial in summary.compared
@@ -49,9 +49,9 @@ def matrix(summary: Summary) -> dict[str, Any]:
 
 
 def chart(summary: Summary) -> Chart:
-    """As pictures: a panel for each two dimensions, the one across, the other first in the rows; its parts are metrics.
+    """Returns the matrix as pictures: a panel for each pair of dimensions; the parts are metrics.
 
-    The page has a table in its place, in which the dimensions are chosen.
+    The page has a table instead, in which the reader chooses the dimensions.
     """
     of = matrix(summary)
     panels: list[Panel] = []
@@ -72,7 +72,7 @@ def chart(summary: Summary) -> Chart:
 
 
 def grids(summary: Summary) -> list[Grid]:
-    """As tables, one for each metric: the first dimension across, all others down."""
+    """Returns a table per metric, with the first dimension across and all others down."""
     of = matrix(summary)
     if len(of["dimensions"]) < 2:
         return []
@@ -89,7 +89,7 @@ def grids(summary: Summary) -> list[Grid]:
 
 
 def _cells(of: dict[str, Any], across: str, down: str, metric: str) -> list[tuple[str, tuple[str, ...], list[Any]]]:
-    """Column, row (`down` first, then what is on neither axis), number and text of each cell."""
+    """Returns column, row (`down` first, then the dimensions on neither axis), number and text of each cell."""
     names = _others(of, across, down)
     return [
         (line["at"].get(across, ""), tuple(line["at"].get(name, "") for name in names), line["values"][metric])
@@ -107,11 +107,11 @@ def _spec(title: tuple[str, str], rows: list[dict[str, Any]]) -> Spec:
     columns = list(dict.fromkeys(row["across"] for row in rows))
     kind = "log" if all(row["value"] > 0 for row in rows) else "linear"
     bare = {"domain": False, "ticks": False}
-    # In the line of the columns' names.
+    # Puts the title into the line of the column names.
     beside_the_columns = {
         "titleAngle": 0, "titleX": -5, "titleY": -5, "titleAlign": "right", "titleBaseline": "bottom",
     }  # fmt: skip
-    # As on the page: black on any of them has the contrast of text.
+    # The page's colours; black text on any of them has enough contrast.
     colours = {"type": kind, "range": ["#f3f8fc", "#7db8dd"], "nice": False}
     return {
         "height": 26 * len(down),

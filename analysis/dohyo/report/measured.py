@@ -1,6 +1,6 @@
 """The charts' data beyond the summary: rates of each run, latencies over time, whole percentile curves.
 
-The evidence is read once, for the summary and for them.
+The evidence is read once for both.
 """
 
 from __future__ import annotations
@@ -27,17 +27,17 @@ from dohyo.summary.summary import summarise
 
 _Key = tuple[str, str, str]  # system, point, phase
 
-# Ends of the tail: steps of a fifth of each decade of 1 / (1 - share), as HdrHistogram's plots have them.
+# Steps of the percentiles beyond the median: a fifth of each decade of 1 / (1 - share), as in HdrHistogram's plots.
 _STEPS_PER_DECADE = 10
 _DECADES = 4  # to 99.99 %
 
-# Of a second of an account: stale, never written, corrupt; writes that are maybe follow.
+# Columns of an account's second that count wrong reads (stale, never written, corrupt); uncertain writes follow.
 _KINDS_OF_WRONG = 3
 
 
 def _curve_percentiles() -> list[float]:
     steps = (10 ** (step / _STEPS_PER_DECADE) for step in range(_STEPS_PER_DECADE * _DECADES + 1))
-    # The rounding keeps 50, 90, 99, … exact; ranks are taken from the decimal number.
+    # Rounding keeps 50, 90, 99, … exact; ranks are computed from the decimal number.
     return sorted({0.0, 50.0, *(round(100 - 100 / each, 4) for each in steps)})
 
 
@@ -48,7 +48,7 @@ CURVE_PERCENTILES = _curve_percentiles()
 class Ill:
     """A run with faults, second by second, over all clients.
 
-    :ivar of: what the faults cost
+    :ivar of: costs of the faults
     :ivar successes: operations that succeeded
     :ivar failed: operations that failed
     :ivar waited: latencies from the intended start; empty without a target rate
@@ -66,11 +66,11 @@ class Ill:
 class MeasuredRun:
     """One run of a phase of a trial, or its load, over all clients.
 
-    :ivar number: of the run; None: the load
+    :ivar number: number of the run; None for the load
     :ivar warmup: seconds from the agreed instant to the measured window
     :ivar throughput: operations without error, second by second
     :ivar slots: latencies over time
-    :ivar ill: what is drawn of a run with faults; None of any other
+    :ivar ill: data of a run with faults; None without faults
     """
 
     trial: Trial
@@ -84,13 +84,13 @@ class MeasuredRun:
 
     @property
     def name(self) -> str:
-        """Short, unique among the runs of a system at a point and in a phase."""
+        """Returns a short name, unique among the runs of a system at a point and in a phase."""
         which = f"round {self.trial.round}" if self.trial.round else ""
         return " ".join(filter(None, (which, f"run {self.number}" if self.number else "load")))
 
     @property
     def rate(self) -> float | None:
-        """Records per second; operations per second where records are not known."""
+        """Returns records per second; operations per second if records are unknown."""
         count = self.run.records if self.run.records is not None else self.run.operations
         return count / self.run.seconds if count is not None and self.run.seconds else None
 
@@ -99,7 +99,7 @@ class MeasuredRun:
 class Curve:
     """Latencies of one operation type over all runs of a system at a point that count: the whole distribution.
 
-    :ivar values: percentile (0 to 100) and latency in ms; ends where a single operation decides
+    :ivar values: percentile (0 to 100) and latency in ms; ends before a single operation would decide
     """
 
     trial: Trial
@@ -111,17 +111,17 @@ class Curve:
 
 @dataclass
 class Measured:
-    """Everything that was read."""
+    """The runs and percentile curves of an experiment."""
 
     runs: list[MeasuredRun] = field(default_factory=list)
     curves: list[Curve] = field(default_factory=list)
 
 
 def read(experiment: Path) -> tuple[Summary, Measured]:
-    """Summarises an experiment, and keeps what charts need of the evidence, which is read once for both.
+    """Returns the summary and the charts' data; the evidence is read once for both.
 
-    :param experiment: its folder, with `raw`
-    :raises FileNotFoundError: when there is no `raw` folder
+    :param experiment: folder of the experiment, with `raw`
+    :raises FileNotFoundError: if there is no `raw` folder
     """
     kept = _Kept()
     summary = summarise(experiment, kept.add)
@@ -129,14 +129,14 @@ def read(experiment: Path) -> tuple[Summary, Measured]:
 
 
 class _Kept:
-    """The data kept of each trial; all runs of a system at a point that count make one curve."""
+    """Collects data of each trial; all valid runs of a system at a point make one curve."""
 
     def __init__(self) -> None:
         self.runs: list[MeasuredRun] = []
         self._merged: dict[_Key, tuple[Trial, dict[str, Latencies]]] = {}
 
     def add(self, trial: Trial, phases: Sequence[Phase]) -> None:
-        """Takes a trial, also one that failed, and what its clients did in its load and runs."""
+        """Adds a trial, valid or not, and what its clients did in its load and runs."""
         for phase in phases:
             if not phase.clients or not is_drawn(trial, phase.kind, phase.run.seconds):
                 continue
@@ -150,7 +150,7 @@ class _Kept:
                 add_all(latencies, phase.latencies)
 
     def curves(self) -> Iterator[Curve]:
-        """By system, point and phase in the order of measuring, then by operation type."""
+        """Yields the curves by system, point and phase in the order of measuring, then by operation type."""
         for (_, _, phase), (trial, latencies) in self._merged.items():
             yield from curves(trial, phase, latencies)
 
@@ -174,7 +174,7 @@ def _ill(phase: Phase) -> Ill | None:
 
 
 def curves(trial: Trial, phase: str, latencies: Mapping[str, Latencies]) -> list[Curve]:
-    """Those of the operation types that succeeded."""
+    """Returns the curves of the operation types that succeeded."""
     return [
         Curve(trial, phase, name, total.count, _values(total))
         for name, total in sorted(latencies.items())
@@ -192,28 +192,27 @@ def _values(latencies: Latencies) -> list[tuple[float, float]]:
 
 
 def is_drawn(trial: Trial, phase: str, seconds: float | None) -> bool:
-    """Whether charts show it: a load before the runs says nothing if it is too short for rows against seconds."""
+    """Returns whether charts show the phase: a load before the runs only if it is long enough for its curve."""
     return phase != LOAD or trial.load_is_measured or (seconds or 0.0) >= SHORTEST_SECONDS
 
 
 class HostsOverTime:
-    """What the hosts did, second by second: the lines of `hosts.csv` of whole hosts, where there is such a file.
+    """Activity of the hosts, second by second: the whole-host lines of `hosts.csv`, if the file exists.
 
-    They are read anew each time, and never all in memory: a day of many hosts is millions of them. The keys are system,
-    point, round, phase, run, host, time (its beginning, in seconds after the agreed instant), cpu (share that was not
-    idle), others (share of other processes) and disk (share of the time in which the busiest disk had something to do);
-    what is not known is None.
+    The file is read again on each iteration and never kept in memory: a day of many hosts is millions of lines. The
+    keys are system, point, round, phase, run, host, time (its beginning, in seconds after the agreed instant), cpu
+    (share that was not idle), others (share of other processes) and disk (share of the time in which the busiest disk
+    was busy). Unknown values are None.
     """
 
     _NAMES = ("system", "point", "round", "phase", "run", "host")
     _SHARES = ("cpu_idle", "cpu_iowait", "disk_utilisation")
 
     def __init__(self, experiment: Path) -> None:
-        """`experiment`: its folder."""
         self._path = experiment / "hosts.csv"
 
     def __iter__(self) -> Iterator[dict[str, Any]]:
-        """In the order of the file."""
+        """Yields the lines in the order of the file."""
         if not self._path.is_file():
             return
         with self._path.open(encoding="utf-8", errors="replace", newline="") as file:
@@ -230,7 +229,7 @@ class HostsOverTime:
             **{name: line[name] for name in self._NAMES},
             "time": None if time is None or seconds is None else time - seconds,
             "cpu": None if idle is None or waiting is None else 1 - idle - waiting,
-            # A column that older files do not have.
+            # Older files lack this column.
             "others": _number(line.get("other_cpu", "")),
             "disk": disk,
         }
@@ -244,7 +243,7 @@ def _number(text: str) -> float | None:
 
 
 def significant(value: float | None, digits: int = 4) -> float | None:
-    """As few digits as a chart can show, so that the page stays small; None for what is not known or infinite."""
+    """Returns the value with few digits, to keep the page small; None if it is unknown or infinite."""
     if value is None or not math.isfinite(value):
         return None
     rounded = float(f"{value:.{digits}g}")
@@ -252,5 +251,5 @@ def significant(value: float | None, digits: int = 4) -> float | None:
 
 
 def systems_of(trials: Sequence[Trial]) -> list[str]:
-    """The systems, in the order in which they were measured; each has its colour in every chart."""
+    """Returns the systems in the order of measuring, in which they get their colours."""
     return list(dict.fromkeys(trial.system for trial in trials))

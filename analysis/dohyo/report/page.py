@@ -1,7 +1,7 @@
 """The page of an experiment, `report.html`: one self-contained file that loads nothing.
 
-Text of logs and scenarios is escaped by the template engine, and reaches scripts only as JSON data. A policy in the
-page allows the two scripts that it was written with and no request to anywhere, so that nothing else would run.
+Text of logs and scenarios is escaped by the template engine, and reaches scripts only as JSON data. The page's security
+policy allows only its own two scripts and no requests.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from dohyo.tables.verdict import verdict
 
 FILE = screen.PAGE
 _TEMPLATES = Path(__file__).parent / "templates"
-# Files beside the report that it links, with their descriptions.
+# Files that the report links, with their descriptions.
 _FILES = {
     "summary.md": "the tables as text",
     "summary.csv": "every row of numbers",
@@ -50,21 +50,21 @@ _FILES = {
 }
 
 
-# A longer ranking, with its runs, scrolls, so that the verdict stays in sight.
+# Rows above which a ranking with its runs scrolls, so that the verdict stays in sight.
 _MOST_ROWS = 60
-# More systems than this are counted in a title.
+# Systems above which a title gives their number instead of their names.
 _MOST_NAMED = 2
 _NUMBERS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve")
 
 
 @dataclass(frozen=True)
 class Report:
-    """Everything that can be shown of an experiment.
+    """Everything that the page shows of an experiment.
 
-    :ivar facts: experiment.json
-    :ivar folders: of the evidence of each trial, by its name
-    :ivar unknown: of logs of others, what of the conditions is not known
-    :ivar process: that is measuring the experiment right now; None: it is over
+    :ivar facts: content of experiment.json
+    :ivar folders: folder with the evidence of each trial, by the trial's name
+    :ivar unknown: conditions that logs of other clients do not state
+    :ivar process: pid of the process that is measuring the experiment; None if it is over
     """
 
     experiment: Path
@@ -77,22 +77,22 @@ class Report:
 
     @property
     def summary(self) -> Summary:
-        """Of the experiment."""
+        """Returns the experiment's summary."""
         return self.material.summary
 
     @property
     def systems(self) -> list[str]:
-        """In the order of their colours."""
+        """Returns the systems in the order of their colours."""
         return self.material.systems
 
     @property
     def sentence(self) -> str:
-        """The verdict in one sentence."""
+        """Returns the verdict in one sentence."""
         return verdict(self.summary).sentence
 
     @property
     def title(self) -> str:
-        """What was measured, on which systems and how many hosts: "Workload A: …, four systems on one host"."""
+        """Returns scenario, systems and hosts: "Workload A: …, four systems on one host"."""
         what = self.facts.get("title") or self.facts.get("scenario") or self.summary.name
         names = measured.systems_of([trial for trial in self.summary.trials if trial.status != "skipped"])
         systems = " and ".join(names) if len(names) <= _MOST_NAMED else f"{_in_words(len(names))} systems"
@@ -102,7 +102,7 @@ class Report:
 
     @property
     def under_way(self) -> str:
-        """A sentence if the experiment is still being measured; else empty."""
+        """Returns a sentence if the experiment is still being measured; otherwise an empty text."""
         if self.process is None:
             return ""
         ended = sum(trial.status not in ("pending", "running") for trial in self.summary.trials)
@@ -114,21 +114,21 @@ def _in_words(number: int) -> str:
 
 
 def gather(experiment: Path, summary: Summary, found: Measured) -> Report:
-    """Draws the charts of what `measured.read` has found, and reads the files beside the evidence."""
+    """Draws the charts from the data of `measured.read`, and reads the files beside the evidence."""
     material = Material(summary, found, measured.HostsOverTime(experiment))
     evidence = {trial.name: experiment / "raw" / trial.name for trial in summary.trials}
     facts = read_object(experiment / experiment_folder.FACTS, lambda _: None)
     process = experiment_folder.running(experiment)
-    if process == os.getpid():  # which writes the page when all is over
+    if process == os.getpid():  # the run itself writes the page when it is over
         process = None
     return Report(experiment, material, all_charts(material), facts, evidence, process=process)
 
 
 def html(report: Report, *, with_evidence: bool = True, folder: Path | None = None) -> str:
-    """The page.
+    """Returns the page as HTML.
 
-    :param with_evidence: whether the evidence is to be linked
-    :param folder: in which the page is to stand; default: that of the experiment
+    :param with_evidence: whether to link the evidence
+    :param folder: folder of the page; default: the experiment's folder
     """
     summary = report.summary
     of_matrix = matrix(summary)
@@ -180,7 +180,7 @@ def html(report: Report, *, with_evidence: bool = True, folder: Path | None = No
 
 
 def _comparisons(material: Material) -> list[tuple[str, Grid]]:
-    """All comparisons, those of rates and those of latencies apart, each with what its intervals are over."""
+    """Returns the comparisons of rates and those of latencies, each with the samples behind its intervals."""
     pairs = material.summary.comparisons
     found = []
     for title, of_latency in (("Rates compared", False), ("Latencies compared: less is better", True)):
@@ -198,7 +198,7 @@ def _comparisons(material: Material) -> list[tuple[str, Grid]]:
 
 
 def environment() -> Environment:
-    """Jinja with everything escaped that a template does not call safe."""
+    """Returns a Jinja environment that escapes everything that a template does not mark as safe."""
     made = Environment(
         loader=FileSystemLoader(_TEMPLATES),
         autoescape=select_autoescape(default=True, default_for_string=True),
@@ -213,7 +213,7 @@ def environment() -> Environment:
 
 
 def style() -> str:
-    """The style sheet of the pages, with the colours of the charts."""
+    """Returns the style sheet of the pages, with the colours of the charts."""
     colours = [
         *(f":root {{ --c{at}: {light}; }}" for at, light in enumerate(LIGHT_COLOURS)),
         *(f':root[data-theme="dark"] {{ --c{at}: {dark}; }}' for at, dark in enumerate(DARK_COLOURS)),
@@ -223,7 +223,7 @@ def style() -> str:
 
 
 def policy(*scripts: str) -> str:
-    """A content security policy: these scripts, styles of the page, nothing from anywhere; no text becomes a script."""
+    """Returns a content security policy that allows these scripts, the page's styles and nothing else."""
     digests = (base64.b64encode(hashlib.sha256(text.encode()).digest()).decode() for text in scripts)
     allowed = " ".join(f"'sha256-{digest}'" for digest in digests)
     return (
@@ -251,7 +251,7 @@ def _data(charts: Sequence[Chart], systems: Sequence[str]) -> dict[str, Any]:
 
 
 def _packed(of: Table) -> dict[str, Any]:
-    """A table with each text once: half an hour of 35 runs by the second has 63,000 lines."""
+    """Returns a table that stores each text once: half an hour of 35 runs by the second has 63,000 lines."""
     packed: dict[str, Any] = {}
     for name, values in of.items():
         if values and all(isinstance(value, str) for value in values):
@@ -264,7 +264,7 @@ def _packed(of: Table) -> dict[str, Any]:
 
 
 def _json(content: Any) -> str:
-    """JSON that can stand inside a script element: no text in it can end that."""
+    """Returns JSON for a script element, escaped so that no text can end the element."""
     text = json.dumps(content, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
     for character in "<>&\u2028\u2029":
         text = text.replace(character, f"\\u{ord(character):04x}")
@@ -272,7 +272,7 @@ def _json(content: Any) -> str:
 
 
 def _symbols() -> list[dict[str, Any]]:
-    """The legend's symbol of a system: shape and dashes, as in the charts."""
+    """Returns each system's symbol in the legend: shape and dashes, as in the charts."""
     paths = {
         "circle": "M8 3a5 5 0 1 0 .01 0Z",
         "square": "M3.5 3.5h9v9h-9Z",
@@ -289,7 +289,7 @@ def _symbols() -> list[dict[str, Any]]:
 
 
 def machine(facts: Mapping[str, Any]) -> str:
-    """The control machine's hardware in words; empty where it is not known."""
+    """Returns the control machine's hardware as text; empty if it is unknown."""
     host = facts.get("host")
     if not isinstance(host, dict):
         return ""
@@ -305,7 +305,7 @@ def machine(facts: Mapping[str, Any]) -> str:
 
 
 def _files(report: Report, folder: Path, with_evidence: bool) -> list[tuple[str, str, str]]:
-    """Relative address, name and meaning of the files that the page is computed from."""
+    """Returns relative address, name and meaning of the files from which the page is computed."""
     found = [(report.experiment / name, what) for name, what in _FILES.items()]
     if with_evidence:
         statuses = {trial.name: trial.status for trial in report.summary.trials}
@@ -322,12 +322,12 @@ def _title(path: Path, experiment: Path) -> str:
 
 
 def linked_files() -> list[str]:
-    """Names of the files that a page links, beside the evidence."""
+    """Returns the names of the files beside the evidence that a page links."""
     return list(_FILES)
 
 
 def write(report: Report, path: Path | None = None) -> Path:
-    """Writes the page, all of it or nothing; returns its path.
+    """Writes the page atomically and returns its path.
 
     :param path: default: `FILE` in the experiment's folder
     """

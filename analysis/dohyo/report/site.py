@@ -1,4 +1,4 @@
-"""An index over many experiments, and a folder that any web server (or none) can show."""
+"""Writes an index of many experiments, in a folder that works with any web server or none."""
 
 from __future__ import annotations
 
@@ -23,20 +23,20 @@ INDEX = "index.html"
 
 @dataclass(frozen=True)
 class Entry:
-    """One line of the index."""
+    """A line of the index."""
 
     name: str
     address: str
     scenario: str
     systems: list[str]
-    date: str  # YYYY-MM-DD, empty where it is not known
+    date: str  # YYYY-MM-DD; empty if unknown
     machine: str
     status: str
     sentence: str
 
 
 def experiments(results: Path) -> list[Path]:
-    """The folders of experiments in a folder of results, the newest name first; those of trials by hand are last."""
+    """Returns the folders of experiments in a folder of results, newest name first, trials started by hand last."""
     found = [path for path in results.iterdir() if _may_be_one(path)] if results.is_dir() else []
     return sorted(found, key=lambda path: (os.path.lexists(path / experiment_folder.FACTS), path.name), reverse=True)
 
@@ -45,15 +45,15 @@ def _may_be_one(path: Path) -> bool:
     try:
         return is_experiment(path)
     except OSError:
-        return True  # reading it says why it cannot be read
+        return True  # reading it later reports the error
 
 
 def write(chosen: Sequence[Path], site: Path, warn: Warn) -> Path:
-    """Writes the index and a folder for each experiment, with its page and the small files beside it; no evidence.
+    """Writes the index and a folder for each experiment, with its page and the small files beside it, but no evidence.
 
     An experiment that cannot be read is reported through `warn` and left out.
 
-    :raises BadInputError: if there is no experiment, or the folder, or one in it, contains something that is not ours
+    :raises BadInputError: if there is no experiment, or the folder or a subfolder contains foreign files
     """
     if not chosen:
         raise BadInputError(
@@ -66,7 +66,7 @@ def write(chosen: Sequence[Path], site: Path, warn: Warn) -> Path:
     owned.claim(site)
     entries = []
     for folder in chosen:
-        # One experiment's evidence in memory at a time.
+        # The loop keeps the evidence of one experiment in memory at a time.
         try:
             experiment_folder.read(folder)
             report = page.gather(folder, *measured.read(folder))
@@ -89,7 +89,7 @@ def write(chosen: Sequence[Path], site: Path, warn: Warn) -> Path:
 
 
 def entry(report: Report) -> Entry:
-    """The index entry of an experiment."""
+    """Returns the index entry of an experiment."""
     facts, summary = report.facts, report.summary
     statuses = [trial.status for trial in summary.trials]
     good = statuses.count("ok")
@@ -106,7 +106,7 @@ def entry(report: Report) -> Entry:
 
 
 def index(entries: Sequence[Entry]) -> str:
-    """The page with a line for each experiment and the filters."""
+    """Returns the page with a line for each experiment and the filters."""
     templates = Path(page.__file__).parent / "templates"
     script = (templates / "index.js").read_text("utf-8")
     return (

@@ -1,4 +1,4 @@
-"""The charts and tables as files, for slides and papers."""
+"""Writes charts and tables as files, for slides and papers."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from dohyo.report.grammar import Chart, Panel, Spec, config, with_data
 from dohyo.summary.results import Summary
 from dohyo.tables import table
 
-# Half of a slide; PNG with three pixels for each, sharp on paper too.
+# Width in pixels: half of a slide. PNG files have three times as many pixels, which is sharp on paper.
 _WIDTH = 640
 _PNG_SCALE = 3
 
 
 def write(beside: Path, summary: Summary, charts: Sequence[Chart]) -> Path:
-    """Writes `figures/` below a folder: NAME.svg, NAME.png, results.md; returns it.
+    """Writes `figures/` below a folder: NAME.svg, NAME.png, results.md. Returns its path.
 
-    A chart with several panels or parts has a file for each of them; figures of a former report are removed.
+    A chart with several panels or parts has a file for each of them; figures of an earlier report are removed.
 
-    :raises BadInputError: if there is a folder of that name which we have not made, or vl-convert cannot be fetched
+    :raises BadInputError: if the folder exists and is not Dohyo's, or vl-convert cannot be fetched
     """
     vl_convert = drawing.converter()
     folder = beside / "figures"
@@ -33,7 +33,7 @@ def write(beside: Path, summary: Summary, charts: Sequence[Chart]) -> Path:
         files[f"{name}.svg"] = svg
         files[f"{name}.png"] = vl_convert.svg_to_png(svg, scale=_PNG_SCALE)
     files["results.md"] = table.markdown(summary, matrix.grids(summary))
-    # First, so that an interrupted one can be cleared, too.
+    # Note the files before they are written, so that a later call can also clear an interrupted one.
     owned.note(folder, files)
     for name, content in files.items():
         folders.write(folder / name, content)
@@ -41,7 +41,7 @@ def write(beside: Path, summary: Summary, charts: Sequence[Chart]) -> Path:
 
 
 def specs(charts: Iterable[Chart]) -> Iterable[tuple[str, Spec]]:
-    """Name and whole specification, with its data, of each file."""
+    """Yields the name and the whole specification, with data, of each file."""
     for chart in charts:
         for number, panel in enumerate(chart.panels, 1):
             for place, part in enumerate(chart.parts or [None], 1):

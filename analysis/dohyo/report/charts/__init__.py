@@ -1,6 +1,6 @@
-"""The charts of a report, in their order. Another one is a module here with a function `chart`, and a line below.
+"""Charts of a report, in their order. To add one, add a module with a function `chart` here and a line below.
 
-It returns None where the scenario has nothing of that kind to show.
+The function returns None if the scenario has nothing of that kind to show.
 """
 
 from collections.abc import Callable, Sequence
@@ -22,5 +22,5 @@ CHARTS: Sequence[Callable[[Material], Chart | None]] = (
 
 
 def charts(material: Material) -> list[Chart]:
-    """All that there are; one without data says why."""
+    """Returns all charts; a chart without data says why."""
     return [made for make in CHARTS if (made := make(material))]

@@ -12,7 +12,7 @@ from dohyo.report.material import Material
 from dohyo.report.measured import Ill, MeasuredRun, significant
 
 _P99 = 99
-# All panels have a second at the same place.
+# Minimum extent, so that the time axes of all panels are aligned.
 _AXIS = {"minExtent": 64}
 _HEIGHT = 150
 _QUESTION = (
@@ -24,7 +24,7 @@ _QUESTION = (
 
 
 def chart(material: Material) -> Chart | None:
-    """For each system a panel of throughput, and one of latency with a target rate; None without faults."""
+    """Returns panels of throughput and, with a target rate, of latency for each system; None without faults."""
     runs = [(run, run.ill) for run in material.measured.runs if run.ill and run.ill.of.faults and not run.discarded]
     runs.sort(key=lambda each: material.place(each[0].phase))
     if not runs:
@@ -105,7 +105,7 @@ _WRONG = ("part", "system", "series", "time", "wrong", "what")
 
 
 def _healing(material: Material, run: MeasuredRun, ill: Ill) -> list[dict[str, Any]]:
-    """From the first to the last of each kind of what the servers did, as far as it is in the window."""
+    """Returns the interval in which the servers did each kind of healing, as far as it is in the window."""
     end = len(ill.successes)
     of_run = (each for each in run.trial.faults if (each.phase, each.run) == (run.phase, run.number))
     rows = [
@@ -121,7 +121,7 @@ def _healing(material: Material, run: MeasuredRun, ill: Ill) -> list[dict[str, A
         for did in fault.healing
         if did.begin is not None and did.begin < end
     ]
-    # What counts for several faults is drawn once.
+    # Healing that counts for several faults is drawn once.
     return list({row["what"]: row for row in rows}.values())
 
 
@@ -143,7 +143,7 @@ def _wrong(material: Material, run: MeasuredRun, ill: Ill) -> list[dict[str, Any
 
 
 def _band(name: str) -> Spec:
-    """The layer of the faults, behind all others."""
+    """Returns the layer of the faults, which is behind all others."""
     return {
         "data": {"name": f"{name}-bands"},
         "mark": {"type": "rect", "opacity": 0.18, "color": GREY, "clip": True},

@@ -1,4 +1,4 @@
-"""Where the latencies were at what time: modes, pauses and their rhythm, which percentiles hide."""
+"""Heat map of latencies over time: shows modes, pauses and their rhythm, which percentiles hide."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from dohyo.report.grammar import Chart, Panel, Spec, Table, quantity, shown, tab
 from dohyo.report.material import Material
 from dohyo.report.measured import MeasuredRun, significant
 
-# Cells across: narrower ones are less than 5 pixels on paper.
+# Maximum number of columns: narrower ones would have less than 5 pixels on paper.
 _MOST_CELLS = 120
 
 
 def chart(material: Material) -> Chart:
-    """One panel for each system, of the first run that counts; several on top of each other would hide their pauses."""
+    """Returns a panel per system with its first valid run; several runs on top of each other would hide pauses."""
     panels: list[Panel] = []
     tables: dict[str, Table] = {}
     every: list[dict[str, Any]] = []
@@ -58,7 +58,7 @@ def _parts(rows: list[dict[str, Any]]) -> list[str]:
 
 
 def _domains(rows: list[dict[str, Any]]) -> dict[str, list[float]]:
-    """From the least to the most of all systems, by channel."""
+    """Returns the ranges over all systems, by channel."""
     shares = [row["share"] for row in rows]
     return {
         "x": [0, max(row["end"] for row in rows)],
@@ -68,10 +68,10 @@ def _domains(rows: list[dict[str, Any]]) -> dict[str, list[float]]:
 
 
 def _rows(part: str, run: MeasuredRun) -> list[dict[str, Any]]:
-    # The few calls that a client begins after the last whole second of the window have no column.
+    # Leave out the few calls that a client begins after the last whole second of the window.
     slots = [slot for slot in run.slots if slot.start < len(run.throughput)] or run.slots
     end = slots[-1].start + slots[-1].seconds
-    # Whole slots, so that no cell has more of them than another one.
+    # Columns consist of whole slots, so that all cover the same time.
     width = slots[-1].seconds * max(1, -(-end // (slots[-1].seconds * _MOST_CELLS)))
     cells: dict[tuple[int, int], int] = {}
     totals: dict[int, int] = {}
@@ -108,7 +108,7 @@ def _spec() -> Spec:
                 "low", "latency in ms, log scale", scale={"type": "log", "nice": False}, axis={"grid": False}
             ),
             "y2": {"field": "high"},
-            # A single slow call in a thousand must be visible.
+            # A logarithmic scale shows one slow call in a thousand.
             "color": quantity(
                 "share",
                 "share of the calls",

@@ -1,4 +1,4 @@
-"""How long one operation takes: percentiles of each operation type side by side."""
+"""Percentiles of the latency of each operation type, side by side."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ from dohyo.report.measured import significant
 from dohyo.scenario.phases import RUN
 from dohyo.summary.comparison import latencies_at
 
-# All latencies of the table but their mean.
+# Latencies of the table, without the mean.
 _SHOWN = {each.head: each.name for each in METRICS.values() if each.part == "latencies" and each.name != "mean_ms"}
 
 
 def chart(material: Material) -> Chart:
-    """One panel for each phase and operation type."""
+    """Returns a panel for each phase and operation type."""
     panels: list[Panel] = []
     tables: dict[str, Table] = {}
     for phase in material.phases:

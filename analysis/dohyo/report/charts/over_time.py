@@ -1,4 +1,4 @@
-"""Was it steady? Throughput, p99, the servers' own work, processors and disks by the second, under one cursor."""
+"""Throughput, p99, servers' background work, processors and disks by the second, under one cursor."""
 
 from __future__ import annotations
 
@@ -31,32 +31,31 @@ from dohyo.summary.results import Trial
 
 _EVENT = ("part", "system", "time", "what")
 _MOST_HOSTS_NAMED = 3
-# Pixels left of all panels, so that a second is at the same place in them: of an axis, and of its title.
+# Pixels of the axis and of its title, the same in all panels so that their seconds are aligned.
 _AXIS_WIDTH = 64
 _TITLE_WIDTH = 17
-# The panels of the hosts.
+# Panels of the hosts.
 _OF_HOSTS = {
     "cpu": "Processors, not idle",
     "others": "Processors, used by other processes",
     "disk": "Busiest disk, share of the time",
 }
-# Invalid runs are shown too: how they broke down is what a reader wants to see.
 _P99 = 99
-# In a line of more points dashes cannot be told from noise; they and thick lines take a browser many seconds to paint.
+# Points above which a line has no dashes: they would look like noise and take a browser many seconds to paint.
 _MOST_DASHED = 300
-# Of a sample of a host, which takes a second: more of it lies in the window than not.
+# A host's sample covers one second; it counts if more than this part of it is in the window.
 _MOSTLY = 0.5
-# System, point, round, phase and number of a run, in the words of hosts.csv.
+# System, point, round, phase and number of a run, written as in hosts.csv.
 _Place = tuple[str, str, str, str, str]
-# There may be many hosts; this limit keeps the page small.
+# Limit that keeps the page small with many hosts.
 _MOST_HOST_POINTS = 40_000
-# Part, system and series of a line, and when its slot begins; the sum of a column in it, and of how many.
+# Key of a slot: part, system, series and begin. A sum: total and number of values.
 _Slot = tuple[str, str, str, float]
 _Sum = tuple[float, int]
 
 
 def chart(material: Material) -> Chart:
-    """Panels with the same axis of time."""
+    """Returns panels with a common time axis."""
     clients = [row for run in _in_order(material) for row in _rows(material, run)]
     ends = {_place(run): run.run.seconds for run in material.measured.runs}
     hosts = _thinned(row for line in material.hosts if (row := _host_row(material, line, ends)))
@@ -96,6 +95,7 @@ def chart(material: Material) -> Chart:
 
 
 def _in_order(material: Material) -> list[MeasuredRun]:
+    # Invalid runs are included, to show how they broke down.
     return sorted(
         (run for run in material.measured.runs if run.slots and not run.discarded),
         key=lambda run: material.place(run.phase),
@@ -124,7 +124,7 @@ def _rows(material: Material, run: MeasuredRun) -> list[dict[str, Any]]:
 
 
 def _events(material: Material) -> list[dict[str, Any]]:
-    """Events in the runs that are drawn: dips, errors, long pauses of the servers."""
+    """Returns the events in the drawn runs: dips, errors, long pauses of the servers."""
     drawn = {(run.trial.name, run.phase, run.number) for run in _in_order(material)}
     rows = []
     for trial in material.summary.trials:
@@ -144,7 +144,7 @@ def _place(run: MeasuredRun) -> _Place:
 
 
 def _host_row(material: Material, line: dict[str, Any], ends: Mapping[_Place, float | None]) -> dict[str, Any] | None:
-    """On the clients' axis, which is the measured window; None for what mostly lies outside of it."""
+    """Returns the line with its time in the measured window; None if most of it is outside the window."""
     trial = material.trial(line["system"], line["point"], str(line["round"]))
     if line["time"] is None or trial is None:
         return None
@@ -167,7 +167,7 @@ def _percent(share: float | None) -> float | None:
 
 
 def _thinned(rows: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
-    """As they are; from `_MOST_HOST_POINTS` on means over 2, 4, … seconds, so that their number has a bound."""
+    """Returns the rows; if they exceed `_MOST_HOST_POINTS`, means over 2, 4, … seconds."""
     seconds = 1
     slots: dict[_Slot, dict[str, _Sum]] = {}
 
@@ -198,10 +198,10 @@ def _thinned(rows: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def _server_rows(material: Material, run: MeasuredRun) -> Iterator[dict[str, Any]]:
-    """One row for each slot of time in which a server paused, compacted or flushed."""
+    """Yields a row for each time slot in which a server paused, compacted or flushed."""
     width = round(run.slots[0].seconds)
     warmup = material.warmup(run.trial, run.phase, run.number)
-    # kind -> slot -> host -> what of the slot
+    # kind -> slot -> host -> intervals within the slot
     slots: dict[str, dict[int, dict[str, list[tuple[float, float]]]]] = {}
     for span in run.trial.spans:
         if (span.phase, span.run) != (run.phase, run.number):
@@ -240,7 +240,7 @@ def _labels(material: Material, known: set[str]) -> list[str]:
 
 
 def _without(material: Material, rows: list[dict[str, Any]]) -> str:
-    """What is missing in the chart because logs lack it."""
+    """Returns a text that names the kinds of work that did not happen; unknown kinds are not named."""
     known = {_doing(trial, GC_PAUSE) for trial in material.summary.trials for each in trial.servers if each.pauses}
     known |= {
         _doing(trial, each.kind)
@@ -253,7 +253,7 @@ def _without(material: Material, rows: list[dict[str, Any]]) -> str:
 
 
 def _servers_panel(material: Material, rows: list[dict[str, Any]]) -> Panel:
-    """A row for each system and each kind of work that there was."""
+    """Returns a panel with a row for each system and each kind of work."""
     labels = _labels(material, {row["doing"] for row in rows})
     of_part: dict[str, set[str]] = {}
     for row in rows:
@@ -269,7 +269,7 @@ def _servers_panel(material: Material, rows: list[dict[str, Any]]) -> Panel:
             "y": {
                 "field": "doing",
                 "type": "nominal",
-                "title": "servers",  # of the column below the cursor; the rows' labels say it themselves
+                "title": "servers",  # for the column below the cursor; the axis needs no title
                 "scale": {"paddingInner": 0.2},
                 "axis": {
                     **ROW_AXIS,
@@ -299,10 +299,10 @@ def _servers_panel(material: Material, rows: list[dict[str, Any]]) -> Panel:
 
 def _panel(material: Material, data: str, column: str, title: str, unit: str, rows: list[dict[str, Any]]) -> Panel:
     values = [row[column] for row in rows if row[column] is not None]
-    # Lines of an hour by the second would be a grey band; a share always has the same axis, with room above 100.
+    # A fixed axis for percentages, with room above 100.
     axis, words = scale(values) if unit != "%" else ({"type": "linear", "domain": [0, 105]}, "")
     if column == "operations":
-        # A second of standstill has no place on a log scale, and is the most important of all.
+        # A second without operations is the most important one, and a log scale has no place for 0.
         axis, words = {"type": "linear", "zero": True, "nice": True}, ""
     extent = {"minExtent": _AXIS_WIDTH}
     longest = max(Counter((row["part"], row["series"]) for row in rows).values())

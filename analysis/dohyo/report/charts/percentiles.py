@@ -1,4 +1,4 @@
-"""The whole distribution of the latencies, as HdrHistogram plots it: each further nine as wide as the one before."""
+"""The whole distribution of latencies, as HdrHistogram plots it: each further nine takes the same width."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from dohyo.report.measured import significant
 from dohyo.scenario.phases import LOAD
 from dohyo.summary.comparison import latencies_at
 
-# 1 / (1 - share): the axis on which each further nine is as wide as the one before.
+# Ticks at 1 / (1 - share), which gives each further nine the same width.
 _TICKS = {1: "0", 2: "50", 10: "90", 100: "99", 1000: "99.9", 10_000: "99.99"}
-# Vega's own language, of constants alone: the number of a tick → its percentile.
+# Expression in Vega's language that maps the number of a tick to its percentile; it has only constants.
 _LABELS = " : ".join(f"datum.value == {at} ? '{label}%'" for at, label in _TICKS.items()) + " : ''"
 
 
 def chart(material: Material) -> Chart:
-    """One panel for each operation type."""
+    """Returns a panel for each operation type."""
     in_order = sorted(material.measured.curves, key=lambda each: material.place(each.phase))
     drawn = [curve for curve in in_order if len(curve.values) > 2]
     panels: list[Panel] = []

@@ -1,4 +1,4 @@
-"""Where is the knee? The rates that a search tried, and the latency that each of its bounds looks at."""
+"""The rates that a search tried, and the latencies that its bounds limit; shows where the knee is."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from dohyo.summary.probes import Probe, Search, intended
 from dohyo.summary.results import Trial
 
 _HELD, _VIOLATED = "yes", "no"
-# An operation, or None for the slowest of the mix, and the percentile.
+# Operation, or None for the slowest of the mix, and percentile.
 _Place = tuple[str | None, str]
 
 
 def chart(material: Material) -> Chart | None:
-    """One panel for each percentile that is bounded; None where nothing was searched for."""
+    """Returns a panel for each bounded percentile; None without a search."""
     searched = [(trial, trial.search) for trial in material.summary.trials if trial.search]
     if not searched:
         return None
@@ -62,7 +62,7 @@ def _limits(search: Search, place: _Place) -> list[float]:
 
 
 def _part(material: Material, trial: Trial) -> str:
-    """A search has the phase that was measured before it."""
+    """Returns the part of a search: the phase that was measured before it."""
     return material.part(next((row.phase for row in trial.rows if row.phase != LOAD), ""), trial)
 
 
@@ -94,7 +94,7 @@ def _rows(material: Material, trial: Trial, search: Search, place: _Place) -> li
 
 
 def _latency(probe: Probe, place: _Place) -> tuple[str, float] | None:
-    """The operation that decides, which is the slowest of those that are bounded, and its latency in ms."""
+    """Returns the slowest of the bounded operations and its latency in ms."""
     operation, percentile = place
     known = {
         name: value

@@ -1,4 +1,4 @@
-"""Who is ahead, and by how much: a bar for each mean rate, its interval, every run as a point, the ratios beside."""
+"""Ranking: a bar for each mean rate, its interval, every run as a point, and the ratios beside."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from dohyo.tables.comparison_table import interval, ratio, samples_words
 
 _RUNS = ("label", "system", "run", "counts", "value")
 _YES, _NO = "yes", "no: discarded"
-# An interval far beyond the rates themselves would leave no room for them.
+# Factor of the highest rate at which a longer interval is cut off, to leave room for the rates.
 _WIDEST = 1.5
-# Pixels of a line of the text beside a bar.
+# Height in pixels of a line of text beside a bar.
 _LINE = 15
 
 
 def chart(material: Material) -> Chart:
-    """One panel for each phase, the maxima of searches first, as they decide."""
+    """Returns a panel for each phase; the maxima of searches come first, because they decide."""
     summary = material.summary
     panels: list[Panel] = []
     tables: dict[str, Table] = {}
@@ -58,7 +58,7 @@ def chart(material: Material) -> Chart:
 
 
 def _ranked(material: Material, trials: Sequence[Trial], phase: str) -> list[tuple[Trial, Rate]]:
-    """Those of a point that have valid numbers, the best first."""
+    """Returns the trials with valid numbers and their rates, highest rate first."""
     summary = material.summary
     if phase == PROBE:
         found = [(trial, rate) for trial in trials for key, rate in decisive(summary, trial).items() if key[0] == PROBE]
@@ -77,7 +77,7 @@ def _mean(material: Material, phase: str, trial: Trial, of: Rate) -> dict[str, A
         None,
     )
     half = "" if of.high is None or not of.mean else half_interval(of.mean, of.high, least=0.95)
-    # Beyond 100 % the drawn interval says enough.
+    # Leave out a half above 100 %: the drawn interval shows it.
     beside = [f"{rate(of.mean)} {of.unit}" + (f" \N{PLUS-MINUS SIGN} {half}" if half.endswith("%") else "")]
     if pair:
         beside.append(ratio(pair) if pair.low is None else f"{ratio(pair)} {interval(pair)}")
@@ -92,7 +92,7 @@ def _mean(material: Material, phase: str, trial: Trial, of: Rate) -> dict[str, A
 
 
 def _runs(material: Material, phase: str, trial: Trial) -> list[dict[str, Any]]:
-    """One for each run, those that were discarded first."""
+    """Returns a row for each run, discarded runs first."""
     runs = [
         run
         for run in material.measured.runs
@@ -113,7 +113,7 @@ def _runs(material: Material, phase: str, trial: Trial) -> list[dict[str, Any]]:
 
 
 def _end(means: list[dict[str, Any]], runs: list[dict[str, Any]]) -> float:
-    """Of the axis."""
+    """Returns the end of the axis."""
     most: float = max([row["mean"] for row in means] + [row["value"] for row in runs])
     return max(most, min(_WIDEST * most, max(row["high"] or 0 for row in means)))
 
@@ -128,7 +128,7 @@ def _panel(
 ) -> Panel:
     labels = [row["label"] for row in means]
     units = " or ".join(dict.fromkeys(rate.unit for _, rate in ranked))
-    # A bar has its length from 0 on.
+    # Bars must begin at 0.
     end = _end(means, runs) or 1
     axis = {"type": "linear", "domain": [0, end], "nice": False, "clamp": True}
     x = {"type": "quantitative", "scale": axis, "title": units, "axis": {"tickCount": 6, "labelOverlap": True}}
@@ -174,7 +174,7 @@ def _panel(
         "mark": {"type": "point", "shape": "triangle-right", "filled": True, "size": 90, "opacity": 1, "aria": False},
         "encoding": {"x": {"value": "width"}, "color": colour},
     }
-    # Vega complains of a layer without anything to draw.
+    # Vega warns about layers without data.
     intervals = [ends] if any(row["low"] is not None for row in means) else []
     intervals += [beyond] if any((row["high"] or 0) > end for row in means) else []
     kinds = {row["counts"] for row in runs}

@@ -1,4 +1,4 @@
-"""Rows against seconds: does a system slow down as its tables grow?"""
+"""Rows against seconds of the loads; shows whether a system slows down as its tables grow."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from dohyo.report.material import Material
 from dohyo.report.measured import is_drawn, significant
 from dohyo.scenario.phases import LOAD
 
-# A curve of more points looks the same.
+# Maximum number of points of a curve; more look the same.
 _MOST_POINTS = 400
-# 500, 1k, 1.5M: each number with its own unit.
+# Format such as 500, 1k, 1.5M, with the best unit for each number.
 _ROWS = "format(datum.value, '~s')"
 
 
 def chart(material: Material) -> Chart:
-    """Every load."""
+    """Returns a panel with the curve of every load."""
     rows: list[dict[str, Any]] = []
     slowdowns = {}
     for trial in material.summary.trials:
