@@ -1,4 +1,4 @@
-"""The settings of a trial's clients and servers, from its trial.json, which must be the same before and after."""
+"""The requested settings of a trial's clients and servers, read from trial.json, which two experiments must share."""
 
 from __future__ import annotations
 
@@ -11,26 +11,25 @@ from dohyo.scenario import properties
 from dohyo.scenario.phases import EQUAL, LOAD, PROBE, RUN
 from dohyo.scenario.properties import plain
 
-# Settings that affect no number, or are compared elsewhere: systems and points are paired, the scale is a condition,
-# rounds are the samples. All others must be equal, new ones included.
+# Settings that do not affect numbers or are compared elsewhere: systems and points are paired, the scale is a
+# condition, rounds are the samples. All others must be equal, including new ones.
 _ASIDE = {
     "system", "name", "dir", "point", "round", "rounds", "strict", "keep", "canary", "scale", "full",
     "properties", "phases", "load", "threads", "warmup", "duration", "conditions", "search", "reuse", "max_other_cpu",
     "precondition",
 }  # fmt: skip
-# A load is as long as it takes, and its first record counts.
+# A load has no duration, and counts from its first record.
 _NOT_OF_A_LOAD = {"warmup", "duration"}
-# The name is that of the phase; of threads and times it is the trial's that count.
+# Settings that trial.json has twice: the phase's name, and threads and times, of which the trial's own count.
 _TOLD_TWICE = {"name", "threadcount", "warmuptime"}
 
 
 @dataclass(frozen=True)
 class Asked:
-    """The settings of a trial.
+    """The requested settings of a trial.
 
-    :ivar workload: name → value by phase, also of the load and of the search; "" is the trial as a whole. Properties
-        that were not given have their defaults
-    :ivar servers: the given variables of the system
+    :ivar workload: phase → property → value, with defaults; the load and the search are phases, "" is the whole trial
+    :ivar servers: variables of the system that were set
     """
 
     workload: dict[str, dict[str, str]] = field(default_factory=dict)
@@ -38,7 +37,7 @@ class Asked:
 
 
 def asked(settings: Mapping[str, Any]) -> Asked:
-    """The settings in trial.json; empty without one."""
+    """Returns the settings in trial.json; empty without a file."""
     of_trial = {key.removeprefix("trial_"): value for key, value in settings.items() if key.startswith("trial_")}
     if not of_trial:
         return Asked()
@@ -51,7 +50,7 @@ def asked(settings: Mapping[str, Any]) -> Asked:
         workload[PROBE] = {key: plain(value) for key, value in search.items()}
     as_a_whole = {key: value for key, value in of_trial.items() if key not in _ASIDE}
     as_a_whole |= mapping(of_trial.get("conditions"))
-    # Some rounds may have it and others not; that it was asked for is said by its share.
+    # Leave `equal` out: not all rounds have it, and its share shows that it was requested.
     names = (name for name in workload if name not in (LOAD, PROBE, EQUAL))
     as_a_whole |= {"phases": ", ".join(names), "reuse": bool(of_trial.get("reuse"))}
     as_a_whole["preconditioning"] = _updates(mapping(mapping(of_trial.get("precondition")).get("properties")))
@@ -60,13 +59,13 @@ def asked(settings: Mapping[str, Any]) -> Asked:
 
 
 def _updates(properties_: Mapping[str, Any]) -> int:
-    """Returns how many records were updated before the runs."""
+    """Returns the number of records updated before the runs."""
     operations, batch = (number(properties_.get(key)) for key in ("operationcount", "batchsize"))
     return round((operations or 0) * (batch or 1))
 
 
 def _phase(of_trial: Mapping[str, Any], own: Mapping[str, Any]) -> dict[str, str]:
-    """The clients' settings in a phase: those of the trial, overridden by its own."""
+    """Returns the clients' settings in a phase: the phase's own settings override the trial's."""
     of_phase = {name: of_trial.get(name) for name in ("properties", "threads", "warmup", "duration")} | dict(own)
     given = mapping(of_phase.pop("properties"))
     known = {key: entry for key, entry in properties.known().items() if entry.by not in ("dohyo", "stock")}

@@ -1,4 +1,4 @@
-"""Some of the clients of a trial, as a process of its own can read them: from their folders to rows and sums."""
+"""Reads some clients of a trial, so that several processes can divide the work."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from dohyo.summary.phase import Part, Phase, add_all, parts_of
 
 @dataclass
 class Batch:
-    """Some of the hosts of a trial, and their clients' evidence.
+    """Some hosts of a trial, and their clients' evidence.
 
-    :ivar phases: of the trial, with nothing read yet
+    :ivar phases: phases of the trial, before anything was read
     :ivar clients: hosts, each with the rows of its client
     """
 
@@ -25,7 +25,7 @@ class Batch:
     warnings: list[str] = field(default_factory=list)
 
     def read(self) -> Batch:
-        """Reads the clients' folders, one host after the other, so that only one client's histograms are in memory."""
+        """Reads the clients' folders one after the other, so that only one client's histograms are in memory."""
         for host in self.hosts:
             own: dict[Part, dict[str, Latencies]] = {}
             for phase in self.phases:

@@ -1,5 +1,5 @@
-"""What puts a comparison of two experiments in doubt: reasons that `show` gives of one of them, and hosts that were not
-the same. docs/method.md#two-experiments has the rules.
+"""Doubts about a comparison of two experiments: reasons against either of them, and differences of their hosts.
+docs/method.md#two-experiments has the rules.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from dohyo.summary.notes import UNSTEADY, notes_of
 from dohyo.summary.results import ChangeVerdict, Summary, Trial
 from dohyo.summary.trust import judged
 
-# Reasons, by the beginning of their short form, that the comparison weighs in another way: by a figure, by an interval,
-# as a condition that must be equal, or as a trial without numbers.
+# Beginnings of reasons that the comparison considers elsewhere: as a figure, an interval, an unequal condition or a
+# trial without numbers.
 _WEIGHED = re.compile(
     "no valid numbers|no records|no highest rate|interrupted rounds|invalid rounds|one round|[0-9]+ rounds|less exact"
     "|not decided"
@@ -28,9 +28,9 @@ _WEIGHED = re.compile(
     "|.* of the hosts too unsteady|a target rate|the equal rate was|a share of the own rate|no latencies at an equal"
     "|faults in the|lost or stale under|not read back under|stricter |scale |small data|clients on the servers' host"
 )
-# What the system itself did: that it does so no longer is no doubt.
+# Reasons about the system's own behaviour. If they no longer apply afterwards, the comparison is not in doubt.
 _OF_THE_SYSTEM = re.compile(r"collapsed|not steady$|changes of level")
-# Figures of the canary that every operation pays for.
+# Figures of the canary that affect every operation.
 _COMPUTING = ("cpu_one", "cpu_all")
 _MOST_DRIFTS = 2
 _FIRST, _SECOND = "the first experiment", "the second experiment"
@@ -38,10 +38,10 @@ _FIRST, _SECOND = "the first experiment", "the second experiment"
 
 @dataclass(frozen=True)
 class Caution:
-    """A reason that holds of one of two experiments or of both, or a difference of their hosts.
+    """A reason against one experiment or both, or a difference of their hosts.
 
-    :ivar holds: where: `before` and `after` alone, or in both; of hosts, between the two
-    :ivar verdict: "inconclusive" where figures of the system are in doubt because of it
+    :ivar holds: the experiment (`before`, `after` or `both`); `between` for differences of hosts
+    :ivar verdict: "inconclusive" if the reason puts the system's figures in doubt
     """
 
     system: str
@@ -52,7 +52,7 @@ class Caution:
 
 
 def of_reasons(before: Summary, first: Trial, after: Summary, second: Trial) -> Iterator[Caution]:
-    """The reasons of a system at a point that no other part of the comparison weighs, each once."""
+    """Yields each reason against a system at a point that no other part of the comparison considers."""
     one, other = (
         {reason.short: reason.text for reason in judged(_alone(summary, trial)).reasons}
         for summary, trial in ((before, first), (after, second))
@@ -71,7 +71,7 @@ def of_reasons(before: Summary, first: Trial, after: Summary, second: Trial) -> 
 
 
 def _is_worse(short: str, first: Trial, second: Trial) -> bool:
-    """Whether what a system did itself in both experiments was clearly more in the second one."""
+    """Returns whether the system behaved clearly worse in the second experiment, if the reason applies to both."""
     if short == "not steady":
         return any(
             abs(math.log(trend)) > abs(math.log(first.trends.get(phase, 1.0))) + math.log(UNSTEADY)
@@ -83,7 +83,7 @@ def _is_worse(short: str, first: Trial, second: Trial) -> bool:
 
 
 def _alone(summary: Summary, trial: Trial) -> Summary:
-    """An experiment as if it had no other system and no other point."""
+    """Returns the experiment reduced to a system at a point."""
     rounds = [each for each in summary.trials if (each.system, each.point) == (trial.system, trial.point)]
     others = {each.name for each in summary.trials} - {each.name for each in rounds}
     return replace(
@@ -101,11 +101,11 @@ def _alone(summary: Summary, trial: Trial) -> Summary:
 
 
 def of_hosts(before: Sequence[Trial], after: Sequence[Trial]) -> tuple[list[Caution], list[float]]:
-    """Differences of the hosts before the trials of a system at a point, and how fast they computed after by before,
-    where that differs.
+    """Returns differences of a system's hosts at a point, and the ratios (after / before) of their computing speed that
+    differ.
 
-    :param before: valid rounds of the one experiment, at least one
-    :param after: those of the other
+    :param before: valid rounds of the first experiment, at least one
+    :param after: valid rounds of the second experiment
     """
     system, point = before[0].system, before[0].point
     sides = [[trial.canary for trial in rounds if trial.canary] for rounds in (before, after)]
@@ -135,7 +135,7 @@ def of_hosts(before: Sequence[Trial], after: Sequence[Trial]) -> tuple[list[Caut
 
 
 def _usual(canaries: Sequence[Canary]) -> Canary:
-    """The medians over the trials of one experiment."""
+    """Returns the medians over the trials of one experiment."""
     figures: dict[tuple[str, str, str | None], list[CanaryFigure]] = {}
     for each in canaries:
         for figure in each.figures:

@@ -1,4 +1,4 @@
-"""Ratios of measured figures, each with its interval; docs/method.md#statistics says how."""
+"""Ratios of measured figures with their intervals; docs/method.md#statistics has the method."""
 
 from __future__ import annotations
 
@@ -22,14 +22,12 @@ from dohyo.summary.results import Figure, Neighbours, Pair, Trial
 # Phase, operation and figure.
 Key = tuple[str, str, Figure]
 _PERCENTILES: tuple[Figure, ...] = ("p50_ms", "p99_ms")
-# In the order of how much a mean of such samples says about the next experiment, the most first.
+# Kinds of samples; those whose mean predicts the next experiment best come first.
 _STRENGTH: tuple[Samples | None, ...] = ("rounds", "runs", None)
 
 
 def at_points(trials: Sequence[Trial]) -> list[list[Trial]]:
-    """Trials that are compared with each other: those that agree in the dimensions of the matrix that all have, and in
-    their faults.
-    """
+    """Groups the trials that are compared: same faults, and same values of the dimensions that all have."""
     shared = [key for key in trials[0].point if all(key in trial.point for trial in trials)] if trials else []
     points: dict[tuple[str | None, ...], list[Trial]] = {}
     for trial in trials:
@@ -40,8 +38,8 @@ def at_points(trials: Sequence[Trial]) -> list[list[Trial]]:
 
 
 def equal_rate(trials: Sequence[Trial], phase: str) -> float | None:
-    """The operations per second of all clients at which latencies of these trials may be ranked: all were asked for
-    it in the phase, and reached it in every round, to `knee.TOLERANCE`. None: each ran at a rate of its own.
+    """Returns the rate (op/s of all clients) at which these trials' latencies may be ranked: the common target of the
+    phase, if all reached it in every round within `knee.TOLERANCE`. None: the rates differ.
     """
     found = [trial for trial in trials if _overall(trial, phase)]
     targets = {target_of(trial, phase) for trial in found}
@@ -50,22 +48,20 @@ def equal_rate(trials: Sequence[Trial], phase: str) -> float | None:
 
 
 def is_paced(trials: Sequence[Trial], phase: str) -> bool:
-    """Whether any of the trials had a target rate in a phase: then their rates do not tell which system is faster."""
+    """Returns whether any trial had a target rate in the phase; then rates do not show which system is faster."""
     return phase in AT_RATE or (phase != PROBE and any(target_of(trial, phase) for trial in trials))
 
 
 def rate_figure(trials: Sequence[Trial], phase: str) -> Figure:
-    """The rate by which these trials are ranked in a phase: records, as batches may differ; operations where the
-    records of one of them are not known. Units are never mixed.
+    """Returns the figure by which the phase is ranked: records per second, because batches may differ; operations per
+    second if a trial's records are unknown. Units are never mixed.
     """
     known = all(row.records_per_second is not None for trial in trials for row in _overall(trial, phase))
     return "records_per_second" if known else "ops_per_second"
 
 
 def latencies_at(trials: Sequence[Trial], phases: Sequence[str]) -> tuple[str, ...]:
-    """The rate at which the latencies below one head were measured, in words, the shorter versions last; nothing
-    without latencies.
-    """
+    """Returns texts for the rate at which latencies were measured, longest first; empty without latencies."""
     fast = _latencies_at(trials, [phase for phase in phases if phase not in AT_RATE])
     at_rate = [phase for phase in phases if phase in AT_RATE]
     slow = _latencies_at(trials, at_rate)
@@ -88,18 +84,16 @@ def _latencies_at(trials: Sequence[Trial], phases: Sequence[str]) -> tuple[str, 
 
 
 def behind(trials: Sequence[Trial], phase: str) -> list[tuple[str, float, float]]:
-    """The systems that did not reach the rate that they were asked for in every round, with that rate and the lowest
-    that they had.
-    """
+    """Returns the systems that missed their target rate in any round, with the target and their lowest rate."""
     lowest = [(trial, min(succeeded(trial.rows, row))) for trial in trials for row in _overall(trial, phase)]
     asked = [(trial.system, target_of(trial, phase), rate) for trial, rate in lowest]
     return [(name, target, rate) for name, target, rate in asked if target and rate < target * (1 - TOLERANCE)]
 
 
 def behind_own(trial: Trial) -> tuple[float, float] | None:
-    """The rate that a trial was asked for in `own` and what it reached of it; None: all, or it has no such phase.
+    """Returns target and reached rate of the phase `own` if the trial missed its target; otherwise None.
 
-    With faults that is the rate before the first one, which is full from the same share on as after it.
+    With faults the reached rate is the rate before the first fault, which counts as full from `FULL_SHARE` on.
     """
     faulted = [run.before_ops_per_second for run in trial.faults if run.phase == OWN]
     reached = faulted or [succeeded(trial.rows, row)[0] for row in _overall(trial, OWN)]
@@ -112,9 +106,7 @@ def behind_own(trial: Trial) -> tuple[float, float] | None:
 
 
 def slowest_rates(trials: Sequence[Trial], phase: str) -> dict[str, float]:
-    """By point the operations per second of the slowest of the systems that are compared there, of those that have a
-    valid rate in the phase.
-    """
+    """Returns the op/s of the slowest compared system by point, among those with a valid rate in the phase."""
     found: dict[str, float] = {}
     for together in at_points(trials):
         rates = [row.ops_per_second for trial in together for row in _overall(trial, phase) if row.ops_per_second]
@@ -123,12 +115,12 @@ def slowest_rates(trials: Sequence[Trial], phase: str) -> dict[str, float]:
 
 
 def is_equal(trials: Sequence[Trial], phases: Sequence[str]) -> bool:
-    """Whether all latencies may be ranked, each point and phase by itself."""
+    """Returns whether all latencies may be ranked, each point and phase separately."""
     return all(equal_rate(*group) is not None for group in _groups(trials, phases))
 
 
 def different_rates(before: Trial, after: Trial, phase: str) -> tuple[float, float] | None:
-    """The operations per second at which latencies were measured; None where they are the same, to `knee.TOLERANCE`."""
+    """Returns the two rates (op/s) at which latencies were measured; None if they agree within `knee.TOLERANCE`."""
     found = [row.ops_per_second or 0.0 for trial in (before, after) for row in _overall(trial, phase)]
     if len(found) != 2 or equal_rate((before, after), phase) or min(found) >= max(found) * (1 - TOLERANCE):
         return None
@@ -149,13 +141,13 @@ def _overall(trial: Trial, phase: str) -> list[Row]:
 
 
 def target_of(trial: Trial, phase: str) -> float | None:
-    """Operations per second asked of all clients together; None: none, or not known."""
+    """Returns the target rate of all clients together, in op/s; None if there is none or it is unknown."""
     of = {**asdict(trial.conditions), **trial.by_phase.get(phase, {})}
     return of["target"] * (of["clients"] or 1) if of["target"] else None
 
 
 def same_target(before: Trial, after: Trial, phase: str) -> bool:
-    """Whether the same was asked of both, to `knee.TOLERANCE`; whether they reached it is another matter."""
+    """Returns whether both had the same target rate within `knee.TOLERANCE`, whether or not they reached it."""
     one, other = (target_of(trial, phase) or 0.0 for trial in (before, after))
     return min(one, other) >= max(one, other) * (1 - TOLERANCE)
 
@@ -168,11 +160,12 @@ def _has_latencies(trials: Sequence[Trial], phase: str) -> bool:
 
 
 def comparisons(trials: Sequence[Trial], rounds: Sequence[Trial] = ()) -> list[Pair]:
-    """At each point and for each figure the best of the trials against each other one: rates where there was no target,
-    latencies at an equal rate only; the p50 of an operation where the p99 of one of them is not known in every round.
-    A rate of 0 has no ratio to another one.
+    """Returns the ratios of the best trial to each other one, for each point and figure.
 
-    :param rounds: where `trials` are merged, what they are merged of: the searches are there
+    Rates are compared without a target, latencies only at an equal rate. The p50 replaces the p99 of an operation that
+    is not known in every round. A rate of 0 has no ratio.
+
+    :param rounds: the single rounds if `trials` are merged; they have the searches
     """
     result = []
     for key, ranked, known in _rankings(trials, rounds):
@@ -182,9 +175,9 @@ def comparisons(trials: Sequence[Trial], rounds: Sequence[Trial] = ()) -> list[P
 
 
 def neighbours(trials: Sequence[Trial], rounds: Sequence[Trial], alike: float) -> list[Neighbours]:
-    """Returns the neighbours in the rankings whose first ones `comparisons` compares with all others.
+    """Returns the pairs of trials that follow each other in the rankings of `comparisons`.
 
-    :param alike: share within which the interval of their ratio makes two neighbours alike
+    :param alike: two neighbours are alike if the interval of their ratio is within this share
     """
     result = []
     for key, ranked, known in _rankings(trials, rounds):
@@ -206,7 +199,7 @@ def _neighbours(of: Pair, rows: Mapping[str, Row], alike: float) -> Neighbours:
 
 
 def _rankings(trials: Sequence[Trial], rounds: Sequence[Trial]) -> Iterator[tuple[Key, list[str], dict[str, Row]]]:
-    """The names of the trials at each point in the order of each figure, the best first, and their rows by name."""
+    """Yields figure, names of the trials at a point (best first) and their rows by name."""
     for together in at_points([trial for trial in trials if trial.rows]):
         of = {trial.name: figures(trial, trials, _PERCENTILES) | maximum(trial, rounds or trials) for trial in together}
         for key in dict.fromkeys(key for found in of.values() for key in found):
@@ -224,10 +217,10 @@ def _rankings(trials: Sequence[Trial], rounds: Sequence[Trial]) -> Iterator[tupl
 
 
 def figures(trial: Trial, among: Sequence[Trial] = (), percentiles: Sequence[Figure] = ("p99_ms",)) -> dict[Key, Row]:
-    """The figures of a trial that are compared: in each phase the rate of all operations, and percentiles of each
+    """Returns the compared figures of a trial: the rate of all operations of each phase, and percentiles of each
     operation.
 
-    :param among: the trials with which it is compared; the unit of the rate depends on them
+    :param among: the trials with which it is compared, because the rate's unit depends on them
     """
     measured = [row for row in trial.rows if not trial.is_aside(row)]
     names = {(row.phase, row.operation) for row in measured}
@@ -239,17 +232,17 @@ def figures(trial: Trial, among: Sequence[Trial] = (), percentiles: Sequence[Fig
 
 
 def maximum(trial: Trial, rounds: Sequence[Trial]) -> dict[Key, Row]:
-    """The result of the searches for the highest rate, as a row of the phase `PROBE`: their mean, over the rounds.
-    Empty without a search, and if one of them found no rate that held.
+    """Returns the mean maximum of the searches over the rounds, as a row of the phase `PROBE`. Empty without a search,
+    or if a search found no rate that held.
 
-    :param rounds: of all systems and points
+    :param rounds: rounds of all systems and points
     """
     found = searches_of(trial, rounds)
     maxima = [search.maximum for search in found if search.maximum]
     if not maxima or len(maxima) < len(found):
         return {}
     confidence = max((row.confidence for row in trial.rows), default=statistics.CONFIDENCE)
-    # The highest rate that held is below the true one by a part of the last step.
+    # The true maximum is above the highest rate that held, by less than the last step.
     step = max(search.unmet / search.maximum - 1 for search in found if search.maximum and search.unmet)
     row = Row(PROBE, OVERALL, len(maxima), confidence=confidence, resolution=step)
     row = sampled(row, "rounds", maxima, [], [])
@@ -257,9 +250,9 @@ def maximum(trial: Trial, rounds: Sequence[Trial]) -> dict[Key, Row]:
 
 
 def searches_of(trial: Trial, rounds: Sequence[Trial]) -> list[Search]:
-    """The searches for the highest rate in the valid rounds of a system at a point.
+    """Returns the searches for the highest rate in the valid rounds of a system at a point.
 
-    :param rounds: of all systems and points
+    :param rounds: rounds of all systems and points
     """
     place = (trial.system, trial.point, "ok")
     return [each.search for each in rounds if (each.system, each.point, each.status) == place and each.search]
@@ -267,7 +260,7 @@ def searches_of(trial: Trial, rounds: Sequence[Trial]) -> list[Search]:
 
 def _figures(row: Row, names: set[tuple[str, str]], unit: Figure, percentiles: Sequence[Figure]) -> Iterator[Key]:
     if row.operation == OVERALL:
-        # A rate that all were asked for does not tell which is faster.
+        # A common target rate does not show which system is faster.
         if row.phase not in AT_RATE and getattr(row, unit) is not None:
             yield row.phase, row.operation, unit
         return
@@ -276,7 +269,7 @@ def _figures(row: Row, names: set[tuple[str, str]], unit: Figure, percentiles: S
 
 
 def has_own_latency(row: Row, names: Container[tuple[str, str]]) -> bool:
-    """Whether the latency of an operation is compared. With a target rate that is the one that a user sees.
+    """Returns whether the operation's latency is compared; with a target rate only the one from the intended start.
 
     :param names: phases and operations of all rows
     """
@@ -286,12 +279,12 @@ def has_own_latency(row: Row, names: Container[tuple[str, str]]) -> bool:
 
 
 def pairs(key: Key, rows: Mapping[str, Row]) -> dict[tuple[str, str], Pair]:
-    """Returns a figure of each trial by that of each other one. The intervals account for all of them together.
+    """Returns the ratio of each trial to each other one. The intervals account for multiple comparisons.
 
-    Where either of two has a single run there is no interval: its seconds say nothing of the next run
+    A trial with a single run has no interval: the seconds of one run do not predict the next run
     (benchmarks/README.md#what-intervals-and-verdicts-are-worth).
 
-    :param rows: of the trials of a point, by name; the figure of each is above 0
+    :param rows: rows of the trials at a point, by name; the figure of each is above 0
     """
     names, means = _means(key[2], rows)
     ratios = statistics.ratios(means)
@@ -305,23 +298,23 @@ def pairs(key: Key, rows: Mapping[str, Row]) -> dict[tuple[str, str], Pair]:
 def change(
     key: Key, of: str, to: str, rows: Mapping[str, Row], others: Sequence[tuple[Estimate, Estimate]] = ()
 ) -> Pair:
-    """Returns a figure of one experiment by that of another one.
+    """Returns the ratio of a figure between two experiments.
 
-    :param rows: those of the two, by name; the figure of each is above 0
-    :param others: of other systems, which are judged together with this one: `estimates` of the figure in both
+    :param rows: rows of the two, by name; the figure of each is above 0
+    :param others: `estimates` of the figure for other systems, whose intervals are computed together with this one
     """
     means = estimates(key[2], rows[of], rows[to])
     return _pair(key, of, to, rows, statistics.changes([means, *others])[0] if means else None)
 
 
 def estimates(figure: Figure, above: Row, below: Row) -> tuple[Estimate, Estimate] | None:
-    """Returns the means of the logarithms of a figure in the rounds of two; None if one has no interval."""
+    """Returns the means of the figure's logarithms over the rounds of two rows; None if either has no interval."""
     one, other = (statistics.logarithms(samples(row, figure), row.confidence) for row in (above, below))
     return (one, other) if one and other else None
 
 
 def _means(figure: Figure, rows: Mapping[str, Row]) -> tuple[list[str], list[Estimate]]:
-    """The names of the rows that have an interval, and the means of their logarithms."""
+    """Returns the names of the rows with an interval, and the means of their logarithms."""
     of = {name: statistics.logarithms(samples(row, figure), row.confidence) for name, row in rows.items()}
     known = {name: mean for name, mean in of.items() if mean}
     return list(known), list(known.values())
@@ -339,22 +332,22 @@ def _pair(key: Key, of: str, to: str, rows: Mapping[str, Row], ratio: Ratio | No
     )
     if ratio is None:
         return result
-    # No interval is narrower than the resolution of the figures.
+    # An interval is at least as wide as the resolution of the figures.
     least = (1 + above.blur(key[2])) * (1 + below.blur(key[2]))
     low, high = min(ratio.low, ratio.value / least), max(ratio.high, ratio.value * least)
     return replace(result, low=low, high=high, tie=low <= 1 <= high)
 
 
 def samples(row: Row, figure: Figure) -> list[float]:
-    """The figure in each round or run; nothing of a single one."""
+    """Returns the figure in each round or run; empty for a single run."""
     found: list[float] = getattr(row, f"{figure}_samples")
     return found
 
 
 def centre(row: Row, figure: Figure) -> float:
-    """The value that ratios are made from: the geometric mean of the rounds or runs, or the value of a single one.
+    """Returns the value from which ratios are computed: the geometric mean of the rounds or runs, or the single value.
 
-    The p99 of all rounds together, which tables show, is not the mean of theirs: one bad round can decide it.
+    Tables show the p99 of all rounds merged instead, which a single bad round can decide.
     """
     of = samples(row, figure)
     return statistics.geometric(of) if of else getattr(row, figure) or 0.0

@@ -1,7 +1,7 @@
-"""Differences from an experiment that others have published: its setup, compared with ours key by key.
+"""Differences between the setup of a published experiment and ours, key by key.
 
-Before a run our setup is the request: the scenario, and what is known of the hosts. After it, it comes from the
-evidence. Anything else is not known, and never equal.
+Before a run our setup is the request: the scenario, and what is known of the hosts. After a run it comes from the
+evidence. An unknown value is never equal.
 """
 
 from __future__ import annotations
@@ -29,22 +29,22 @@ from dohyo.summary.results import SetupDifference, SetupDifferences, Trial
 from dohyo.systems import catalogue
 
 NOT_MEASURED, NOT_SET = "not measured", "not set"
-# Keys, and keys of a system, that count also with their defaults where a record does not state them.
+# Keys and system keys that are listed even with their defaults if a record does not state them.
 _ALWAYS = {*CONDITIONS, "duration", "warmuptime"} - {"profile"}
 _MEMORY = ("java_options", "gc", "heap", "memory", "buffer_pool", "shared_buffers", "bucket_cache_mb")
-# Keys that others stand for (all_threads, key_type, duration; of a system server, jdk, compression, flags and single
+# Keys that other keys cover (all_threads, key_type, duration; for a system server, jdk, compression, flags and single
 # settings), the server's own form of a table, and what the trials show.
 _ASIDE = {"threadcount", "threadcount.of", "keysalt", "maxexecutiontime", "warmup", "workload", "table"}
 _ASIDE |= {"phases", "reuse"}
 _OF_A_ROLE = ("version", "jdk", "compression", "gc_threads", "settings", "feature_key")
-# A key that a record may state instead.
+# Keys that a record may state instead of another.
 _INSTEAD = {"all_threads": "threadcount"}
-# Properties that trial.json has by another name.
+# Names in trial.json of properties that have another name there.
 _NAMES = {"threadcount": "threads", "warmuptime": "warmup", "maxexecutiontime": "duration"}
-# What a system's own compression has where the scenario's is meant.
+# Value of a system's compression that refers to the scenario's.
 _AS_THE_SCENARIO = "scenario"
 _OWN_HOSTS, _SHARED = "hosts of their own", "the servers' hosts"
-# What cannot be asked for, by role.
+# Fixed values that no setting can change, by role.
 _SQL = {"sessions": "one or more for each thread"}
 _AS_IT_IS = {
     "mysql": _SQL,
@@ -56,12 +56,12 @@ _COLLECTORS = ANSIBLE / "roles/jdk/templates/gc.options.j2"
 
 @dataclass(frozen=True)
 class Here:
-    """The setup of one trial of ours. A value of None: not known.
+    """The setup of one of our trials; a value of None is unknown.
 
-    :ivar workload: properties by phase, as `Asked` has them
+    :ivar workload: properties by phase, as in `Asked`
     :ivar servers: variables of the system, and the server's own settings
-    :ivar given: names of those variables that the scenario sets
-    :ivar others: of `setup.OTHERS`
+    :ivar given: names of the variables that the scenario sets
+    :ivar others: values of `setup.OTHERS`
     """
 
     system: str
@@ -73,21 +73,21 @@ class Here:
 
     @property
     def at(self) -> dict[str, str]:
-        """Where in the matrix it is."""
+        """Returns the trial's point in the matrix and its system."""
         return {**self.point, SYSTEM: self.system}
 
     def has(self, name: str, value: str) -> bool:
-        """Whether it is there in the matrix, or has such a phase."""
+        """Returns whether the trial has this value at its point, or this phase."""
         return value in self.workload if name == PHASE else value == self.at.get(name)
 
     def is_at(self, setting: Setting) -> bool:
-        """Whether it is where a setting was so, and has such a thing at all."""
+        """Returns whether the published setting applies to the trial's point, system and phases."""
         there = all(self.at.get(name) in values for name, values in setting.at.items() if name != PHASE)
         has = setting.key in setup.OTHERS or concerns(self.system, setting.key)
         return there and has and bool(self._phases(setting))
 
     def values(self, setting: Setting) -> set[str | None]:
-        """Our values, in each of the phases that are meant."""
+        """Returns our values in each phase to which the setting applies."""
         key = setting.key
         if key in setup.OTHERS:
             return {self.others.get(key)}
@@ -100,7 +100,7 @@ class Here:
         return {None if known is None else plain(known)}
 
     def _phases(self, setting: Setting) -> list[str]:
-        """The phases that the setting names; without names the measured phases that can have it."""
+        """Returns the phases that the setting names; without names the measured phases that can have it."""
         named = setting.at.get(PHASE, self._measured)
         known = properties.known().get(setting.key)
         without = {"", *([LOAD] if known and not known.load and named is self._measured else [])}
@@ -112,7 +112,7 @@ class Here:
         return [phase for phase in self.workload if phase and (phase != LOAD or measures_load)] or [LOAD]
 
     def unpublished(self, published: Published) -> Iterator[tuple[str, set[str | None]]]:
-        """What it has and the publication does not state: key → values."""
+        """Yields key and values of our settings that the publication does not state."""
         here = [setting for setting in published.setup if self.is_at(setting)]
         silent = {setting.key for setting in here if setting.is_silent}
         for phase in self._measured:
@@ -123,7 +123,7 @@ class Here:
             for key in silent | self._chosen[phase]:
                 if setup.is_flags(key):
                     names = {flag.split("=")[0] for flag in stated.get(key, ())}
-                    # What else a collector has, follows from its name.
+                    # Other flags follow from the collector's name.
                     flags = (flag for flag in self._flags if flag in self._own_flags or "GCThreads=" in flag)
                     yield key, {flag for flag in flags if flag.split("=")[0] not in names}
                 elif not {key, _INSTEAD.get(key)} & stated.keys():
@@ -131,7 +131,7 @@ class Here:
 
     @cached_property
     def _chosen(self) -> dict[str, set[str]]:
-        """By phase: keys of what is not left at its default, and of what makes any rate."""
+        """Returns by phase the keys that differ from their defaults, and those that affect every rate."""
         role = catalogue.all_systems()[self.system].role
         whose = {*self.given, *(f"{role}_{name}" for name in _MEMORY)}
         servers = (name for name in self.servers if name in whose or name not in catalogue.all_options())
@@ -150,20 +150,20 @@ class Here:
 
     @cached_property
     def _flags(self) -> list[str]:
-        """The flags of the JVM: those of the named collector, then further ones. The last one of a name counts."""
+        """Returns the JVM's flags: those of the named collector, then the others. The last flag of a name counts."""
         role = catalogue.all_systems()[self.system].role
         own = {name: self.servers.get(f"{role}_{name}") for name in ("jdk", "gc", "gc_threads")}
         rendered = _collectors().render(
             jdk_major=own["jdk"], jdk_gc=own["gc"] or "default", jdk_gc_default=[], jdk_gc_threads=own["gc_threads"],
             _jdk_cores=self.others.get("processors"), jdk_host={"huge_pages": True},
         )  # fmt: skip
-        # As many as there are processors, which are not known.
+        # 0 means the number of processors, which is unknown.
         options = rendered.replace("Threads=0", "Threads=?")
         return [*{flag.split("=")[0]: flag for flag in (*options.split(), *self._own_flags)}.values()]
 
     @property
     def _own_flags(self) -> list[str]:
-        """Those of the variable; none where only its text is known."""
+        """Returns the flags in the variable; empty if only its text is known."""
         given = self.servers.get(f"{catalogue.all_systems()[self.system].role}_java_options")
         return [*map(str, given)] if isinstance(given, list) else []
 
@@ -178,11 +178,11 @@ def before(
     trials: Iterable[Mapping[str, Any]], values: Mapping[tuple[str, str], Mapping[str, Any]], hosts: Hosts,
     machine: Mapping[str, Any],
 ) -> list[Here]:  # fmt: skip
-    """The setup before a run.
+    """Returns the setup before a run.
 
-    :param trials: what trial.json will have of each
-    :param values: by system and point what its variables are, where somebody has asked
-    :param machine: this one, as `host.hardware` has it
+    :param trials: future content of each trial.json
+    :param values: effective variables by system and point, where a host was asked for them
+    :param machine: this machine, as `host.hardware` describes it
     """
     found = []
     for trial in trials:
@@ -210,7 +210,7 @@ def before(
 
 
 def after(trials: Sequence[Trial], facts: ExperimentFacts) -> list[Here]:
-    """The setup in the evidence of the trials that have numbers."""
+    """Returns the setup in the evidence of the trials that have numbers."""
     found = []
     known = catalogue.all_systems()
     for trial in (trial for trial in trials if trial.status == "ok" and trial.system in known):
@@ -219,7 +219,7 @@ def after(trials: Sequence[Trial], facts: ExperimentFacts) -> list[Here]:
         uses = [use for use in trial.hosts if use.host in trial.serving]
         sizes = {use.memory_bytes for use in uses if use.memory_bytes}
         workload = dict(trial.asked.workload)
-        # Values of the server that differ from the request.
+        # Values that the server reported and that differ from the request.
         other = {name: getattr(of, name, None) for name in (each.partition(":")[0] for each in trial.deviations)}
         workload[""] = workload.get("", {}) | {name: value for name, value in other.items() if isinstance(value, str)}
         others = {
@@ -241,7 +241,7 @@ def after(trials: Sequence[Trial], facts: ExperimentFacts) -> list[Here]:
 
 
 def _key_type(workload: Mapping[str, str]) -> str:
-    """The bytes of a stored key: those of its columns, or of a text; damaged evidence is left as it is."""
+    """Returns the type of a stored key: its columns or a text; a damaged value is returned as it is."""
     given = workload.get("keycolumns", "")
     try:
         columns = [f"{each.name} {each.type}" for each in key_columns.parse(given)]
@@ -253,7 +253,7 @@ def _key_type(workload: Mapping[str, str]) -> str:
 def _others(
     role: str, workload: Mapping[str, Mapping[str, str]], hosts: Hosts, machine: Mapping[str, Any]
 ) -> dict[str, str | None]:
-    """What of `setup.OTHERS` is known in the same way before and after."""
+    """Returns the values of `setup.OTHERS` that are found in the same way before and after a run."""
     any_phase = workload.get(LOAD, {})
     here = hosts.where == THIS_MACHINE
     return {
@@ -270,20 +270,20 @@ def _others(
 
 
 def _all_threads(phase: Mapping[str, Any], clients: int | None) -> int | None:
-    """Of all clients together."""
+    """Returns the threads of all clients together."""
     if phase["properties"].get("threadcount.of") == "all":
         return int(phase["threads"])
     return None if clients is None else int(phase["threads"]) * clients
 
 
 def _each(values: Iterable[object]) -> str | None:
-    """Each value once; nothing where one of them is not known."""
+    """Returns each value once; None if any value is unknown."""
     found = dict.fromkeys(values)
     return None if None in found else ", ".join(map(str, found)) or None
 
 
 def _difference(setting: Setting, ours: Sequence[Here]) -> list[SetupDifference]:
-    """Nothing where ours are equal; no values of ours: it is not measured."""
+    """Returns the difference; empty if our values are equal. Without values of ours the setting was not measured."""
     values = {value for here in ours for value in here.values(setting)}
     at = ", ".join(f"{name}={'|'.join(each)}" for name, each in setting.at.items())
     theirs, said = setting.says(setting.values), NOT_MEASURED
@@ -300,7 +300,7 @@ def _difference(setting: Setting, ours: Sequence[Here]) -> list[SetupDifference]
 
 
 def compare(published: Published, ours: Sequence[Here]) -> SetupDifferences:
-    """The differences, in the order of the file; for anything that is not measured here, only that fact."""
+    """Returns the differences in the order of the file; a point that we did not measure is listed only as such."""
     places = dict.fromkeys(
         (name, value) for each in published.setup for name, values in each.at.items() for value in values
     )
@@ -329,6 +329,6 @@ def compare(published: Published, ours: Sequence[Here]) -> SetupDifferences:
 def of_experiment(
     published: Sequence[Published], trials: Sequence[Trial], facts: ExperimentFacts
 ) -> list[SetupDifferences]:
-    """Of an experiment that was measured: from everything whose setup is known."""
+    """Returns the differences of a measured experiment from all publications with a known setup."""
     ours = after(trials, facts)
     return [compare(each, ours) for each in published if each.setup and ours]

@@ -1,6 +1,6 @@
-"""What faults cost in two experiments compared; docs/method.md#two-experiments has the rule.
+"""Compares what faults cost in two experiments; docs/method.md#two-experiments has the rule.
 
-A time that is not in the window has no ratio and no mean, so that ranks decide and not intervals.
+A time beyond the window has no ratio and no mean, so ranks decide instead of intervals.
 """
 
 from __future__ import annotations
@@ -21,22 +21,22 @@ from dohyo.summary.fault_figures import (
 )
 from dohyo.summary.results import ChangeVerdict, Trial
 
-# That all rounds of one experiment are on one side of all of the other has this probability if nothing has changed:
-# 1 / 70 with four rounds each.
+# Largest probability with which chance may put all rounds of one experiment beyond all of the other: with four
+# rounds each it is 1 / 70.
 _CHANCE = 0.025
-# A round may lose so many times what the worst round before has lost.
+# Factor by which a round may lose more than the worst round before.
 _AS_MUCH = 2
-# All figures in seconds are known to one.
+# Resolution of all figures in seconds.
 _SECOND = 1.0
 
 
 @dataclass(frozen=True)
 class FaultChange:
-    """One figure of a fault before and after, of each round; None among them: not in the window.
+    """A figure of a fault before and after, a value for each round; None: beyond the window.
 
-    :ivar fault: such as "kill(node2)"; its figure is `figure`
-    :ivar words: both in words
-    :ivar verdict: None: the figure is neither good nor bad
+    :ivar fault: fault, such as "kill(node2)"; `figure` is its figure
+    :ivar words: both sides as text
+    :ivar verdict: None if the figure is neither good nor bad
     """
 
     system: str
@@ -54,12 +54,12 @@ class FaultChange:
 def fault_changes(
     before: Sequence[Trial], after: Sequence[Trial], margin: float, other_rates: Collection[str] = ()
 ) -> Iterator[FaultChange]:
-    """Each figure of each fault that either has; what one of them does not know is inconclusive.
+    """Yields each figure of each fault in either experiment; a figure that one side lacks is inconclusive.
 
-    :param before: the rounds of a system at a point that are valid
-    :param after: those of the other experiment
-    :param other_rates: phases that were at other rates: counts, latencies, and how long it takes to heal what was
-        written say nothing there
+    :param before: valid rounds of a system at a point
+    :param after: valid rounds in the other experiment
+    :param other_rates: phases with different rates, in which counts, latencies and the healing of written records
+        cannot be compared
     """
     one, other = ({(each.phase, each.number, each.name): each for each in same_faults(of)} for of in (before, after))
     for at, named in (one | other).items():
@@ -91,11 +91,11 @@ def fault_changes(
 
 
 def worse_loss(before: Sequence[float], after: Sequence[float], *, whole_before: bool) -> str | None:
-    """Why a loss is a regression whatever the number of rounds; None: it is none, or as much was lost before.
+    """Returns why a loss is a regression for any number of rounds; None without a loss or if as much was lost before.
 
-    :param before: records lost in each round, as far as it is known
-    :param after: those of the other experiment
-    :param whole_before: it is known of each round before
+    :param before: records lost in each round, if known
+    :param after: the same in the other experiment
+    :param whole_before: True if the losses of every round before are known
     """
     most, worst = max(before, default=0.0), max(after, default=0.0)
     if worst <= _AS_MUCH * most:
@@ -106,7 +106,7 @@ def worse_loss(before: Sequence[float], after: Sequence[float], *, whole_before:
 
 
 def _of_healing(*sides: SameFault) -> Iterator[FaultFigure]:
-    """The figures of each kind that either side knows; where one had nothing to heal, it has no times."""
+    """Yields the figures of each kind that either side knows, without times if one side had nothing to heal."""
     for what in dict.fromkeys(what for side in sides for what in side.healing):
         idle = any(what in side.healing and {did.count for did in side.healing[what]} == {0} for side in sides)
         yield from (
@@ -117,11 +117,11 @@ def _of_healing(*sides: SameFault) -> Iterator[FaultFigure]:
 
 
 def _of_rounds(figure: FaultFigure, fault: SameFault, trials: Sequence[Trial]) -> list[float | None]:
-    """One value for each round that has the fault, as runs of a round are not independent; None: not known."""
+    """Returns a value for each round with the fault, because runs of a round are not independent; None: unknown."""
     of_rounds = (
         [(run, cost) for run, cost in fault.found if any(run is each for each in trial.faults)] for trial in trials
     )
-    # What no system may do is not made good by the other runs of the round.
+    # Good runs of the round do not compensate for lost or wrong records.
     of_round = max if figure.counts_wrong else statistics.median
     return [of_round(values) if (values := figure.values(found)) else None for found in of_rounds if found]
 
@@ -141,7 +141,7 @@ def _verdict(
     finite = [value for value in (*before, *after) if value != NEVER]
     known_to = max(_SECOND if figure.in_seconds else 0.0, margin * max(finite, default=0.0))
     enough = 1 / math.comb(len(before) + len(after), len(before)) <= _CHANCE
-    # Of infinity less infinity nobody knows what it is.
+    # The difference of two infinite times is not a number.
     alike = set(before) == set(after) == {NEVER} or (
         NEVER not in (*before, *after) and max(*before, *after) - min(*before, *after) <= known_to
     )

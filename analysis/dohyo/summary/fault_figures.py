@@ -1,6 +1,6 @@
-"""What faults cost, over several runs: each figure with its median and its range.
+"""Costs of faults over several runs: each figure with its median and range.
 
-A run in which something never happened has infinity there: such a figure has a median and a range, and no mean.
+A time is infinite if the event did not happen in a run; a figure therefore has no mean.
 """
 
 from __future__ import annotations
@@ -34,14 +34,14 @@ def _count(value: float) -> str:
 
 @dataclass(frozen=True)
 class FaultFigure:
-    """A figure of a fault, or of a run with faults. Less is better, but for the rate before.
+    """A figure of a fault, or of a run with faults. Less is better, except for the rate before the fault.
 
-    :ivar head: its name in tables
-    :ivar of: gives it of a run and one of its faults; None: not known
-    :ivar write: the number in words
-    :ivar counts_wrong: it counts what no system may do: a single one is one too many
+    :ivar head: column head
+    :ivar of: returns the figure of a run and one of its faults; None: unknown
+    :ivar write: formats the number
+    :ivar counts_wrong: True if it counts lost or wrong records, of which one is too many
     :ivar judged: whether two experiments are better or worse by it
-    :ivar never: what a run says in which it never happened
+    :ivar never: text for a run in which the event did not happen
     """
 
     head: str
@@ -53,17 +53,17 @@ class FaultFigure:
 
     @property
     def in_seconds(self) -> bool:
-        """Whether it is a time that is known to whole seconds."""
+        """Returns whether the figure is a time, known to whole seconds."""
         return self.head.endswith(" s")
 
     def values(self, found: Sequence[tuple[FaultedRun, FaultCost]]) -> list[float]:
-        """Of these runs with one of their faults, as far as it is known."""
+        """Returns the known values of these runs with one of their faults."""
         return [value for run, fault in found if (value := self.of(run, fault)) is not None]
 
     def words(self, values: Sequence[float], runs: int | None = None) -> str:
-        """The median, and of several runs the range.
+        """Returns the median and, for several runs, the range.
 
-        :param runs: how many there are; of some the figure may not be known
+        :param runs: number of runs, including those without a known value
         """
         if not values:
             return "\N{EN DASH}"
@@ -85,7 +85,7 @@ def _accounted(count: Callable[[Accounting], int]) -> Callable[[FaultedRun, Faul
 
 
 def _read_back(count: Callable[[Accounting], int]) -> Callable[[FaultedRun, FaultCost], float | None]:
-    """What is found by reading back: that it is nothing is not known where not everything was read."""
+    """Returns a figure that is found by reading back; 0 counts as known only if everything was read."""
 
     def found(run: FaultedRun, _: FaultCost) -> float | None:
         number = count(run.accounting) if run.accounting else 0
@@ -128,7 +128,7 @@ OF_RUNS = (
 
 
 def of_healing(what: str) -> tuple[FaultFigure, ...]:
-    """The figures of one kind of what the servers did to heal."""
+    """Returns the figures of one kind of healing by the servers."""
 
     def figure(head: str, of: Callable[[FaultCost, Healing], float | None], **more: Any) -> FaultFigure:
         def found(_: FaultedRun, fault: FaultCost) -> float | None:
@@ -156,9 +156,9 @@ def _ended(fault: FaultCost, did: Healing) -> float | None:
 class SameFault:
     """One fault of a system at a point, in all runs that have it.
 
-    :ivar trial: the first that has it
-    :ivar number: which fault of a run, from 1
-    :ivar found: the runs, each with that fault
+    :ivar trial: first trial with the fault
+    :ivar number: position of the fault in the run, from 1
+    :ivar found: runs, each with the cost of that fault
     """
 
     trial: Trial
@@ -168,17 +168,20 @@ class SameFault:
 
     @property
     def name(self) -> str:
-        """Such as "kill(node2)"."""
+        """Returns the name, such as "kill(node2)"."""
         return str(self.found[0][1])
 
     def words(self, figures: Iterable[FaultFigure], runs: int | None = None) -> list[str]:
-        """Figures over the runs; of `runs`, where not all of them count."""
+        """Returns the figures over the runs as text.
+
+        :param runs: number of runs that count; default: all
+        """
         runs = len(self.found) if runs is None else runs
         return [figure.words(figure.values(self.found), runs) for figure in figures]
 
     @property
     def healing(self) -> dict[str, list[Healing]]:
-        """Each kind of what the servers did to heal → what they did of it in each run."""
+        """Returns the servers' healing in each run, by kind."""
         together: dict[str, list[Healing]] = {}
         for _, fault in self.found:
             for did in fault.healing:
@@ -187,11 +190,11 @@ class SameFault:
 
 
 def same_faults(trials: Iterable[Trial]) -> list[SameFault]:
-    """Every fault of every system, over rounds and repeats."""
+    """Returns every fault of every system, over rounds and repeats."""
     together: dict[tuple[str, str, str, int], SameFault] = {}
     for trial in trials:
         for run in trial.faults:
-            # Not by time: hosts carry out what is for the same second in either order.
+            # Order by name instead of time: hosts execute faults of the same second in any order.
             by_name = sorted(run.faults, key=lambda fault: (str(fault), fault.at))
             for fault in run.faults:
                 number = 1 + next(at for at, each in enumerate(by_name) if each is fault)

@@ -1,5 +1,5 @@
-"""What is compared of two experiments beside ratios and the cost of faults: shares of errors, of what was not found and
-of stale reads, losses, and figures that one of the two does not know. docs/method.md#two-experiments has the rules.
+"""Compares figures of two experiments that have no ratio: shares of errors, of records not found and of stale reads,
+losses, and figures that one experiment lacks. docs/method.md#two-experiments has the rules.
 """
 
 from __future__ import annotations
@@ -17,20 +17,20 @@ from dohyo.operations import is_success
 from dohyo.summary.fault_changes import worse_loss
 from dohyo.summary.results import ChangeVerdict, Trial
 
-# A share counts as the same within a hundredth of a percent: a tenth of the errors that make a run invalid.
+# Shares within a hundredth of a percent are the same: a tenth of the errors that make a run invalid.
 SHARE_MARGIN = 0.0001
-# Counts within a round are known as exactly as chance allows, not as the few rounds do.
+# Degrees of freedom of a binomial error, which the number of rounds does not limit.
 _MANY = 1e6
 
 
 @dataclass(frozen=True)
 class Finding:
-    """One figure before and after that is no ratio.
+    """A figure before and after without a ratio.
 
-    :ivar phase: None: of all phases together
-    :ivar figure: such as "errors", or "READ p99" if it is not known
-    :ivar before: share or count of each round; empty: not known in each round
-    :ivar words: both in words
+    :ivar phase: None for all phases together
+    :ivar figure: figure, such as "errors", or "READ p99" if it is not known
+    :ivar before: share or count of each round; empty if it is not known in each round
+    :ivar words: both sides as text
     """
 
     system: str
@@ -45,7 +45,7 @@ class Finding:
 
 
 class _Counted(NamedTuple):
-    """So many of all that were tried in a round."""
+    """A count out of all attempts in a round."""
 
     found: int
     of: int
@@ -54,11 +54,11 @@ class _Counted(NamedTuple):
 def findings(
     before: Sequence[Trial], after: Sequence[Trial], margin: float, other_rates: Sequence[str] = ()
 ) -> Iterator[Finding]:
-    """Each share of records that is not 0 in all rounds, and each loss outside of faults.
+    """Yields each share of records that is not 0 in all rounds, and each loss outside of faults.
 
     :param before: all rounds of a system at a point
-    :param after: those of the other experiment
-    :param other_rates: phases that were at other rates: there errors under faults are not compared as counts
+    :param after: all rounds in the other experiment
+    :param other_rates: phases with different rates, in which errors under faults are not compared as counts
     """
     one, other = ([trial for trial in rounds if trial.status == "ok"] for rounds in (before, after))
     phases = [_phases(rounds) for rounds in (one, other)]
@@ -87,7 +87,7 @@ def _phases(rounds: Sequence[Trial]) -> list[str]:
 
 
 def _records(trial: Trial, phase: str, key: str) -> _Counted | None:
-    """Records of a phase with that outcome. A scan has one outcome for any number of records."""
+    """Returns the records of a phase with that outcome. A scan has one outcome for any number of records."""
     tried = count = 0
     for row in trial.rows:
         # A READ-MODIFY-WRITE counts as its READ and its UPDATE.
@@ -102,7 +102,7 @@ def _records(trial: Trial, phase: str, key: str) -> _Counted | None:
 
 
 def _scans(before: Sequence[Trial], after: Sequence[Trial], phase: str, margin: float) -> Iterator[Finding]:
-    """Rows per scan, if they are not the same: then neither rates nor latencies are of the same work."""
+    """Yields rows per scan if they differ: then rates and latencies measure different work."""
     found = [
         [
             row.records / row.operations
@@ -137,7 +137,7 @@ def _share(
     after: Sequence[_Counted | None],
     margin: float,
 ) -> Iterator[Finding]:
-    """The shares of the rounds; none if they are 0 wherever they are known, or known nowhere."""
+    """Yields the shares of the rounds, unless all known shares are 0 or none is known."""
     known = [[each for each in rounds if each] for rounds in (before, after)]
     if not any(known):
         return
@@ -161,7 +161,7 @@ def _share(
 
 
 def _judged(before: Sequence[_Counted], after: Sequence[_Counted], margin: float) -> tuple[ChangeVerdict, str | None]:
-    """The verdict of Welch's interval of the difference: a share of 0 has no ratio."""
+    """Returns the verdict of Welch's interval of the difference; a share of 0 has no ratio."""
     one, other = _estimate(before), _estimate(after)
     error = math.hypot(one.error, other.error)
     freedom = error**4 / sum(each.error**4 / each.freedom for each in (one, other))
@@ -178,10 +178,10 @@ def _judged(before: Sequence[_Counted], after: Sequence[_Counted], margin: float
 
 
 def _estimate(rounds: Sequence[_Counted]) -> statistics.Estimate:
-    """The mean of the rounds' shares, known as exactly as the rounds and the counts allow.
+    """Returns the mean of the rounds' shares, with the larger of two errors.
 
-    Rounds that happen to have the same count do not scatter, and counts do: that error is the binomial one, with one
-    more than was counted, because 0 of n does not mean that there are none.
+    Rounds may have the same count by chance, with no scatter between them. The binomial error then applies, with one
+    more than was counted, because 0 of n does not prove a probability of 0.
     """
     shares = [each.found / each.of for each in rounds]
     found = statistics.Estimate(len(shares), fmean(shares), stdev(shares) / math.sqrt(len(shares)), len(shares) - 1)
@@ -199,7 +199,7 @@ _LOSSES: tuple[tuple[str, Callable[[Accounting], int]], ...] = (
 
 
 def _losses(before: Sequence[Trial], after: Sequence[Trial]) -> Iterator[Finding]:
-    """What no system may do, also in rounds that are invalid because of it."""
+    """Yields lost and wrong records, also of rounds that are invalid because of them."""
     for figure, count in _LOSSES:
         one, other = (
             [float(count(trial.accounting)) for trial in rounds if trial.accounting] for rounds in (before, after)

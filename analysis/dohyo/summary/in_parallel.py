@@ -1,4 +1,4 @@
-"""Work that is divided among processes if it is long enough."""
+"""Divides work among processes if it is long enough."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from concurrent.futures import ProcessPoolExecutor
 from itertools import pairwise
 from typing import TypeVar
 
-# A process needs a second to start, and 100 to 200 MB when it reads histogram logs: less than this is not divided, and
-# more processes than these are not started.
+# Bytes that are worth a process, which needs a second to start and 100 to 200 MB to read histogram logs. More processes
+# than these are not started.
 WORTH_BYTES = 32 * 1024 * 1024
 MOST_PROCESSES = 8
 
@@ -19,9 +19,9 @@ _Result = TypeVar("_Result")
 
 
 def divided(items: Sequence[_Part], size: int) -> list[Sequence[_Part]]:
-    """Neighbouring items, as many lists of them as processes are worth it.
+    """Returns the items in consecutive lists, one for each process that is worth it.
 
-    :param size: bytes to be read for all of them
+    :param size: bytes to read for all items
     """
     processes = min(MOST_PROCESSES, len(os.sched_getaffinity(0)), len(items)) if size >= WORTH_BYTES else 1
     ends = [len(items) * number // max(1, processes) for number in range(max(1, processes) + 1)]
@@ -29,10 +29,10 @@ def divided(items: Sequence[_Part], size: int) -> list[Sequence[_Part]]:
 
 
 def each(function: Callable[[_Part], _Result], parts: Sequence[_Part]) -> Iterator[_Result]:
-    """The function's results for the parts, in their order; a single part runs in this process."""
+    """Yields the function's results for the parts in order; a single part runs in this process."""
     if len(parts) < 2:
         yield from map(function, parts)
         return
-    # Spawned, not forked: there may be threads (a display, those of libraries), whose locks a fork would keep shut.
+    # Spawn instead of fork: a fork would copy locks that other threads hold, of a display or a library.
     with ProcessPoolExecutor(len(parts), multiprocessing.get_context("spawn")) as pool:
         yield from pool.map(function, parts)

@@ -1,4 +1,4 @@
-"""Reading summary.json back, for an experiment whose evidence is somewhere else."""
+"""Reads summary.json of an experiment whose evidence is elsewhere."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ _OF_BATCHES = ("low", "high", "tie", "sampled", "_samples")
 
 
 def read(folder: Path) -> Summary:
-    """The summary in an experiment's folder, without what summary.json leaves out.
+    """Returns the summary in an experiment's folder, except what summary.json leaves out.
 
-    :raises BadInputError: if there is none, or it is not as `Summary.json` wrote it
+    :raises BadInputError: if the file is missing, or not as `Summary.json` writes it
     """
     file = folder / FILE
     try:
@@ -34,12 +34,12 @@ def read(folder: Path) -> Summary:
         raise BadInputError(f"{file}: not as dohyo wrote it: it is nested too deeply") from error
     except (msgspec.ValidationError, ValueError) as error:
         raise BadInputError(f"{file}: not as dohyo wrote it: {error}") from error
-    # Before equal rates were asked for, every p99 was compared.
+    # Older versions compared every p99, even at different rates.
     return replace(found, comparisons=[each for each in found.comparisons if _counts(each, found)])
 
 
 def _without_batches(of: Any) -> Any:
-    """Without the intervals over the seconds of a single run, which were written once."""
+    """Returns the content without intervals over the seconds of a single run, which older versions wrote."""
     if isinstance(of, list):
         return [_without_batches(each) for each in of]
     if not isinstance(of, dict):

@@ -1,8 +1,8 @@
-"""The knee of a system: the highest rate at which it still answers in time. Decisions alone, without input and output.
+"""Searches for the knee of a system: the highest rate at which it still answers in time. Pure decisions, without I/O.
 
-A search asks for one probe after the other: first at the closed-loop maximum, then at half of it and so on until a rate
-holds (or a quarter more until one does not), then in the middle of the two. In the end the lowest rate that did not
-hold is tried once more. docs/knee.md says why, and how far to trust it.
+A search requests one probe after the other: first at the closed-loop maximum, then at half of it and so on until a rate
+holds (or a quarter more until one does not), then in the middle of the two. Finally, the lowest rate that did not hold
+is tried again. docs/knee.md gives the reasons and limits.
 """
 
 from __future__ import annotations
@@ -15,28 +15,28 @@ from dohyo.evidence.hdr_log import BEYOND
 from dohyo.figures import milliseconds, rate
 from dohyo.scenario.slo import Bound
 
-# How far the achieved rate may stay behind the target, as a share of it. The rest are operations at the edges of the
-# window and timers; a system that is too slow falls behind by more in any window of seconds.
+# Share of the target by which the achieved rate may stay below it: operations at the window's edges and timers. A
+# system that is too slow loses more in any window.
 TOLERANCE = 0.01
-# Steps while only one side of the bracket is known. Nobody knows how far down a bound on latency leads; but no rate far
-# above the closed-loop maximum can be reached with the same threads.
+# Factors of steps while only one side of the bracket is known. Latency bounds may need much lower rates, but the same
+# threads cannot exceed the closed-loop maximum by far.
 DOWN = 2.0
 UP = 1.25
-# Share of the closed-loop maximum below which it is not the rate that breaks the bound.
+# Share of the closed-loop maximum below which the rate is not what breaks the bound.
 FLOOR = 1e-3
 
 
-# Latencies in ms by operation and percentile, None where one is not known.
+# Latencies in ms by operation and percentile; None: unknown.
 Latencies = Mapping[str, Mapping[str, float | None]]
 
 
 def broken(asked: Sequence[Bound], latencies: Latencies, target: float, achieved: float) -> tuple[str, ...]:
-    """The bounds that did not hold at a rate, in words; empty if all held.
+    """Returns the bounds that did not hold at a rate, as text; empty if all held.
 
-    :param latencies: from the intended start, of the operations that succeeded
-    :param target: operations per second that were asked for
-    :param achieved: operations per second that succeeded
-    :raises ValueError: if a latency that is bounded is not known
+    :param latencies: latencies of successful operations, from the intended start
+    :param target: requested operations per second
+    :param achieved: successful operations per second
+    :raises ValueError: if a bounded latency is not known
     """
     if not latencies:
         raise ValueError("no latencies from the intended start are known")
@@ -56,7 +56,7 @@ def broken(asked: Sequence[Bound], latencies: Latencies, target: float, achieved
 
 @dataclass(frozen=True)
 class Tried:
-    """A rate that was tried, in operations per second, and what did not hold at it."""
+    """A rate that was tried, in operations per second, and the bounds that did not hold at it."""
 
     target: float
     broken: tuple[str, ...] = ()
@@ -64,12 +64,12 @@ class Tried:
 
 @dataclass(frozen=True)
 class Knee:
-    """A search as far as it has come.
+    """The state of a search.
 
     :ivar slo: text of the bounds
-    :ivar start: the closed-loop maximum, operations per second, above 0
-    :ivar most: probes that it may take
-    :ivar precision: how near the two sides of the bracket are in the end, as a share of the lower one
+    :ivar start: closed-loop maximum in operations per second, above 0
+    :ivar most: maximum number of probes
+    :ivar precision: final distance between the two sides of the bracket, as a share of the lower one
     """
 
     slo: str
@@ -80,44 +80,44 @@ class Knee:
 
     @property
     def _last(self) -> list[Tried]:
-        """Of a rate that was tried again what came of it then."""
+        """Returns the latest attempt at each rate."""
         return list({each.target: each for each in self.tried}.values())
 
     @property
     def unmet(self) -> Tried | None:
-        """The lowest rate that did not hold."""
+        """Returns the lowest rate that did not hold."""
         return min((each for each in self._last if each.broken), key=lambda each: each.target, default=None)
 
     @property
     def is_sure(self) -> bool:
-        """Whether the lowest rate that did not hold was tried twice: one bad second is not the system's limit."""
+        """Returns whether the lowest rate that did not hold was tried twice, as one bad second is not a limit."""
         return self.unmet is not None and sum(each.target == self.unmet.target for each in self.tried) > 1
 
     @property
     def held(self) -> Tried | None:
-        """The highest rate that held and is below every one that did not: of two that contradict the lower counts."""
+        """Returns the highest rate that held below every rate that did not hold."""
         limit = self.unmet.target if self.unmet else math.inf
         below = (each for each in self._last if not each.broken and each.target < limit)
         return max(below, key=lambda each: each.target, default=None)
 
     @property
     def apart(self) -> float:
-        """How far the two sides of the bracket are apart, as a share of the lower one."""
+        """Returns the distance between the two sides of the bracket, as a share of the lower one."""
         return self.unmet.target / self.held.target - 1 if self.unmet and self.held else math.inf
 
     def next_target(self) -> float | None:
-        """The rate to try next; None when the search is over."""
+        """Returns the rate to try next; None when the search is over."""
         if len(self.tried) >= self.most:
             return None
         following = self._new_target()
         return self.unmet.target if following is None and self.unmet and not self.is_sure else following
 
     def _new_target(self) -> float | None:
-        """The rate to try next of those that were not tried yet."""
+        """Returns the next rate that has not been tried yet."""
         if self.apart <= self.precision:
             return None
         if self.held and self.unmet:
-            # The geometric middle, because the precision is a ratio: each step halves it wherever the bracket lies.
+            # The geometric mean halves the ratio of the two sides, which is what the precision limits.
             return rounded(math.sqrt(self.held.target * self.unmet.target))
         if self.unmet:
             lower = self.unmet.target / DOWN
@@ -125,7 +125,7 @@ class Knee:
         return rounded(self.held.target * UP if self.held else self.start)
 
     def conclusion(self) -> str:
-        """The result of the search as a sentence."""
+        """Returns the result of the search as a sentence."""
         held, unmet = self.held, self.unmet
         if held and unmet:
             left = f"before {rate(unmet.target)} op/s was tried again" if not self.is_sure else ""
@@ -150,5 +150,5 @@ class Knee:
 
 
 def rounded(target: float) -> float:
-    """A readable rate: four digits, which is finer than any precision."""
+    """Returns a readable rate of four digits, which is finer than any precision."""
     return float(f"{target:.4g}")

@@ -1,6 +1,6 @@
-"""What else changed when the level of a long run's throughput did: hosts and servers, before it and after it.
+"""Finds what else changed on hosts and servers when the throughput of a long run changed its level.
 
-What changed at the same time is a coincidence until somebody has tried it without; the sentences say no more.
+Changes at the same time may be coincidences, and the sentences claim no more.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ from dohyo.evidence.levels import LEVEL_SECONDS, LevelChange
 from dohyo.evidence.server_log import covered
 from dohyo.evidence.servers import DOING, Span, Window
 
-# A share that changed by less says nothing; of memory it is the share of all that the host has.
+# Smallest change of a share that is named; for memory a share of all that the host has.
 _LEAST_SHARE = 0.1
-# Of more, only the largest are named.
+# Number of changes that are named, largest first.
 _MOST_NAMED = 6
 
 _SHARES = {
@@ -34,7 +34,7 @@ _Stretch = tuple[float, float]
 
 
 class _Beside(NamedTuple):
-    """Shares before and after; of a temperature of 100 degrees."""
+    """Shares before and after; a temperature is a share of 100 degrees."""
 
     what: str
     before: float
@@ -46,9 +46,9 @@ class _Beside(NamedTuple):
 
 
 def events(found: Sequence[LevelChange], window: Window, spans: Iterable[Span], hosts: HostMetrics) -> Iterator[Event]:
-    """The changes of level in a measured window, each with what changed beside it.
+    """Yields the changes of level in a measured window, each with what changed at the same time.
 
-    :param spans: what servers were busy with, in any run of the trial
+    :param spans: servers' background work in all runs of the trial
     """
     if not found:
         return
@@ -74,13 +74,13 @@ def _named(beside: Sequence[_Beside]) -> str:
 
 
 def in_words(change: LevelChange) -> str:
-    """What the throughput did."""
+    """Returns the change of the throughput as text."""
     verb = "rose" if change.after > change.before else "fell"
     return f"the level of the throughput {verb} from {change.before:,.0f} to {change.after:,.0f} op/s"
 
 
 def _around(change: LevelChange, first: float) -> tuple[_Stretch, _Stretch]:
-    """The nearest `LEVEL_SECONDS` on both sides, in seconds after the agreed instant."""
+    """Returns the nearest `LEVEL_SECONDS` on both sides, in seconds after the agreed instant."""
     at = first + change.at
     return (
         (max(first + change.begin, at - LEVEL_SECONDS), at),
@@ -89,7 +89,7 @@ def _around(change: LevelChange, first: float) -> tuple[_Stretch, _Stretch]:
 
 
 def _of_servers(spans: Sequence[Span], before: _Stretch, after: _Stretch) -> Iterator[_Beside]:
-    """How much of the time each server was busy with each kind of work."""
+    """Yields changes in the share of the time in which a server was busy with a kind of work."""
     by_work: dict[tuple[str, str | None, str], list[_Stretch]] = {}
     for span in spans:
         by_work.setdefault((span.host, span.process, span.kind), []).append((span.begin, span.end))
@@ -104,7 +104,7 @@ def _of_servers(spans: Sequence[Span], before: _Stretch, after: _Stretch) -> Ite
 
 
 def _of_host(host: str, before: Figures, after: Figures) -> Iterator[_Beside]:
-    """Shares of the processors, the busiest disk and the memory; temperature and frequency where they are sampled."""
+    """Yields changes of processors, the busiest disk and memory, and of temperature and frequency if sampled."""
     for name, words in _SHARES.items():
         if name in before and name in after:
             yield from _changed(f"{host}: {words}", before[name], after[name])

@@ -1,4 +1,4 @@
-"""Notes on an experiment: what a reader must know of it as a whole."""
+"""Notes on an experiment as a whole that a reader must know."""
 
 from __future__ import annotations
 
@@ -12,22 +12,21 @@ from dohyo.summary.comparison import target_of
 from dohyo.summary.equality import differing, is_exceeded, stated
 from dohyo.summary.results import Trial
 
-# Below this a data set fits the memory of every machine that runs a database, caches included: such a run says
-# nothing about disks.
+# Size below which data fits into the caches of every database host, so that a run says nothing about disks.
 SMALL_DATA_BYTES = 1_000_000_000
 
-# A throughput that has changed by more than this from the first to the last third of its windows is not steady.
+# Ratio between the throughputs of the first and last third of the windows above which it is not steady.
 UNSTEADY = 1.2
 
 
 def notes_of(compared: Sequence[Trial], trials: Sequence[Trial]) -> list[str]:
-    """What a reader must know of the experiment as a whole."""
+    """Returns notes on the experiment as a whole."""
     steady = [*_collapsed(compared), *_unsteady(compared, trials), *_on_levels(compared), *_cold(trials)]
     return [*_stricter(compared), *steady, *_without_equal(trials), *_of_a_part(trials)]
 
 
 def _stricter(trials: Sequence[Trial]) -> list[str]:
-    """Who gives more than was asked for, beside others that do not."""
+    """Names systems that give more than was requested, next to others that do not."""
     found = [
         f"stricter {name.replace('_', ' ')}: {trial.system} {stated(trial, name)}, asked for {trial.exceeded[name]};"
         " it cannot do with less, which is fair to the others"
@@ -54,7 +53,7 @@ def _of_a_part(trials: Sequence[Trial]) -> list[str]:
 
 
 def _collapsed(trials: Sequence[Trial]) -> list[str]:
-    """Whose throughput was low for long. That is a result: the seconds count."""
+    """Names systems whose throughput was low for long. That is a result: the seconds count."""
     found = [
         f"{_name(trial)} in {trial.collapses[0]}" + (f" and {more} more" if (more := len(trial.collapses) - 1) else "")
         for trial in trials
@@ -73,8 +72,9 @@ def _name(trial: Trial) -> str:
 
 
 def _unsteady(trials: Sequence[Trial], rounds: Sequence[Trial]) -> list[str]:
-    """Whose throughput was another at the end of the measured windows than at their beginning: what its mean says is
-    a matter of when one looks. With a target rate it is what was asked for. Of several rounds the worst is named.
+    """Names systems whose throughput changed between the first and the last third of the window.
+
+    Their mean depends on the window. Phases with a target rate are left out. With several rounds the worst is named.
     """
 
     def in_round(trial: Trial, phase: str) -> str:
@@ -101,7 +101,7 @@ def _unsteady(trials: Sequence[Trial], rounds: Sequence[Trial]) -> list[str]:
 
 
 def _on_levels(trials: Sequence[Trial]) -> list[str]:
-    """Whose throughput had several levels: the mean is of none of them."""
+    """Names systems whose throughput changed its level: the mean matches none of the levels."""
     found = [f"{_name(trial)} in {'; '.join(trial.level_changes)}" for trial in trials if trial.level_changes]
     if not found:
         return []
@@ -109,7 +109,7 @@ def _on_levels(trials: Sequence[Trial]) -> list[str]:
 
 
 def _cold(trials: Sequence[Trial]) -> list[str]:
-    """Who was still not steady when the longest warm-up that the scenario allows ended."""
+    """Names systems that were still not steady when the longest allowed warm-up ended."""
     runs: dict[str, list[bool]] = {}
     longest = 0.0
     for trial in trials:
@@ -125,7 +125,7 @@ def _cold(trials: Sequence[Trial]) -> list[str]:
 
 
 def _without_equal(trials: Sequence[Trial]) -> list[str]:
-    """A note if the phase `equal` was requested but never measured."""
+    """Says that the phase `equal` was requested but never measured."""
     asked_for = any("equal_share" in trial.asked.workload.get("", {}) for trial in trials)
     if not asked_for or any(row.phase == EQUAL for trial in trials for row in trial.rows):
         return []

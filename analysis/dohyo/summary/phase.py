@@ -1,4 +1,4 @@
-"""One run of a phase, or the load, of a trial: what all of its clients did, and whether it counts."""
+"""One run of a phase of a trial, or its load: what all clients did, and whether it counts."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ from dohyo.scenario.phases import LOAD
 from dohyo.summary import level_changes
 from dohyo.summary.level_changes import in_words
 
-# The exit code of a client that saw the database fail: too many errors, or no success any more.
+# Exit code of a client whose database failed: too many errors, or no success for too long.
 _DATABASE_FAILED = 5
 
-# What was done to the servers in it.
+# File with the faults of a run.
 FAULTS = "faults.json"
 
-# A phase of a trial, and whether these are its first runs, which are discarded. They are added up apart.
+# Phase, and True for its discarded first runs. Parts are added up separately.
 Part = tuple[str, bool]
 
 
@@ -40,7 +40,7 @@ class Phase:
     """One run of a phase of a trial, or its load, over all clients."""
 
     def __init__(self, folder: Path, trial: records.TrialSettings, warn: Warn, most_slots: int) -> None:
-        """`most_slots`: bound of the latencies over time."""
+        """`most_slots`: maximum number of time slots with latencies."""
         self.folder = folder
         self.name = folder.name  # load, run-1, update-2, …
         self.kind, _, run = (LOAD, "", "") if self.name == LOAD else self.name.rpartition("-")
@@ -52,16 +52,16 @@ class Phase:
         there = (folder / FAULTS).exists()
         self.faults = records.read(folder / FAULTS, records.Faults, warn) if there else None
         self.clients: list[ClientFolder] = []
-        self.missing: list[str] = []  # hosts whose client has left nothing
-        self.latencies: dict[str, Latencies] = {}  # of all clients, in this run alone
+        self.missing: list[str] = []  # hosts whose client left no results
+        self.latencies: dict[str, Latencies] = {}  # of all clients in this run
         self.timeline = Timeline(load=self.kind == LOAD, faults=there, most_slots=most_slots)
 
     def hosts(self) -> set[str]:
-        """Hosts that have, or should have, left results."""
+        """Returns the hosts that have results, or should have."""
         return {path.name for path in self.folder.iterdir() if path.is_dir()} | set(self.conducted.clients)
 
     def read(self, host: str, warn: Warn) -> dict[str, Latencies]:
-        """Reads what the client on a host has left, and returns the latencies of this client alone."""
+        """Reads the results of the client on a host, and returns its latencies."""
         own: dict[str, Latencies] = {}
         if not (self.folder / host).is_dir():
             self.missing.append(host)
@@ -75,7 +75,7 @@ class Phase:
         return own
 
     def add(self, other: Phase) -> None:
-        """Adds what another one has read of other hosts."""
+        """Adds the results of other hosts that another object has read."""
         self.clients += other.clients
         self.missing += other.missing
         add_all(self.latencies, other.latencies)
@@ -83,7 +83,7 @@ class Phase:
 
     @cached_property
     def run(self) -> Run:
-        """What all clients did together, and what that took of the servers."""
+        """Returns the sum of all clients, and the servers' processor time for it."""
         run = together([client.run for client in self.clients])
         return replace(
             run,
@@ -93,28 +93,28 @@ class Phase:
 
     @property
     def shortest(self) -> float | None:
-        """Length of the measured window of the client that ended first, in seconds; None: not known."""
+        """Returns the shortest measured window of any client, in seconds; None: unknown."""
         return min((client.run.seconds for client in self.clients if client.run.seconds is not None), default=None)
 
     @property
     def curve(self) -> LoadCurve | None:
-        """Rows against seconds, of a load."""
+        """Returns the curve of inserted rows against seconds of a load."""
         return self.timeline.inserted.curve(self.run.records, self.run.seconds)
 
     @property
     def throughput(self) -> list[int]:
-        """Operations without error of all clients in each second."""
+        """Returns the operations without error of all clients in each second."""
         return self.timeline.seconds.throughput(self.shortest)
 
     @property
     def successes(self) -> list[int]:
-        """The same without those that found nothing; of a run with faults, in the seconds in which any were sent."""
+        """Returns the operations per second that found a record; with faults only while operations were sent."""
         end = self.shortest if self.faults is None else under_fault.in_window(self.faults, self.shortest)
         return self.timeline.seconds.successes(end)
 
     @property
     def under_fault(self) -> FaultedRun | None:
-        """What faults did to it; None where there were to be none."""
+        """Returns the costs of the faults; None if the run had no faults."""
         if self.faults is None:
             return None
         successes = self.successes
@@ -130,7 +130,7 @@ class Phase:
         )
 
     def healed(self, logs: HealingLogs) -> FaultedRun | None:
-        """The same with what the servers did to heal, as far as their logs tell."""
+        """Returns the costs of the faults, with the servers' healing as far as their logs show it."""
         of = self.under_fault
         if of is None or self.faults is None or self.faults.window_began is None:
             return of
@@ -142,12 +142,12 @@ class Phase:
 
     @property
     def problems(self) -> list[str]:
-        """Why its numbers must not be shown, as far as that does not depend on what the scenario allows."""
+        """Returns the reasons why the run is invalid, except those that depend on the scenario's limits."""
         if self.conducted.failure:
             return [f"{self.name}: {self.conducted.failure}"]  # the clients' own failures follow from it
         found = []
         for client in self.clients:
-            # The conductor knows more of a client that has left nothing than its folder does.
+            # The conductor knows more about a client without results than the client's folder.
             reason = self.conducted.reason(client.host) if not client.report else ""
             found += [
                 f"{self.name} on {client.host}: {problem}" for problem in ([reason] if reason else self._of(client))
@@ -160,7 +160,7 @@ class Phase:
         ]
 
     def _of(self, client: ClientFolder) -> list[str]:
-        """The problems of a client; of errors that are too many also when they were."""
+        """Returns a client's problems; if it had too many errors, with the time of the errors."""
         at = when(self.timeline.seconds.errors(), client.report.warmup_seconds or 0.0)
         if client.report.valid is False and client.report.failed_operations and at:
             return [f"{problem}; failed operations {at}" for problem in client.problems]
@@ -168,36 +168,36 @@ class Phase:
 
     @property
     def warmup(self) -> float:
-        """Seconds from the agreed instant to the measured window."""
+        """Returns the seconds from the agreed instant to the measured window."""
         reported = (client.report.warmup_seconds for client in self.clients)
         known = next((seconds for seconds in reported if seconds is not None), None)
         return known if known is not None else self.settings.warmup or 0.0
 
     @property
     def is_timed(self) -> bool:
-        """Whether time ends its window, and not the number of its operations; also where that is not known."""
+        """Returns whether time ends the window instead of a number of operations; also if that is unknown."""
         return self.kind != LOAD and self.settings.duration != 0
 
     @property
     def system_failed(self) -> bool:
-        """Whether its numbers are missing because the system failed under load, and for no other reason."""
+        """Returns whether numbers are missing because the system failed under load."""
         ended = self.faults is None and any(facts.state == "ended" for facts in self.conducted.nodes.values())
         return ended or any(client.report.exit == _DATABASE_FAILED for client in self.clients)
 
     def collapses(self) -> list[str]:
-        """When its throughput was low for long; under a fault it may be."""
+        """Returns when the throughput was low for long; empty for a run with faults."""
         if self.faults is not None:
             return []
         which = self.name.replace("-", " ")
         return [f"{which}, {when}" for when in collapses(self.throughput, self.warmup)]
 
     def level_changes(self) -> list[str]:
-        """When the level of its throughput changed, and how."""
+        """Returns when and how the throughput changed its level."""
         which = self.name.replace("-", " ")
         return [f"{which}, second {self.warmup + each.at:.0f} ({in_words(each)})" for each in self._levels]
 
     def level_events(self, servers: Servers, hosts: HostMetrics) -> list[Event]:
-        """The same with what else changed; nothing where it is not known when it was."""
+        """Returns the changes of level with what else changed; empty if the time of the window is unknown."""
         return [
             event
             for window in self.window
@@ -210,7 +210,7 @@ class Phase:
 
     @property
     def window(self) -> list[Window]:
-        """The measured window; none where it is not known."""
+        """Returns the measured window in a list; empty if it is unknown."""
         agreed, seconds = self.conducted.agreed, self.run.seconds
         if agreed is None or not seconds:
             return []
@@ -220,18 +220,18 @@ class Phase:
 
     @property
     def ill(self) -> frozenset[str]:
-        """The hosts that had a fault in it."""
+        """Returns the hosts that had a fault in the run."""
         events = self.faults.events if self.faults else []
         return frozenset(host for event in events if under_fault.hurts(event) for host in event.hosts)
 
     @property
     def restarted(self) -> frozenset[str]:
-        """The hosts whose servers were started again in it, or at its end."""
+        """Returns the hosts whose servers were restarted in the run or at its end."""
         events = [*self.faults.events, *self.faults.undone] if self.faults else []
         return frozenset(host for event in events if event.kind == "start" for host in event.hosts)
 
     def events(self, of_servers: Sequence[Event], *, measured: bool) -> list[Event]:
-        """Its events. A load that is not measured may wait for compactions: only its long dips count."""
+        """Returns the run's events. A load that is not measured may wait for compactions: only its long dips count."""
         found = [*self.conducted.events(self.kind, self.number), *of_servers]
         shortest = events.DIP_SECONDS if measured else events.COLLAPSE_SECONDS
         found += self.timeline.seconds.events(self.number, self.warmup, self.shortest, self.kind, shortest)
@@ -245,7 +245,7 @@ def add_all(into: dict[str, Latencies], latencies: Mapping[str, Latencies]) -> N
 
 
 def _percentiles_ms(latencies: Mapping[str, Latencies], run: Run) -> dict[str, dict[str, float]]:
-    """By name and operation type, if the histograms have every operation that the run counts, and enough of them."""
+    """Returns percentiles by name and operation type, if the histograms are complete and large enough."""
     counts = {name: operation.operations for name, operation in run.by_operation.items()}
     whole = {name: merged for name, merged in latencies.items() if merged.count == counts.get(name)}
     return {
@@ -255,11 +255,11 @@ def _percentiles_ms(latencies: Mapping[str, Latencies], run: Run) -> dict[str, d
 
 
 def place(part: Part) -> tuple[bool, bool]:
-    """The phases, which are in order already, then what is discarded of them, then the load."""
+    """Returns a sort key: phases in their order, then their discarded runs, then the load."""
     kind, discarded = part
     return kind == LOAD, discarded
 
 
 def parts_of(phases: Sequence[Phase]) -> list[Part]:
-    """The parts that are added up separately, in the order of a summary."""
+    """Returns the parts that are added up separately, in the order of a summary."""
     return sorted(dict.fromkeys(phase.part for phase in phases), key=place)

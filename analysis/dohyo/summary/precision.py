@@ -1,4 +1,4 @@
-"""What ends the rounds: rates that are known as exactly as was asked, or neighbours in the ranking that are decided.
+"""Decides when enough rounds were measured: rates are exact enough, or neighbours in the ranking are decided.
 
 docs/method.md#rounds has the rules.
 """
@@ -16,9 +16,9 @@ from dohyo.summary.results import Ended, Neighbours, Precision, Shortfall, Summa
 
 
 def judged(summary: Summary, asked: float | None, ended: Ended | None) -> Summary:
-    """The summary, with the rates that are not exact enough. Systems without a valid round have none.
+    """Returns the summary with the rates that are not exact enough. Systems without a valid round are left out.
 
-    :param asked: share of the mean; None: neighbours were to be decided, however exact the rates are
+    :param asked: requested share of the mean; None: rounds continue until neighbours are decided
     """
     short: list[Shortfall] = []
     if asked is None:
@@ -37,7 +37,7 @@ def judged(summary: Summary, asked: float | None, ended: Ended | None) -> Summar
 
 
 def words(short: Shortfall, asked: float) -> str:
-    """Such as "hbase ± 9 % after 3 rounds, about 4 more for ± 5 %"."""
+    """Returns text such as "hbase ± 9 % after 3 rounds, about 4 more for ± 5 %"."""
     name = short.trial if short.phase == RUN else f"{short.trial} {short.phase}"
     rounds = f"{short.rounds} round{'' if short.rounds == 1 else 's'}"
     if short.half is None:
@@ -51,19 +51,19 @@ def words(short: Shortfall, asked: float) -> str:
 
 
 def is_reached(summary: Summary) -> bool:
-    """Whether what was to end the rounds is reached."""
+    """Returns whether no more rounds are needed."""
     if summary.precision is None or summary.precision.asked is None:
         return not undecided(summary)
     return not summary.precision.short
 
 
 def undecided(summary: Summary) -> list[Neighbours]:
-    """The neighbours in the ranking that are neither told apart nor alike."""
+    """Returns the neighbours in the ranking that are neither distinguished nor alike."""
     return [each for each in deciding_neighbours(summary) if each.outcome == "open"]
 
 
 def open_words(each: Neighbours, summary: Summary) -> str:
-    """Such as "cassandra and hbase 1.01× [0.85, 1.20], about 3 more rounds (16 min)"."""
+    """Returns text such as "cassandra and hbase 1.01× [0.85, 1.20], about 3 more rounds (16 min)"."""
     pair = each.pair
     said = f"{pair.of} and {pair.to} {pair.ratio:.2f}\N{MULTIPLICATION SIGN}"
     if pair.low is None or pair.high is None:
@@ -75,6 +75,6 @@ def open_words(each: Neighbours, summary: Summary) -> str:
 
 
 def more_rounds(count: int, summary: Summary) -> str:
-    """Such as "3 more rounds (16 min)"."""
+    """Returns text such as "3 more rounds (16 min)"."""
     time = f" ({about(count * summary.round_seconds)})" if summary.round_seconds else ""
     return f"{counted(count, 'more round')}{time}"

@@ -1,4 +1,4 @@
-"""The result of the probes of a search for the highest rate, and the rate to try next."""
+"""Evaluates the probes of a search for the highest rate, and determines the rate to try next."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from dohyo.summary.knee import Knee, Tried
 
 
 def stated(settings: Settings | None) -> Settings | None:
-    """The settings in a trial's trial.json; None where they are not bounds of anything."""
+    """Returns the search settings of trial.json; None if they contain no valid bounds."""
     try:
         return settings if settings and slo.bounds(settings.slo) else None
     except ValueError:
@@ -24,11 +24,11 @@ def stated(settings: Settings | None) -> Settings | None:
 
 @dataclass(frozen=True)
 class Probe:
-    """One rate that was tried.
+    """A rate that was tried.
 
-    :ivar target: operations per second asked of all clients together; None: not known
-    :ivar held: None: it is not valid, and says nothing about the rate
-    :ivar reason: why it did not hold, or is not valid
+    :ivar target: requested operations per second of all clients together; None: unknown
+    :ivar held: None if the probe is invalid and says nothing about the rate
+    :ivar reason: why the rate did not hold, or why the probe is invalid
     """
 
     number: int
@@ -43,13 +43,12 @@ class Probe:
 class Search:
     """The state of a search. Rates are operations per second of all clients together.
 
-    :ivar closed_loop: mean of the runs before it, which had no target rate
-    :ivar maximum: the highest rate that held, below one that did not, of a search that came to its end; None: there is
-        no more than bounds
-    :ivar held: the highest rate that held, below every one that did not: the maximum is not below it
-    :ivar unmet: the lowest rate that did not hold
-    :ivar next_target: the rate to try next; None when the search is over
-    :ivar complete: it came to its end: no rate is to be tried, and none was without an answer
+    :ivar closed_loop: mean of the runs before the search, which had no target rate
+    :ivar maximum: highest rate that held below one that did not, if the search is complete; None: only bounds are known
+    :ivar held: highest rate that held below every one that did not; the maximum is at least as high
+    :ivar unmet: lowest rate that did not hold
+    :ivar next_target: rate to try next; None when the search is over
+    :ivar complete: True if no rate is left to try and every probe had an answer
     """
 
     slo: str
@@ -64,20 +63,20 @@ class Search:
 
     @property
     def in_vain(self) -> bool:
-        """Whether it is known that no rate holds."""
+        """Returns whether it is known that no rate holds."""
         return self.complete and self.held is None and self.unmet is not None
 
     @property
     def best(self) -> Probe | None:
-        """The probe of the maximum."""
+        """Returns the probe of the maximum."""
         return next((probe for probe in self.probes if probe.held and probe.target == self.maximum), None)
 
 
 @dataclass(frozen=True)
 class MeasuredProbe:
-    """A run or a probe: its rows, or why they do not count.
+    """A run or a probe: its rows, or why it does not count.
 
-    :ivar doubts: why a probe says nothing of its rate unless it held: none of them makes a system faster
+    :ivar doubts: reasons to ignore a probe that did not hold; none of them makes a system faster
     """
 
     rows: Sequence[Row]
@@ -88,16 +87,16 @@ class MeasuredProbe:
 
     @property
     def rate(self) -> float | None:
-        """Operations per second that succeeded."""
+        """Returns the successful operations per second."""
         overall = next((row for row in self.rows if row.operation == OVERALL), None)
         return succeeded(self.rows, overall)[0] if overall and overall.ops_per_second is not None else None
 
 
 def result(settings: Settings, runs: MeasuredProbe, probes: Sequence[MeasuredProbe]) -> Search:
-    """The state of the search, and the rate to try next.
+    """Returns the state of the search, with the rate to try next.
 
-    :param runs: what was measured before, without a target rate
-    :param probes: in the order in which they were measured
+    :param runs: runs before the search, without a target rate
+    :param probes: probes in the order of measuring
     """
     start = max(runs.rate or 0.0, 0.0)
     judged = [_judged(settings, probe) for probe in probes]
@@ -152,12 +151,12 @@ def _judged(settings: Settings, probe: MeasuredProbe) -> Probe:
 
 
 def percentiles(row: Row) -> dict[str, float | None]:
-    """In ms, by the names that bounds have for them."""
+    """Returns percentiles in ms, by the names that bounds use."""
     return {percentile: getattr(row, name) for percentile, name in slo.PERCENTILES.items()}
 
 
 def intended(rows: Sequence[Row]) -> Mapping[str, Mapping[str, float | None]]:
-    """Percentiles in ms from the intended start, by operation, of those that succeeded."""
+    """Returns the percentiles of successful operations from the intended start in ms, by operation."""
     found = {}
     for row in rows:
         name = row.operation.removeprefix(INTENDED)

@@ -1,4 +1,4 @@
-"""The ranking: the rates that decide, and the contests that `Summary.comparisons` makes of them."""
+"""Ranks the systems: the rates that decide, and the contests built from `Summary.comparisons`."""
 
 from __future__ import annotations
 
@@ -20,59 +20,59 @@ UNITS: dict[Figure, str] = {
 
 @dataclass(frozen=True)
 class Contest:
-    """The best system in one figure at one point against each other system, the nearest first.
+    """The best system in a figure at a point against each other system, the nearest first.
 
-    :ivar pairs: at least one
+    :ivar pairs: pairs with the best; at least one
     """
 
     pairs: list[Pair]
 
     @property
     def nearest(self) -> Pair:
-        """The best against the one that is nearest to it."""
+        """Returns the pair of the best and the system nearest to it."""
         return self.pairs[0]
 
     @property
     def is_won(self) -> bool:
-        """Whether the best is better than every other one by more than noise."""
+        """Returns whether the best is better than every other system by more than noise."""
         return all(pair.tie is False for pair in self.pairs)
 
     @property
     def is_unclear(self) -> bool:
-        """Whether nobody can tell the best from one of the others."""
+        """Returns whether the best and another system cannot be told apart."""
         return any(pair.is_unclear for pair in self.pairs)
 
     @property
     def is_tied(self) -> bool:
-        """Whether the best is no better than one of the others, or nobody can tell."""
+        """Returns whether the best ties with another system, or cannot be told apart from it."""
         return any(pair.tie for pair in self.pairs)
 
     @property
     def is_preliminary(self) -> bool:
-        """Whether no pair has an interval."""
+        """Returns whether no pair has an interval."""
         return all(pair.tie is None for pair in self.pairs)
 
 
 @dataclass(frozen=True)
 class Rate:
-    """A mean rate of a trial, with its 95 % confidence interval as far as that is known."""
+    """A mean rate of a trial, with its 95 % confidence interval if that is known."""
 
     row: Row
     figure: Figure
 
     @property
     def mean(self) -> float:
-        """Records per second; operations per second where records are not known."""
+        """Returns records per second; operations per second if records are unknown."""
         return float(getattr(self.row, self.figure))
 
     @property
     def low(self) -> float | None:
-        """Lower end of the interval; None: not known."""
+        """Returns the lower end of the interval; None: unknown."""
         return self._end("low")
 
     @property
     def high(self) -> float | None:
-        """Upper end of the interval; None: not known."""
+        """Returns the upper end of the interval; None: unknown."""
         return self._end("high")
 
     def _end(self, which: str) -> float | None:
@@ -81,12 +81,12 @@ class Rate:
 
     @property
     def unit(self) -> str:
-        """Such as "records/s"."""
+        """Returns the unit, such as "records/s"."""
         return UNITS[self.figure]
 
     @property
     def sampled(self) -> tuple[Samples | None, int]:
-        """What the interval is over, and how many."""
+        """Returns the kind and number of the samples behind the interval."""
         return self.row.sampled, len(samples(self.row, self.figure))
 
     def __str__(self) -> str:
@@ -96,7 +96,7 @@ class Rate:
 
 
 def throughput(summary: Summary, trial: Trial, phase: str) -> Rate | None:
-    """The mean rate of a trial in a phase; None where it has no valid numbers."""
+    """Returns the mean rate of a trial in a phase; None without valid numbers."""
     if not _is_valid(summary, trial):
         return None
     found = figures(trial, summary.compared)
@@ -104,20 +104,20 @@ def throughput(summary: Summary, trial: Trial, phase: str) -> Rate | None:
 
 
 def phases_of(summary: Summary) -> list[str]:
-    """The phases that were to be measured, in order; a load that is measured is the first."""
+    """Returns the measured phases in order; a measured load is the first."""
     found = dict.fromkeys(row.phase for trial in summary.compared for row in trial.rows if not trial.is_aside(row))
     return sorted(found, key=lambda phase: phase != LOAD)
 
 
 def decisive_phases(summary: Summary, trial: Trial) -> list[str]:
-    """The phases whose rates decide: after a search its maximum alone, and never those of `equal` or `own`."""
+    """Returns the phases whose rates decide: after a search only its maximum, and never `equal` or `own`."""
     if any(each.search for each in rounds_of(summary, trial)):
         return [PROBE]
     return [phase for phase in phases_of(summary) if phase not in AT_RATE]
 
 
 def decisive(summary: Summary, trial: Trial) -> dict[Key, Rate]:
-    """The rates of a trial that decide."""
+    """Returns the rates of a trial that decide."""
     if not _is_valid(summary, trial):
         return {}
     found = figures(trial, summary.compared) | maximum(trial, summary.trials)
@@ -126,8 +126,10 @@ def decisive(summary: Summary, trial: Trial) -> dict[Key, Rate]:
 
 
 def contests(summary: Summary) -> list[Contest]:
-    """All phases and points at which at least two systems have numbers: their rates or, if every phase had a target
-    rate, their latencies at it. Of variants of a system the one counts that is hardest to tell from the best.
+    """Returns a contest for each phase and point at which at least two systems have numbers.
+
+    They compare rates or, if every phase had a target rate, latencies. A system with several variants is represented by
+    the one that is hardest to distinguish from the best.
     """
     found = _contests(summary, [pair for pair in summary.comparisons if pair.operation == OVERALL])
     if not found and all(is_paced(summary.compared, phase) for phase in phases_of(summary)):
@@ -136,7 +138,7 @@ def contests(summary: Summary) -> list[Contest]:
 
 
 def deciding_neighbours(summary: Summary) -> list[Neighbours]:
-    """The neighbours in the rankings that decide, those of rates; latencies if every phase had a target rate."""
+    """Returns the neighbours in the rankings of rates; of latencies if every phase had a target rate."""
     phases = {trial.name: decisive_phases(summary, trial) for trial in summary.compared}
     found = [each for each in summary.neighbours if each.pair.phase in phases[each.pair.of]]
     of_rates = [each for each in found if each.pair.operation == OVERALL]
@@ -157,15 +159,17 @@ def _contests(summary: Summary, pairs: Sequence[Pair]) -> list[Contest]:
 
 
 def distance(pair: Pair) -> float:
-    """How far apart the two are: sort key."""
+    """Returns a sort key: how far apart the two are."""
     return abs(math.log(pair.ratio))
 
 
 def rounds_of(summary: Summary, trial: Trial) -> list[Trial]:
-    """The trials that one which is compared is made of: itself, or its rounds."""
+    """Returns the rounds of a compared trial; a trial without rounds is its own round."""
     return [each for each in summary.trials if (each.system, each.point) == (trial.system, trial.point)]
 
 
 def _is_valid(summary: Summary, trial: Trial) -> bool:
-    """Of several rounds there are numbers of valid ones alone; logs of others have them of invalid runs, too."""
+    """Returns whether a trial's numbers count. With several rounds invalid ones were left out; logs of other clients
+    may have numbers of invalid runs.
+    """
     return trial.status == "ok" or all(trial is not each for each in summary.trials)

@@ -1,6 +1,6 @@
-"""Two experiments compared: before and after an upgrade, or on two machines. Trials are paired by system and point.
+"""Compares two experiments: before and after an upgrade, or on two machines. Trials are paired by system and point.
 
-docs/method.md#two-experiments says what may differ between them, and what the outcomes and exit codes mean.
+docs/method.md#two-experiments explains what may differ between them, the outcomes and the exit codes.
 """
 
 from __future__ import annotations
@@ -39,13 +39,13 @@ from dohyo.summary.findings import Finding, findings
 from dohyo.summary.results import ChangeVerdict, Figure, Pair, Summary, Trial
 
 BEFORE, AFTER = "before", "after"
-# A smaller change counts as none: hosts within it count as the same (canary), and a new build moves code around.
+# Smallest change that counts: hosts may differ that much (canary), and a new build moves code around.
 MARGIN = 0.05
-# A rate that follows from what was measured may be another one each time: then its latencies are not compared.
+# Target rates that follow from measurements may differ each time: then their latencies are not compared.
 _MEASURED = {(phase, "target") for phase in AT_RATE}
-# What tells how far a rate that was asked for was reached.
+# Figure that shows how far a target rate was reached.
 _ASKED: Figure = "ops_per_second"
-# Resolution of a ratio that decides nothing beside the scatter of rounds.
+# Resolution of a ratio that is invisible beside the scatter of rounds.
 _VISIBLE = 0.001
 _NO_RATIO = "a round at a rate of 0 has no ratio"
 _ENOUGH = "a p99 takes 1,000 operations"
@@ -54,14 +54,14 @@ _Place = TypeVar("_Place", bound=Hashable)
 
 @dataclass(frozen=True)
 class Change:
-    """One figure of a system at a point, before and after.
+    """A figure of a system at a point, before and after.
 
-    :ivar pair: what it is after by what it was before
-    :ivar verdict: within: the whole interval lies within the margin; regression, improvement: all of it lies beyond, on
-        the worse or the better side; inconclusive: neither, or there are no several rounds of both
-    :ivar rounds: with so many of each it is likely to be decided; None also where no number of them is known
-    :ivar reason: why it is inconclusive, in words; of a p99 also in how many rounds it is not known
-    :ivar at_rates: of a latency, operations per second before and after, where they are not the same
+    :ivar pair: ratio of the figure after to that before
+    :ivar verdict: "within": the interval is within the margin; "regression", "improvement": it is beyond the
+        margin; "inconclusive": none of these, or either experiment has a single round
+    :ivar rounds: rounds of each experiment that would probably decide; None: decided, or no number is known
+    :ivar reason: why it is inconclusive; for a p99 also in how many rounds it is unknown
+    :ivar at_rates: op/s before and after at which a latency was measured, if they differ
     """
 
     system: str
@@ -77,10 +77,10 @@ class Change:
 
 @dataclass(frozen=True)
 class Difference:
-    """What was not the same, in words; of all phases together or of one.
+    """A condition or setting that differs, in all phases or in one.
 
     :ivar condition: name of a condition, a property or a role's variable
-    :ivar must_be_equal: whether the comparison says nothing because of it
+    :ivar must_be_equal: whether the difference invalidates the comparison
     """
 
     system: str
@@ -96,15 +96,15 @@ class Difference:
 class Changes:
     """The comparison of two experiments.
 
-    :ivar before: name of the first one
-    :ivar margin: as given to `compare`
-    :ivar forced: compared all the same
-    :ivar changes: none of experiments that cannot be compared
-    :ivar faults: what faults cost, in the same way
-    :ivar findings: shares and losses, and figures that one of the two does not know
-    :ivar cautions: what puts figures in doubt
-    :ivar problems: trials with nothing to compare, or that are missing afterwards, and why
-    :ivar single: what is in one of the two experiments alone, and does not matter
+    :ivar before: name of the first experiment
+    :ivar margin: margin passed to `compare`
+    :ivar forced: True if the comparison ignores differences
+    :ivar changes: changes of figures; empty if the experiments cannot be compared
+    :ivar faults: changes of the costs of faults; empty in the same case
+    :ivar findings: shares and losses, and figures that one experiment lacks
+    :ivar cautions: reasons that put figures in doubt
+    :ivar problems: trials with nothing to compare, or missing in the second experiment, and why
+    :ivar single: trials in only one experiment that do not matter
     """
 
     before: str
@@ -121,12 +121,12 @@ class Changes:
 
     @property
     def comparable(self) -> bool:
-        """Whether all is equal that must be, or was to be compared all the same."""
+        """Returns whether all required conditions are equal, or the comparison was forced."""
         return self.forced or not any(each.must_be_equal for each in self.differences)
 
     @property
     def exit_code(self) -> int:
-        """As in docs/method.md#two-experiments: what comes first there outranks the others."""
+        """Returns the exit code of docs/method.md#two-experiments; the first outcome in its list has priority."""
         parts: Sequence[Change | FaultChange | Finding | Caution]
         parts = [*self.changes, *self.faults, *self.findings, *self.cautions]
         verdicts = {each.verdict for each in parts} - {None}
@@ -139,20 +139,20 @@ class Changes:
         return 5 if "inconclusive" in verdicts else 0
 
     def json(self) -> str:
-        """As in docs/summary-json.md."""
+        """Returns the comparison as docs/summary-json.md describes it."""
         return json.dumps({**asdict(self), "exit_code": self.exit_code}, indent=2, ensure_ascii=False) + "\n"
 
 
 def compare(before: Summary, after: Summary, margin: float = MARGIN, *, force: bool = False) -> Changes:
-    """The changes from one experiment to the other.
+    """Returns the changes between two experiments.
 
-    :param margin: share of a figure within which a change counts as none
-    :param force: compare also what differs where it must not
+    :param margin: share of a figure within which a change does not count
+    :param force: compare in spite of differences that must not exist
     """
     left, right = _by_place(before), _by_place(after)
     result = Changes(before.name, after.name, margin, force)
     both = [at for at in left if at in right]
-    # Where nothing is in both, these are other experiments, and nothing is missing.
+    # Without a common trial the experiments are different ones, and trials are not missing.
     missing = result.problems if both else result.single
     missing.extend(f"{_name(trial)} is in {before.name} alone" for at, trial in left.items() if at not in right)
     result.single.extend(f"{_name(trial)} is in {after.name} alone" for at, trial in right.items() if at not in left)
@@ -169,7 +169,7 @@ def compare(before: Summary, after: Summary, margin: float = MARGIN, *, force: b
             continue
         rounds = one.rounds, other.rounds
         compared = len(result.changes) + len(result.findings)
-        # Systems at one point are judged together.
+        # The intervals of all systems at a point are computed together.
         _compare(result, one, other, [known[place] for place in both if place != at and place[1] == at[1]])
         if first.status == second.status == "ok" and len(result.changes) + len(result.findings) == compared:
             result.problems.append(f"{_name(first)}: no phase is in both and has a rate")
@@ -190,7 +190,7 @@ def compare(before: Summary, after: Summary, margin: float = MARGIN, *, force: b
 class _Side:
     """A system at a point in one of the two experiments.
 
-    :ivar rounds: those with numbers
+    :ivar rounds: rounds with numbers
     """
 
     trial: Trial
@@ -198,18 +198,18 @@ class _Side:
     rounds: Sequence[Trial]
 
     def figures(self, other: Trial) -> dict[Key, Row]:
-        """What is known of it, and the rates that were asked for and reached.
+        """Returns the known figures, and the target rates with the rates that were reached.
 
-        :param other: what it is compared with
+        :param other: the trial with which it is compared
         """
         asked = {(row.phase, OVERALL, _ASKED): row for row in self._measured() if row.operation == OVERALL}
         reached = {key: row for key, row in asked.items() if key[0] in AT_RATE and row.ops_per_second is not None}
         return figures(self.trial, [other]) | maximum(self.trial, self.summary.trials) | reached
 
     def due(self, other: Trial) -> dict[Key, Row]:
-        """What would be known if each round had operations enough for a p99.
+        """Returns the figures that would be known if each round had enough operations for a p99.
 
-        :param other: as of `figures`
+        :param other: the trial with which it is compared
         """
         rows = [
             replace(row, p99_ms=row.p99_ms or 1.0, p99_ms_samples=row.p99_ms_samples or [1.0])
@@ -220,15 +220,15 @@ class _Side:
         return figures(replace(self.trial, rows=rows), [other])
 
     def p99(self, key: Key) -> tuple[Row | None, str]:
-        """The p99s of the rounds that know it, and in how many it is not known; of a single round its only one.
+        """Returns a row with the p99s of the rounds that know it, and text for the number of rounds that do not.
 
-        None: fewer than two rounds know it.
+        The row is None if fewer than two rounds know it. A single round has only its own p99.
         """
         rows = [row for row in self._measured() if (row.phase, row.operation) == key[:2] and row.p99_ms]
         if not rows or rows[0].sampled != "rounds":
             return (rows[0] if rows else None), ""
         of = [[row for row in each.rows if row.phase == key[0] and not row.discarded] for each in self.rounds]
-        # A round that has the phase and not the operation does not know it either.
+        # A round with the phase but without the operation does not know the p99 either.
         measured = [found for found in of if found]
         known = [row.p99_ms for found in measured for row in found if row.operation == key[1] and row.p99_ms]
         said = f"in {len(measured) - len(known)} of {len(measured)} rounds" if len(known) < len(measured) else ""
@@ -239,16 +239,16 @@ class _Side:
 
 
 def _have_numbers(first: _Side, second: _Side) -> bool:
-    """Whether both have valid rounds. These say nothing of a system that has failed in another round."""
+    """Returns whether both have valid rounds; those of a system that failed in another round do not count."""
     return bool(first.rounds and second.rounds) and "failed" not in (first.trial.status, second.trial.status)
 
 
-# Means of the rounds after and before, by figure.
+# Figure → means over the rounds after and before.
 _Estimates = Mapping[Key, tuple[Estimate, Estimate]]
 
 
 def _estimates(first: _Side, second: _Side) -> _Estimates:
-    """The figures of a system at a point that both know in several rounds."""
+    """Returns the figures of a system at a point that both know in several rounds."""
     if not _have_numbers(first, second):
         return {}
     before, after = first.figures(second.trial), second.figures(first.trial)
@@ -257,9 +257,9 @@ def _estimates(first: _Side, second: _Side) -> _Estimates:
 
 
 def _compare(result: Changes, first: _Side, second: _Side, others: Sequence[_Estimates]) -> None:
-    """Adds what is known of a system at a point in both, and what only one of the two knows.
+    """Adds the figures of a system at a point that both experiments know, and those that only one knows.
 
-    :param others: of the other systems at that point
+    :param others: estimates of the other systems at that point
     """
     if not _have_numbers(first, second):
         return
@@ -286,20 +286,20 @@ def _compare(result: Changes, first: _Side, second: _Side, others: Sequence[_Est
             change = _change(first.trial, key, rows, result.margin, [family[key] for family in others if key in family])
             change = _at_rates(change, first.trial, second.trial, result.margin)
             if gaps:
-                # Slow rounds have fewer operations: those that know a p99 may be the better ones.
+                # Slow rounds have fewer operations, so the rounds with a p99 may be the better ones.
                 reason = f"not known {' and '.join(f'{gap} {name}' for name, gap in gaps.items())}: {_ENOUGH}"
                 change = replace(change, verdict="inconclusive", rounds=None, reason=reason)
             has_target = key[2] != "p99_ms" and target_of(second.trial, key[0]) is not None
             result.changes.append(_beside_hosts(change, computed, result.margin, has_target=has_target))
             continue
         lacking = [side for name, side in ((BEFORE, first), (AFTER, second)) if name not in rows]
-        # A search that has found nothing is a problem of its trial.
+        # A search without a result is a problem of its trial.
         if key[0] != PROBE or not all(searches_of(side.trial, side.summary.trials) for side in lacking):
             result.findings.append(_unknown(first.trial, key, rows, gaps))
 
 
 def _unknown(trial: Trial, key: Key, rows: Mapping[str, Row], gaps: Mapping[str, str]) -> Finding:
-    """A figure that one of the two experiments does not know, or neither in each round."""
+    """Returns a finding for a figure that one experiment lacks, or that neither knows in each round."""
     phase, operation, figure = key
     metric = METRICS[figure]
     values = [getattr(rows[name], figure) if name in rows else None for name in (BEFORE, AFTER)]
@@ -315,7 +315,7 @@ def _unknown(trial: Trial, key: Key, rows: Mapping[str, Row], gaps: Mapping[str,
 
 
 def _zero(trial: Trial, key: Key, rows: Mapping[str, Row]) -> Finding:
-    """A rate that is 0 in all rounds before, after or both: it has no ratio. A round of 0 of the other is like them."""
+    """Returns a finding for a rate of 0 in all rounds of either side, which has no ratio."""
     values = [centre(rows[name], key[2]) for name in (BEFORE, AFTER)]
     verdict: ChangeVerdict = "within" if not any(values) else "improvement" if values[1] else "regression"
     reason = _single(rows)
@@ -327,14 +327,14 @@ def _zero(trial: Trial, key: Key, rows: Mapping[str, Row]) -> Finding:
 
 
 def _single(rows: Mapping[str, Row]) -> str | None:
-    """Which of `BEFORE` and `AFTER` has a single round or run, which decides nothing; None: neither."""
+    """Says which of `BEFORE` and `AFTER` has a single round or run, which cannot decide; None: neither."""
     single = {name: row for name, row in rows.items() if row.sampled != "rounds"}
     runs = "round" if any(row.sampled == "runs" for row in single.values()) else "run"
     return f"one {runs} {'each' if len(single) > 1 else next(iter(single))}" if single else None
 
 
 def _of_the_same_rate(first: Trial, second: Trial, phase: str, rows: Mapping[str, Row]) -> dict[str, Row]:
-    """How far both reached the lower of the rates that they were asked for."""
+    """Returns the rates, limited to the lower one of the two target rates."""
     lowest = min((target for each in (first, second) if (target := target_of(each, phase))), default=math.inf)
 
     def reached(row: Row) -> Row:
@@ -349,10 +349,10 @@ def _of_the_same_rate(first: Trial, second: Trial, phase: str, rows: Mapping[str
 
 
 def _at_rates(change: Change, first: Trial, second: Trial, margin: float) -> Change:
-    """A latency with the rates at which it was measured, where they are not the same.
+    """Adds the rates to a latency if they differ, and rejects verdicts that the rate may explain.
 
-    In the phases at a rate they follow from other figures. A latency rises with the rate: so only what is worse at a
-    lower rate, or not worse at a higher one, is known of the system itself.
+    In the phases at a rate the target follows from other figures. A latency rises with the rate, so only a latency that
+    is worse at a lower rate, or not worse at a higher rate, says something about the system.
     """
     of = change.pair
     rates = different_rates(first, second, of.phase) if METRICS[of.figure].unit == "ms" else None
@@ -369,10 +369,10 @@ _RANKS: tuple[ChangeVerdict, ...] = ("regression", "inconclusive", "within", "im
 
 
 def _beside_hosts(change: Change, computed: Sequence[float], margin: float, *, has_target: bool) -> Change:
-    """A change, inconclusive where hosts that compute faster or slower may be all of it.
+    """Returns the change, inconclusive if a difference in the hosts' computing speed may explain it.
 
-    :param computed: how fast hosts computed after by before
-    :param has_target: of a rate: it was asked for, and so does not rise with the hosts
+    :param computed: ratios of the hosts' computing speed, after / before
+    :param has_target: True for a rate with a target, which does not rise with the hosts' speed
     """
     of = change.pair
     for factor in computed:
@@ -389,7 +389,7 @@ def _beside_hosts(change: Change, computed: Sequence[float], margin: float, *, h
 
 
 def verdict(of: Pair, margin: float) -> ChangeVerdict:
-    """The verdict of an interval over rounds: for rates more is better, for latencies less."""
+    """Returns the verdict of an interval over rounds: a higher rate or a lower latency is better."""
     if of.low is None or of.high is None:
         return "inconclusive"
     if 1 - margin <= of.low and of.high <= 1 + margin:
@@ -403,12 +403,12 @@ def verdict(of: Pair, margin: float) -> ChangeVerdict:
 def judge(
     key: Key, rows: Mapping[str, Row], margin: float, others: Sequence[tuple[Estimate, Estimate]] = ()
 ) -> tuple[Pair, ChangeVerdict, int | None, str | None]:
-    """The ratio of a figure after to that before, its verdict, and as `Change` has it, what would decide it, and why.
+    """Returns the ratio (after / before), its verdict, the rounds that would decide, and the reason, as in `Change`.
 
-    Whatever is within one round says nothing of what differs from round to round, so that it decides nothing.
+    Samples within one round say nothing about the difference between rounds, so they cannot decide.
 
-    :param rows: of `BEFORE` and `AFTER`
-    :param others: the same of the other systems at the point, which are judged together with this one
+    :param rows: rows of `BEFORE` and `AFTER`
+    :param others: estimates of the other systems at the point, whose intervals are computed together with this one
     """
     ratio = change(key, AFTER, BEFORE, rows, others)
     if single := _single(rows):
@@ -435,7 +435,7 @@ def judge(
 
 
 def _by_place(summary: Summary) -> dict[tuple[str, str], Trial]:
-    # The order of the dimensions is that of the file.
+    # Sort the dimensions: their order follows the file.
     return {(trial.system, point_name(dict(sorted(trial.point.items())))): trial for trial in summary.compared}
 
 
@@ -448,7 +448,7 @@ def _all_rounds(trial: Trial, summary: Summary) -> list[Trial]:
 
 
 def _rounds(trial: Trial, summary: Summary) -> list[Trial]:
-    """Those of its rounds that have numbers: what is compared is what all of them were."""
+    """Returns the trial's rounds that have numbers; their common conditions are compared."""
     return [each for each in _all_rounds(trial, summary) if each.status == "ok"]
 
 
@@ -460,27 +460,27 @@ def _change(
 
 
 def _differences(first: Trial, before: Sequence[Trial], second: Trial, after: Sequence[Trial]) -> Iterator[Difference]:
-    """The differences between two trials with these rounds; none if one has no round with numbers."""
+    """Yields the differences between two trials with these rounds; none if either has no round with numbers."""
     if not before or not after:
         return
     told: set[tuple[str, str, str]] = set()
     one, other = _conditions(first, before), _conditions(second, after)
     for (phase, name), values in _unlike(one, other).items():
         told.add((name.replace("_", ""), *values))
-        # Other conditions, such as versions and heaps, may be what the comparison is about.
+        # Other conditions, such as versions and heaps, may be the subject of the comparison.
         must_be_equal = name in CONDITIONS and bool(CONDITIONS[name].equal) and (phase, name) not in _MEASURED
         yield Difference(first.system, first.point, phase, name, *values, must_be_equal)
     servers = [_together([each.asked.servers for each in rounds]) for rounds in (before, after)]
     for name, values in _unlike(*servers).items():
         yield Difference(first.system, first.point, None, name, *values, must_be_equal=False)
     for phase, name, values in _workload(before, after):
-        # What the clients have reported is a condition already.
+        # Skip settings that the clients reported as conditions.
         if (name.replace("_", ""), *values) not in told:
             yield Difference(first.system, first.point, phase, name, *values, must_be_equal=True)
 
 
 def _conditions(trial: Trial, rounds: Sequence[Trial]) -> dict[tuple[str | None, str], str]:
-    """The conditions by phase, or None, and name; times are means of all rounds."""
+    """Returns the conditions by phase (None: all) and name; times are means of all rounds."""
     names = [name for name, condition in CONDITIONS.items() if condition.over_rounds != "most"]
     found: list[dict[tuple[str | None, str], str]] = []
     for each in rounds:
@@ -496,7 +496,7 @@ def _conditions(trial: Trial, rounds: Sequence[Trial]) -> dict[tuple[str | None,
 
 
 def _workload(before: Sequence[Trial], after: Sequence[Trial]) -> Iterator[tuple[str | None, str, tuple[str, str]]]:
-    """The settings that differ, in the phases that both have: phase (None: all alike), name and values."""
+    """Yields phase (None: all phases alike), name and values of the settings that differ in common phases."""
     one, other = (
         _together(
             [
@@ -520,7 +520,7 @@ def _workload(before: Sequence[Trial], after: Sequence[Trial]) -> Iterator[tuple
 
 
 def _together(rounds: Sequence[Mapping[_Place, str]]) -> dict[_Place, str]:
-    """The values of all rounds, each once."""
+    """Returns the distinct values of all rounds."""
     places = dict.fromkeys(place for each in rounds for place in each)
     values = {
         place: dict.fromkeys(each.get(place, "unknown") for each in rounds if place in each or not _is_of_equal(place))
@@ -530,7 +530,7 @@ def _together(rounds: Sequence[Mapping[_Place, str]]) -> dict[_Place, str]:
 
 
 def _is_of_equal(place: Hashable) -> bool:
-    """Whether it is of the phase that the first round may not have."""
+    """Returns whether the setting belongs to the phase `equal`, which the first round may lack."""
     return isinstance(place, tuple) and place[0] == EQUAL
 
 
@@ -542,5 +542,5 @@ def _unlike(one: Mapping[_Place, str], other: Mapping[_Place, str]) -> dict[_Pla
 def _said(name: str, value: Any) -> str:
     if value is None:
         return "unknown"
-    # A window ends when the operations do that began in it.
+    # A window ends with the operations that began in it, so fractions of a second vary.
     return f"{value:.0f}" if name.endswith("_seconds") else plain(value)

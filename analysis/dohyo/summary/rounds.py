@@ -1,4 +1,4 @@
-"""The rounds of a system at a point of the matrix, added up."""
+"""Merges the rounds of a system at a point of the matrix."""
 
 from __future__ import annotations
 
@@ -20,23 +20,23 @@ from dohyo.summary.conditions import CONDITIONS, over_rounds
 from dohyo.summary.phase import Part, place
 from dohyo.summary.results import Trial
 
-# The runs of a trial, or of several, that count, by part, and the histograms of all of them.
+# Part → valid runs of one or several trials, and their histograms.
 Counted = dict[Part, tuple[list[Run], dict[str, Latencies]]]
 
 
 def rows_of(measured: Counted) -> list[Row]:
-    """Its rows, part by part."""
+    """Returns the rows of all parts."""
     parts = sorted(measured, key=place)
     return [row for part in parts for row in rows(part[0], *measured[part], discarded=part[1])]
 
 
 def differing(rounds: Sequence[Trial]) -> dict[str, list[Any]]:
-    """The conditions that are not the same in all rounds: their values, each once.
+    """Returns the conditions that differ between rounds, with their distinct values.
 
-    One that differs from phase to phase is "threads of read"; a round may lack a phase. The rate of `own` follows from
-    each round's own maximum.
+    A condition that differs between phases is named "threads of read". A round may lack a phase. The target of `own` is
+    left out, because it follows from each round's own maximum.
 
-    :param rounds: of one system at one point, that count
+    :param rounds: valid rounds of a system at a point
     """
     found: dict[str, list[Any]] = {}
     phases = list(dict.fromkeys(phase for each in rounds for phase in each.by_phase))
@@ -45,7 +45,7 @@ def differing(rounds: Sequence[Trial]) -> dict[str, list[Any]]:
         for phase in phases if by_phase else [None]:
             if (phase, name) == (OWN, "target"):
                 continue
-            # Where all phases of a round are alike, or it has a single one, the condition is that of the round.
+            # A round whose phases are alike, or that has one phase, states the condition only as a whole.
             values = [
                 each.by_phase.get(phase or "", {}).get(name, getattr(each.conditions, name))
                 for each in rounds
@@ -57,9 +57,9 @@ def differing(rounds: Sequence[Trial]) -> dict[str, list[Any]]:
 
 
 class Rounds:
-    """Adds up what a system did at a point of the matrix in all rounds.
+    """Adds up the rounds of a system at a point of the matrix.
 
-    :param planned: rounds after which it was first asked whether they are exact enough; None: that was never asked
+    :param planned: rounds after which precision was first checked; None: it was not checked
     """
 
     def __init__(self, planned: int | None = None) -> None:
@@ -68,7 +68,7 @@ class Rounds:
         self.measured: Counted = {}
 
     def add(self, trial: Trial, measured: Counted) -> None:
-        """Takes a trial; one that is not "ok" has nothing that counts but its load."""
+        """Adds a trial; of one that is not "ok" only the load counts."""
         self.trials.append(trial)
         for part, (runs, latencies) in measured.items():
             all_runs, all_latencies = self.measured.setdefault(part, ([], {}))
@@ -77,19 +77,18 @@ class Rounds:
                 all_latencies.setdefault(name, Latencies()).add_all(of_trial)
 
     def merged(self) -> Trial:
-        """A trial with the numbers of all that are ok, and with the reasons of those that are not.
+        """Returns a trial with the numbers of the rounds that are ok, and the reasons of the others.
 
-        A system that failed under load in one of them has no numbers: the others would only show the cases in which it
-        survived.
+        A system that failed under load in any round has no numbers: the others would only show when it survived.
         """
         bad = [trial for trial in self.trials if trial.status != "ok"]
-        # In the first round there may be a phase fewer, and nothing is known of its conditions.
+        # Choose a round with all phases: the first round may lack one, and with it the conditions of that phase.
         good = [trial for trial in self.trials if trial.status == "ok"]
         first = max(good or self.trials, key=lambda trial: len({row.phase for row in trial.rows} - {LOAD}))
         failed = any(trial.system_failed for trial in self.trials)
         every = [trial.conditions for trial in self.trials]
         of_all, by_phase = self._conditions(first, differing(good or self.trials))
-        # Each round has its own.
+        # Each round has its own target.
         targets = [target for each in good if (target := each.by_phase.get(OWN, {}).get("target"))]
         if targets:
             by_phase[OWN] = {**by_phase.get(OWN, {}), "target": statistics.fmean(targets)}
@@ -106,13 +105,13 @@ class Rounds:
             ),
             deviations=_each_once(self.trials, "deviations"),
             notes=_each_once(self.trials, "notes"),
-            # The rounds in which the system did not fail say nothing of it by themselves.
+            # The rounds that succeeded are not representative of a system that failed.
             rows=[self._over_rounds(row) for row in rows_of(self.measured) if not failed or first.is_aside(row)],
             trends=self._trends() if not failed else {},
             collapses=[f"round {trial.round}, {when}" for trial in self.trials for when in trial.collapses],
             level_changes=[f"round {trial.round}, {when}" for trial in self.trials for when in trial.level_changes],
             system_failed=failed,
-            # These are of each round: the servers were others.
+            # Faults and servers are listed by round.
             faults=[],
             warmups={},
             cold=[],
@@ -131,12 +130,15 @@ class Rounds:
 
     @staticmethod
     def _conditions(first: Trial, differ: Mapping[str, Sequence[Any]]) -> tuple[dict[str, Any], dict[str, Any]]:
-        """Conditions, and those by phase, of all rounds: those that differ are not known, or all values as text."""
+        """Returns the conditions, and those by phase, of all rounds.
+
+        A value that differs between rounds is None, or for texts all values.
+        """
         of_all: dict[str, Any] = {}
         by_phase = {phase: dict(of_phase) for phase, of_phase in first.by_phase.items()}
         for what, values in differ.items():
             name, _, phase = what.partition(" of ")
-            # A text has room for all values.
+            # Only text conditions can list all values.
             text = " and ".join("unknown" if each is None else str(each) for each in values)
             value = text if CONDITIONS[name].kind == "string" else None
             if phase:
@@ -146,7 +148,7 @@ class Rounds:
         return of_all, by_phase
 
     def _reasons(self, bad: Sequence[Trial]) -> str:
-        """Why rounds have no valid numbers, each reason once with its rounds; without them where it is that of all."""
+        """Returns why rounds have no valid numbers, each reason with its rounds unless it applies to all."""
         rounds: dict[str | None, list[str]] = {}
         for trial in bad:
             rounds.setdefault(trial.reason, []).append(str(trial.round))
@@ -157,7 +159,7 @@ class Rounds:
         )
 
     def _trends(self) -> dict[str, float]:
-        """By phase, that of the round furthest from steady: in a mean, one that rises and one that falls cancel."""
+        """Returns the trend of the least steady round by phase: in a mean, a rising and a falling one would cancel."""
         of_rounds: dict[str, list[float]] = {}
         for trial in self.trials:
             for phase, trend in trial.trends.items():
@@ -165,10 +167,10 @@ class Rounds:
         return {phase: max(trends, key=lambda each: abs(log(each))) for phase, trends in of_rounds.items()}
 
     def _over_rounds(self, row: Row) -> Row:
-        """A row of all rounds: its rates are geometric means of the independent rounds.
+        """Returns a row over all rounds, whose rates are geometric means of the rounds.
 
-        A phase that only one round has stays as it is, with an interval over its runs. An operation type that a round
-        with the phase does not list did not happen in it.
+        A phase that only one round has is left as it is, with an interval over its runs. An operation type that a round
+        with the phase does not list did not happen in that round.
         """
         none = replace(row, operations=0, ops_per_second=0.0, records_per_second=0.0, p50_ms=None, p99_ms=None)
         of_rounds = []

@@ -1,4 +1,4 @@
-"""Notes on a trial: what a reader must know of it, although its numbers count."""
+"""Notes on a valid trial that a reader must know."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from dohyo.summary.phase import Phase
 
 
 def of_the_load(kept: KeptLoad, settled: Sequence[str], load: Sequence[Phase]) -> Iterator[str]:
-    """Returns notes on a load that several trials share, on how the servers settled, and on repeated inserts.
+    """Yields notes on a load that several trials share, on how the servers settled, and on repeated inserts.
 
     :param settled: notes of the servers' administration
     """
@@ -31,12 +31,12 @@ def of_the_load(kept: KeptLoad, settled: Sequence[str], load: Sequence[Phase]) -
 
 
 def of_runs(counted: Sequence[Phase], sending: Sequence[Phase]) -> Iterator[str]:
-    """Returns notes on requests that were sent again, and on servers that ended under faults.
+    """Yields notes on requests that were sent again, and on servers that ended under faults.
 
     :param counted: the runs that count
-    :param sending: these, and the load before them
+    :param sending: the runs that count, and the load before them
     """
-    # No status tells how often bindings and drivers sent a request again.
+    # No status shows how often bindings and drivers sent a request again.
     for kind, count in _sums(sending, "retried_requests"):
         yield f"{kind}: requests that failed and were sent again: {count:,}"
     # Without faults, a server that ends makes the run invalid.
@@ -48,8 +48,8 @@ def of_runs(counted: Sequence[Phase], sending: Sequence[Phase]) -> Iterator[str]
 
 
 def of_clients(counted: Sequence[Phase], uses: Sequence[HostUse]) -> Iterator[str]:
-    """Returns notes on operations that were not sent, and on clients' hosts without processors to spare."""
-    # No latency shows operations that were not sent.
+    """Yields notes on operations that were not sent, and on clients' hosts without spare processors."""
+    # Latencies do not include operations that were not sent.
     for kind, count in _sums(counted, "missed_operations"):
         yield f"{kind}: operations that were due in the window and were not sent in it: {count:,}"
     servers = {host for run in counted for host, node in run.conducted.nodes.items() if node.cpu_seconds}

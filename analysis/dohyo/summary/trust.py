@@ -1,4 +1,4 @@
-"""Whether a verdict can be trusted, and what speaks against it. docs/method.md#trust has the rule."""
+"""Decides whether a verdict can be trusted, with the reasons against it. docs/method.md#trust has the rule."""
 
 from __future__ import annotations
 
@@ -38,17 +38,17 @@ from dohyo.summary.rounds import differing
 from dohyo.summary.validity import at_work
 
 Mark = Literal["solid", "caution", "do not use"]
-# With two rounds the interval of a mean has t = 12.7, with three 4.3.
+# Rounds that a verdict needs: t of the interval of a mean is 12.7 with two rounds and 4.3 with three.
 LEAST_ROUNDS = 3
-# Sizes of memory within this factor count as alike: Dohyo's own on a single host are 1 to 1.5 GiB.
+# Factor within which sizes of memory count as alike: Dohyo's defaults on a single host are 1 to 1.5 GiB.
 LIKE_MEMORY = 1.5
-# Figures of the canary that every operation pays for.
+# Figures of the canary that affect every operation.
 _COMPUTING = ("cpu_one", "cpu_all")
-# How a note of a system's administration begins (CassandraAdmin.settle).
+# Beginning of a note of a system's administration (CassandraAdmin.settle).
 UNSETTLED = "not settled: "
 _MOST_DRIFTS = 2
 _MOST_UNCLEAR = 3
-# Rows per scan that differ by less are alike: lengths are drawn at random, and the last scans reach the end of a table.
+# Factor within which rows per scan are alike: lengths are random, and scans may reach the end of a table.
 _ROWS_ALIKE = 1.05
 _MOST_SHORT = 4
 _MOST_BEHIND = 4
@@ -56,11 +56,11 @@ _MOST_BEHIND = 4
 
 @dataclass(frozen=True)
 class Reason:
-    """What speaks against a verdict.
+    """A reason against a verdict.
 
-    :ivar text: a sentence
-    :ivar short: the same in a few words
-    :ivar fatal: the systems were not measured alike, or not well enough to tell: nobody should use the verdict
+    :ivar text: the reason as a sentence
+    :ivar short: the reason in a few words
+    :ivar fatal: the conditions differ, or the measurement is too weak, so that the verdict must not be used
     """
 
     text: str
@@ -72,21 +72,21 @@ class Reason:
 class Trust:
     """How far a verdict can be trusted.
 
-    :ivar reasons: what speaks against it, the worst first
+    :ivar reasons: reasons against it, worst first
     """
 
     reasons: list[Reason]
 
     @property
     def mark(self) -> Mark:
-        """One word for all reasons."""
+        """Returns one word for all reasons."""
         if any(reason.fatal for reason in self.reasons):
             return "do not use"
         return "caution" if self.reasons else "solid"
 
 
 def judged(summary: Summary) -> Trust:
-    """How far the verdict of an experiment, or of logs from elsewhere, can be trusted."""
+    """Returns how far the verdict of an experiment, or of logs of other clients, can be trusted."""
     held = contests(summary)
     pairs = [pair for contest in held for pair in contest.pairs]
     nearest = [contest.nearest for contest in held]
@@ -102,7 +102,7 @@ def judged(summary: Summary) -> Trust:
         *_outliers(summary, pairs),
         *_empty(summary),
         *_scans(summary),
-        # A drift before one trial of several is in their interval.
+        # With several rounds the interval already includes the drift before one trial.
         *(hosts if few else ()),
         *rounds,
         *_inexact(summary),
@@ -127,7 +127,7 @@ def _unequal(summary: Summary) -> Iterator[Reason]:
 
 
 def _by_value(summary: Summary, of: Mapping[str, str]) -> str:
-    """Such as "cassandra memory, hbase disk"."""
+    """Returns text such as "cassandra memory, hbase disk"."""
     system = {trial.name: trial.system for trial in summary.compared}
     return ", ".join(dict.fromkeys(f"{system.get(name, name)} {value}" for name, value in of.items()))
 
@@ -143,7 +143,7 @@ def _without_numbers(summary: Summary) -> Iterator[Reason]:
     if none:
         said = f"{len(none)} of {len(tried)} have no valid numbers: {', '.join(none)}."
         yield Reason(said, f"no valid numbers of {_few(none)}", fatal)
-    # That no rate holds is a result, but none to compare.
+    # A search in vain is a result, but leaves nothing to compare.
     alone = fatal and len(systems) > 1
     bounds = [name for name in bounds if alone or not _searched_in_vain(summary, name)]
     if bounds:
@@ -151,7 +151,7 @@ def _without_numbers(summary: Summary) -> Iterator[Reason]:
             f"Of {len(bounds)} of {len(tried)} the highest rate is not known, only bounds of it: {', '.join(bounds)}."
         )
         yield Reason(said, f"no highest rate of {_few(bounds)}", fatal)
-    # Of several rounds those that are valid count.
+    # With several rounds only the valid ones count.
     rounds = {trial.name: rounds_of(summary, trial) for trial in tried if trial.name in valued}
     cut = {name: count for name, of in rounds.items() if (count := [each.status for each in of].count("interrupted"))}
     if cut:
@@ -166,7 +166,7 @@ def _without_numbers(summary: Summary) -> Iterator[Reason]:
 
 
 def _apart(summary: Summary, pairs: Sequence[Pair]) -> Iterator[Reason]:
-    """Systems with numbers that were measured at different points."""
+    """Yields a reason if the systems with numbers were measured at different points."""
     valued = [trial for trial in summary.compared if decisive(summary, trial)]
     alone = all(len({trial.system for trial in at_point}) == 1 for at_point in at_points(valued))
     if alone and not pairs and len({trial.system for trial in valued}) > 1:
@@ -175,13 +175,13 @@ def _apart(summary: Summary, pairs: Sequence[Pair]) -> Iterator[Reason]:
 
 
 def _searched_in_vain(summary: Summary, name: str) -> bool:
-    """Whether all rounds agree that no rate holds: that is a result."""
+    """Returns whether all rounds found that no rate holds, which is a result."""
     (trial,) = (trial for trial in summary.compared if trial.name == name)
     return all(search.in_vain for search in searches_of(trial, summary.trials))
 
 
 def _noise(summary: Summary, pairs: Sequence[Pair]) -> Iterator[Reason]:
-    """Systems that nobody can tell from the best one."""
+    """Yields reasons for systems that cannot be told apart from the best one."""
     unclear = [pair for pair in pairs if pair.is_unclear]
     if unclear:
         system = {trial.name: trial.system for trial in summary.compared}
@@ -209,7 +209,7 @@ def _noise(summary: Summary, pairs: Sequence[Pair]) -> Iterator[Reason]:
 
 
 def _undecided(summary: Summary, pairs: Sequence[Pair]) -> Iterator[Reason]:
-    """Neighbours in the ranking that are neither told apart nor alike, without those that `_noise` names."""
+    """Yields neighbours in the ranking that are neither distinguished nor alike, except those that `_noise` names."""
     unclear = [pair for pair in pairs if pair.is_unclear]
     found = [each for each in undecided(summary) if each.pair.low is not None and each.pair not in unclear]
     if found:
@@ -220,7 +220,7 @@ def _undecided(summary: Summary, pairs: Sequence[Pair]) -> Iterator[Reason]:
 
 
 def _outliers(summary: Summary, pairs: Sequence[Pair]) -> Iterator[Reason]:
-    """Figures that one round decides."""
+    """Yields figures that a single round decides."""
     said = []
     for where, of, unit in _samples(summary, pairs):
         if (at := statistics.outlier(of)) is not None:
@@ -231,7 +231,7 @@ def _outliers(summary: Summary, pairs: Sequence[Pair]) -> Iterator[Reason]:
 
 
 def _samples(summary: Summary, pairs: Sequence[Pair]) -> Iterator[tuple[str, list[float], str]]:
-    """The figures that decide, in each round: all rates, and latencies that are compared. Name, samples and unit."""
+    """Yields name, samples by round and unit of the deciding figures: all rates, and compared latencies."""
 
     def name(trial: str, phase: str) -> str:
         return trial if phase in (RUN, PROBE) else f"{trial} {phase}"
@@ -249,7 +249,7 @@ def _samples(summary: Summary, pairs: Sequence[Pair]) -> Iterator[tuple[str, lis
 
 
 def _empty(summary: Summary) -> Iterator[Reason]:
-    """Systems that have done operations and not found or written one record."""
+    """Yields systems whose operations found or wrote no record."""
     rates = {trial.system: decisive(summary, trial).values() for trial in summary.compared}
     found = [system for system, of in rates.items() if any(not each.mean for each in of)]
     if found:
@@ -258,7 +258,7 @@ def _empty(summary: Summary) -> Iterator[Reason]:
 
 
 def _scans(summary: Summary) -> Iterator[Reason]:
-    """Scans that returned other numbers of rows: neither rows nor scans per second compare them."""
+    """Yields scans that returned different numbers of rows: neither rows nor scans per second compare them."""
     for at_point in at_points(summary.compared):
         rows = {
             (trial.name, row.phase): row.records / row.operations
@@ -279,7 +279,7 @@ def _scans(summary: Summary) -> Iterator[Reason]:
 
 
 def _rounds(summary: Summary, pairs: Sequence[Pair]) -> Iterator[Reason]:
-    """Comparisons with an interval that have fewer rounds than a verdict needs."""
+    """Yields comparisons with an interval that have fewer rounds than a verdict needs."""
     rounds = [pair.samples if pair.sampled == "rounds" else 1 for pair in pairs if pair.tie is not None]
     if not pairs:
         rates = [rate for trial in summary.compared for rate in decisive(summary, trial).values()]
@@ -293,7 +293,7 @@ def _rounds(summary: Summary, pairs: Sequence[Pair]) -> Iterator[Reason]:
 
 
 def _inexact(summary: Summary) -> Iterator[Reason]:
-    """Rates that are not known as exactly as the scenario asks."""
+    """Yields rates that are less exact than the scenario requests."""
     precision = summary.precision
     if precision is None or precision.asked is None or not precision.short:
         return
@@ -306,14 +306,14 @@ def _inexact(summary: Summary) -> Iterator[Reason]:
 
 
 def _why_ended(summary: Summary) -> str:
-    """What ended the rounds too early, in brackets."""
+    """Returns what ended the rounds too early, in brackets."""
     why = {"budget": "the budget has no room for more rounds", "rounds.max": "rounds.max allows no more"}
     ended = summary.precision and summary.precision.ended
     return f" ({why[ended]})" if ended in why else ""
 
 
 def _hosts(summary: Summary, nearest: Sequence[Pair], pairs: Sequence[Pair]) -> Iterator[Reason]:
-    """Drifts of the canary, those that favoured a winner first, whether they helped it or held back another one."""
+    """Yields drifts of the canary; those that helped the winner or held back another system come first."""
     if summary.canary is None:
         return
     sides = _Sides(summary, pairs)
@@ -346,7 +346,7 @@ def _hosts(summary: Summary, nearest: Sequence[Pair], pairs: Sequence[Pair]) -> 
 
 
 class _Sides:
-    """The winners and losers, by trial: a canary belongs to a single trial, a verdict to all rounds."""
+    """Winners and losers by trial: a canary belongs to one trial, a verdict to all rounds."""
 
     def __init__(self, summary: Summary, pairs: Sequence[Pair]) -> None:
         self.drifts = summary.canary.drifts if summary.canary else []
@@ -355,15 +355,15 @@ class _Sides:
         self.losers = {name for pair in pairs for name in self.trials[pair.to]}
 
     def help_winner(self, drift: Drift) -> bool:
-        """Whether a winner had better hosts, or a loser worse ones."""
+        """Returns whether a winner had better hosts, or a loser worse ones."""
         return drift.trial in (self.winners if _speed(drift) > 1 else self.losers)
 
     def is_of(self, drift: Drift, pair: Pair) -> bool:
-        """Whether it was before a trial of either."""
+        """Returns whether the drift was before a trial of either system."""
         return drift.trial in self.trials[pair.of] | self.trials[pair.to]
 
     def lead(self, pair: Pair) -> float:
-        """By what the winner's hosts computed faster than the other's: the most of any figure, mean over rounds."""
+        """Returns how much faster the winner's hosts computed: the maximum over figures of the mean over rounds."""
 
         def mean(of: str, host: str, figure: str) -> float:
             found = [
@@ -378,12 +378,12 @@ class _Sides:
 
 
 def _speed(drift: Drift) -> float:
-    """Above 1: the hosts were better than usual. Of times less is better."""
+    """Returns the drift as a speed: above 1 the hosts were better than usual. A lower time is a higher speed."""
     return drift.usual / drift.value if drift.unit == "ms" else drift.value / drift.usual
 
 
 def _served(summary: Summary) -> Iterator[Reason]:
-    """Servers with far more memory than others, where no budget is the same for all, and with other copies."""
+    """Yields servers with far more memory than others if no common budget is set, and servers with other copies."""
     for at_point in at_points(summary.compared):
         of_each = {trial.system: trial.conditions for trial in at_point}
         memory = {system: bytes_ for system, of in of_each.items() if (bytes_ := _memory_bytes(of))}
@@ -394,25 +394,25 @@ def _served(summary: Summary) -> Iterator[Reason]:
             )
         for what, copies in (
             ("acknowledge a write", {system: of.write_copies for system, of in of_each.items()}),
-            # What reads from a primary needs no other copy.
+            # Reads from a primary need no other copy.
             ("answer a read", {name: of.read_copies for name, of in of_each.items() if of.consistency != "strong"}),
         ):
             known = {system: count for system, count in copies.items() if count is not None}
             acks = {of_each[system].write_acks if "write" in what else of_each[system].read_acks for system in known}
-            # Other acknowledgements are unequal conditions, or are said to be stricter.
+            # Other differences in acknowledgements are unequal conditions or noted as stricter.
             if len(set(known.values())) > 1 and len(acks) == 1:
                 said = ", ".join(f"{system} {count}" for system, count in known.items())
                 yield Reason(f"Other numbers of copies {what}: {said}.", "other numbers of copies")
 
 
 def _memory_bytes(of: Conditions) -> int | None:
-    """The first size in what a server says of its heap, or of its own bound on caches or data."""
+    """Returns the first size in the server's heap, or in its own limit of caches or data."""
     found = re.search(r"([0-9.]+) ?([kmgt]i?b?)\b", of.heap or of.memory or "", re.IGNORECASE)
     return size_bytes(found[0], SIZES | LETTERS) if found and of.memory_budget is None else None
 
 
 def _uneven(summary: Summary) -> Iterator[Reason]:
-    """Rounds of a system that were not measured alike: their mean is of neither."""
+    """Yields systems whose rounds had different conditions: their mean matches none of them."""
     said = []
     for trial in summary.merged:
         valid = [each for each in rounds_of(summary, trial) if each.status == "ok"]
@@ -427,7 +427,7 @@ def _uneven(summary: Summary) -> Iterator[Reason]:
 
 def _deviating(summary: Summary) -> Iterator[Reason]:
     said = [f"{trial.system}: {text}" for trial in summary.compared for text in trial.deviations]
-    # The servers say so themselves, unless the evidence is of an earlier version.
+    # The servers report it themselves, except in the evidence of an earlier version.
     said += [
         f"{trial.system}: {name.replace('_', ' ')} is {NOT_KNOWN}"
         for trial in summary.compared
@@ -439,7 +439,7 @@ def _deviating(summary: Summary) -> Iterator[Reason]:
 
 
 def _unsettled(summary: Summary) -> Iterator[Reason]:
-    """Servers that were measured with work of the load still before them: their administration says so in a note."""
+    """Yields servers that were measured before they finished the work of the load, as a note of theirs says."""
     notes = [(trial.system, text) for trial in summary.compared for text in trial.notes]
     said = dict.fromkeys(f"{system} {text}" for system, text in notes if text.startswith(UNSETTLED))
     if said:
@@ -447,8 +447,8 @@ def _unsettled(summary: Summary) -> Iterator[Reason]:
 
 
 def _accounted(summary: Summary) -> Iterator[Reason]:
-    """What became of acknowledged writes. Faults are no excuse for a loss, and eventual consistency none for stale
-    reads: a system that answers with old records has less to do.
+    """Yields problems with acknowledged writes. Faults do not excuse a loss, and eventual consistency does not excuse
+    stale reads: a system that answers with old records has less work.
     """
     of_phases = [own for trial in summary.trials for own in (vars(trial.conditions), *trial.by_phase.values())]
     faults = any(own.get("faults") for own in of_phases)
@@ -476,7 +476,7 @@ def _accounted(summary: Summary) -> Iterator[Reason]:
 
 
 def _verifies(trial: Trial) -> bool:
-    """Whether it was to account for acknowledged writes."""
+    """Returns whether the trial had to account for acknowledged writes."""
     return any(of_phase.get("verify") == "acknowledged" for of_phase in trial.asked.workload.values())
 
 
@@ -485,7 +485,7 @@ def _these(numbers: Iterable[int | None]) -> str:
 
 
 def _unmeasured(summary: Summary) -> Iterator[Reason]:
-    """Trials before which a host was not measured that was before others."""
+    """Yields trials before which a host was not measured although it was measured before others."""
     hosts = {trial.name: _computed(trial) for trial in summary.trials if trial.status == "ok"}
     every = set[str]().union(*hosts.values())
     said = [f"{name} ({', '.join(sorted(every - of))})" if of else name for name, of in hosts.items() if every - of]
@@ -495,7 +495,7 @@ def _unmeasured(summary: Summary) -> Iterator[Reason]:
 
 
 def _computed(trial: Trial) -> set[str]:
-    """The hosts that were measured before it."""
+    """Returns the hosts that were measured before the trial."""
     return {figure.host for figure in trial.canary.figures if figure.name in _COMPUTING} if trial.canary else set()
 
 
@@ -534,7 +534,7 @@ def _limited(summary: Summary) -> Iterator[Reason]:
 
 
 def _unknown_percentiles(summary: Summary) -> Iterator[Reason]:
-    """Percentiles at an equal rate that are shown and cannot be compared."""
+    """Yields percentiles at an equal rate that are shown but cannot be compared."""
     found: dict[tuple[str, str], None] = {}
     for at_point in at_points(summary.compared):
         for trial in at_point:
@@ -555,7 +555,7 @@ def _unknown_percentiles(summary: Summary) -> Iterator[Reason]:
 
 
 def _taken(summary: Summary) -> Iterator[Reason]:
-    """What somebody else took of the processors in runs that count, the worst first."""
+    """Yields processor time of other processes in valid runs, worst first."""
     valid = [(trial, each) for trial in summary.trials if trial.status == "ok" for each in trial.taken]
     for who, found in (
         ("Other processes used", [(each.other or 0.0, trial, each.host) for trial, each in valid]),
@@ -565,7 +565,7 @@ def _taken(summary: Summary) -> Iterator[Reason]:
         if noted:
             share, trial, host = noted[0]
             when = f" in round {trial.round}" if trial.round else ""
-            others = f"{len(noted) - 1} other case{'s' if len(noted) > 2 else ''}"  # a run and a host
+            others = f"{len(noted) - 1} other case{'s' if len(noted) > 2 else ''}"  # run and host
             more = f" (at least {100 * NOTED:.0f} % in {others})" if len(noted) > 1 else ""
             known = "".join(f"; {note}" for note in at_work(trial.notes))
             said = f"{who} {100 * share:.0f} % of {host}{when}, while {trial.system} was measured{more}{known}."
