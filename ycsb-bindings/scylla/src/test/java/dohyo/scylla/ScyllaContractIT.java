@@ -43,7 +43,7 @@ class ScyllaContractIT extends CassandraContractIT {
         : Long.parseLong(new WebPages(api).get("/column_family/metrics/read/" + keyspace + ":" + table).strip());
   }
 
-  /** Of each shard as many: the number is divided among the shards and rounded up. */
+  /** Returns the number rounded up to the same number of connections for each shard. */
   @Override
   protected int connections(int wanted) {
     ShardingInfo shards = admin.getCluster().getMetadata().getAllHosts().iterator().next().getShardingInfo();
@@ -75,11 +75,11 @@ class ScyllaContractIT extends CassandraContractIT {
       Map<String, Object> conditions = cql.conditions();
       assertEquals(1, conditions.get("replication"));
       assertEquals(compression, conditions.get("compression"));
-      // Without a strategy the tables have the server's own.
+      // Without a strategy the tables have the server's default.
       assertTrue(cql.compaction().matches((compaction.isEmpty() ? "\\w+" : compaction)), cql.compaction());
       assertEquals(Map.of("usertable0", 0L, "usertable1", 0L), cql.countRows());
       if (!api.isEmpty()) {
-        // ScyllaDB's own version, with the date and the commit of the build; tablets came with 6.0.
+        // The version is ScyllaDB's own, with the date and the commit of the build. Tablets came with 6.0.
         String version = conditions.get("version").toString();
         assertTrue(version.matches("\\d+\\.\\d+\\.\\d+.*-.*\\.[0-9a-f]{8,}"), version);
         assertTrue(!cql.hasTablets() || !version.startsWith("5."), version);
