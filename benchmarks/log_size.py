@@ -228,7 +228,7 @@ def main() -> None:
         "--times",
         type=int,
         default=10,
-        help="so many times the clients are read, too; 1: not",
+        help="factor for the number of clients of the second experiment; 1: none",
     )
     parser.add_argument("--seconds", type=int, default=3600, help="length of each client's logs")
     parser.add_argument(

@@ -196,7 +196,7 @@ def test_single_runs_have_a_ratio_without_an_interval_everywhere(tmp_path: Path)
         assert row.ops_per_second_samples == row.records_per_second_samples == []
     assert block(summary)[-1] == "rec/s hbase 1.33× – cassandra"
     text = " ".join(rendered(summary).split())
-    assert "no intervals, as a single run has none: so nothing is a tie or a difference" in text
+    assert "no intervals, as a single run has none; nothing is a tie or a difference" in text
     shown = on_screen(summary)
     assert re.search(r"of the first +(.*\n)? *no interval", shown)
     for said in (text, shown):
@@ -295,7 +295,7 @@ def test_a_single_search_of_each_has_no_interval(tmp_path: Path) -> None:
         searched(tmp_path, (rate, rate), *[(1.02 * rate, rate)] * 2, number=number, of={"trial_system": system})
     (pair,) = (pair for pair in summarise(tmp_path).comparisons if pair.phase == "probe")
     assert (pair.ratio, pair.low, pair.tie) == (1.5, None, None)
-    assert comparison_table.over([pair]).startswith("no intervals, as a single search has none:")
+    assert comparison_table.over([pair]).startswith("no intervals, as a single search has none;")
 
 
 def test_the_load_and_discarded_runs_are_not_compared(tmp_path: Path) -> None:

@@ -95,14 +95,15 @@ def asked_in_vain(_: str, __: int, folder: Path) -> None:
           "Rounds were not measured alike: hbase threads 2 and 64, inflight 1 and 32, retries unknown and 7."]),
         (servers(nodes=9), "do not use", ["The conditions are not equal: nodes (cassandra 1, hbase 9)."]),
         (servers(nodes=None), "do not use", ["The conditions are not equal: nodes (cassandra 1, hbase unknown)."]),
-        (servers(write_copies=3), "caution", ["Other numbers of copies acknowledge a write: cassandra 1, hbase 3."]),
+        (servers(write_copies=3), "caution",
+         ["Different numbers of copies acknowledge a write: cassandra 1, hbase 3."]),
         (servers(write_copies=3, write_acks="quorum", exceeded={"write_acks": "all"}), "caution",
          ["Stricter write acks: hbase quorum, asked for all; it cannot do with less, which is fair to the others."]),
         (servers(heap="1501m"), "solid", []),
         (servers(heap="31 GiB"), "caution",
-         ["The servers have other memory: cassandra 1g, hbase 31 GiB; without a budget that is a part of the result."]),
+         ["The servers have different memory: cassandra 1g, hbase 31 GiB; without a budget this affects the result."]),
         (servers(heap=None, memory="buffer pool 4096 MiB"), "caution",
-         ["The servers have other memory: cassandra 1g, hbase buffer pool 4096 MiB; without a budget that is a part of"
+         ["The servers have different memory: cassandra 1g, hbase buffer pool 4096 MiB; without a budget this affects"
           " the result."]),
         (servers(heap=None, memory="as it likes"), "solid", []),
         (lambda system, _, folder: edit_json(

@@ -934,7 +934,7 @@ def test_a_page_replaces_nothing_but_a_page(tmp_path: Path) -> None:
     (tmp_path / "notes.txt").write_text("mine")
     arguments = ["report", str(tmp_path / "here"), "--out", str(tmp_path / "notes.txt")]
     result = CliRunner().invoke(cli, arguments, standalone_mode=False)
-    assert "is no page of dohyo's and is not replaced; name another file" in str(result.exception)
+    assert "is not a page of dohyo and is not replaced; name another file" in str(result.exception)
     assert (tmp_path / "notes.txt").read_text() == "mine"
     for _ in range(2):
         arguments = ["report", str(tmp_path / "here"), "--out", str(tmp_path / "page.html")]

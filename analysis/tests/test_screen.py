@@ -128,7 +128,7 @@ def test_reasons_have_one_line_each_with_the_command_that_mends_it(monkeypatch: 
         f"- Not steady: from the first to the last third of the{dots}. Try: {run} --set warmuptime=180",
         f"- Not steady when the warm-up ended: the throughput{dots}. Try: {run} --set warmuptime=180",
         f"- Small data: 100,000 records {times} 1,000 B = 100 MB{dots}. Try: {run} --set 'datasize=4*ram'",
-        f"- Clients and servers share a host and its processors: the rates{dots}. Try: a cluster, docs/cluster.md",
+        f"- Clients and servers share a host and its processors{dots}. Try: a cluster, docs/cluster.md",
         "- 3 more in summary.md",
     ]
     whole = " ".join(table.markdown(made("noisy")).split())

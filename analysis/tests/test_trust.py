@@ -201,7 +201,7 @@ def test_compactions_that_were_left_weaken_a_verdict() -> None:
     left = "not settled: 3 compactions pending and 1 active, without progress for 300 s (cassandra_settle_timeout)"
     trials = [replace(trial, notes=[left, "x"] if trial.system == "b" else []) for trial in plain.trials]
     (reason,) = judged(replace(plain, trials=trials)).reasons
-    assert (reason.text, reason.fatal) == (f"Measured before it had settled: b {left}.", False)
+    assert (reason.text, reason.fatal) == (f"Measured before the servers had settled: b {left}.", False)
     java = (ROOT / "ycsb-bindings/cassandra/src/main/java/dohyo/cassandra/admin/CassandraAdmin.java").read_text("utf-8")
     assert f'"{trust.UNSETTLED}%s, without progress' in java
 

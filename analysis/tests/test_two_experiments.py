@@ -360,7 +360,7 @@ FALLS, STANDS = served(*[1500] * 10, *[500] * 10), served(*[2000] * 10, *[0] * 1
         (STANDS, "Collapsed: ", 0),
         # It is not the system that became better.
         (deviating, "Not what the scenario asked for: ", 5),
-        (unsettled, "Measured before it had settled: ", 5),
+        (unsettled, "Measured before the servers had settled: ", 5),
     ],
 )
 def test_a_reason_of_one_of_them_puts_it_in_doubt(
@@ -439,12 +439,12 @@ def on_hosts(
         (on_hosts(1), "within", 0, ""),
         # All of it may be the host.
         (on_hosts(0.6, 600), "inconclusive", 5, "computing on one thread was 40 % slower before the second experiment"),
-        (on_hosts(0.6, 650), "inconclusive", 5, "inconclusive: the hosts compute at 0.60× of before"),
+        (on_hosts(0.6, 650), "inconclusive", 5, "inconclusive: the hosts compute at 0.60× the speed before"),
         # More than the host.
         (on_hosts(0.6, 300), "regression", 3, "40 % slower"),
         # The host hides it.
-        (on_hosts(1.6, 1000), "inconclusive", 5, "the hosts compute at 1.60× of before"),
-        (on_hosts(1.6, 1600), "inconclusive", 5, "the hosts compute at 1.60× of before"),
+        (on_hosts(1.6, 1000), "inconclusive", 5, "the hosts compute at 1.60× the speed before"),
+        (on_hosts(1.6, 1600), "inconclusive", 5, "the hosts compute at 1.60× the speed before"),
         (on_hosts(1.6, 2000, latency_us=200), "improvement", 0, "37 % slower before the first experiment"),
         # No worse, on a slower host.
         (on_hosts(0.6, 1000), "within", 0, "40 % slower"),

@@ -59,7 +59,7 @@ def place(
         raise BadInputError(f"--out {path} is a folder; name the file, such as {path / name}")
     # A link itself is replaced, not its target.
     if path.is_file() and not path.is_symlink() and not is_ours(path):
-        raise BadInputError(f"{path} is no {kind[0]} of dohyo's and is not replaced; name another file with --out FILE")
+        raise BadInputError(f"{path} is not a {kind[0]} of dohyo and is not replaced; name another file with --out FILE")
     if not path.parent.is_dir():
         raise BadInputError(f"--out {path}: there is no folder {path.parent}; make it, or name another file")
     # A link inside an experiment could lead out of it; the user's own links elsewhere are fine.
@@ -67,7 +67,7 @@ def place(
         if any(is_experiment(above) for above in link.parents):
             raise BadInputError(f"--out {path}: {link} is a link inside an experiment; name another file")
     if not os.access(path.parent, os.W_OK | os.X_OK):
-        raise BadInputError(f"no rights to write the {kind[1]} into {path.parent}; --out FILE names another place")
+        raise BadInputError(f"no permission to write the {kind[1]} into {path.parent}; --out FILE names another place")
     return path
 
 

@@ -119,7 +119,7 @@ def _scans(before: Sequence[Trial], after: Sequence[Trial], phase: str, margin: 
         return
     one, other = map(fmean, found)
     if min(one, other) < max(one, other) * (1 - margin):
-        words, why = (f"{one:,.1f}", f"{other:,.1f}"), "scans of another length are other work"
+        words, why = (f"{one:,.1f}", f"{other:,.1f}"), "scans of different length are different work"
         yield Finding(
             before[0].system, before[0].point, phase, "rows per scan", found[0], found[1], words, "inconclusive", why
         )

@@ -383,7 +383,7 @@ def _beside_hosts(change: Change, computed: Sequence[float], margin: float, *, h
         better, worse = (_RANKS.index(each) for each in (with_same_hosts, change.verdict))
         explained = better > worse if change.verdict == "regression" else better < worse and not has_target
         if explained:
-            reason = f"the hosts compute at {factor:.2f}\N{MULTIPLICATION SIGN} of before"
+            reason = f"the hosts compute at {factor:.2f}\N{MULTIPLICATION SIGN} the speed before"
             return replace(change, verdict="inconclusive", rounds=None, reason=reason)
     return change
 

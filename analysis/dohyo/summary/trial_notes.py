@@ -16,8 +16,8 @@ def of_the_load(kept: KeptLoad, settled: Sequence[str], load: Sequence[Phase]) -
     """
     if kept.load:
         yield (
-            f"one load, that of {kept.load}: the servers of its trials started from copies, and no interval covers what"
-            " differs from load to load"
+            f"shared load of {kept.load}: the servers started from copies, so intervals lack the differences between"
+            " loads"
         )
     if kept.note:
         yield kept.note

@@ -147,9 +147,7 @@ def _without_numbers(summary: Summary) -> Iterator[Reason]:
     alone = fatal and len(systems) > 1
     bounds = [name for name in bounds if alone or not _searched_in_vain(summary, name)]
     if bounds:
-        said = (
-            f"Of {len(bounds)} of {len(tried)} the highest rate is not known, only bounds of it: {', '.join(bounds)}."
-        )
+        said = f"{len(bounds)} of {len(tried)} have only bounds of the highest rate: {', '.join(bounds)}."
         yield Reason(said, f"no highest rate of {_few(bounds)}", fatal)
     # With several rounds only the valid ones count.
     rounds = {trial.name: rounds_of(summary, trial) for trial in tried if trial.name in valued}
@@ -201,8 +199,8 @@ def _noise(summary: Summary, pairs: Sequence[Pair]) -> Iterator[Reason]:
         advice = f"; measure {LEAST_ROUNDS} rounds or more" if few else ""
         some = f"{len(unknown)} of {len(pairs)} comparisons {'is' if len(unknown) == 1 else 'are'}"
         yield Reason(
-            f"{'The ranking is' if every else some} preliminary: {without_interval(unknown)} has no interval, so that"
-            f" nobody can tell a difference from noise{advice}.",
+            f"{'The ranking is' if every else some} preliminary: {without_interval(unknown)} has no interval, so a"
+            f" difference cannot be told from noise{advice}.",
             "a preliminary ranking" if every else "preliminary in part",
             fatal=every or len(unclear) + len(unknown) == len(pairs),
         )
@@ -253,7 +251,7 @@ def _empty(summary: Summary) -> Iterator[Reason]:
     rates = {trial.system: decisive(summary, trial).values() for trial in summary.compared}
     found = [system for system, of in rates.items() if any(not each.mean for each in of)]
     if found:
-        text = f"The rate is 0, as not one record was found or written: {', '.join(found)}."
+        text = f"The rate is 0 because no record was found or written: {', '.join(found)}."
         yield Reason(text, f"no records of {_few(found)}")
 
 
@@ -271,7 +269,7 @@ def _scans(summary: Summary) -> Iterator[Reason]:
             if of_phase and max(of_phase.values()) > min(of_phase.values()) * _ROWS_ALIKE:
                 said = ", ".join(f"{name} {each:.3g}" for name, each in of_phase.items())
                 yield Reason(
-                    f"Scans returned other numbers of rows ({said} per scan): no rate compares them.",
+                    f"Scans returned different numbers of rows ({said} per scan): no rate compares them.",
                     "unequal rows per scan",
                     fatal=True,
                 )
@@ -390,7 +388,7 @@ def _served(summary: Summary) -> Iterator[Reason]:
         if memory and max(memory.values()) > LIKE_MEMORY * min(memory.values()):
             said = ", ".join(f"{system} {of_each[system].heap or of_each[system].memory}" for system in memory)
             yield Reason(
-                f"The servers have other memory: {said}; without a budget that is a part of the result.", "other memory"
+                f"The servers have different memory: {said}; without a budget this affects the result.", "other memory"
             )
         for what, copies in (
             ("acknowledge a write", {system: of.write_copies for system, of in of_each.items()}),
@@ -402,7 +400,7 @@ def _served(summary: Summary) -> Iterator[Reason]:
             # Other differences in acknowledgements are unequal conditions or noted as stricter.
             if len(set(known.values())) > 1 and len(acks) == 1:
                 said = ", ".join(f"{system} {count}" for system, count in known.items())
-                yield Reason(f"Other numbers of copies {what}: {said}.", "other numbers of copies")
+                yield Reason(f"Different numbers of copies {what}: {said}.", "other numbers of copies")
 
 
 def _memory_bytes(of: Conditions) -> int | None:
@@ -443,7 +441,7 @@ def _unsettled(summary: Summary) -> Iterator[Reason]:
     notes = [(trial.system, text) for trial in summary.compared for text in trial.notes]
     said = dict.fromkeys(f"{system} {text}" for system, text in notes if text.startswith(UNSETTLED))
     if said:
-        yield Reason(f"Measured before it had settled: {'; '.join(said)}.", "not settled after the load")
+        yield Reason(f"Measured before the servers had settled: {'; '.join(said)}.", "not settled after the load")
 
 
 def _accounted(summary: Summary) -> Iterator[Reason]:
@@ -580,7 +578,7 @@ def _about_the_whole(summary: Summary) -> Iterator[Reason]:
         yield Reason(f"{note[:1].upper()}{note[1:]}.", note.partition(":")[0])
     if any({client.host for client in trial.clients} & trial.serving for trial in summary.trials):
         yield Reason(
-            "Clients and servers share a host and its processors: the rates are of both together.",
+            "Clients and servers share a host and its processors, which limits their rates.",
             "clients on the servers' host",
         )
 

@@ -81,7 +81,7 @@ def over(pairs: Sequence[Pair]) -> str:
     if known:
         unclear = _UNCLEAR if any(pair.is_unclear for pair in pairs) else ""
         return f"intervals over {samples_words(known)}; tie: the interval includes 1{unclear}"
-    return f"no intervals, as {without_interval(pairs)} has none: so nothing is a tie or a difference"
+    return f"no intervals, as {without_interval(pairs)} has none; nothing is a tie or a difference"
 
 
 def samples_words(samples: Iterable[tuple[Samples | None, int]]) -> str:

@@ -107,7 +107,7 @@ def _columns(after: Mapping[str, Sequence[_Column]]) -> list[_Column]:
 _COLUMNS = _columns(_AFTER)
 # Columns that are left out if they equal another: column → the other one.
 _SAME = {"records": "operations", "rec/s": "op/s"}
-_PRICE_LEGEND = f" {_PRICE.head}: US dollars for a million operations, of the servers' hosts alone."
+_PRICE_LEGEND = f" {_PRICE.head}: US dollars for a million operations, only for the servers' hosts."
 
 
 def render(summary: Summary, console: Console) -> None:

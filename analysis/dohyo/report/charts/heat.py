@@ -44,7 +44,7 @@ def chart(material: Material) -> Chart:
     return Chart(
         "heat",
         "Heat map of latency",
-        "When were calls slow? A column is a stretch of the first run, a cell the share of its calls that took this."
+        "When were calls slow? A column is a stretch of the first run, a cell the share of its calls with this latency."
         " Axes and colours are the same for all systems.",
         panels,
         tables,
