@@ -395,7 +395,7 @@ def test_the_database_replaces_nothing_else(tmp_path: Path) -> None:
     for name in ("mine.db", "notes.txt", "empty"):
         before = (tmp_path / name).read_bytes()
         done = dohyo(tmp_path / "x", "--out", tmp_path / name)
-        assert f"{name} is no database of dohyo's and is not replaced" in str(done.exception)
+        assert f"{name} is not a database of dohyo and is not replaced" in str(done.exception)
         assert (tmp_path / name).read_bytes() == before
     # A link is replaced, not what it leads to.
     (tmp_path / "link.db").symlink_to("notes.txt")

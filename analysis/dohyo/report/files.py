@@ -59,7 +59,8 @@ def place(
         raise BadInputError(f"--out {path} is a folder; name the file, such as {path / name}")
     # A link itself is replaced, not its target.
     if path.is_file() and not path.is_symlink() and not is_ours(path):
-        raise BadInputError(f"{path} is not a {kind[0]} of dohyo and is not replaced; name another file with --out FILE")
+        what = f"{path} is not a {kind[0]} of dohyo and is not replaced"
+        raise BadInputError(f"{what}; name another file with --out FILE")
     if not path.parent.is_dir():
         raise BadInputError(f"--out {path}: there is no folder {path.parent}; make it, or name another file")
     # A link inside an experiment could lead out of it; the user's own links elsewhere are fine.
