@@ -20,7 +20,7 @@ _ASIDE = {
 }  # fmt: skip
 # A load has no duration, and counts from its first record.
 _NOT_OF_A_LOAD = {"warmup", "duration"}
-# Settings that trial.json has twice: the phase's name, and threads and times, of which the trial's own count.
+# Settings that trial.json has twice: the phase's name, threads and times. The trial's own count.
 _TOLD_TWICE = {"name", "threadcount", "warmuptime"}
 
 

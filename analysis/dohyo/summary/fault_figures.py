@@ -39,7 +39,7 @@ class FaultFigure:
     :ivar head: column head
     :ivar of: returns the figure of a run and one of its faults; None: unknown
     :ivar write: formats the number
-    :ivar counts_wrong: True if it counts lost or wrong records, of which one is too many
+    :ivar counts_wrong: True if it counts lost or wrong records: one is too many
     :ivar judged: whether two experiments are better or worse by it
     :ivar never: text for a run in which the event did not happen
     """

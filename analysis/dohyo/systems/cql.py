@@ -2,12 +2,22 @@
 
 from __future__ import annotations
 
+import ipaddress
 from dataclasses import dataclass
 from typing import Any
 
 from dohyo.systems.option import option
 from dohyo.systems.rendering import as_properties
 from dohyo.systems.system import Attach, Attached, ConfigFile, System
+
+
+def is_public(address: str) -> bool:
+    """Returns whether the internet may reach an address; true for names, which only the host could resolve."""
+    try:
+        number = ipaddress.ip_address(address)
+    except ValueError:
+        return True
+    return number.is_global or number.is_unspecified
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,6 +42,19 @@ class Cql(System):
     timeout_ms: int = option(15000, "The server's own bound on one request, in ms.")
     user: str
     tls: bool
+
+    @property
+    def starts_with_default_user(self) -> bool:
+        """Whether the server begins with the user cassandra and the same password, until all nodes are up."""
+        return self.asks_for_password
+
+    def problems(self) -> list[str]:
+        if not self.starts_with_default_user or self.context.public or not is_public(self.address):
+            return []
+        return [
+            f"{self.context.host}: {self.address} may be public, and until all nodes are up, the password of the user"
+            " cassandra is cassandra: set dohyo_address to a private IP address, or dohyo_public=true"
+        ]
 
     @property
     def access(self) -> dict[str, str]:

@@ -59,7 +59,7 @@ def _phases(trial: Trial) -> Iterator[ConditionText]:
     """Yields the conditions that differ from phase to phase."""
     nothing = Conditions()
     for phase, differing in trial.by_phase.items():
-        # A condition's text may combine several fields, of which some are equal.
+        # A condition's text may combine several fields, and some of them may be equal.
         groups = [each.group for each in CONDITIONS.values() if each.shown and set(each.group) & differing.keys()]
         beside = {name: getattr(trial.conditions, name) for group in groups for name in group}
         words = _known(replace(nothing, **{**beside, **differing}))

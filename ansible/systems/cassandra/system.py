@@ -140,7 +140,7 @@ class Cassandra(OnJvm, Cql):
         r"(?!(seed_provider|authenticator|authorizer|role_manager|cluster_name)\b|.*encryption_options)"
         r"[a-z][0-9A-Za-z_]*(\.[0-9A-Za-z_-]+)*",
     )
-    authentication: bool = option(False, "Only who has a password gets in.")
+    authentication: bool = option(False, "Users need a password.")
     # The pattern forbids leading and trailing blanks, which get lost on the way.
     user: str = option("dohyo", "The user that is made for that, in the place of Cassandra's own first one.", pattern=r"\S(.*\S)?")
     # Never on a command line: from the environment, or from a file of Ansible Vault (docs/secrets.md).
@@ -193,7 +193,7 @@ class Cassandra(OnJvm, Cql):
         return ""
 
     def problems(self) -> list[str]:
-        found = [self.impossible] if self.impossible else []
+        found = [*super().problems(), *([self.impossible] if self.impossible else [])]
         if self.column_type == "float" and not self.context.has_fields_of_4_bytes:
             found.append(
                 f"cassandra_column_type=float: a float has 4 bytes, and fieldlength={self.context.fieldlength} with a"

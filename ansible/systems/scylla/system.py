@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ipaddress
 import json
 import posixpath
 import re
@@ -43,15 +42,6 @@ SOCKETS = "--max-networking-io-control-blocks"
 
 # A shard ends the server below 1 GiB, after 50 MiB were set aside for each (main.cc, verify_adequate_memory_per_shard).
 SHARD_MB = 1024 + 50
-
-
-def is_public(address: str) -> bool:
-    """Returns whether the internet may reach an address; true for names, which only the host could resolve."""
-    try:
-        number = ipaddress.ip_address(address)
-    except ValueError:
-        return True
-    return number.is_global or number.is_unspecified
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -285,8 +275,8 @@ class Scylla(Cql):
         return [*self.looked["stdout"].splitlines(), "", "", ""][line]
 
     @property
-    def is_known_to_all(self) -> bool:
-        """Whether everybody can log in as cassandra with this password until all nodes are up, as in servers before 5.4."""
+    def starts_with_default_user(self) -> bool:
+        """Whether the server begins with the user cassandra, as those before 5.4 do."""
         return bool(self.authentication and (0, 0) < self.release < (5, 4))
 
     @property
@@ -317,17 +307,12 @@ class Scylla(Cql):
         return "" if self.binary else absent
 
     def problems(self) -> list[str]:
-        found = []
+        found = super().problems()
         if why := self.unavailable:
             found.append(f"{self.context.host}: {why}")
         elif not self.binary:
             deploy = f"{self.context.get('dohyo_playbook', 'ansible-playbook')} deploy.yml"
             found.append(f"{self.context.host}: the server is not installed: type {deploy} first, with the same scylla_package or scylla_fetch")
-        if self.is_known_to_all and not self.context.public and is_public(self.address):
-            found.append(
-                f"{self.context.host}: until all nodes are up, ScyllaDB {self._printed(1)} lets everybody in as cassandra with the password cassandra, and"
-                f" {self.address} may be public: set dohyo_address to a private IP address, or take 5.4 or newer, or set dohyo_public=true"
-            )
         if self.tune and not self.nic:
             found.append("scylla_tune spreads the interrupts of a network card: set scylla_nic, such as eth0")
         if self.tune and self.binary and (not self.tuned_cores or (self.cpuset and cpus(self.cpuset) != cpus(self.tuned_cores))):
