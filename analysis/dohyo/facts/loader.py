@@ -67,27 +67,17 @@ class Loader:
         of_trial = self._trials[trial.name] = self._trial(trial)
         runs = {(phase.kind, phase.number): self._run(of_trial, phase) for phase in phases}
         self._hosts(of_trial, trial, runs)
-        for server in trial.servers:
-            at_end = {None: server.figures}
-            of_phases = at_end | {phase.phase: phase.figures for phase in server.phases}
-            self._many(
-                "server_figure",
-                ("trial", "phase", "host", "figure", "value"),
-                (
-                    (of_trial, phase, server.host, figure, value)
-                    for phase, figures in of_phases.items()
-                    for figure, value in figures.items()
-                    if value is not None
+        self._servers(of_trial, trial)
+        self._spans(
+            of_trial,
+            [
+                *((runs.get(each[:2]), each.kind, each.host, each.process, None, *each[5:]) for each in trial.spans),
+                *(
+                    (runs.get((each.phase, each.run)), "event", each.host, None, each.what, each.at, each.until, None)
+                    for each in trial.events
                 ),
-            )
-        spans = [
-            *((runs.get(span[:2]), span.kind, span.host, span.process, None, *span[5:]) for span in trial.spans),
-            *(
-                (runs.get((each.phase, each.run)), "event", each.host, None, each.what, each.at, each.until, None)
-                for each in trial.events
-            ),
-        ]
-        self._spans(of_trial, spans)
+            ],
+        )
         if load := trial.load:
             self._insert("load", trial=of_trial, rows=load.rows, tenths=load.tenths, slowdown=load.slowdown)
             points = ((of_trial, *point) for point in dict(load.points).items())
@@ -211,6 +201,19 @@ class Loader:
                 ((runs[line[0], line[1]], *line[2:]) for line in lines),
             )
 
+    def _servers(self, trial: int, of: Trial) -> None:
+        self._many(
+            "server_figure",
+            ("trial", "phase", "host", "figure", "value"),
+            (
+                (trial, phase, server.host, name, value)
+                for server in of.servers
+                for phase, figures in [(None, server.figures), *((each.phase, each.figures) for each in server.phases)]
+                for name, value in figures.items()
+                if value is not None
+            ),
+        )
+
     def _spans(self, trial: int, spans: Iterable[Sequence[Any]]) -> None:
         columns = ("trial", "run", "kind", "host", "process", "what", "begin", "end", "bytes")
         self._many("span", columns, ((trial, *span) for span in spans))
@@ -252,6 +255,8 @@ def _stored(value: Any) -> Any:
     """Returns a value as SQLite can store it: text without halves of characters, lists and objects as JSON, and nothing
     instead of a count that has more than 64 bits.
     """
+    if value is None or isinstance(value, float):  # most of them
+        return value
     if isinstance(value, str):
         return value.encode("utf-8", "replace").decode("utf-8")
     if isinstance(value, int):
