@@ -5,8 +5,8 @@
 
 For each system, an experiment on this machine with run.sh and the real playbook measures one round more than --times.
 The events of two successive trials (raw/TRIAL/events.jsonl) divide the time between their windows into steps; the load
-is left out. For each step the table has the medians of four figures: the tasks that ran, the ones that started Python
-on the host (modules), the seconds in which tasks ran, and all seconds. The difference between the last two is
+is left out. The table has the medians of four figures for each step. They are the tasks that ran, those that
+started Python on the host (modules), the seconds with a task, and all seconds. The difference between the last two is
 Ansible's time between tasks. The steps:
 
     run    from the window's end to the end of the clients, and their statistics

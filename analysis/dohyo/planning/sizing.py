@@ -35,8 +35,8 @@ from dohyo.terminal import aligned
 MIB = 2**20
 # Memory of a client's process beyond its heap, in MiB (ansible/roles/client/tasks/preflight.yml).
 CLIENT_MIB = 200
-# Assumptions for the time, from 2 cores with clients and server (docs/sizing.md): seconds of a trial besides its load
-# and its runs, and records of 1 KB that a host loads per second. Larger hosts load faster.
+# Assumptions from 2 cores with clients and server (docs/sizing.md). They are the seconds of a trial besides its load
+# and its runs, and the records of 1 KB that a host loads per second. Larger hosts load faster.
 TRIAL_SECONDS = 30
 LOAD_RATE = 6000
 # Updates of one field per second, in batches, on warm servers (docs/method.md#preconditioning).

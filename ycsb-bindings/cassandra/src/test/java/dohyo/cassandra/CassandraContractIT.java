@@ -97,7 +97,7 @@ public class CassandraContractIT extends BindingContract {
     return modes().stream().filter(mode -> mode.properties().get("cassandra.batchread").equals("async")).toList();
   }
 
-  /** Returns how many connections the driver makes to a node if it was asked for so many. */
+  /** Returns the number of connections that the driver makes to a node for a requested number. */
   protected int connections(int wanted) {
     return wanted;
   }

@@ -12,7 +12,7 @@ import java.util.regex.Pattern;
 import java.util.stream.Collectors;
 
 /**
- * Administers a cluster that belongs to somebody else. A trial creates one <em>place</em> in it (a keyspace, a
+ * Administers a cluster that Dohyo did not start. A trial creates one <em>place</em> in it (a keyspace, a
  * database, …), fills it and removes it. It writes nothing outside the place.
  *
  * <p>All verbs have the arguments {@code place}, its name, and {@code made}, the path of a file on this host. The file
@@ -43,7 +43,7 @@ public interface Attached extends AutoCloseable {
   /**
    * Creates the place.
    *
-   * @return false if somebody else has just created it
+   * @return false if another program has just created it
    */
   boolean make() throws Exception;
 

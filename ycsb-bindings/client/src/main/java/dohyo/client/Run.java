@@ -23,8 +23,8 @@ import dohyo.workload.RecordWorkload;
  * @param maxErrorRate    share of failed records above which the run is invalid; 0 for a load, whose records must all
  *                        exist
  * @param timeoutMillis   timeout of one operation
- * @param stallSeconds    time without a success after which the run is aborted: {@code stalltime}, but with a target at
- *                        least {@link #STALL_OPERATIONS} mean times between two operations of this client, {@link
+ * @param stallSeconds    time without a success after which the run is aborted: {@code stalltime}. With a target it is
+ *                        at least {@link #STALL_OPERATIONS} mean times between two operations of this client, {@link
  *                        #STALL_ARRIVALS} if they are random
  * @param retries         how often the binding may send a failed request again
  * @param insertRetries   how often this client sends a failed insert of the load again

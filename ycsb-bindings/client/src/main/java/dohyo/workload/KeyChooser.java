@@ -191,7 +191,7 @@ final class KeyChooser {
    * {@code requestdistribution=next}.
    *
    * @param count number of records; a {@link RangeWalk} returns fewer at the end of its range or of a table
-   * @throws SettingException if the distribution does not give so many different records
+   * @throws SettingException if the distribution does not give that many different records
    */
   long[] next(int count) {
     if (walk != null) {

@@ -47,7 +47,7 @@ public final class Ledger {
     MISSING,
     /** Value of a write that was never attempted. */
     UNWRITTEN,
-    /** Value that nobody wrote: wrong checksum, length, key or fields. */
+    /** Value that was never written: wrong checksum, length, key or fields. */
     CORRUPT
   }
 

@@ -18,7 +18,7 @@ import java.util.List;
 import java.util.Map;
 
 /**
- * Administers our sets in a namespace of somebody else's Aerospike. One set is named after the place, and its only
+ * Administers our sets in a namespace of an attached Aerospike. One set is named after the place, and its only
  * record is the mark. The others are the tables, whose names begin with the place. Arguments: hosts, port, namespace,
  * tables; access, see {@link AerospikeAdmin}.
  */

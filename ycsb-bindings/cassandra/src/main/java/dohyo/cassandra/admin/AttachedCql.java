@@ -16,7 +16,7 @@ import java.util.Set;
 import java.util.stream.Stream;
 
 /**
- * Administers our keyspace in somebody else's cluster that speaks CQL: Cassandra, DataStax, ScyllaDB, Keyspaces. The
+ * Administers our keyspace in an attached cluster that speaks CQL: Cassandra, DataStax, ScyllaDB, Keyspaces. The
  * arguments are those of {@link CqlAdmin}, with a list as host, and those of {@link Attached}.
  */
 public final class AttachedCql implements Attached {

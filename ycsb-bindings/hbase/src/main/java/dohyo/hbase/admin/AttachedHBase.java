@@ -21,7 +21,7 @@ import org.apache.hadoop.hbase.client.TableDescriptor;
 import site.ycsb.DBException;
 
 /**
- * Administers our namespace in somebody else's HBase. The arguments are those of {@link HBaseAdmin} without the web
+ * Administers our namespace in an attached HBase. The arguments are those of {@link HBaseAdmin} without the web
  * pages, and connection, a file with further properties of the binding. The tables' names begin with the place and a
  * colon.
  */

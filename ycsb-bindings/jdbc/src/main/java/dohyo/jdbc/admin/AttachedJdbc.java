@@ -12,7 +12,7 @@ import java.util.Map;
 import java.util.Properties;
 
 /**
- * Administers our database on somebody else's server. Arguments in addition to those of {@link Attached}: connection, a
+ * Administers our database on an attached server. Arguments in addition to those of {@link Attached}: connection, a
  * file with the binding's properties for user, password and TLS; server, {@code HOST:PORT}.
  *
  * @param <S> type of the server

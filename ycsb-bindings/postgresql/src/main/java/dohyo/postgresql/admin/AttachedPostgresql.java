@@ -15,7 +15,7 @@ import java.util.stream.Collectors;
 import java.util.stream.Stream;
 
 /**
- * Administers our database on somebody else's PostgreSQL. Further argument: database, to connect to before ours exists.
+ * Administers our database on an attached PostgreSQL. Further argument: database, to connect to before ours exists.
  * There it reads only the server's catalogue, and writes nothing.
  */
 public final class AttachedPostgresql extends AttachedJdbc<JdbcServer> {
@@ -106,7 +106,7 @@ public final class AttachedPostgresql extends AttachedJdbc<JdbcServer> {
   @Override
   public boolean make() throws SQLException {
     try {
-      // template1 may have objects of others, and unmarked objects in our database count as somebody else's.
+      // template1 may have objects of others, and unmarked objects in our database count as foreign.
       server().execute("CREATE DATABASE " + quoted() + " TEMPLATE template0");
       return true;
     } catch (SQLException e) {
