@@ -1,4 +1,4 @@
-"""Reading what a trial leaves in its folder of `results/<id>/raw`: the logs of clients and servers and the conductor's
-records, in forms that can be added up. Whether they count is not judged here. It may import `dohyo.systems` and
+"""Reads a trial's folder in `results/<id>/raw`: the logs of clients and servers and the conductor's records, in forms
+that can be added up. `dohyo.summary` judges which of them count. This package may import `dohyo.systems` and
 `dohyo.scenario`.
 """

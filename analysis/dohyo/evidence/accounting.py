@@ -1,4 +1,4 @@
-"""The accounting of acknowledged writes (`verify=acknowledged`): the accounts of all clients and runs together."""
+"""Sums of the accounts of acknowledged writes (`verify=acknowledged`) over clients, runs and rounds."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from dohyo.evidence.records import AccountingReport
 
 @dataclass(frozen=True)
 class Accounting:
-    """Records by outcome; docs/faults.md says what each count means.
+    """Numbers of records by outcome; docs/faults.md defines each of them.
 
-    :ivar sample: the clients account for one of so many records
+    :ivar sample: N, if the clients account for one of N records
     :ivar read_back: whether every client has read its records back
     """
 
@@ -34,14 +34,14 @@ class Accounting:
 
     @property
     def is_wrong(self) -> bool:
-        """Whether anything was found that is not as it was acknowledged."""
+        """Returns whether any record or read contradicts the acknowledged writes."""
         after = self.lost + self.missing + self.unwritten + self.corrupt
         return after + self.stale_reads + self.unwritten_reads + self.corrupt_reads > 0
 
     def __str__(self) -> str:
-        """In words; counts that are nearly always 0 are left out if they are 0."""
+        """Returns the counts in words. Counts that are nearly always 0 are left out if they are 0."""
         parts = [f"{self.stale_reads:,} stale of {self.reads:,} reads"]
-        # Losses that some clients found must not be hidden because others read nothing back.
+        # Show losses that some clients found, even if other clients read nothing back.
         if self.read_back or self.keys:
             lost = f"{self.lost + self.missing:,} lost of {self.acknowledged:,} acknowledged"
             parts.append(f"{lost} ({self.keys:,} records read back)")
@@ -61,7 +61,7 @@ class Accounting:
 
 
 def together(accounts: Iterable[Accounting | AccountingReport | None]) -> Accounting | None:
-    """The sums over clients, runs or rounds; None where nothing was accounted for."""
+    """Returns the sums over clients, runs or rounds; None if none of them has an account."""
     known = [account for account in accounts if account is not None]
     if not known:
         return None
@@ -72,8 +72,8 @@ def together(accounts: Iterable[Accounting | AccountingReport | None]) -> Accoun
 
 
 def of_all(accounts: Iterable[Accounting | AccountingReport | None]) -> Accounting | None:
-    """The sums over all clients of runs, or all rounds. One without an account, such as a client that was killed, has
-    read nothing back.
+    """Returns the sums over all clients of runs, or over all rounds. If one has no account, such as a client that was
+    killed, the records count as not read back.
     """
     every = list(accounts)
     sums = together(every)
@@ -84,7 +84,7 @@ _SUMS = [each.name for each in fields(Accounting) if each.name not in ("sample",
 
 
 def losses(of: AccountingReport) -> str:
-    """Losses that no system may have while nothing fails, in words; empty if there are none."""
+    """Describes the losses that no system may have while nothing fails; an empty text if there are no losses."""
     found = (
         (of.lost, f"acknowledged writes of {of.lost:,} records were lost"),
         (of.missing, f"{of.missing:,} acknowledged records were missing"),

@@ -1,4 +1,4 @@
-"""The canaries before the trials: were the hosts the same for all trials? docs/method.md has the rule."""
+"""Compares the canaries before the trials: were the hosts equally fast for all trials? docs/method.md has the rule."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from dataclasses import dataclass, field, replace
 from dohyo.evidence.records import CanaryFile, CanaryReading
 from dohyo.figures import milliseconds, rate, size
 
-# A median further than this, as a share, from that of all trials is a drift.
+# Largest share by which a trial's median may differ from the median of all trials; beyond it is a drift.
 DRIFT = 0.05
-# With fewer slices on either side, all of one lie beyond all of the other by chance in more than 1 % of all cases.
+# Least slices on either side. With fewer, chance separates the two sides in more than 1 % of all cases.
 LEAST_SLICES = 5
-# No host reaches this, in any unit, or is as far below 1.
+# No host's value is above this or below its inverse, in any unit; such values are left out as damaged.
 _MOST = 1e15
-# The files have all of them.
+# Most drifts in the report; summary.json has all of them.
 _MOST_TOLD = 8
 
-# By name of a figure: its group, and what is slower or faster, in words.
+# For each figure: its group, and the words for what became slower or faster.
 _WORDS = {
     "cpu_one": ("CPU", "computing on one thread was"),
     "cpu_all": ("CPU", "computing on all threads was"),
@@ -35,10 +35,10 @@ _WORDS = {
 class CanaryFigure:
     """One figure of a host before a trial.
 
-    :ivar name: as in `_WORDS`
-    :ivar of: the folder, or the server at the other end, that it is about; None where there is only one
+    :ivar name: key of `_WORDS`
+    :ivar of: measured folder, or server at the other end; None if there is only one
     :ivar unit: 1/s, B/s or ms
-    :ivar median: of the slices of time in which it was measured; `low` and `high` are the least and the most of them
+    :ivar median: median of the time slices in which it was measured; `low` and `high` are their minimum and maximum
     """
 
     host: str
@@ -52,12 +52,12 @@ class CanaryFigure:
 
     @property
     def group(self) -> str:
-        """CPU, memory, disk or network."""
+        """Returns CPU, memory, disk or network."""
         return _WORDS[self.name][0]
 
     @property
     def where(self) -> str:
-        """The host, and what of it."""
+        """Returns the host, with the folder or the other end of the connection if there are several."""
         if self.of is None:
             return self.host
         return f"{self.host} to {self.of}" if self.group == "network" else f"{self.host} {self.of}"
@@ -67,8 +67,8 @@ class CanaryFigure:
 class Canary:
     """The measurements of all hosts before one trial.
 
-    :ivar at: when it was over, ISO 8601 in UTC
-    :ivar problems: what could not be measured, and why
+    :ivar at: end of the canary, ISO 8601 in UTC
+    :ivar problems: measurements that failed, each with its reason
     """
 
     at: str | None
@@ -78,11 +78,11 @@ class Canary:
 
 @dataclass(frozen=True)
 class Drift:
-    """A figure of a host before one trial, against what is usual for it.
+    """A figure of a host before one trial, compared with its usual value.
 
-    :ivar usual: median of the trials
-    :ivar change: of the value against that, as a share of it
-    :ivar certain: the slices of the two are apart; else a figure that is so unsteady says nothing
+    :ivar usual: median over the trials
+    :ivar change: relative change, `value / usual - 1`
+    :ivar certain: whether the slices of the two do not overlap; otherwise the figure is too unsteady to tell
     """
 
     trial: str
@@ -99,13 +99,13 @@ class Drift:
 
 @dataclass(frozen=True)
 class Comparison:
-    """The canaries of all trials of an experiment.
+    """Comparison of the canaries of an experiment's trials.
 
-    :ivar trials: that had one
+    :ivar trials: number of trials that had a canary
     :ivar same: groups of figures (CPU, memory, disk, network) that were the same within `DRIFT` on all hosts
-    :ivar unsteady: those with a difference that the slices are too far apart to be sure of
-    :ivar largest: difference of any figure
-    :ivar drifts: the flagged ones, from the largest on
+    :ivar unsteady: groups with a difference above `DRIFT` whose slices vary too much to be certain
+    :ivar largest: largest difference of any figure
+    :ivar drifts: certain differences above `DRIFT`, the largest first
     """
 
     trials: int
@@ -115,27 +115,27 @@ class Comparison:
     drifts: list[Drift]
 
     def headline(self) -> str:
-        """All in one line."""
+        """Returns a summary of all groups in one line."""
         drifted = list(dict.fromkeys(_WORDS[drift.figure][0] for drift in self.drifts))
         parts = [
             f"not the same: {', '.join(drifted)}" if drifted else "",
             f"the same within {_percent(DRIFT)}: {', '.join(self.same)}" if self.same else "",
             f"too unsteady to tell: {', '.join(self.unsteady)}" if self.unsteady else "",
         ]
-        if not self.drifts:  # else their sentences say it
+        if not self.drifts:  # otherwise `sentences` describes them
             group = _WORDS[self.largest.figure][0]
             parts.append(f"largest drift {_percent(self.largest.change, 1)}, {self.largest.host} {group}")
         return f"hosts before each trial: {'; '.join(filter(None, parts))}"
 
     def sentences(self) -> list[str]:
-        """One for each drift, as far as people read them."""
+        """Returns a sentence for each of the `_MOST_TOLD` largest drifts, and the number of the others."""
         told = [drift.what for drift in self.drifts[:_MOST_TOLD]]
         rest = len(self.drifts) - len(told)
         return [*told, f"{rest} smaller ones are in summary.json"] if rest > 0 else told
 
 
 def read(content: CanaryFile) -> Canary | None:
-    """The canary of a trial from its `canary.json`; None from an empty one."""
+    """Converts a trial's `canary.json`; returns None if it is empty."""
     if content == CanaryFile():
         return None
     parts = [*content.hosts.items(), *content.network.items()]
@@ -157,7 +157,7 @@ def _figure(host: str, reading: CanaryReading) -> CanaryFigure | None:
 
 
 def compare(canaries: Mapping[str, Canary | None]) -> Comparison | None:
-    """Compares every figure of every host over the trials; None where nothing was measured before two of them.
+    """Compares every figure of every host over the trials; returns None if fewer than two trials share a figure.
 
     :param canaries: by trial, in the order of measuring
     """
@@ -184,10 +184,10 @@ def compare(canaries: Mapping[str, Canary | None]) -> Comparison | None:
 
 
 def _drifts(of_trials: Mapping[str, CanaryFigure]) -> list[Drift]:
-    """One figure of one host before each trial, against what is usual for it."""
+    """Compares one figure of one host before each trial with its usual value."""
     figures = list(of_trials.values())
-    # In the middle of all trials, so that an odd one neither hides nor makes a drift. Of two in the middle the better
-    # one: with A B A B their mean would halve the difference between A and B.
+    # The median over the trials: an odd trial neither hides nor makes a drift. With an even number of trials, take the
+    # better of the two in the middle: in the order A B A B their mean would halve the difference between A and B.
     middle = statistics.median_low if figures[0].unit == "ms" else statistics.median_high
     usual = replace(
         figures[0],
@@ -225,7 +225,7 @@ def _percent(share: float, digits: int = 0) -> str:
 
 
 def _written(unit: str, value: float) -> str:
-    """With its unit."""
+    """Returns the value with its unit."""
     if unit == "ms":
         return f"{milliseconds(value)} ms"
     return f"{size(value)}/s" if unit == "B/s" else f"{rate(value)}/s"

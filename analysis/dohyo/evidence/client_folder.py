@@ -1,4 +1,4 @@
-"""One client's part of a phase, from its folder: `load/<host>` or `<phase>-<n>/<host>`."""
+"""Reads one client's part of a phase from its folder, `load/<host>` or `<phase>-<n>/<host>`."""
 
 from __future__ import annotations
 
@@ -15,22 +15,22 @@ from dohyo.evidence.rows import Run, records_of
 from dohyo.evidence.text_file import Warn, lines
 from dohyo.operations import INTENDED, READ_MODIFY_WRITE, calls, is_failure
 
-# Of three significant digits.
+# Relative error of three significant digits.
 _EXACT = 0.001
-# A client adds an interval to its logs each second, and another one when its last operation was answered.
+# A client adds an interval to its logs each second, and a last one when its last operation has ended.
 _INTERVAL_SECONDS = 1.0
-# Logs of this many operations never agree by chance: they have nanoseconds by second, and the ms of each interval.
+# Logs with at least this many operations never agree by chance: latencies are in ns, intervals in ms.
 _TELLING = 100
 
 
 class HistogramLogs:
-    """What the histogram logs of one client say, beside their latencies. Seconds are since the window began.
+    """Facts of one client's histogram logs besides the latencies. Times are seconds after the window began.
 
     :ivar counted: operations by type
     :ivar highest: longest latency by type, in µs
-    :ivar first: end of the interval that was written first; None without any
-    :ivar end: of the interval that was written last
-    :ivar begun: by type, an operation began then or later: the beginning of an interval less its shortest latency
+    :ivar first: end of the interval that was written first; None without intervals
+    :ivar end: end of the interval that was written last
+    :ivar begun: by type, time after which an operation began: latest start of an interval less its shortest latency
     """
 
     def __init__(self) -> None:
@@ -42,9 +42,9 @@ class HistogramLogs:
         self._hash = blake2b(digest_size=16)
 
     def add(self, operation: str, interval: Interval) -> None:
-        """Takes an interval."""
+        """Adds an interval."""
         histogram = interval.histogram
-        # Not the log's header: it says when the run was, and nothing of what was measured.
+        # The log's header is left out: it has the date of the run, but nothing that was measured.
         self._hash.update(f"{operation} {interval.since_start:.6f} {interval.seconds:.6f}".encode())
         self._hash.update(histogram.indexes.tobytes() + histogram.counts.tobytes())
         self.counted[operation] = self.counted.get(operation, 0) + histogram.total
@@ -60,11 +60,11 @@ class HistogramLogs:
 
     @property
     def fingerprint(self) -> str | None:
-        """Returns a digest of their intervals; None if they have too few operations to differ from another run."""
+        """Returns a digest of the intervals; None if they have too few operations to differ from another run."""
         return self._hash.hexdigest() if sum(self.counted.values()) >= _TELLING else None
 
     def problems(self, run: Run) -> Iterator[str]:
-        """Where they contradict the result lines, operation type by operation type."""
+        """Yields the contradictions between the logs and the result lines, by operation type."""
         for name, stated in run.by_operation.items():
             count, highest = self.counted.get(name), self.highest.get(name, 0.0)
             if count is not None and count != stated.operations:
@@ -76,17 +76,17 @@ class HistogramLogs:
                 yield f"{logged}, the result lines up to {stated.max_us:,.0f} µs"
 
     def other_window(self, seconds: float) -> str | None:
-        """What is wrong with a window of that length; None if nothing is.
+        """Returns why the logs contradict a window of that length; None if they do not.
 
-        An operation counts when it begins in the window, whenever its answer comes. A window that the number of its
-        operations ends begins with the first of them. The two clocks of a client may differ a little after hours.
+        An operation counts if it begins in the window, however late it ends. A window that ends with the number of
+        operations begins with the first one. The two clocks of a client may differ a little after hours.
         """
         if self.first is None:
             return None
         apart = _EXACT * seconds
         if self.end + _INTERVAL_SECONDS + apart < seconds:
             return f"client.json measured {seconds:g} s, the histogram logs end after {self.end:.1f} s"
-        # The second half of a read-modify-write may begin after the window; its whole has a log of its own.
+        # The UPDATE of a read-modify-write may begin after the window. Its READ-MODIFY-WRITE log has the real start.
         halves = "UPDATE" if any(name.startswith(READ_MODIFY_WRITE) for name in self.begun) else None
         begun = max((at for name, at in self.begun.items() if name.partition("-")[0] != halves), default=0.0)
         if begun > seconds + max(_INTERVAL_SECONDS, self.first) + apart:
@@ -96,12 +96,12 @@ class HistogramLogs:
 
 @dataclass
 class ClientFolder:
-    """What the client did, or why its numbers must not be shown."""
+    """A client's results, or the problems that make them unusable."""
 
     host: str
     report: ClientReport
-    number: str = ""  # which of the run's clients it was; empty where that is not known
-    fingerprint: str | None = None  # of the intervals in its logs; None of too few to tell them from those of others
+    number: str = ""  # the client's number in the run; empty if not known
+    fingerprint: str | None = None  # digest of its logs; None if they have too few operations
     run: Run = field(default_factory=Run)
     histograms: dict[str, bytes | None] = field(default_factory=dict)  # operation type -> `Latencies.encoded`
     problems: list[str] = field(default_factory=list)
@@ -110,9 +110,9 @@ class ClientFolder:
 def read(
     folder: Path, latencies: dict[str, Latencies], seen: Callable[[str, Interval], None], warn: Warn
 ) -> ClientFolder:
-    """Reads the folder; its histograms are added to `latencies`, and `seen` gets each interval with its operation type.
+    """Reads the folder, adds its histograms to `latencies`, and passes each interval with its operation type to `seen`.
 
-    The client may have died, and its host with it: then there is no more than a part of the histogram logs.
+    If the client or its host died, the folder may have only a part of the histogram logs.
     """
     broken: list[str] = []
 
@@ -120,7 +120,7 @@ def read(
         broken.append(message.removeprefix(f"{folder}/"))
         warn(message)
 
-    # Parts that are left out of a damaged report would go unchecked.
+    # Parts that are left out of a damaged report cannot be checked, so the report is a problem as a whole.
     report = records.read(folder / "client.json", ClientReport, not_whole)
     client = ClientFolder(folder.name, report, _number(folder))
     client.run.operations, client.run.records = report.operations, report.records
@@ -143,7 +143,7 @@ def read(
         logs.counted.setdefault(operation, 0)
     client.fingerprint = logs.fingerprint
     if (failure := _failure(folder, report)) is not None:
-        # Its last lines may well be cut off then.
+        # The last lines of a failed client may be cut off, so the checks below would only repeat the failure.
         client.problems.append(failure)
         return client
     client.problems += broken
@@ -159,7 +159,7 @@ def read(
     elif client.run.seconds and (why := logs.other_window(client.run.seconds)):
         client.problems.append(why)
     client.run.by_operation = _agreed(log.operations, report, client.problems.append)
-    # A failed read-modify-write may have had its read only, so that its parts do not add up.
+    # After a failed read-modify-write the counts do not add up: its update may be missing.
     if not any(is_failure(name) and name.startswith(READ_MODIFY_WRITE) for name in client.run.by_operation):
         found = (_attempted(client.run.by_operation, report), _carried(client.run))
         client.problems += [contradiction for contradiction in found if contradiction is not None]
@@ -168,18 +168,18 @@ def read(
 
 
 def _apart(logged_us: float, stated_us: float) -> bool:
-    """Whether two maxima differ: both are of the same histogram, one rounded down to whole µs."""
+    """Returns whether two maxima differ by more than rounding: one is in whole µs, the other a histogram's bucket."""
     return abs(logged_us - stated_us) > 1 + _EXACT * stated_us
 
 
 def _number(folder: Path) -> str:
-    """The client's `clientnumber`."""
+    """Reads the client's `clientnumber`; an empty text if it has no number."""
     stated = (line.strip().partition("=") for _, line in lines(folder / "client.properties", lambda _: None))
     return next((value for key, _, value in stated if key == "clientnumber"), "")
 
 
 def _failure(folder: Path, report: ClientReport) -> str | None:
-    """Why the client's run is not valid; None when it is."""
+    """Returns why the client's run is not valid; None if it is valid."""
     _, code = next(lines(folder / "exit", lambda _: None), (1, ""))
     if report.valid is False:
         return report.reason or "the client calls its run invalid"
@@ -195,7 +195,7 @@ def _failure(folder: Path, report: ClientReport) -> str | None:
 
 
 def _attempted(by_operation: Mapping[str, Operation], report: ClientReport) -> str | None:
-    """What is wrong with attempted = succeeded + failed, over all operation types; None if nothing is."""
+    """Checks that attempted = succeeded + failed over all operation types; returns the contradiction, or None."""
     succeeded, failed = report.operations, report.failed_operations
     counts = {
         name: operation.operations for name, operation in by_operation.items() if operation.operations is not None
@@ -212,13 +212,13 @@ def _attempted(by_operation: Mapping[str, Operation], report: ClientReport) -> s
 
 
 def _carried(run: Run) -> str | None:
-    """What is wrong with the number of all records, from which the rate is, by that of each operation type."""
+    """Checks that the records of all types add up to the total, the base of the rate; returns the contradiction."""
     types = {name: of for name, of in run.by_operation.items() if name in run.own or name == READ_MODIFY_WRITE}
     counts = {name: records_of(name, operation) for name, operation in types.items()}
     known = {name: count for name, count in counts.items() if count is not None}
     if run.records is None or not known or len(known) < len(counts):
         return None
-    # It shows as a read and as an update, too.
+    # A read-modify-write is also counted as a read and as an update.
     total = sum(known[name] for name in run.own if name in known) - known.get(READ_MODIFY_WRITE, 0)
     if total == run.records:
         return None
@@ -226,7 +226,7 @@ def _carried(run: Run) -> str | None:
 
 
 def _agreed(logged: Mapping[str, Operation], report: ClientReport, problem: Warn) -> dict[str, Operation]:
-    """Result lines of a client, completed from and checked against its client.json."""
+    """Returns a client's result lines, completed from its client.json; passes contradictions to `problem`."""
     result = {name: replace(operation) for name, operation in logged.items()}
     for name, facts in report.operations_by_type.items():
         operation = result.get(name)

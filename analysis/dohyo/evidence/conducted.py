@@ -1,4 +1,4 @@
-"""The conductor's record of a phase (`clients.json`), and its sums for each client and each node."""
+"""The conductor's record of a phase (`clients.json`), and its summary for each client and each node."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from dohyo.metrics import Row
 
 @dataclass(frozen=True)
 class Client:
-    """One client over all repeats. Times are those of the repeat in which they were furthest from 0."""
+    """One client over all repeats. Each time is from the repeat in which it was furthest from 0."""
 
     host: str
     state: str | None = None  # ended, failed, vanished or stopped: the first that is not "ended"
@@ -24,7 +24,7 @@ class Client:
     end_ms: float | None = None  # from the earliest end of any client to its own
     offset_ms: float | None = None  # its clock against the controller's
     offset_error_ms: float | None = None
-    rows: list[Row] = dataclasses.field(default_factory=list)  # from its own logs
+    rows: list[Row] = dataclasses.field(default_factory=list)  # from the client's own logs
 
 
 @dataclass(frozen=True)
@@ -52,7 +52,7 @@ class ConductedClient(Struct, frozen=True):
 
 
 class ConductedNode(Struct, frozen=True):
-    """The same of the servers on a host; see :class:`Node`."""
+    """The record of a host's servers in one phase; see :class:`Node`."""
 
     state: str | None = None
     reason: str | None = None
@@ -62,7 +62,7 @@ class ConductedNode(Struct, frozen=True):
 
 
 class ConductedEvent(Struct, frozen=True):
-    """What was seen of a host.
+    """An event on a host that the conductor observed.
 
     :ivar at: seconds since the agreed instant
     """
@@ -73,13 +73,13 @@ class ConductedEvent(Struct, frozen=True):
 
 
 class Conducted(Struct, frozen=True, rename={"limit_ms": "offset_limit_ms", "why_not": "failure"}):
-    """The `clients.json` of one phase; an empty one where there is none.
+    """The `clients.json` of one phase, with defaults if the file is missing.
 
-    :ivar agreed: the instant at which all began, in seconds since 1970 on the controller's clock
+    :ivar agreed: agreed instant at which all clients begin, in seconds since 1970 on the controller's clock
     :ivar warmup_steady: whether the rate of all clients was steady, and the JIT compilers at rest, when the window
-        began; None if that was not requested or is not known
-    :ivar warmup_seconds: from the agreed instant to the window
-    :ivar limit_ms: how far apart they were allowed to begin
+    began; None if that was not requested or is not known
+    :ivar warmup_seconds: seconds from the agreed instant to the window
+    :ivar limit_ms: largest difference allowed between the clients' starts
     """
 
     clients: dict[str, ConductedClient] = {}
@@ -96,39 +96,39 @@ class Conducted(Struct, frozen=True, rename={"limit_ms": "offset_limit_ms", "why
 
     @property
     def failure(self) -> str:
-        """Why the run does not count; empty if it does."""
+        """Returns why the run does not count; an empty text if it does."""
         return "" if self.valid else self.why_not or "its clients did not run together"
 
     def reason(self, host: str) -> str:
-        """Why a client has left nothing; empty if that is not known."""
+        """Returns why a client left no results; an empty text if that is not known."""
         facts = self.clients.get(host, ConductedClient())
         return facts.reason or ("" if facts.state in (None, "", "ended") else f"its client has {facts.state}")
 
     def offset_error_ms(self) -> float | None:
-        """How exactly the clocks are known: the worst of them."""
+        """Returns the largest error of the clients' clock offsets; None if no error is known."""
         return furthest(facts.offset_error_ms for facts in self.clients.values())
 
     def offsets_ms(self) -> dict[str, float]:
-        """The clock of each host against the controller's, where it is known."""
+        """Returns the offset of each host's clock from the controller's, for the hosts where it is known."""
         hosts: dict[str, ConductedNode | ConductedClient] = {**self.nodes, **self.clients}
         return {host: facts.offset_ms for host, facts in hosts.items() if facts.offset_ms is not None}
 
     def clock_error_ms(self, host: str) -> float | None:
-        """How exactly that is known of a client's host."""
+        """Returns the error of the clock offset of a client's host; None for other hosts."""
         return self.clients[host].offset_error_ms if host in self.clients else None
 
     def server_cpu_seconds(self) -> float | None:
-        """Processor time of all servers in the measured window; hosts without servers have none."""
+        """Returns the processor time of all servers in the measured window; None if no node states it."""
         stated = [facts.cpu_seconds for facts in self.nodes.values() if facts.cpu_seconds is not None]
         return sum(stated) if stated else None
 
     def events(self, phase: str, run: int | None) -> list[Event]:
-        """What was seen of the hosts."""
+        """Returns the events that were observed on the hosts."""
         return [Event(run, event.at, None, event.what, event.host or None, phase) for event in self.seen]
 
 
 def client(host: str, phases: Sequence[Conducted], rows: list[Row]) -> Client:
-    """One client over all phases given."""
+    """Summarises one client over the given phases."""
     facts = [phase.clients[host] for phase in phases if host in phase.clients]
     state, reason = _state(facts, "ended")
     return Client(
@@ -144,7 +144,7 @@ def client(host: str, phases: Sequence[Conducted], rows: list[Row]) -> Client:
 
 
 def nodes(phases: Sequence[Conducted], seconds: float | None, records: int | None) -> list[Node]:
-    """All nodes over all phases given, which measured `records` in `seconds`."""
+    """Summarises each node over the given phases, which measured `records` in `seconds`."""
     result = []
     for host in sorted({host for phase in phases for host in phase.nodes}):
         facts = [phase.nodes.get(host, ConductedNode()) for phase in phases]
@@ -166,7 +166,7 @@ def nodes(phases: Sequence[Conducted], seconds: float | None, records: int | Non
 
 
 def furthest(values: Iterable[float | None]) -> float | None:
-    """The value that is furthest from 0; None where none is known."""
+    """Returns the value that is furthest from 0; None if no value is known."""
     return max((value for value in values if value is not None), key=abs, default=None)
 
 

@@ -1,6 +1,6 @@
 """Events of a run: dips of the throughput, errors, and lost hosts and servers.
 
-The time axis of all of them is seconds after the agreed instant, warm-up included. docs/method.md defines a dip.
+All times are seconds after the agreed instant, warm-up included. docs/method.md defines a dip.
 """
 
 from __future__ import annotations
@@ -13,26 +13,26 @@ from itertools import groupby, pairwise
 from dohyo.evidence.hdr_log import Interval, divided
 from dohyo.operations import calls, is_call, is_failure, is_not_found, is_success
 
-# A dip is at least so many seconds in a row, each with less than this share of the run's mean.
+# A dip is at least DIP_SECONDS seconds in a row, each with less than DIP_SHARE of the run's mean.
 DIP_SECONDS = 3
 DIP_SHARE = 0.5
-# A dip that lasts so long is a collapse.
+# Least length of a dip that is a collapse.
 COLLAPSE_SECONDS = 10
-# With fewer operations per second than this, chance alone makes seconds with less than half of them.
+# At a mean below this many operations per second, seconds with less than half of it occur by chance.
 _DIP_LEAST_MEAN = 10
-# Seconds with errors that lie no further apart are one event; more events than the second number become a single one.
+# Seconds with errors that are at most _ERRORS_APART apart are one event. More than _MOST_ERROR_EVENTS become one.
 _ERRORS_APART = 3
 _MOST_ERROR_EVENTS = 5
 
 
 @dataclass(frozen=True)
 class Event:
-    """Something that a reader of the numbers must know.
+    """An event in a run that a reader of the numbers must know about.
 
     :ivar run: number of the run; None in the load
-    :ivar at: seconds after the agreed instant; None before it
-    :ivar until: the same for the end of what lasts
-    :ivar host: where it was; None for what all clients together saw
+    :ivar at: start, in seconds after the agreed instant; None before it
+    :ivar until: end, in the same unit; None if the event has no duration
+    :ivar host: host of the event; None if it concerns all clients together
     :ivar phase: name of the phase that the run is of
     """
 
@@ -60,8 +60,8 @@ class Dip:
     """Seconds in a row in which the throughput was low.
 
     :ivar first: second of the measured window
-    :ivar seconds: how many
-    :ivar lowest: operations in the worst of them
+    :ivar seconds: length
+    :ivar lowest: operations in the worst second
     :ivar mean: operations per second of the whole run
     """
 
@@ -72,7 +72,7 @@ class Dip:
 
 
 def in_order(events: Iterable[Event]) -> list[Event]:
-    """By time; what was before the start first."""
+    """Sorts events by time; events before the start come first."""
     return sorted(events, key=lambda event: -1.0 if event.at is None else event.at)
 
 
@@ -80,11 +80,11 @@ class Seconds:
     """Counts of all clients of a run by second of the measured window, from the intervals of their histogram logs."""
 
     def __init__(self) -> None:
-        self._counts: defaultdict[str, Counter[int]] = defaultdict(Counter)  # operation -> second -> operations
+        self._counts: defaultdict[str, Counter[int]] = defaultdict(Counter)  # operation type -> second -> count
         self._ends: dict[str, float] = {}  # client -> end of what its logs cover
 
     def add(self, client: str, operation: str, interval: Interval) -> None:
-        """Takes one interval of a client's log."""
+        """Adds one interval of a client's log."""
         covered = interval.covered()
         if not is_call(operation) or not covered:
             return
@@ -94,7 +94,7 @@ class Seconds:
             self._counts[operation][second] += count
 
     def merge(self, other: Seconds) -> None:
-        """Adds what another one has counted of other clients."""
+        """Adds the counts of other clients."""
         self._ends |= other._ends
         for operation, seconds in other._counts.items():
             self._counts[operation].update(seconds)
@@ -105,28 +105,28 @@ class Seconds:
         return self._counts
 
     def throughput(self, measured: float | None = None) -> list[int]:
-        """Operations without error of all clients, for each whole second in which all of them measured.
+        """Returns the operations without error of all clients, for each whole second in which all of them measured.
 
-        :param measured: length of the shortest client's measured window; None: not known, then what all logs cover. A
-            log ends with the last answer, which may be long before the window does.
+        :param measured: length of the shortest client's measured window. If None, the time that all logs cover; a log
+        ends with the last operation, which may be long before the end of the window.
         """
         return self._by_second([name for name in self._counts if not is_failure(name)], measured)
 
     def successes(self, measured: float | None = None) -> list[int]:
-        """The same without those that found nothing."""
+        """Returns the operations of `throughput` without those that found nothing."""
         return self._by_second([name for name in self._counts if is_success(name)], measured)
 
     def errors(self) -> dict[int, int]:
-        """Operations that failed, for each second that has any."""
+        """Returns the failed operations by second, without seconds that have no failures."""
         return self._each(is_failure)
 
     def not_found(self) -> dict[int, int]:
-        """Operations that found nothing, for each second that has any."""
+        """Returns the operations that found nothing by second, without seconds that have no such operations."""
         return self._each(is_not_found)
 
     def _by_second(self, names: Sequence[str], measured: float | None) -> list[int]:
         end = measured if measured is not None else min(self._ends.values(), default=0.0)
-        whole = round(end - 0.4) if self._ends else 0  # a last second of 0.9 s still tells the rate
+        whole = round(end - 0.4) if self._ends else 0  # a last second of at least 0.9 s is long enough for a rate
         return [max(0, calls({name: self._counts[name][second] for name in names})) for second in range(whole)]
 
     def _each(self, kind: Callable[[str], bool]) -> dict[int, int]:
@@ -140,7 +140,7 @@ class Seconds:
     def events(
         self, run: int | None, warmup: float, measured: float | None, phase: str = "run", shortest: int = DIP_SECONDS
     ) -> list[Event]:
-        """The errors of the run, and its dips of at least `shortest` seconds."""
+        """Returns the errors of the run, and its dips of at least `shortest` seconds."""
         result = []
         for dip in dips(self.throughput(measured)):
             if dip.seconds < shortest:
@@ -161,7 +161,7 @@ class Seconds:
 
 
 def dips(throughput: Sequence[int]) -> list[Dip]:
-    """What is a dip of operations in each second."""
+    """Finds the dips in a series of operations per second."""
     mean = sum(throughput) / len(throughput) if throughput else 0.0
     if mean < _DIP_LEAST_MEAN:
         return []
@@ -175,7 +175,7 @@ def dips(throughput: Sequence[int]) -> list[Dip]:
 
 
 def collapses(throughput: Sequence[int], warmup: float) -> list[str]:
-    """The long dips of operations per second: when they were, and how deep."""
+    """Describes the dips of at least `COLLAPSE_SECONDS`: when they were, and how deep."""
     return [
         f"seconds {warmup + dip.first:.0f}\N{EN DASH}{warmup + dip.first + dip.seconds:.0f}"
         f" (down to {dip.lowest:,.0f} of {dip.mean:,.0f} op/s)"
@@ -185,7 +185,7 @@ def collapses(throughput: Sequence[int], warmup: float) -> list[str]:
 
 
 def _stretches(seconds: Sequence[int], apart: int) -> list[tuple[int, int]]:
-    """Joins seconds less than `apart` from each other: first second, and the first one after the stretch."""
+    """Joins seconds at most `apart` from each other; returns each stretch's first second and the one after its last."""
     gaps = [(before, after) for before, after in pairwise(seconds) if after - before >= apart]
     begins = [*seconds[:1], *(after for _, after in gaps)]
     ends = [*(before + 1 for before, _ in gaps), *(last + 1 for last in seconds[-1:])]

@@ -1,4 +1,4 @@
-"""An experiment's folder as a whole: whether its evidence can be read, and whether it is being measured right now."""
+"""Checks an experiment's folder: whether its evidence can be read, and whether the experiment is running."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ from dohyo.evidence.records import FORMAT, ExperimentFacts, TrialState
 from dohyo.places import RESULTS
 
 FACTS = "experiment.json"
-# In the folder of results: locked while an experiment is carried out. Two lines: the process, the experiment's folder.
+# File in the results folder, locked while an experiment runs. It has two lines: the pid and the experiment's folder.
 LOCK = ".lock"
 R = TypeVar("R", bound=Struct)
 
 
 def read(experiment: Path) -> ExperimentFacts:
-    """Checks the folder of an experiment, which may come from anybody, and returns the contents of experiment.json,
-    which may be missing.
+    """Checks the folder of an experiment, which may be from an untrusted source, and returns its experiment.json, with
+    defaults if that is missing.
 
-    :raises BadInputError: for a link or a special file in it, for files that Dohyo cannot have written, and for the
-    evidence of a later version
+    :raises BadInputError: if it has a link or a special file, if Dohyo cannot have written one of its files, or if a
+    later version has written it
     """
     folders.check(experiment)
     for state in sorted((experiment / "raw").glob("*/state.json")):
@@ -42,10 +42,10 @@ def read(experiment: Path) -> ExperimentFacts:
 
 
 def running(experiment: Path) -> int | None:
-    """The process that is measuring the experiment right now; None also for one that was killed."""
+    """Returns the pid of the process that is running the experiment; None if no process is, also after a kill."""
     for results in dict.fromkeys((experiment.resolve().parent, RESULTS)):
         try:
-            # Without waiting for the other end of what is no file.
+            # O_NONBLOCK: opening a named pipe must not wait for its other end.
             lock = os.open(results / LOCK, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
         except OSError:
             continue
@@ -63,9 +63,9 @@ def running(experiment: Path) -> int | None:
 
 
 def strictly(path: Path, record: type[R]) -> R:
-    """The content of one of our files, with defaults if it is missing.
+    """Reads one of Dohyo's own files, with defaults if it is missing.
 
-    :raises BadInputError: for anything that Dohyo cannot have written
+    :raises BadInputError: if Dohyo cannot have written it
     """
 
     def broken(what: str) -> NoReturn:

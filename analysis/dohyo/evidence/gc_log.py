@@ -1,8 +1,8 @@
-"""The pauses of a JVM's garbage collector, from its own log.
+"""Reads the pauses of a JVM's garbage collector from its log.
 
-Two formats, which all collectors of docs/versions.md write: unified logging (JDK 9 and newer, JEP 158 and 271;
-`-Xlog:gc*:…:time,uptime`), whose lines have the time of a pause's end, and JDK 8's (`-XX:+PrintGCDateStamps`), which
-begins a line when the pause begins.
+All collectors in docs/versions.md write one of two formats. Lines of unified logging (JDK 9 and newer, JEP 158 and
+271; `-Xlog:gc*:…:time,uptime`) have the time of a pause's end; lines of JDK 8 (`-XX:+PrintGCDateStamps`) have the
+time of its start.
 """
 
 from __future__ import annotations
@@ -20,16 +20,16 @@ _UNIFIED = re.compile(r"\[(?P<time>\d{4}-[^\]]+)\]")
 _UNIFIED_PAUSE = re.compile(r"GC\((?P<id>\d+)\) (?:[YyOo]: )?Pause .*?(?: (?P<ms>\d+(?:\.\d+)?)ms)?$")
 _JDK8 = re.compile(r"(?P<time>\d{4}-\d\d-\d\dT[^ ]+): ")
 _JDK8_PAUSE = re.compile(r"\[(?:Full )?GC (?!concurrent-)")
-# Of a whole line, and not of one of its parts: only the line's end or the CPU times come behind it.
+# The pause of the whole line, not of one of its parts: only the CPU times or the line's end follow it.
 _JDK8_SECONDS = re.compile(r", (?P<seconds>\d+\.\d+) secs\](?= \[Times: |$)")
 
 
 @dataclass(frozen=True, slots=True)
 class Pause:
-    """Time in which the collector let no thread of the application run.
+    """A time in which the collector stopped all threads of the application.
 
-    :ivar at: its begin in seconds since 1970, on the clock of the host
-    :ivar ms: how long it took
+    :ivar at: start in seconds since 1970, on the clock of the host
+    :ivar ms: length in ms
     """
 
     at: float
@@ -37,7 +37,7 @@ class Pause:
 
     @property
     def end(self) -> float:
-        """In seconds since 1970, on the clock of the host."""
+        """Returns the end in seconds since 1970, on the clock of the host."""
         return self.at + self.ms / 1000
 
 
@@ -45,7 +45,7 @@ class Pause:
 class GcLog:
     """The contents of the log of one JVM.
 
-    :ivar begin: the oldest line's time in seconds since 1970; what was before it may have been rotated away
+    :ivar begin: time of the oldest line in seconds since 1970; older lines may have been rotated away
     :ivar pauses: in the order of time
     """
 
@@ -54,7 +54,7 @@ class GcLog:
 
 
 def read(paths: Iterable[Path], warn: Warn) -> GcLog | None:
-    """Reads the log of one JVM and what was rotated out of it; None, reported through `warn`, where that is no log."""
+    """Reads the log files of one JVM, rotated ones included; returns None if they have no line of such a log."""
     begins: list[float] = []
     pauses: list[Pause] = []
     for path in paths:
@@ -96,7 +96,7 @@ class _Collections:
             return
         self._open.discard(number)
         end = _seconds(stamp)
-        # A full collection may lie within the pause of a young one that failed, and is part of it then.
+        # A full collection within the pause of a failed young collection is part of that pause.
         if end is not None and not any(other < number for other in self._open):
             ms = float(pause["ms"])
             yield Pause(end - ms / 1000, ms)
@@ -104,7 +104,7 @@ class _Collections:
     def _jdk8(self, stamp: re.Match[str] | None, line: str) -> Iterator[Pause]:
         if stamp and _JDK8_PAUSE.search(line):
             self._since = _seconds(stamp)
-        # A pause's line names its parts first, the whole last; a concurrent phase that ends meanwhile breaks it in two
+        # A pause's line has its parts first and its total last. A concurrent phase that ends meanwhile breaks it in two
         if self._since is not None and (whole := _JDK8_SECONDS.search(line)):
             yield Pause(self._since, float(whole["seconds"]) * 1000)
             self._since = None

@@ -1,16 +1,15 @@
-"""HdrHistogram interval logs (`READ.hdr`, `UPDATE.hdr`, …): reading and merging.
+"""Reads and merges HdrHistogram interval logs (`READ.hdr`, `UPDATE.hdr`, …).
 
 A percentile of several clients, threads or repeats is only right when their histograms are added first, so every
 percentile that Dohyo prints comes from here. Logs are read one line at a time: memory holds one merged histogram per
 operation, whatever the number of clients or the length of the run.
 
 The `hdrhistogram` package decodes the histograms of HdrHistogram 2.1.5 and later (V2 encoding), in C, into an array of
-counters. An interval uses a few hundred of them, in a range of thousands: numpy finds these, and adds no others. The
-stock YCSB client 0.17.0 ships HdrHistogram 2.1.4, which writes the older V1 encoding; the few lines for that one are
-here.
+counters. An interval uses a few hundred of them, in a range of thousands: numpy finds these, and adds no others. This
+module decodes the older V1 encoding, which HdrHistogram 2.1.4 in the stock YCSB client 0.17.0 writes.
 
-Our client records nanoseconds, stock YCSB and older logs of ours microseconds. The comment with a log's operation says
-which (`#[Logging for: READ, nanoseconds]`); without a word they are microseconds.
+Dohyo's client records nanoseconds; stock YCSB and Dohyo's older clients record microseconds. The comment with a log's
+operation names the unit (`#[Logging for: READ, nanoseconds]`); the default is microseconds.
 """
 
 from __future__ import annotations
@@ -40,7 +39,7 @@ from dohyo.operations import operation, plain_name
 # operation of more than a day is not a latency.
 MAX_LATENCY_US = 24 * 3600 * 1_000_000
 
-# Observations beyond a percentile, at the least: docs/method.md#percentiles-and-rates-in-the-table.
+# Least number of observations beyond a percentile: docs/method.md#percentiles-and-rates-in-the-table.
 BEYOND = 10
 
 _V1_COMPRESSED = 0x1C849302
@@ -51,19 +50,19 @@ _COMPRESSED = struct.Struct(">II")  # cookie, bytes
 _HEADER = struct.Struct(">IIIIQQd")  # cookie, payload bytes, index offset, digits, lowest, highest, ratio
 _MAX_PAYLOAD = 4 * 1024 * 1024  # the limit that the package itself sets for V2
 _WORD = 8  # bytes per counter
-_MOST_BYTES = 9  # that an encoded counter takes
-_STEP = 128  # an array of counters becomes longer by so many at a time
+_MOST_BYTES = 9  # of an encoded counter
+_STEP = 128  # counters by which an array grows at a time
 
 _NUMBER = r"\d+(?:\.\d*)?"
-# A clock that is put back may be before the start.
+# The sign: a clock that is set back may be before the start.
 _INTERVAL = re.compile(rf"(?:Tag=([^,]+),)?(-?{_NUMBER}),({_NUMBER}),{_NUMBER},(HIST[A-Za-z0-9+/]+={{0,2}})")
 _TIME = re.compile(rf"#\[(StartTime|BaseTime): *({_NUMBER}) ")
 _OPERATION = re.compile(r"#\[Logging for: ([^\],]+)(?:, *([^\]]*))?")
 MICROSECONDS = 1000  # in a millisecond
 _UNITS = {"microseconds": MICROSECONDS, "nanoseconds": 1_000_000}
-# Clients write an interval each second (stock YCSB each ten); a host that hangs for longer is as bad as its clock.
+# Clients write an interval each second, stock YCSB every ten; a longer gap counts as a jump of the clock.
 _LONGEST_PAUSE = 600.0
-# No client writes such an interval, or one so late; a damaged log must not cost memory.
+# No client writes a longer interval, or a later one; a damaged log must not cost memory.
 _LONGEST_INTERVAL = 3600.0
 _LATEST_SECOND = 10_000_000.0
 _YEAR_SECONDS = 365 * 24 * 3600.0
@@ -74,9 +73,9 @@ Count = TypeVar("Count", int, Integers)
 
 
 class Layout(HdrHistogram):  # type: ignore[misc]  # the package has no types
-    """The package's histogram of a resolution and the common range: it tells what an index stands for.
+    """The package's histogram with a resolution and the common range; it converts between indexes and values.
 
-    :ivar per_ms: how many of its units are a millisecond
+    :ivar per_ms: number of its units in a millisecond
     """
 
     def __init__(self, lowest: int, digits: int, per_ms: int) -> None:
@@ -84,19 +83,19 @@ class Layout(HdrHistogram):  # type: ignore[misc]  # the package has no types
         self.per_ms = per_ms
 
     def __reduce__(self) -> tuple[Any, ...]:
-        # Of a layout there is one object in each process.
+        # Layouts are interned, so that identity means equality in each process.
         return _layout, (self.lowest_trackable_value, self.significant_figures, self.per_ms)
 
 
 class Histogram:
-    """Counts of one interval: of the counters in use alone.
+    """Counts of one interval, with only the counters in use.
 
-    It replaces the package's own class where millions of histograms are read: that one has an array over the whole
-    range, 300 kB, and takes many times as long to make and to add.
+    It replaces the package's own class where millions of histograms are read: the package's has an array over the whole
+    range, 300 kB, and takes many times as long to create and to add.
 
-    :ivar layout: what its counters stand for; histograms of one layout have the very same object
-    :ivar indexes: of the counters that are not 0, in order
-    :ivar counts: these counters
+    :ivar layout: layout of its counters; histograms with equal layouts share the object
+    :ivar indexes: indexes of the counters that are not 0, ascending
+    :ivar counts: values of these counters
     :ivar total: number of operations
     """
 
@@ -110,7 +109,7 @@ class Histogram:
 
     @property
     def highest_us(self) -> float:
-        """The largest latency in µs (upper end of its bucket); 0 without operations."""
+        """Returns the largest latency in µs (upper end of its bucket); 0 without operations."""
         if not len(self.indexes):
             return 0.0
         value = self.layout.get_value_from_index(self.indexes.item(-1))
@@ -118,13 +117,13 @@ class Histogram:
 
     @property
     def lowest_us(self) -> float:
-        """The smallest latency in µs (lower end of its bucket); 0 without operations."""
+        """Returns the smallest latency in µs (lower end of its bucket); 0 without operations."""
         if not len(self.indexes):
             return 0.0
         return float(self.layout.get_value_from_index(self.indexes.item(0)) * MICROSECONDS / self.layout.per_ms)
 
     def converted(self, layout: Layout) -> Histogram:
-        """The same counts in another layout, by the lower ends of the buckets; itself where it is of that layout."""
+        """Returns the counts in a layout, placed by the buckets' lower ends; itself if it already has the layout."""
         if self.layout is layout:
             return self
         places = _places(self.layout, layout)[self.indexes]
@@ -134,14 +133,14 @@ class Histogram:
 
 
 def _of_counters(layout: Layout, counters: Integers) -> Histogram:
-    """The histogram of an array that begins with the first counter of the layout."""
+    """Makes a histogram of an array that begins with the first counter of the layout."""
     indexes = counters.nonzero()[0]
     counts = counters[indexes]
     return Histogram(layout, indexes, counts, sum(counts.tolist()))
 
 
 class Counters:
-    """Histograms of one layout, added up: an array from the first counter in use to the last one.
+    """Sum of histograms of one layout, as an array from the first counter in use to the last one.
 
     :ivar first: index of the first counter that is kept
     :ivar counts: the counters from there on
@@ -156,14 +155,14 @@ class Counters:
         self.total = 0
 
     def add(self, indexes: Integers, counts: Integers, total: int) -> None:
-        """Adds counts, `total` in all, to the counters at the indexes, which are in order and may repeat."""
+        """Adds counts, `total` in all, to the counters at the indexes, which are ascending and may repeat."""
         if total:
             self._widen(indexes.item(0), indexes.item(-1) + 1)
             np.add.at(self.counts, indexes - self.first, counts)
             self.total += total
 
     def merge(self, other: Counters) -> None:
-        """Adds what another one has added up."""
+        """Adds another sum."""
         if other.total:
             self._widen(other.first, other.first + len(other.counts))
             begin = other.first - self.first
@@ -171,7 +170,7 @@ class Counters:
             self.total += other.total
 
     def at_ranks(self, ranks: Sequence[int]) -> list[int]:
-        """For each rank the index of the counter that the operation of this rank (from 1) is in."""
+        """Returns for each rank (from 1) the index of the counter that has the operation of this rank."""
         cumulated = self.counts.cumsum()
         # The counts of a damaged log may exceed 64 bits.
         known = [min(each, int(cumulated[-1])) for each in ranks]
@@ -192,31 +191,31 @@ class Counters:
 
 @lru_cache
 def _layout(lowest: int, digits: int, per_ms: int) -> Layout:
-    """The one of them."""
+    """Returns the interned layout, see `Layout.__reduce__`."""
     return Layout(lowest, digits, per_ms)
 
 
 @lru_cache
 def _lowest(layout: Layout) -> Integers:
-    """The lower end of each of its buckets."""
+    """Returns the lower end of each bucket."""
     return np.array([layout.get_value_from_index(index) for index in range(layout.counts_len)], np.int64)
 
 
 @lru_cache
 def _places(layout: Layout, into: Layout) -> Integers:
-    """For each bucket the one of another layout that its lower end is in."""
+    """Returns for each bucket the bucket of another layout that has its lower end."""
     return _lowest(into).searchsorted(_lowest(layout) * into.per_ms // layout.per_ms, "right") - 1
 
 
 @lru_cache
 def _middles(layout: Layout) -> NDArray[np.float64]:
-    """The middle of each of its buckets: every client has a mean, so that this is not computed for each."""
+    """Returns the middle of each bucket; cached, because a mean is computed for every client."""
     lowest = _lowest(layout).tolist()
     return np.array([(low + layout.get_highest_equivalent_value(low) + 1) // 2 for low in lowest], np.float64)
 
 
 def standard_layout() -> Layout:
-    """That of stock YCSB's logs: whole microseconds, three significant digits."""
+    """Returns the layout of stock YCSB's logs: whole microseconds, three significant digits."""
     return _layout(1, 3, MICROSECONDS)
 
 
@@ -224,7 +223,7 @@ class Latencies:
     """Latencies of one operation, merged from any number of interval histograms. Output in ms."""
 
     def __init__(self) -> None:
-        self._layout: Layout | None = None  # of the first histogram
+        self._layout: Layout | None = None  # layout of the first histogram
         self._counters = Counters()
 
     def add(self, interval: Histogram) -> None:
@@ -235,7 +234,7 @@ class Latencies:
         self._counters.add(of.indexes, of.counts, of.total)
 
     def add_all(self, other: Latencies) -> None:
-        """Adds what another one has merged."""
+        """Adds merged latencies."""
         if other._layout is None:
             return
         if self._layout is None:
@@ -248,7 +247,7 @@ class Latencies:
 
     @property
     def count(self) -> int:
-        """Number of operations."""
+        """Returns the number of operations."""
         return self._counters.total
 
     def encoded(self) -> bytes | None:
@@ -277,21 +276,21 @@ class Latencies:
 
     @property
     def mean_ms(self) -> float | None:
-        """Mean in ms, of the middles of the buckets as HdrHistogram defines it; None without operations."""
+        """Returns the mean in ms, from the middles of the buckets as in HdrHistogram; None without operations."""
         if self._layout is None or not self.count:
             return None
         begin, counts = self._counters.first, self._counters.counts
         middles = _middles(self._layout)[begin : begin + len(counts)]
-        # Widening may have gone beyond the last bucket, where there is nothing.
+        # `_widen` may have gone beyond the last bucket; the counters there are 0.
         return float(counts[: len(middles)] @ middles / self.count / self._layout.per_ms)
 
     @property
     def max_ms(self) -> float | None:
-        """Largest latency in ms (upper end of its bucket, as HdrHistogram defines it); None without operations."""
+        """Returns the largest latency in ms (upper end of its bucket, like HdrHistogram's); None without operations."""
         return self.percentiles_ms([100]).get(100)
 
     def percentiles_ms(self, percentiles: Sequence[float]) -> dict[float, float]:
-        """Values in ms at the given percentiles (0..100); empty without operations.
+        """Returns the values in ms at the given percentiles (0..100); empty without operations.
 
         The rank is rounded up, as HdrHistogram for Java does: at least p % of all operations were as fast as the
         value. (The Python package rounds to the nearest rank, which can be one operation too fast.)
@@ -305,23 +304,23 @@ class Latencies:
 
 
 def rank(percentile: float, count: int) -> int:
-    """How many of `count` operations are at least as fast as the percentile (0..100) says: rounded up, from 1 on."""
+    """Returns how many of `count` operations are at or below the percentile (0..100): rounded up, at least 1."""
     return max(1, math.ceil(Fraction(str(percentile)) * count / 100))
 
 
 def is_known(percentile: float, count: int) -> bool:
-    """Whether so many operations tell a percentile: at least `BEYOND` of them are slower."""
+    """Returns whether `count` operations are enough to state this percentile: at least `BEYOND` are slower."""
     return count - rank(percentile, count) >= BEYOND
 
 
 class _Scratch(threading.local):
-    """Counters to decode into; all zero between two histograms. A thread has its own."""
+    """Counters to decode into, one array per thread; all are zero between two histograms."""
 
     def __init__(self) -> None:
         self.clear()
 
     def address(self, length: int) -> int:
-        """Where there are at least so many counters."""
+        """Returns the address of an array of at least `length` counters."""
         if length > len(self._counts):
             self._set(length)
         return self._address
@@ -330,9 +329,9 @@ class _Scratch(threading.local):
         self._set(0)
 
     def take(self, first: int, last: int) -> tuple[Integers, Integers]:
-        """Indexes and counts of the counters in use, which are zero again."""
+        """Returns the indexes and counts of the counters in use, and resets these to zero."""
         used = self._counts[first : last + 1]
-        indexes = (used != 0).nonzero()[0]  # of truth values this is several times as fast as of numbers
+        indexes = (used != 0).nonzero()[0]  # several times as fast with booleans as with numbers
         counts = used[indexes]
         used[indexes] = 0
         indexes += first
@@ -349,9 +348,8 @@ _scratch = _Scratch()
 def decode(text: str, per_ms: int = MICROSECONDS) -> Histogram:
     """Decodes one base64 histogram (V1 or V2) into a histogram with the common range of `Latencies`.
 
-    :param per_ms: how many of its units are a millisecond
-
-    Raises ValueError when it is not a whole, sound histogram of values between 0 and `MAX_LATENCY_US`.
+    :param per_ms: number of its units in a millisecond
+    :raises ValueError: if it is damaged, incomplete, or has values that are not between 0 and `MAX_LATENCY_US`
     """
     return _sound(lambda: _decode(a2b_base64(text, strict_mode=True), per_ms))
 
@@ -359,7 +357,7 @@ def decode(text: str, per_ms: int = MICROSECONDS) -> Histogram:
 def _sound(decoded: Callable[[], Histogram]) -> Histogram:
     try:
         return decoded()
-    except Exception as error:  # from zlib.error to OverflowError, a dozen types for bad input
+    except Exception as error:  # bad input raises a dozen types, from zlib.error to OverflowError
         _scratch.clear()
         raise ValueError(f"broken histogram: {error or type(error).__name__}") from error
 
@@ -393,7 +391,7 @@ def _decode(blob: bytes, per_ms: int | None) -> Histogram:
 
 
 def _decode_v1(layout: Layout, counters: bytes, word: int) -> Histogram:
-    """V1: one big-endian counter of fixed width per bucket, up to the last one in use."""
+    """Decodes V1: one big-endian counter of fixed width per bucket, up to the last one in use."""
     histogram = _of_counters(layout, np.frombuffer(counters, f">i{word}").astype(np.int64))
     if len(histogram.indexes) and histogram.indexes[-1] >= layout.counts_len:
         raise ValueError(f"a value above {MAX_LATENCY_US} µs")
@@ -402,19 +400,19 @@ def _decode_v1(layout: Layout, counters: bytes, word: int) -> Histogram:
     return histogram
 
 
-class Interval(NamedTuple):  # which is made faster than a dataclass: there are millions
+class Interval(NamedTuple):  # faster to create than a dataclass: there are millions
     """One line of an interval log."""
 
-    start: float  # seconds since the epoch (since the start of the log, where the log names no start time)
+    start: float  # seconds since the epoch, or since the start of the log if it has no start time
     seconds: float
     histogram: Histogram
-    since_start: float  # seconds from the start time that the log names to `start`
+    since_start: float  # seconds from the log's start time to `start`
 
     def covered(self, per_second: int = 1) -> range:
-        """The seconds, or shares of a second, since that start time which it covers: at least one, the nearest. It is a
-        second but for some ms; one of a client that was held up is longer. Nothing where the log must be damaged.
+        """Returns the seconds, or fractions of a second, since the log's start time that it covers: at least one, the
+        nearest. It takes about 1 s, longer if the client was delayed. The range is empty if the log must be damaged.
 
-        :param per_second: how many shares a second has
+        :param per_second: number of fractions in a second
         """
         if self.seconds > _LONGEST_INTERVAL or not 0 <= self.since_start < _LATEST_SECOND:
             return range(0)
@@ -423,28 +421,28 @@ class Interval(NamedTuple):  # which is made faster than a dataclass: there are 
 
 
 def divided(counts: Count, parts: int, rounding: Count | int = 0) -> Iterator[Count]:
-    """Divides counts evenly, so that the parts add up to them.
+    """Divides counts evenly into parts that add up to them.
 
-    :param rounding: from 0 to parts - 1, of each count: which parts have what is left over
+    :param rounding: for each count, a number from 0 to parts - 1 that selects the parts that get the remainder
     """
     for part in range(parts):
         yield (counts * (part + 1) + rounding) // parts - (counts * part + rounding) // parts
 
 
 class LogParser:
-    """Turns the lines of one interval log into intervals; keeps what the log's comments say."""
+    """Parses the lines of one interval log into intervals; keeps the facts in the log's comments."""
 
     def __init__(self, name: str) -> None:
-        """`name`: file name of the log; `READ.hdr` names the operation when no comment does."""
+        """:param name: file name of the log; `READ.hdr` names the operation if no comment does"""
         self.operation = name.removesuffix(".gz").removesuffix(".hdr")
         self.start_time: float | None = None  # seconds since the epoch
         self._base_time: float | None = None
         self._unit = "microseconds"
         self._untagged = self.operation
-        self._ends: dict[str, float] = {}  # of the interval before, by operation
+        self._ends: dict[str, float] = {}  # end of the last interval, by operation
 
     def parse(self, line: str) -> Interval | None:
-        """The interval of a line, or None for comments, the legend and empty lines. Raises ValueError otherwise."""
+        """Parses a line; returns None for comments, the legend and empty lines. Raises ValueError for other lines."""
         line = line.strip()
         if not line or line.startswith('"StartTimestamp"'):
             return None
@@ -456,13 +454,13 @@ class LogParser:
             raise ValueError("not a line of a histogram log, or cut off")
         if self._unit not in _UNITS:
             raise ValueError(f"a histogram of {self._unit}; known are {' and '.join(_UNITS)}")
-        # A log of several histograms names each in its lines.
+        # In a log of several histograms each line has a tag with the operation.
         self.operation = plain_name(found[1]) if found[1] else self._untagged
         start = self._absolute(float(found[2]))
         return Interval(start, float(found[3]), decode(found[4], _UNITS[self._unit]), start - (self.start_time or 0.0))
 
     def jump(self, interval: Interval) -> float:
-        """Seconds that the clock jumped between the interval before and this one; 0 for no more than clients pause."""
+        """Returns the seconds that the clock jumped before this interval; 0 for gaps that a client's pause explains."""
         end = self._ends.get(self.operation)
         self._ends[self.operation] = interval.start + interval.seconds
         return interval.start - end if end is not None and not -1 <= interval.start - end <= _LONGEST_PAUSE else 0.0
@@ -487,7 +485,7 @@ class LogParser:
 
 
 def beginning(path: Path) -> tuple[str | None, float | None]:
-    """The operation type of a log, and when it began (seconds since the epoch), as far as its first lines tell."""
+    """Reads a log's operation type and start (seconds since the epoch) from its first lines; None if unknown."""
     parser = LogParser(path.name)
     for _, line in lines(path, lambda _: None):
         if not line.startswith("#"):
@@ -501,10 +499,11 @@ def merge_log(
 ) -> tuple[str, int]:
     """Adds one interval log (plain or gzip) to `merged`, which is keyed by operation type.
 
-    `seen` gets each interval, too, with its operation type.
+    Logs that are not about operations (CLEANUP) are left out. Lines that cannot be read are reported through `warn`
+    as `file:line: what` and left out.
 
-    Logs of other things than operations (CLEANUP) are left out. Returns the log's operation and the number of
-    operations added. Lines that cannot be read are reported through `warn` as `file:line: what` and left out.
+    :param seen: called with the operation type and each interval
+    :returns: the log's operation type, and the number of operations added
     """
     warn = limited(path, warn)
     parser = LogParser(path.name)

@@ -1,18 +1,17 @@
-"""What servers did to heal after a fault, by their own logs: `ansible/systems/NAME/healing.yml` says which lines tell.
+"""Reads from servers' logs what they did to heal after a fault: `ansible/systems/NAME/healing.yml` names the lines.
 
     crash recovery:
       files: log
       begin: ' LOG:  database system was interrupted'
       end: ' LOG:  database system is ready to accept connections'
 
-The keys are the report's words. `files`, `begin` and `end` are as in log.yml (`server_log`); here a pattern may also do
-without `key`, where a server does one such thing at a time, and `begin` may be missing, where a log only tells of an
-end. What begins again before it ends is done twice, unless there is an amount of it. The group `amount` of `end` is how
-much it was, in `unit`. What is `lasting` goes on, under its key, when the server is started again. Where no host's log
-has a line that matches `where`, the logs are those of another product, or of servers that never do this, and do not
-tell.
+The keys are the names in the report. `files`, `begin` and `end` are as in log.yml (`server_log`). But `key` may be
+missing if a server does one such work at a time, and `begin` if a log reports only ends. Work that begins again before
+it ends counts twice, unless `end` has a group `amount`: how much work it was, in `unit`. Work that is `lasting`
+continues, under its key, after a restart of the server. If no host's log has a line that matches `where`, the logs are
+of another product, or of servers that never do this work, and the figures are unknown.
 
-A server that was started again has its earlier logs in LOG.1, LOG.2, …, the oldest first: together they are its log.
+After a restart a server's earlier logs are in LOG.1, LOG.2, …, the oldest first: together they are its log.
 """
 
 from __future__ import annotations
@@ -35,7 +34,7 @@ from dohyo.evidence.server_log import Lines, Patterns, ServerLog, Work, covered
 from dohyo.evidence.text_file import Warn
 
 FILE = "healing.yml"
-# A line of this kind says whose log it is.
+# Kind of the lines that match `where`.
 _WHERE = "where"
 
 
@@ -43,14 +42,14 @@ _WHERE = "where"
 class Healing:
     """One kind of work with which the servers healed after a fault, as far as it began before the next one.
 
-    :ivar what: as healing.yml calls it
-    :ivar hosts: that did it
-    :ivar count: how often; None: not known, and nothing else is
-    :ivar unfinished: how often it has begun and not ended, as far as the logs go
-    :ivar amount: how much it was together, in `unit`; None where the logs do not say so
-    :ivar begin: of the first, in seconds of the measured window; None where there was none
-    :ivar end: of the last one that has ended
-    :ivar seconds: in which at least one lasted; None where only their ends are known
+    :ivar what: name in healing.yml
+    :ivar hosts: hosts that did it
+    :ivar count: number of times; None if neither this nor any other figure is known
+    :ivar unfinished: number of times that it began and did not end, as far as the logs go
+    :ivar amount: total amount, in `unit`; None if the logs do not state it
+    :ivar begin: first start, in seconds of the measured window; None without any
+    :ivar end: last end, in the same unit
+    :ivar seconds: time in which at least one was in progress; None if only ends are known
     """
 
     what: str
@@ -84,22 +83,22 @@ class _Kind:
 
 @dataclass(frozen=True)
 class _Process:
-    """The logs of one process of a host, from the oldest on, without any that is empty."""
+    """The logs of one process of a host, the oldest first, without empty ones."""
 
     host: str
     logs: list[ServerLog]
 
     @property
     def is_known(self) -> bool:
-        """Whether a line of its logs says that they tell."""
+        """Returns whether a line of its logs matches `where`."""
         return any(work.kind == _WHERE for log in self.logs for work in log.work)
 
 
 class HealingLogs:
-    """The servers' logs of one trial. They are read when they are first needed."""
+    """The servers' logs of one trial, which are read when they are first needed."""
 
     def __init__(self, folder: Path, system: str, warn: Warn) -> None:
-        """:param folder: the trial's `server`; what is missing or broken there is at most a warning"""
+        """:param folder: the trial's `server`; missing or broken files are at most a warning"""
         self._folder = folder
         self._system = system
         self._warn = warn
@@ -112,11 +111,11 @@ class HealingLogs:
     def after(
         self, since: float, until: float, began: float, offsets_ms: Mapping[str, float], hosts: Collection[str] = ()
     ) -> list[Healing]:
-        """What began between two seconds of the window.
+        """Returns the healing that began between two seconds of the window.
 
         :param began: second 0, in seconds since 1970 on the controller's clock
-        :param offsets_ms: the clocks of the hosts against that
-        :param hosts: that had the fault; without any log of them nothing is known
+        :param offsets_ms: offset of each host's clock from the controller's
+        :param hosts: hosts that had the fault; if one of them has no logs, nothing is known
         """
         zero = {host: began + offset / 1000 for host, offset in offsets_ms.items()}
         there = {process.host for kind in self._kinds for process in self._processes(kind)}
@@ -142,7 +141,7 @@ class HealingLogs:
                 for work in ended:
                     begin, end = (max(at - at_zero, since) for at in (work.at, work.end))
                     found.append((process.host, Work(work.kind, begin, end, None, work.amount)))
-                # A process that is started again does again what the one before it has left.
+                # A restarted process repeats the work that the one before it left unfinished.
                 left = begun if ended or begun else left
             unfinished += [max(at - at_zero, since) for at in left]
         works = [work for _, work in found]
@@ -185,7 +184,7 @@ def _unknown(kind: _Kind) -> Healing:
 
 
 def _within(at: float, first: float, last: float) -> bool:
-    """Whether it began between two faults; some logs have whole seconds alone."""
+    """Returns whether a time is between two faults; some logs have only whole seconds."""
     return math.floor(first) <= at < math.floor(last) if at.is_integer() else first <= at < last
 
 

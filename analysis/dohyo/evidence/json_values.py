@@ -1,4 +1,4 @@
-"""Values out of JSON that other programs wrote: of the expected type, or not there."""
+"""Reads JSON that other programs wrote; values of an unexpected type count as missing."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from typing import Any
 
 from dohyo.evidence.text_file import Warn
 
-# What we write ourselves is below 100 kB, statistics of servers are below 1 MB.
+# Largest file to read. Dohyo's own files are below 100 kB, statistics of servers below 1 MB.
 _MOST_BYTES = 64 * 1024 * 1024
 
 
 def load(path: Path) -> Any:
-    """The contents of a file, in UTF-8.
+    """Parses a file in UTF-8.
 
-    :raises ValueError: if it is no JSON, nested too deeply, or too large
+    :raises ValueError: if it is not JSON, nested too deeply, or too large
     """
     with path.open("rb") as file:
         content = file.read(_MOST_BYTES + 1)
@@ -26,14 +26,14 @@ def load(path: Path) -> Any:
 
 
 def loads(content: str | bytes) -> Any:
-    """The value in a text.
+    """Parses a text.
 
-    :raises ValueError: if it is no JSON, or nested too deeply
+    :raises ValueError: if it is not JSON, or nested too deeply
     """
     try:
         said = content if isinstance(content, str) else content.decode("utf-8")
         found = json.loads(said)
-        # Half of a character can only be written as an escape, and no encoding has it.
+        # A lone surrogate can be written in JSON as an escape, but cannot be encoded.
         if "\\ud" in said.lower():
             found = json.loads(json.dumps(found, ensure_ascii=False).encode("utf-8", "replace"))
     except RecursionError as error:
@@ -42,7 +42,7 @@ def loads(content: str | bytes) -> Any:
 
 
 def read_object(path: Path, warn: Warn) -> dict[str, Any]:
-    """The object in a file; empty when there is no such file, or (reported through `warn`) none in it."""
+    """Reads the object in a file; empty if the file is missing or, with a warning, if it has no object."""
     try:
         content = load(path)
     except (FileNotFoundError, NotADirectoryError):
@@ -56,12 +56,12 @@ def read_object(path: Path, warn: Warn) -> dict[str, Any]:
 
 
 def mapping(value: Any) -> dict[str, Any]:
-    """The object itself; an empty one for anything else."""
+    """Returns the value if it is an object, otherwise an empty object."""
     return value if isinstance(value, dict) else {}
 
 
 def number(value: Any) -> float | None:
-    """A finite number, also from text; None for anything else."""
+    """Converts a number or a text to a finite number; returns None for anything else."""
     try:
         result = float(value)
     except (TypeError, ValueError, OverflowError):

@@ -1,10 +1,10 @@
-"""Where the level of a long run's throughput changed, by seeded binary segmentation.
+"""Finds changes in the level of a long run's throughput by seeded binary segmentation.
 
 The method: Kovács, Bühlmann, Li and Munk, "Seeded binary segmentation: a general methodology for fast and optimal
-changepoint detection" (Biometrika 110, 2023), for changes of the mean, in the package changeforest. It needs to know
-how far levels scatter without a change: seconds of a database are not independent, and a compaction every few minutes
-is no change of level. That is estimated from the differences of neighbouring means over about `LEVEL_SECONDS`, by their
-median, which the changes themselves hardly move. `benchmarks/levels.py` shows what the constants are worth.
+changepoint detection" (Biometrika 110, 2023), for changes of the mean, in the package changeforest. It must know the
+scatter without changes: the seconds of a database are not independent, and a compaction every few minutes does not
+change the level. The scatter is estimated from the differences of neighbouring means over about `LEVEL_SECONDS`, by
+their median, which the changes hardly affect. `benchmarks/levels.py` evaluates the constants.
 """
 
 from __future__ import annotations
@@ -18,17 +18,17 @@ import numpy as np
 from changeforest import Control, changeforest
 from numpy.typing import NDArray
 
-# Shorter runs are too few levels to tell what their scatter is.
+# Shorter runs have too few levels to estimate their scatter.
 LEAST_SECONDS = 3600
-# What does not last so long is no level.
+# Least length of a level.
 LEVEL_SECONDS = 300
-# Changes by less than this factor are not told, however certain they are.
+# Changes by a smaller factor are not reported, however certain they are.
 LEAST_FACTOR = 1.1
-# Means over so many seconds are what is divided.
+# Length of the blocks whose means are segmented.
 _BLOCK_SECONDS = 30
-# Of the gain that a change must have, in units of the scatter: by how many logarithms of the number of blocks.
+# Least gain of a change, in units of the scatter: a multiple of the logarithm of the number of blocks.
 _PENALTY = 4.0
-# A median absolute deviation times this is a standard deviation, if the deviations are normal.
+# Factor from a median absolute deviation to a standard deviation, for normal deviations.
 _NORMAL = 1.4826
 
 
@@ -37,9 +37,9 @@ class LevelChange:
     """A change of level.
 
     :ivar at: second of the series, to about `_BLOCK_SECONDS`
-    :ivar begin: of the level before it; of the one after it `end` is the end
-    :ivar before: the level before it, as the median of means over `_BLOCK_SECONDS`
-    :ivar after: the same of the one after it
+    :ivar begin: start of the level before the change; `end` is the end of the level after it
+    :ivar before: level before the change, the median of means over `_BLOCK_SECONDS`
+    :ivar after: level after the change, computed in the same way
     """
 
     begin: int
@@ -50,7 +50,7 @@ class LevelChange:
 
 
 def changes(series: Sequence[float]) -> list[LevelChange]:
-    """Of a series by the second, in order; none where it is shorter than `LEAST_SECONDS`."""
+    """Finds the changes in a series by second, in order; none if it is shorter than `LEAST_SECONDS`."""
     if len(series) < LEAST_SECONDS:
         return []
     count = len(series) // _BLOCK_SECONDS
@@ -60,7 +60,7 @@ def changes(series: Sequence[float]) -> list[LevelChange]:
     control = Control(minimal_relative_segment_length=least / count, minimal_gain_to_split=_PENALTY * math.log(count))
     found = changeforest((blocks / scatter).reshape(-1, 1), "change_in_mean", "sbs", control).split_points()
     ends = _worth_telling(blocks, [0, *map(int, found), count])
-    # A block may have seconds of two levels, and a short level is found some blocks too long: the median has neither.
+    # A block may have seconds of two levels, and a short level may be found some blocks too long: hence medians.
     medians = [float(np.median(blocks[begin:end])) for begin, end in pairwise(ends)]
     return [
         LevelChange(*(each * _BLOCK_SECONDS for each in ends[place : place + 3]), *medians[place : place + 2])
@@ -69,9 +69,9 @@ def changes(series: Sequence[float]) -> list[LevelChange]:
 
 
 def _scatter(blocks: NDArray[np.float64]) -> float:
-    """Standard deviation that independent blocks would need for means of a level to scatter as they do.
+    """Returns the standard deviation with which independent blocks would have means that scatter like these.
 
-    The largest of three lengths: one alone would see nothing of what comes back after just that time.
+    Uses the largest of three lengths: with one length, a cycle of just that length would not be seen.
     """
     level = LEVEL_SECONDS // _BLOCK_SECONDS
     found = [0.0]
@@ -79,12 +79,12 @@ def _scatter(blocks: NDArray[np.float64]) -> float:
         means = np.convolve(blocks, np.full(length, 1 / length), "valid")
         differences = np.abs(means[length:] - means[:-length])
         found.append(_NORMAL * float(np.median(differences)) * math.sqrt(length / 2))
-    # A series without any scatter has no unit to measure its changes in: a millionth of its mean does.
+    # In a series without scatter, a millionth of its mean is the unit for its changes.
     return max(*found, 1e-6 * float(blocks.mean()), 1e-9)
 
 
 def _worth_telling(blocks: NDArray[np.float64], ends: list[int]) -> list[int]:
-    """Without the smallest changes, one by one, until all are large enough."""
+    """Removes the smallest changes, one by one, until all are at least `LEAST_FACTOR`."""
     while len(ends) > 2:
         means = [max(float(blocks[begin:end].mean()), 1e-9) for begin, end in pairwise(ends)]
         factors = [abs(math.log(after / before)) for before, after in pairwise(means)]

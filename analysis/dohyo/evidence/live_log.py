@@ -1,4 +1,4 @@
-"""Following the interval logs of running clients while they grow, for the live display."""
+"""Follows the interval logs of running clients while they grow, for the live display."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from dohyo.operations import READ_MODIFY_WRITE, calls, is_call, is_failure
 
 @dataclass(frozen=True)
 class Second:
-    """What all clients together did in one interval (of one second, unless the logs were written with another one)."""
+    """Totals of all clients in one interval: a second, unless the logs have another interval."""
 
     start: float  # seconds since the epoch
-    operations: int  # that succeeded
+    operations: int  # successful ones
     failed: int
     records: int  # operations times batchsize: the display's estimate, the summary has the exact count
     records_per_second: float
-    p99_ms: float | None  # over all types of operations that succeeded; None when there were none
+    p99_ms: float | None  # over all successful operations; None without any
 
 
 @dataclass
@@ -28,7 +28,7 @@ class _Bin:
     """Intervals of all logs that begin in the same second."""
 
     counts: Counter[str] = field(default_factory=Counter)
-    seconds: defaultdict[Path, float] = field(default_factory=lambda: defaultdict(float))  # covered by each log
+    seconds: defaultdict[Path, float] = field(default_factory=lambda: defaultdict(float))  # that each log covers
     latencies: Latencies = field(default_factory=Latencies)
 
 
@@ -38,7 +38,7 @@ class IntervalTail:
     Call `poll()` about once per second. Logs may appear late, end in a half-written line, or not exist at all.
     """
 
-    # A client whose log lags further behind than this (or that died) is not waited for.
+    # Seconds by which a client's log may lag. The display does not wait for slower or dead clients.
     PATIENCE_SECONDS = 3
 
     def __init__(self, folders: Sequence[Path], batchsize: int = 1) -> None:
@@ -50,7 +50,7 @@ class IntervalTail:
         self._emitted = -1
 
     def poll(self) -> list[Second]:
-        """The seconds that all clients have completed since the last call, oldest first."""
+        """Returns the seconds that all clients have completed since the last call, oldest first."""
         self._discover()
         for log in self._logs.values():
             for interval in log.new_intervals():
@@ -59,7 +59,7 @@ class IntervalTail:
         if not newest:
             return []
         complete = max(newest) - self.PATIENCE_SECONDS
-        # While a client's logs are still empty, its share of the first seconds may still come.
+        # While a client's logs are empty, its part of the first seconds may still follow.
         if {log.path.parent for log in self._logs.values() if log.newest is not None} == set(self._folders):
             complete = max(complete, min(newest))
         ready = sorted(second for second in self._bins if second <= complete)
@@ -77,7 +77,7 @@ class IntervalTail:
         operation = log.operation
         second = round(interval.start)
         if second <= self._emitted:
-            return  # came after its second was shown; the summary counts it, the display cannot
+            return  # its second was already shown; the summary counts it, the display cannot
         into = self._bins[second]
         into.counts[operation] += interval.histogram.total
         into.seconds[log.path] += interval.seconds
@@ -98,7 +98,7 @@ class IntervalTail:
 
 
 class _FollowedLog:
-    """One growing log; remembers how far it was read."""
+    """A growing log, and the position up to which it was read."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -116,7 +116,7 @@ class _FollowedLog:
                 file.seek(self._offset)
                 fresh = file.read()
         except OSError:
-            return  # removed or not readable yet: the display goes on without it
+            return  # removed or not readable yet: the display continues without it
         whole = fresh[: fresh.rfind(b"\n") + 1]
         self._offset += len(whole)
         for line in whole.decode("utf-8", "replace").splitlines():

@@ -1,6 +1,6 @@
-"""Rows against seconds: the progress of a load, which shows whether a system slows down as its tables grow.
+"""Computes the progress of a load, rows against seconds: does the system slow down as its tables grow?
 
-It is computed from the interval histogram logs of all clients, which count the inserts of each second; docs/method.md.
+The source is the interval histogram logs of all clients, which count the inserts of each second; see docs/method.md.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ from itertools import accumulate, pairwise
 from dohyo.evidence.hdr_log import Interval
 from dohyo.operations import is_call, is_failure
 
-# The logs have a value for each second: the tenths of a load that is shorter than this are not told apart by it.
+# The logs have a value for each second, too few to distinguish the tenths of a shorter load.
 SHORTEST_SECONDS = 10.0
 TENTHS = 10
-# Inserts are kept by tenths of a second, so that intervals of several clients that are some ms apart add up, and memory
-# does not depend on how many clients there are.
+# Inserts are stored by tenths of a second, so that intervals of several clients that are some ms apart add up, and the
+# number of clients does not change the memory needed.
 _BINS_PER_SECOND = 10
 
 
@@ -25,11 +25,11 @@ _BINS_PER_SECOND = 10
 class LoadCurve:
     """The progress of a load, over all clients.
 
-    :ivar rows: how many were inserted in all
-    :ivar tenths: seconds after the beginning at which 10 %, 20 %, … 100 % of them were there
-    :ivar slowdown: seconds of the last tenth by those of the first one, 1.0 where rows against seconds are a straight
-        line; None for a load of less than `SHORTEST_SECONDS`
-    :ivar points: rows that were there, by second; for load.csv
+    :ivar rows: number of inserted rows
+    :ivar tenths: seconds after the start at which 10 %, 20 %, … 100 % of them were inserted
+    :ivar slowdown: seconds of the last tenth divided by those of the first, 1.0 for a constant rate; None for a load of
+    less than `SHORTEST_SECONDS`
+    :ivar points: rows inserted so far, by second; for load.csv
     """
 
     rows: int
@@ -45,7 +45,7 @@ class Inserted:
         self._bins: defaultdict[int, float] = defaultdict(float)  # tenth of a second -> inserts
 
     def add(self, operation: str, interval: Interval) -> None:
-        """Takes one interval of a client's log; its inserts are spread evenly over it."""
+        """Adds one interval of a client's log, and spreads its inserts evenly over it."""
         if not is_call(operation) or is_failure(operation):
             return
         covered = interval.covered(_BINS_PER_SECOND)
@@ -58,22 +58,22 @@ class Inserted:
             self._bins[position] += count
 
     def curve(self, rows: int | None, measured: float | None) -> LoadCurve | None:
-        """The growth of the rows; None if it is not known.
+        """Returns the growth of the rows; None if it is not known.
 
-        :param rows: how many the load inserted; an operation stands for as many of them as any other, also where a
-            batch at the end is smaller
-        :param measured: seconds that the load took, of the client that took longest
+        :param rows: number of inserted rows; each operation counts for the same number of rows, although the last
+        batch may be smaller
+        :param measured: duration in seconds of the slowest client
         """
         if not self._bins or not rows or not measured or measured < 0:
             return None
-        # What a damaged log has after the end is left out.
+        # A damaged log may have inserts after the end; they are left out.
         last = int(min(max(self._bins), (measured + 1) * _BINS_PER_SECOND))
         inserted = [0.0, *accumulate(self._bins.get(position, 0.0) for position in range(last + 1))]
         if inserted[-1] <= 0:
             return None
 
         def at(share: float) -> float:
-            """Seconds after which that share was there; a straight line between the ends of two bins."""
+            """Returns the seconds after which that share was inserted, interpolated between the ends of two bins."""
             wanted = share * inserted[-1]
             upper = max(1, bisect_left(inserted, wanted))
             low, high = inserted[upper - 1 : upper + 1]

@@ -1,7 +1,7 @@
-"""The manifest of a trial: which files its evidence has, each with its checksum. It is written when the trial ends.
+"""Writes and checks the manifest of a trial: a checksum for each file of its evidence, written when the trial ends.
 
-It has the form of `sha256sum`: `cd raw/TRIAL && sha256sum -c manifest` checks it, too. state.json is not in it, because
-it changes later; it holds the checksum of the manifest itself.
+It has the format of `sha256sum`: `cd raw/TRIAL && sha256sum -c manifest` checks it, too. state.json is not in it: it
+changes later, and has the checksum of the manifest itself.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ from dohyo import folders
 
 FILE = "manifest"
 _NOT_LISTED = (FILE, "state.json")
-# The others are counted.
+# Most files that a message names; the others are counted.
 _MOST_NAMED = 20
 
 
 def write(trial: Path) -> str:
     """Writes the manifest of a trial's folder, and returns its checksum."""
-    # A backslash at the beginning of a line says that there are some in its name.
+    # In the format of sha256sum a backslash at the beginning of a line marks an escaped name.
     lines = [("\\" if "\\" in name else "") + f"{_checksum(path)}  {name}\n" for name, path in _files(trial).items()]
     content = "".join(lines).encode("utf-8", "surrogateescape")
     folders.write(trial / FILE, content)
@@ -29,11 +29,11 @@ def write(trial: Path) -> str:
 
 
 def problems(trial: Path, checksum: str | None) -> list[str]:
-    """What has changed since the trial ended: `path: what`, relative to its folder.
+    """Returns the changes since the trial ended, as `path: what` relative to its folder.
 
-    A trial without a manifest, of an earlier version or not yet over, has none.
+    The list is empty for a trial without a manifest: an earlier version made it, or it has not ended.
 
-    :param checksum: of the manifest, if state.json has one
+    :param checksum: checksum of the manifest, if state.json has one
     """
     try:
         content = (trial / FILE).read_bytes()
@@ -55,19 +55,19 @@ def problems(trial: Path, checksum: str | None) -> list[str]:
 
 
 def is_there(trial: Path) -> bool:
-    """Whether a trial has a manifest, as far as its folder can be read."""
+    """Returns whether a trial has a manifest; False if its folder cannot be read."""
     with suppress(OSError):
         return (trial / FILE).exists()
     return False
 
 
 def checksum(file: Path) -> str:
-    """SHA-256 of a file; empty where there is none."""
+    """Returns the SHA-256 of a file; an empty text if it is missing."""
     return _checksum(file) if file.is_file() else ""
 
 
 def _files(trial: Path) -> dict[str, Path]:
-    """The files of a trial's evidence by their names as `sha256sum` writes them, in order."""
+    """Returns the files of a trial's evidence, sorted, by their names as `sha256sum` writes them."""
     found = [Path(folder, name) for folder, _, names in os.walk(trial) for name in names]
     by_name = {str(path.relative_to(trial)): path for path in sorted(found)}
     return {

@@ -1,10 +1,10 @@
-"""Latencies over time, of all clients of a run together: percentiles and a heat map by time slots.
+"""Computes latencies over time of all clients of a run: percentiles and a heat map by time slots.
 
-It is of all operations that succeeded; a READ-MODIFY-WRITE is there as its READ and its UPDATE. Memory has a bound,
-whatever the number of clients and the length of the run: a slot is a second until there are more than `MOST_SLOTS` of
-them; then slots are twice as long, as often as that is needed. In a slot, eight neighbouring counters of the logs'
-histograms are one: its percentiles are at most 0.8 % too high. (Over the whole run percentiles keep the logs' own three
-digits, see `hdr_log.Latencies`.)
+It has all successful operations; a READ-MODIFY-WRITE counts as its READ and its UPDATE. Memory is bounded, whatever the
+number of clients and the length of the run: a slot is a second until there are more than `MOST_SLOTS` of them; then the
+length of the slots doubles, as often as needed. A slot merges eight neighbouring counters of the logs' histograms, so
+that its percentiles are at most 0.8 % too high. (Percentiles over the whole run keep the logs' three digits, see
+`hdr_log.Latencies`.)
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ import numpy as np
 from dohyo.evidence.hdr_log import Counters, Integers, Interval, divided, rank, standard_layout
 from dohyo.operations import INTENDED, READ_MODIFY_WRITE, is_failure
 
-# Half an hour by the second; of a longer run a slot is 2, 4, … seconds: a screen has no more points across. A slot
+# Half an hour by the second; in a longer run a slot is 2, 4, … seconds. A screen has no more points across. A slot
 # takes 4 to 20 kB.
 MOST_SLOTS = 1800
-# Rows of a heat map: each is 19 % higher than the one below, and as high as one counter of a slot where that is more.
+# Rows of a heat map: each is 19 % higher than the one below, or as high as one counter of a slot if that is more.
 HEAT_ROWS_PER_DOUBLING = 4
 _NEIGHBOURS = 8
 _SHIFT = _NEIGHBOURS.bit_length() - 1  # numpy shifts several times as fast as it divides
@@ -31,12 +31,12 @@ _SHIFT = _NEIGHBOURS.bit_length() - 1  # numpy shifts several times as fast as i
 
 @dataclass(frozen=True)
 class Slot:
-    """What all clients did in one stretch of time.
+    """Totals of all clients in one time slot.
 
     :ivar start: seconds after the start of the logs
-    :ivar seconds: its length
-    :ivar operations: how many ended in it; an interval that covers several seconds is divided evenly over them
-    :ivar percentiles_ms: by percentile (0..100)
+    :ivar seconds: length of the slot
+    :ivar operations: operations that ended in it; an interval of several seconds is divided evenly over them
+    :ivar percentiles_ms: latencies by percentile (0..100)
     :ivar heat: operations by row of the heat map, see `heat_row_ms`
     """
 
@@ -52,7 +52,7 @@ class OverTime:
 
     def __init__(self, most_slots: int = MOST_SLOTS, *, intended: bool = False) -> None:
         """:param most_slots: bound of the number of slots
-        :param intended: of latencies from the intended start, and of no others
+        :param intended: use only latencies from the intended start; otherwise, only the others
         """
         self._most = most_slots
         self._intended = intended
@@ -60,7 +60,7 @@ class OverTime:
         self._slots: defaultdict[int, Counters] = defaultdict(Counters)  # eight neighbours as one
 
     def add(self, operation: str, interval: Interval) -> None:
-        """Takes one interval of a client's log."""
+        """Adds one interval of a client's log."""
         covered = interval.covered()
         plain = operation.removeprefix(INTENDED)
         if is_failure(operation) or plain.startswith(READ_MODIFY_WRITE) or (plain != operation) != self._intended:
@@ -68,14 +68,14 @@ class OverTime:
         if not interval.histogram.total or not covered:
             return
         found = interval.histogram.converted(standard_layout())
-        # Where counts are left over, each counter's are another second's, or one would have all slow operations.
+        # Give the remainder of each counter to another second: otherwise one second would get all slow operations.
         parts = divided(found.counts, len(covered), np.arange(len(found.counts)) % len(covered))
         for second, counts in zip(covered, parts, strict=True):
             self._slots[second // self._seconds].add(found.indexes >> _SHIFT, counts, int(counts.sum()))
             self._keep_bound()
 
     def merge(self, other: OverTime) -> None:
-        """Adds what another one has of other clients."""
+        """Adds the latencies of other clients."""
         while self._seconds < other._seconds:
             self._double()
         for position, counts in other._slots.items():
@@ -83,9 +83,9 @@ class OverTime:
             self._keep_bound()
 
     def slots(self, percentiles: Sequence[float] = (50, 99)) -> Iterator[Slot]:
-        """The slots that have any operation, in order.
+        """Yields the slots that have operations, in order.
 
-        :param percentiles: those that each slot is to have, 0 to 100
+        :param percentiles: percentiles to compute for each slot, 0 to 100
         """
         for position, counts in sorted(self._slots.items()):
             ranks = [rank(percentile, counts.total) for percentile in percentiles]
@@ -110,9 +110,9 @@ class OverTime:
 
 
 def heat_row_ms(row: int) -> tuple[float, float]:
-    """Both ends, in ms, of the latencies in a row of the heat map.
+    """Returns the lowest and the highest latency, in ms, of a row of the heat map.
 
-    They are ends of counters, so that a row has all of a counter or nothing, and no row is so low that it has none.
+    They are ends of counters: a row has whole counters only, and at least one.
     """
     low, high = _heat_ends_us()[row]
     return max(low, 1) / 1000, high / 1000
@@ -121,7 +121,7 @@ def heat_row_ms(row: int) -> tuple[float, float]:
 def _heat(counts: Counters) -> dict[int, int]:
     used = counts.counts.nonzero()[0]
     rows = _heat_rows()[counts.first + used]
-    begins = np.flatnonzero(np.diff(rows, prepend=-1))  # rows are in order
+    begins = np.flatnonzero(np.diff(rows, prepend=-1))  # rows are ascending
     sums = np.add.reduceat(counts.counts[used], begins)
     return dict(zip(rows[begins].tolist(), sums.tolist(), strict=True))
 
@@ -135,7 +135,7 @@ def _highest_us(index: int) -> int:
 
 @cache
 def _heat_rows() -> Integers:
-    """For each counter of a slot the row of the heat map that its highest latency is in."""
+    """Returns for each counter of a slot the row of the heat map that has its highest latency."""
     highest = [_highest_us(index) for index in range(standard_layout().counts_len // _NEIGHBOURS + 1)]
     doublings = np.log2(np.array(highest) + 1.0)
     return np.ceil(np.round(doublings * HEAT_ROWS_PER_DOUBLING, 6)).astype(np.int64)
@@ -143,6 +143,6 @@ def _heat_rows() -> Integers:
 
 @cache
 def _heat_ends_us() -> dict[int, tuple[int, int]]:
-    """For each row that has counters its ends; there is none between two counters that are further apart than rows."""
+    """Returns the ends of each row that has counters. Low rows, narrower than a counter, may have none."""
     highest = {int(row): _highest_us(index) + 1 for index, row in enumerate(_heat_rows())}
     return dict(zip(highest, pairwise([0, *highest.values()]), strict=True))

@@ -1,7 +1,7 @@
-"""The JSON files of our own programs as records: the fields that Dohyo reads, each with its type.
+"""Reads the JSON files of Dohyo's own programs into records: the fields that Dohyo reads, each with its type.
 
-A file may be of an earlier version, damaged, or malicious. What is missing or null has its
-default. What is of another type is named, with file, field and value, and left out; the rest counts.
+A file may be of an earlier version, damaged, or malicious. A field that is missing or null has its default. A value of
+another type is left out, with a warning that has file, field and value; the other fields are used.
 """
 
 from __future__ import annotations
@@ -22,39 +22,39 @@ from dohyo.scenario import faults, properties, search
 from dohyo.scenario.hosts import Hosts
 from dohyo.scenario.phases import LOAD, PROBE, RUN
 
-# Numbers may be text, as Ansible writes them.
+# Whole numbers; Ansible writes them as text.
 Whole = Annotated[int, Meta(ge=-(2**63), le=2**63 - 1)]
 Number = Annotated[float, Meta(ge=-sys.float_info.max, le=sys.float_info.max)]
-# A window that is longer than a year, the most that maxexecutiontime may be, would take hours to look at by second.
+# Seconds of a window, at most a year as for maxexecutiontime: a longer one would take hours to evaluate by second.
 Window = Annotated[float, Meta(ge=0, le=366 * 86_400)]
 Name = Annotated[str, Meta(min_length=1)]
-# What is shown as it is written.
+# A value that is shown as it is written.
 Said = str | int | float | bool
-# The evidence as this version writes it: `format` in experiment.json, which version 1 did not write yet.
+# Version of the evidence: `format` in experiment.json, which version 1 did not write.
 FORMAT = 2
 
 R = TypeVar("R", bound=Struct)
-# Takes `field is value: why`.
+# Receives `field is value: why`.
 Complain = Callable[[str], object]
 
 
 def read(path: Path, record: type[R], warn: Warn) -> R:
-    """The content of a file; missing fields have their defaults, also if there is no such file.
+    """Reads a file; missing fields have their defaults, as do all fields of a missing file.
 
-    :param warn: gets `path: field is value: why` for what is left out
+    :param warn: gets `path: field is value: why` for each value that is left out
     """
     warn = limited(path, warn)
     return decoded(json_values.read_object(path, warn), record, lambda what: warn(f"{path}: {what}"))
 
 
 def decoded(content: Any, record: type[R], complain: Complain) -> R:
-    """The same of what a file contains."""
+    """Converts the content of a file; missing fields have their defaults."""
     found = _part(content, record, complain, "")
     return record() if found is UNSET else found
 
 
 def _part(content: Any, kind: Any, complain: Complain, place: str) -> Any:
-    """A value of a type; of one that is not, the parts that are; UNSET where nothing is."""
+    """Converts a value to a type, without the parts that do not have theirs; returns UNSET if nothing is left."""
     try:
         return msgspec.convert(content, kind, strict=False)
     except msgspec.ValidationError as error:
@@ -62,7 +62,7 @@ def _part(content: Any, kind: Any, complain: Complain, place: str) -> Any:
     except RecursionError:
         why = "it is nested too deeply"
     if isinstance(kind, UnionType):
-        # As trial.yml has a group of settings that is not asked for.
+        # A group of settings that was not requested is an empty object.
         if content == {} and NoneType in get_args(kind) and any(map(is_dataclass, get_args(kind))):
             return None
         kinds = [each for each in get_args(kind) if each not in (NoneType, UnsetType)]
@@ -77,7 +77,7 @@ def _part(content: Any, kind: Any, complain: Complain, place: str) -> Any:
         return kind(**{name: part for name, part in parts.items() if part is not UNSET})
     if isinstance(content, dict) and get_origin(kind) is dict:
         of = get_args(kind)[1]
-        # An entry that is broken is not known where the type says so: left out, a sum would miss it.
+        # A broken entry becomes None if the type allows it: a sum without the entry would be too small.
         unknown = None if NoneType in get_args(of) else UNSET
         values = {
             key: UNSET if value is None else _part(value, of, complain, inside + key) for key, value in content.items()
@@ -110,11 +110,11 @@ class TypeReport(Struct, frozen=True):
 class AccountingReport(Struct, frozen=True):
     """What a client found with `verify=acknowledged`; docs/faults.md. Counts are of records.
 
-    :ivar sample: it accounts for one of so many records
-    :ivar reads: of its own records, which it could judge
-    :ivar keys: that were read back
-    :ivar read_back: whether it came to that
-    :ivar by_second: second of the window (the warm-up's are below 0), stale, unwritten and corrupt reads, maybe writes
+    :ivar sample: N, if it accounts for one of N records
+    :ivar reads: reads of its own records, which it can judge
+    :ivar keys: records that were read back
+    :ivar read_back: whether it has read its records back
+    :ivar by_second: second of the window (below 0 in the warm-up), stale, unwritten and corrupt reads, maybe writes
     :ivar read_back_with: properties of the strongest read
     """
 
@@ -181,17 +181,17 @@ class ClientReport(Struct, frozen=True):
     exit: Whole | None = None
 
     def __bool__(self) -> bool:
-        """Whether it contains anything."""
+        """Returns whether any field differs from its default."""
         return self != ClientReport()
 
 
-# ---- What a trial was asked for, and what became of it --------------------------------------------------------------
+# ---- The settings of a trial, and its state -------------------------------------------------------------------------
 
 
 class WorkloadSettings(Struct, frozen=True, rename={"threads_of": "threadcount.of", "loop": "client.loop"}):
-    """Properties that the summary computes with, or compares with the clients' reports, with their defaults.
+    """Properties that the summary needs, or compares with the clients' reports, with their defaults.
 
-    :ivar threads_of: whose threads the scenario counts: of each client, or of all together
+    :ivar threads_of: whether threadcount is the number of threads of each client, or of all clients together
     """
 
     recordcount: Whole | None = None
@@ -212,12 +212,12 @@ class WorkloadSettings(Struct, frozen=True, rename={"threads_of": "threadcount.o
 
     @property
     def records(self) -> int | None:
-        """Number of records that are loaded; None where that was not given."""
+        """Returns the number of records to load; None if the trial does not state it."""
         return self.insertcount or (None if self.recordcount is None else self.recordcount - self.insertstart)
 
 
 class PhaseSettings(Struct, frozen=True):
-    """The clients' settings in a phase; a None stands for the setting of the trial."""
+    """The clients' settings in a phase; None stands for the trial's setting."""
 
     name: str | None = None
     properties: WorkloadSettings | None = None
@@ -227,27 +227,27 @@ class PhaseSettings(Struct, frozen=True):
     maxnotfoundrate: Number | None = None
     faults: str = faults.NONE
     share: Number | None = None
-    measured: bool = False  # of a load: it is compared like a run
+    measured: bool = False  # whether a load is compared like a run
 
     @property
     def workload(self) -> WorkloadSettings:
-        """The properties, with their defaults."""
+        """Returns the properties, with their defaults."""
         return self.properties or WorkloadSettings()
 
     @property
     def asked_faults(self) -> str | None:
-        """The faults that its runs are to have; None: none."""
+        """Returns the faults planned for its runs; None without faults."""
         return None if self.faults == faults.NONE else self.faults
 
     @property
     def not_found_limit(self) -> float:
-        """The share of the records that may not be found; where trial.json does not say it, its default."""
+        """Returns the share of the records that may be missing; the default if trial.json does not state it."""
         known = properties.find("maxnotfoundrate")
         return self.maxnotfoundrate if self.maxnotfoundrate is not None else float((known and known.default) or 0)
 
 
 class TrialSettings(Struct, frozen=True, rename=lambda name: f"trial_{name}"):
-    """A trial's trial.json, which planning writes; variables of the systems are beside these."""
+    """A trial's trial.json, which planning writes, without the variables of the systems."""
 
     system: str | None = None
     name: str | None = None
@@ -256,7 +256,7 @@ class TrialSettings(Struct, frozen=True, rename=lambda name: f"trial_{name}"):
     rounds: Whole = 1
     properties: WorkloadSettings = WorkloadSettings()
     load: PhaseSettings = PhaseSettings()
-    phases: list[PhaseSettings] | UnsetType = UNSET  # experiments from before there were any have none
+    phases: list[PhaseSettings] | UnsetType = UNSET  # older experiments have no phases
     threads: Whole | None = None
     repeats: Whole | None = None
     discard: Whole = 0
@@ -267,27 +267,27 @@ class TrialSettings(Struct, frozen=True, rename=lambda name: f"trial_{name}"):
     reuse: Said | None = None
     search: search.Settings | None = None
     scale: Number | None = None
-    full: WorkloadSettings = WorkloadSettings()  # at the scenario's full size
+    full: WorkloadSettings = WorkloadSettings()  # the scenario's full size
 
     @property
     def planned(self) -> list[str]:
-        """Names of the phases after the load, in order."""
+        """Returns the names of the phases after the load, in order."""
         return [RUN] if self.phases is UNSET else [phase.name or "" for phase in self.phases]
 
     @property
     def load_is_measured(self) -> bool:
-        """Whether the load is compared like a run."""
+        """Returns whether the load is compared like a run."""
         return self.load.measured or not self.planned
 
     @property
     def matrix_point(self) -> dict[str, str]:
-        """The point of the matrix: dimension → value."""
+        """Returns the point of the matrix: dimension → value."""
         return {key: str(value) for key, value in self.point.items()}
 
     def phase(self, name: str) -> PhaseSettings:
         """Returns the settings of a phase, of the load, or of the probes of a search.
 
-        What they do not say is as in the whole trial. Probes do what the last phase does, at rates of their own.
+        Settings that a phase lacks are the trial's. Probes have the settings of the last phase, at other target rates.
         """
         if name == PROBE:
             last = self.phase((self.planned or [RUN])[-1])
@@ -299,14 +299,14 @@ class TrialSettings(Struct, frozen=True, rename=lambda name: f"trial_{name}"):
             name=name,
             properties=self.properties if own.properties is None else own.properties,
             threads=self.threads if own.threads is None else own.threads,
-            # A load's first record counts already.
+            # A load has no warm-up: its first record counts.
             warmup=0.0 if name == LOAD else self.warmup if own.warmup is None else own.warmup,
             duration=self.duration if own.duration is None else own.duration,
         )
 
 
 class TrialState(Struct, frozen=True):
-    """A trial's state.json: how far it came."""
+    """A trial's state.json: its progress."""
 
     status: str = "pending"
     reason: str | None = None
@@ -315,14 +315,14 @@ class TrialState(Struct, frozen=True):
     manifest: str | None = None
 
 
-# ---- faults.json, which conducting the clients of a run writes -------------------------------------------------------
+# ---- faults.json, which the conductor of a run writes ----------------------------------------------------------------
 
 
 class FaultOnHost(Struct, frozen=True):
-    """What a fault did on a host.
+    """A fault on one host.
 
-    :ivar at: its begin in seconds of the window, by the controller's clock
-    :ivar began: seconds since 1970 by the host's clock; None: it was not done
+    :ivar at: start in seconds of the window, by the controller's clock
+    :ivar began: start in seconds since 1970 by the host's clock; None if it was not carried out
     """
 
     at: Number | None = None
@@ -333,11 +333,11 @@ class FaultOnHost(Struct, frozen=True):
 
 
 class FaultEvent(Struct, frozen=True):
-    """A fault, or what ended one; docs/faults.md.
+    """A fault, or an event that ended one; docs/faults.md.
 
-    :ivar target: as it was asked for; of what the end has undone, the host
-    :ivar planned: seconds in the window; None: the end has undone it
-    :ivar began: seconds in the window by the controller's clock; None: it was not done
+    :ivar target: requested target; the host if the fault was undone at the end of the run
+    :ivar planned: seconds in the window; None if the fault was undone at the end of the run
+    :ivar began: seconds in the window by the controller's clock; None if it was not carried out
     """
 
     kind: str = ""
@@ -349,10 +349,10 @@ class FaultEvent(Struct, frozen=True):
 
 
 class Faults(Struct, frozen=True):
-    """What was done to the servers in a run.
+    """The faults of a run.
 
     :ivar window_began: seconds since 1970 by the controller's clock
-    :ivar whole: when all servers were ready again, in seconds of the window; None: they were not, or nobody has asked
+    :ivar whole: time at which all servers were ready again, in seconds of the window; None if not known
     """
 
     asked: str = faults.NONE
@@ -364,7 +364,7 @@ class Faults(Struct, frozen=True):
 
 
 class KeptLoad(Struct, frozen=True):
-    """A trial's kept.json: which trial loaded the data that its servers started from."""
+    """A trial's kept.json: the trial that loaded the data from which its servers started."""
 
     load: str | None = None
     note: str | None = None
@@ -377,7 +377,7 @@ class Settled(Struct, frozen=True):
 
 
 class CountedRows(Struct, frozen=True):
-    """counted.json: rows by table, as the servers say."""
+    """counted.json: rows by table, counted by the servers."""
 
     rows: dict[str, Whole | None] = {}
 
@@ -388,16 +388,16 @@ class ReadBack(Struct, frozen=True):
     title: str | None = None
     tuned: dict[str, Said | list[Said]] = {}
     settings: dict[str, Said | list[Said]] = {}
-    values: dict[str, Any] = {}  # all variables and further settings, as the servers were started with
-    server_settings: dict[str, Said] = {}  # those of them that the server itself has said
+    values: dict[str, Any] = {}  # all variables and further settings of the servers at their start
+    server_settings: dict[str, Said] = {}  # settings that the server itself reports
     differences: list[str] = []
-    exceeded: dict[str, Said] = {}  # condition → what was asked for, where the server gives more and cannot give less
+    exceeded: dict[str, Said] = {}  # condition → requested value, if the server gives more and cannot give less
     notes: list[str] = []
-    usd_per_hour: dict[str, Said | None] = {}  # by host; inventories have numbers, text, and nothing
+    usd_per_hour: dict[str, Said | None] = {}  # by host; inventories may have numbers, text or nothing
 
 
 class CanaryReading(Struct, frozen=True):
-    """A figure of a host, as the canary measured it in slices of time."""
+    """A figure of a host, which the canary measured in time slices."""
 
     name: str = ""
     of: str | None = None
@@ -406,7 +406,7 @@ class CanaryReading(Struct, frozen=True):
 
 
 class CanaryPart(Struct, frozen=True):
-    """The measurements of a host, or of the network from it, and why any are missing."""
+    """The measurements of a host, or of the network from it, and the reasons for missing ones."""
 
     figures: list[CanaryReading] = []
     problems: list[str] = []
@@ -424,7 +424,7 @@ class CanaryFile(Struct, frozen=True):
 
 
 class PlannedFacts(Struct, frozen=True):
-    """A trial as the experiment has planned it."""
+    """A planned trial of the experiment."""
 
     name: str | None = None
     system: str | None = None
@@ -432,7 +432,7 @@ class PlannedFacts(Struct, frozen=True):
 
 
 class ExperimentFacts(Struct, frozen=True):
-    """An experiment's experiment.json; anything of it may be missing."""
+    """An experiment's experiment.json; each field may be missing."""
 
     format: Whole = 1
     id: str | None = None

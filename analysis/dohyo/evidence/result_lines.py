@@ -1,6 +1,6 @@
-"""The result lines of a YCSB client, as `TextMeasurementsExporter` writes them and with what Dohyo's client adds
-(`Records`). A log may be cut off anywhere, and other programs' lines are passed over; a result line that cannot be
-understood is reported and never guessed at.
+"""Reads the result lines of a YCSB client: those of `TextMeasurementsExporter`, and `Records` of Dohyo's client. A log
+may be cut off anywhere. Lines of other programs are skipped; result lines that cannot be read are reported, never
+guessed.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import Generic, TypeVar
 from dohyo.evidence.text_file import Warn, limited, lines
 from dohyo.operations import INTENDED, READ_MODIFY_WRITE, calls, is_call, is_known, operation, outcome
 
-# Status names that mean success, and that the record is not there. The number is YCSB's before 0.2.
+# Statuses that mean success, and that the record was not found. YCSB before 0.2 writes numbers.
 OK = frozenset({"OK", "BATCHED_OK", "0"})
 NOT_FOUND = frozenset({"NOT_FOUND"})
 
@@ -31,7 +31,7 @@ _LATENCY = re.compile(r"(Average|Min|Max)(?:Latency\((us|ms)\))?")
 _BUCKET = re.compile(r">?\d+")  # of measurementtype=histogram, timeseries, and of verbose histograms
 _NUMBER = re.compile(r"\d{1,18}(?:\.\d{1,18})?(?:[eE][+-]?\d{1,3})?")
 _MOST = 10**18
-# The statuses that YCSB itself has; bindings may have others.
+# YCSB's own statuses; bindings may have others.
 _STATUSES = frozenset(
     [
         "FAILED",
@@ -46,7 +46,7 @@ _STATUSES = frozenset(
 )
 _NO_VALUE = frozenset({"NaN", "Infinity", "-Infinity"})  # what Java prints for 0/0 and n/0
 
-# What stock YCSB counts in 32 bits: operations of a client, and what follows from them.
+# Stock YCSB counts a client's operations in 32 bits.
 OVERFLOW = "a 32-bit counter has overflowed"
 _NEGATIVE = re.compile(r"-\d[\d.E]*")
 _NEVER_NEGATIVE = frozenset({"RunTime(ms)", "Throughput(ops/sec)", "Operations", "Total Operations", "Records"})
@@ -56,7 +56,7 @@ _BUCKET_US = 1000.0  # percentiles and maxima from buckets of 1 ms are ends of b
 
 @dataclass
 class Operation:
-    """The result lines of one operation type. None: the log does not say. Times in µs."""
+    """The result lines of one operation type, times in µs. None: the log has no such line."""
 
     operations: int | None = None
     records: int | None = None
@@ -69,32 +69,32 @@ class Operation:
 
 @dataclass
 class ResultLog:
-    """One run of one client, as far as its result lines tell. A file has several if runs were appended to it."""
+    """The result lines of one run of one client. A file has several if runs were appended to it."""
 
     path: Path
-    line: int  # where it begins
+    line: int  # its first line
     runtime_ms: float | None = None
     throughput: float | None = None  # operations/s, as printed
-    throughput_error: float = 0.0  # by which it may be off: Java prints all digits, others round
+    throughput_error: float = 0.0  # largest rounding error: Java prints all digits, other clients round
     stated_operations: int | None = None  # [OVERALL], Operations: only Dohyo's client prints them
     overall_records: int | None = None  # only Dohyo's client prints them
     operations: dict[str, Operation] = field(default_factory=dict)  # from result lines
     cut: str | None = None  # why something is missing
-    doubts: list[str] = field(default_factory=list)  # numbers that cannot be true, with the line and the reason
+    doubts: list[str] = field(default_factory=list)  # impossible numbers, with the line and the reason
 
     @property
     def has_results(self) -> bool:
-        """Whether there are result lines."""
+        """Returns whether there are result lines."""
         return self.runtime_ms is not None or self.throughput is not None or bool(self.operations)
 
     @property
     def is_empty(self) -> bool:
-        """Whether it has nothing of YCSB."""
+        """Returns whether it has nothing of YCSB."""
         return not self.has_results
 
     @property
     def overall_operations(self) -> int | None:
-        """Operations of all types: those without errors of Dohyo's client, those attempted of the stock client.
+        """Returns the operations of all types: without failed ones for Dohyo's client, with them for the stock client.
 
         The stock client prints only their rate, which is exactly 1000 · operations / runtime.
         """
@@ -106,17 +106,17 @@ class ResultLog:
 
     @property
     def rounding(self) -> float:
-        """Operations by which `overall_operations` may be off."""
+        """Returns the largest error of `overall_operations`, in operations."""
         return self.throughput_error * (self.runtime_ms or 0) / 1000 + 0.5
 
     @property
     def counted(self) -> int:
-        """Operations that were attempted, by the types."""
+        """Returns the sum of the attempted operations over the types."""
         return calls({name: of.operations or 0 for name, of in self.operations.items()})
 
     @property
     def is_whole(self) -> bool:
-        """Whether the types have all operations."""
+        """Returns whether the operation types add up to all operations."""
         return self.overall_operations is not None and self.counted >= self.overall_operations - self.rounding
 
 
@@ -124,9 +124,9 @@ Log = TypeVar("Log", bound=ResultLog)
 
 
 def read_results(path: Path, warn: Warn) -> ResultLog | None:
-    """The last run in a file of result lines; None when there is none.
+    """Reads the last run in a file of result lines; returns None if the file has no run.
 
-    Reports through `warn` as `file:line: what`; never raises for anything that is in the file.
+    Problems are reported through `warn` as `file:line: what`; no content of the file raises an error.
     """
     warn = limited(path, warn)
     reader = ResultReader(path, warn, ResultLog)
@@ -144,7 +144,7 @@ class ResultReader(Generic[Log]):
     """Reads the lines of one file."""
 
     def __init__(self, path: Path, warn: Warn, new: Callable[[Path, int], Log]) -> None:
-        """`new` makes a log of the path and its first line."""
+        """:param new: creates a log from the path and its first line"""
         self._path = path
         self._warn = warn
         self._new = new
@@ -158,17 +158,17 @@ class ResultReader(Generic[Log]):
         return self._logs[-1]
 
     def damaged(self) -> None:
-        """The file itself cannot be read to its end."""
+        """Records that the file cannot be read to its end."""
         self._is_damaged = True
 
     def read(self, number: int, line: str) -> None:
         """Reads the next line."""
         self._number, self._line = number, line
-        if line.endswith("\n"):  # only a last line has no end: see finish()
+        if line.endswith("\n"):  # only the last line may have no line end: see finish()
             self._understand(line)
 
     def finish(self) -> list[Log]:
-        """All runs in the file, in their order."""
+        """Returns all runs in the file, in order."""
         self._end(self._line if not self._line.endswith("\n") else "")
         if self._is_damaged and not self._log.is_empty:
             self._log.cut = self._log.cut or "the file is damaged"
@@ -178,7 +178,7 @@ class ResultReader(Generic[Log]):
         return found
 
     def _end(self, half: str) -> None:
-        """Takes the last line, if it has no end: it may be half a line with half a number in it."""
+        """Reports the last line if it has no line end: a number in it may be cut off."""
         if half.strip() and not self._log.is_empty:
             self._cut("the last line has no end and is left out")
 
@@ -198,7 +198,7 @@ class ResultReader(Generic[Log]):
             self._logs.append(self._new(self._path, self._number))
 
     def _understand(self, line: str) -> bool:
-        """Takes a result line, or half of one; False for another line."""
+        """Reads a result line, or part of one; returns False for other lines."""
         if (result := _RESULT.search(line)) is not None and "], " not in line[: result.start(1)]:
             self._result(result[1], result[2].strip(), result[3])
         elif _RESULT_START.match(line):
@@ -229,7 +229,7 @@ class ResultReader(Generic[Log]):
         log = self._log
         if measurement == "RunTime(ms)":
             runtime = decimal_or_fail(value)
-            # The same line twice is a copy, where an output was collected twice.
+            # A repeated line is a copy: the output was collected twice.
             has_overall = log.runtime_ms is not None and log.throughput is not None
             if log.operations or has_overall or log.runtime_ms not in (None, runtime):
                 self._next_log()
@@ -250,16 +250,16 @@ class ResultReader(Generic[Log]):
         known = Operation()
         _fill(known, measurement, value)
         if known == Operation():
-            return  # a measurement that Dohyo has no use for
+            return  # a measurement that Dohyo does not use
         if _contradicts(self._log.operations.get(name, known), known):
             if not self._log.is_whole:
                 self._doubt(f"[{name}], {measurement} was given before with another value: lines of two runs are mixed")
                 return
-            self._next_log()  # its beginning is cut off
+            self._next_log()  # the beginning of the next run is cut off
         _fill(self._log.operations.setdefault(name, Operation()), measurement, value)
 
     def _check(self, log: Log) -> None:
-        """Results that break off between two lines show only in that the numbers do not add up."""
+        """Checks that the numbers add up: only this shows results that break off between two lines."""
         if not log.has_results:
             return
         _leave_out_views(log.operations)
@@ -281,7 +281,7 @@ class ResultReader(Generic[Log]):
                 of.returns.clear()
         self._incomplete(log, why or _breaks_off(log.operations))
         if log.cut and log.operations:
-            # The one that stands last may have had more return codes, an error among them.
+            # The last type may have had more return codes, also of errors.
             log.operations[list(log.operations)[-1]].returns.clear()
 
     def _incomplete(self, log: Log, why: str | None) -> None:
@@ -290,7 +290,7 @@ class ResultReader(Generic[Log]):
             self._warn(f"{log.path}:{log.line}: {why}: incomplete")
 
     def _check_values(self, log: Log) -> None:
-        """Numbers that contradict each other."""
+        """Reports numbers that contradict each other."""
         found = []
         if log.overall_operations is not None and log.counted - log.overall_operations >= 2**31:
             found.append(
@@ -335,7 +335,7 @@ def _fill(into: Operation, measurement: str, value: str) -> None:
 
 
 def _leave_out_views(operations: dict[str, Operation]) -> None:
-    """Leaves out types such as READ-COMB: what is no status of a READ counts its operations once more."""
+    """Removes types such as READ-COMB, whose suffix is not a status: they count the operations of READ again."""
     for name in list(operations):
         of, status = outcome(name) or ("", "FAILED")
         if status not in _STATUSES and status not in operations.get(of, Operation()).returns:
@@ -343,7 +343,7 @@ def _leave_out_views(operations: dict[str, Operation]) -> None:
 
 
 def _breaks_off(operations: dict[str, Operation]) -> str | None:
-    """What the last operation type lacks that the others have; None when nothing."""
+    """Returns which lines the last operation type lacks that the others have; None if it has all."""
     *others, last = operations or [""]
     if not others or not operations[last].operations:
         return None
@@ -356,14 +356,14 @@ def _breaks_off(operations: dict[str, Operation]) -> str | None:
     lost = (
         any(each.mean_us is not None for each in complete) and of.mean_us is None,
         any(each.max_us is not None for each in complete) and of.max_us is None,
-        # A histogram of buckets has no percentiles when too many latencies are beyond its last bucket.
+        # measurementtype=histogram states no percentiles if too many latencies are beyond its last bucket.
         not of.whole_milliseconds and any(each.percentiles_us.keys() - of.percentiles_us.keys() for each in complete),
     )
     return f"result lines of {last} are missing" if any(lost) else None
 
 
 def _contradicts(old: Operation, new: Operation) -> bool:
-    """Whether `new`, which has one measurement, says something else than `old`."""
+    """Returns whether `new`, which has one measurement, differs from `old`."""
     pairs: list[tuple[object, object]] = [
         (old.operations, new.operations),
         (old.records, new.records),
@@ -376,21 +376,21 @@ def _contradicts(old: Operation, new: Operation) -> bool:
 
 
 def whole_number(value: str) -> int:
-    """A whole number of at most 18 digits; older clients print it as Java's doubles, `10110.0` or `1.0E7`."""
+    """Parses a whole number of at most 18 digits; older clients print Java's doubles, `10110.0` or `1.0E7`."""
     if not _NUMBER.fullmatch(value) or not (number := Decimal(value)) < _MOST or number != int(number):
         raise ValueError(f"{value[:40]!r} is not a count")
     return int(number)
 
 
 def _half_digit(value: str) -> float:
-    """Half of the last digit of a number that was rounded to a few; 0 for one as Java prints it."""
+    """Returns half of the last digit of a rounded number, its largest error; 0 for one that Java prints in full."""
     _, _, decimals = value.partition(".")
     is_of_java = len(decimals) > 6 or decimals == "0" or not value.replace(".", "").isdecimal()
     return 0.0 if is_of_java else 0.5 * 0.1 ** len(decimals)
 
 
 def decimal(value: str) -> float | None:
-    """A decimal number, or None for what Java prints when there is none."""
+    """Parses a decimal number; returns None for the values that Java prints without operations, such as NaN."""
     return None if value in _NO_VALUE else decimal_or_fail(value)
 
 

@@ -1,4 +1,4 @@
-"""Whether the tables have, at the end of a trial, the rows of its load and of the inserts of its runs."""
+"""Checks that at the end of a trial the tables have the rows of its load and of its runs' inserts."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from dohyo.evidence.records import ClientReport
 
 
 def problem(loaded: int, rows: Mapping[str, int | None], reports: Iterable[tuple[str, ClientReport]]) -> str | None:
-    """What is wrong with the rows that the servers counted; None if nothing is, or if they were not counted.
+    """Compares the rows that the servers counted with the acknowledged inserts; returns the difference as a sentence,
+    None if there is no difference or the rows were not counted.
 
-    Every acknowledged insert must be there. One that failed or timed out may exist or not, so the rows lie between two
-    bounds.
+    Every acknowledged insert must exist. A failed or timed-out insert may exist, so the expected rows are a range.
 
     :param loaded: records of the load
-    :param rows: rows by table, as the servers say (`counted.json`)
-    :param reports: what each client said of each run and probe (its host, and `client.json`)
+    :param rows: rows by table, counted by the servers (`counted.json`)
+    :param reports: host and `client.json` of each client in each run and probe
     """
     known = [count for count in rows.values() if count is not None]
     if not known or len(known) < len(rows):
@@ -24,7 +24,7 @@ def problem(loaded: int, rows: Mapping[str, int | None], reports: Iterable[tuple
     uncertain = passed = 0
     silent = False
     for host, report in reports:
-        # A client that died has not reported how far it got: then there is no upper bound.
+        # A client that died has not reported its inserts: then there is no upper bound.
         silent |= report.inserted is None
         used[host] = max(used.get(host, 0), report.inserted or 0)
         uncertain += report.unacknowledged_inserts or 0

@@ -1,4 +1,4 @@
-"""Rows of numbers: the counts of several clients and repeats, added up by operation type."""
+"""Adds up the counts of several clients and repeats by operation type, and makes rows of them."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from dohyo.statistics import total
 
 @dataclass
 class Run:
-    """One repetition: what one client or all clients together did in it.
+    """Totals of one client, or of all clients together, in one run.
 
-    :ivar percentiles_ms: of this run, by name (p50_ms, p99_ms) and operation type, as far as they are known
+    :ivar percentiles_ms: percentiles of this run by name (p50_ms, p99_ms) and operation type, as far as known
     """
 
-    seconds: float | None = None  # of the client that took longest
+    seconds: float | None = None  # of the slowest client
     operations: int | None = None  # attempted, of all types
     records: int | None = None
     server_cpu_seconds: float | None = None  # user and system, in the measured window
@@ -33,17 +33,17 @@ class Run:
 
     @property
     def returns(self) -> dict[str, int]:
-        """Records by what became of them, over all operation types."""
+        """Returns the records by status, over all operation types."""
         return _added(operation.returns for operation in self.own.values())
 
     @property
     def own(self) -> dict[str, Operation]:
-        """The types that count a record once: statuses of a READ-MODIFY-WRITE are those of its READ and its UPDATE."""
+        """Returns the types that count each record once: its READ and UPDATE count for a READ-MODIFY-WRITE."""
         return {name: operation for name, operation in self.by_operation.items() if is_call(name) and "-" not in name}
 
 
 def together(clients: Sequence[Run]) -> Run:
-    """What several clients did in one repetition. A value that one of them does not report is unknown for all."""
+    """Adds up several clients of one run. A value that one of them does not report is unknown for all."""
     seconds = [client.seconds for client in clients if client.seconds is not None]
     parts: dict[str, list[Operation]] = {}
     for client in clients:
@@ -59,7 +59,7 @@ def together(clients: Sequence[Run]) -> Run:
 
 
 def in_sequence(runs: Sequence[Run]) -> Run:
-    """Seconds, operations and records of several repetitions one after the other."""
+    """Adds up seconds, operations and records of several runs one after the other."""
     seconds = [run.seconds for run in runs if run.seconds is not None]
     return Run(
         seconds=sum(seconds) if seconds and len(seconds) == len(runs) else None,
@@ -69,10 +69,10 @@ def in_sequence(runs: Sequence[Run]) -> Run:
 
 
 def merge(parts: Sequence[Operation]) -> Operation:
-    """Adds up what several clients or repeats say about one operation type.
+    """Adds up the counts of one operation type over several clients or repeats.
 
-    A value that one of them does not report is unknown for all. Percentiles survive only if there is one part: they
-    cannot be added.
+    A value that one of them does not report is unknown for all. Percentiles are kept only if there is one part, because
+    they cannot be added.
     """
     if len(parts) == 1:
         return replace(parts[0])
@@ -93,7 +93,7 @@ def merge(parts: Sequence[Operation]) -> Operation:
 
 
 def _added(parts: Iterable[Mapping[str, int]]) -> dict[str, int]:
-    """Counts by name, over all parts."""
+    """Adds up counts by name over all parts."""
     result: Counter[str] = Counter()
     for part in parts:
         result.update(part)
@@ -101,11 +101,11 @@ def _added(parts: Iterable[Mapping[str, int]]) -> dict[str, int]:
 
 
 def rows(phase: str, runs: Sequence[Run], latencies: Mapping[str, Latencies], *, discarded: bool = False) -> list[Row]:
-    """One row per operation type, [OVERALL] first.
+    """Makes one row per operation type, [OVERALL] first.
 
-    Rates are operations of all clients / measured seconds, per repeat, then their geometric mean, with its interval
-    over the repeats. Latencies are those of `latencies` (merged over all clients and repeats) if these have every
-    operation that the result lines count; else those that the log states, as far as `merge` leaves any.
+    A rate is the geometric mean of the repeats' rates (operations of all clients / measured seconds), with its interval
+    over the repeats. Latencies are from `latencies` (merged over all clients and repeats) if these have every operation
+    that the result lines count; otherwise from the result lines, as far as `merge` keeps them.
     """
     names = sorted({name for run in runs for name in run.by_operation} | set(latencies), key=order)
     result = [_overall(phase, runs)]
@@ -114,7 +114,7 @@ def rows(phase: str, runs: Sequence[Run], latencies: Mapping[str, Latencies], *,
         known = [operation for operation in per_run if operation is not None]
         merged = merge(known) if known else Operation(operations=latencies[name].count)
         errors, not_found = _failures(merged.returns)
-        # An operation type that a repeat does not list did not happen in it.
+        # A repeat that does not list an operation type had no such operations.
         ops = _rates([0 if each is None else each.operations for each in per_run], runs)
         records = _rates([0 if each is None else records_of(name, each) for each in per_run], runs)
         row = replace(
@@ -154,12 +154,12 @@ def sampled(
     p99_ms: Sequence[float] = (),
     p50_ms: Sequence[float] = (),
 ) -> Row:
-    """A row with the geometric means of several rounds or runs, and how exactly they are known.
+    """Adds to a row the geometric means of several rounds or runs, with their intervals.
 
     :param ops: operations per second of each
     :param records: records per second of each
-    :param p99_ms: the p99 of each; nothing where one of them is not known
-    :param p50_ms: the same of their p50
+    :param p99_ms: p99 of each; empty if one of them is not known
+    :param p50_ms: p50 of each; empty if one of them is not known
     """
     several = len(ops) > 1
     p50_ms, p99_ms = (each if several and len(each) == len(ops) else [] for each in (p50_ms, p99_ms))
@@ -188,14 +188,14 @@ def sampled(
 
 
 def succeeded(rows: Sequence[Row], overall: Row) -> list[float]:
-    """Operations per second without those that found nothing: of all runs together, then of each one.
+    """Returns the operations per second without those that found nothing: of all runs together, then of each run.
 
-    :param rows: of all operation types
-    :param overall: of all operations together
+    :param rows: rows of all operation types
+    :param overall: row of all operations together
     """
     rates = [overall.ops_per_second or 0.0, *overall.ops_per_second_samples]
     for row in rows:
-        # The READ of a READ-MODIFY-WRITE says what it found.
+        # A READ-MODIFY-WRITE is left out: its READ counts what was not found.
         is_one = is_call(row.operation) and not row.operation.startswith(READ_MODIFY_WRITE)
         if (row.phase, row.discarded) == (overall.phase, overall.discarded) and is_one and is_not_found(row.operation):
             found_nothing = [row.ops_per_second or 0.0, *row.ops_per_second_samples]
@@ -208,8 +208,8 @@ def interval(
 ) -> tuple[float | None, float | None]:
     """Returns the interval of the geometric mean of the samples; (None, None) without an interval.
 
-    :param least: factor by which it reaches at least to either side
-    :param shown: a value that is shown beside it, and is always within it: the percentile of all samples together
+    :param least: least factor by which the interval extends to either side
+    :param shown: value to be shown beside it, which is always within it: the percentile of all samples together
     """
     of = statistics.logarithms(samples, confidence)
     if of is None:
@@ -221,7 +221,7 @@ def interval(
 
 
 def _of_runs(row: Row, runs: Sequence[Run], ops: Sequence[float], records: Sequence[float]) -> Row:
-    """A row with the rates and percentiles of its runs."""
+    """Adds to a row the rates and percentiles of its runs."""
     p50_ms, p99_ms = (
         [of[row.operation] for run in runs if row.operation in (of := run.percentiles_ms.get(name, {}))]
         for name in ("p50_ms", "p99_ms")
@@ -232,9 +232,9 @@ def _of_runs(row: Row, runs: Sequence[Run], ops: Sequence[float], records: Seque
 
 
 def counted(row: Row, operations: Sequence[int | None]) -> Row:
-    """A row with the resolution of its rates: one operation of the fewest of any round or run.
+    """Adds to a row the resolution of its rates: the share of one operation in the round or run with the fewest.
 
-    :param operations: of each round or run
+    :param operations: operations of each round or run
     """
     fewest = min((each for each in operations if each), default=None)
     return replace(row, resolution=max(row.resolution, 1 / fewest)) if fewest else row
@@ -256,9 +256,9 @@ def _with_latency(row: Row, stated: Operation, merged: Latencies | None) -> Row:
 
 
 def records_of(name: str, of: Operation) -> int | None:
-    """Records that succeeded.
+    """Returns the number of successful records.
 
-    There is one return code per record. A SCAN has one for any number of records, so only its own line tells.
+    There is one return code per record, but only one per SCAN: the records of SCANs have a line of their own.
     """
     if name.startswith("SCAN") or not of.returns:
         return of.records
@@ -266,7 +266,7 @@ def records_of(name: str, of: Operation) -> int | None:
 
 
 def _failures(returns: Mapping[str, int]) -> tuple[int | None, int | None]:
-    """Errors and not found; unknown where a log has no `Return=` lines."""
+    """Returns the records with errors and those not found; None for both if the log has no `Return=` lines."""
     if not returns:
         return None, None
     errors = sum(count for name, count in returns.items() if name not in OK | NOT_FOUND)
@@ -274,7 +274,7 @@ def _failures(returns: Mapping[str, int]) -> tuple[int | None, int | None]:
 
 
 def _rates(counts: Sequence[int | None], runs: Sequence[Run]) -> list[float]:
-    """Counts per second of each run; nothing where a count or a duration is not known."""
+    """Returns the counts per second of each run; empty if a count or a duration is not known."""
     rates = [count / run.seconds for count, run in zip(counts, runs, strict=True) if count is not None and run.seconds]
     return rates if len(rates) == len(runs) else []
 

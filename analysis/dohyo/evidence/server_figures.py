@@ -1,20 +1,20 @@
-"""Figures from the statistics that a system's verb `stats` stores: `ansible/systems/NAME/figures.yml` selects them.
+"""Computes figures from the statistics that a system's step `stats` stores, as `ansible/systems/NAME/figures.yml` says.
 
-A trial keeps a copy in its `server` folder, so that its figures never depend on the checkout that reads them.
+A trial has a copy of that file in its `server` folder, so that its figures do not depend on the checkout that reads it.
 
     pending_compactions:
       file: stats-metrics.json
       keys: "*:name=PendingTasks,type=Compaction Value"
       note: compactions still pending at the end
 
-`file` may have wildcards, where servers of a host have a file each.
-A figure is the sum of the values whose keys match `keys` (one pattern or several, `*` for anything), where it has them
-less the sum of `less`, divided by that of `per`, times `scale`. `take: max` is the largest of the values instead, as
-for percentiles, which do not add up. With a `note` the report names every host on which the figure is not 0.
-With `counter: true` the values only ever grow, from the server's start on: the figure of a run is what they grew by in
-it. Others are taken as they were after the run.
+`file` may have wildcards if each server of a host has a file.
+A figure is the sum of the values whose keys match `keys` (one pattern or several, `*` for anything), minus the sum of
+`less`, divided by the sum of `per`, times `scale`; all but `keys` are optional. `take: max` is the largest value, not
+the sum, for values that do not add up, such as percentiles. With a `note` the report names every host on which the
+figure is not 0. With `counter: true` the values only grow, from the server's start on, and the figure of a run is their
+growth in it. Other figures have their value after the run.
 `absent` is the value for a file without the keys: some servers leave out counters that are 0.
-A name's end says the unit: `_bytes`, `_ms`, `_seconds`, `_ratio` (0 to 1); any other is a count.
+The end of a name is the unit: `_bytes`, `_ms`, `_seconds`, `_ratio` (0 to 1); other names are counts.
 """
 
 from __future__ import annotations
@@ -36,14 +36,14 @@ from dohyo.evidence.text_file import Warn, lines
 from dohyo.places import ANSIBLE
 from dohyo.systems.catalogue import all_systems
 
-# Of the files in a folder and the folders below it: `*` for anything, nothing above them.
+# Patterns of files in a folder and the folders below it, with `*` for anything, but not of files above it.
 FILES = re.compile(r"(?!.*\.\.)[\w.*-]+(/[\w.*-]+)*")
 _NAMED = re.compile(r"[\w.\[\]-]+=")
 
 
 @dataclass(frozen=True)
 class Values:
-    """What was found for a figure, on one host or on several."""
+    """The values that a figure is computed from, on one host or on several."""
 
     keys: list[float] = field(default_factory=list)
     less: list[float] = field(default_factory=list)
@@ -51,13 +51,13 @@ class Values:
 
 
 class Keys:
-    """Which keys are meant: those that match one of the patterns, in which `*` stands for anything.
+    """Patterns of keys, in which `*` stands for anything. A key has to match one of them.
 
-    No regular expression: the patterns may be somebody else's, and some of those take hours on a long key.
+    They are not regular expressions: the patterns may be untrusted, and some expressions take hours on a long key.
     """
 
     def __init__(self, patterns: Any) -> None:
-        """:param patterns: a text, or a list of some; ValueError for anything else"""
+        """:param patterns: a text, or a list of texts; raises ValueError for anything else"""
         listed = patterns if isinstance(patterns, list) else [patterns]
         if not listed or not all(isinstance(each, str) for each in listed):
             raise ValueError("must be a pattern of keys, or a list of them")
@@ -96,7 +96,7 @@ class ServerFigure(Struct, frozen=True, forbid_unknown_fields=True):
     note: str = ""
 
     def find(self, pairs: Iterable[tuple[str, float]]) -> Values:
-        """Picks its values out of those of its file."""
+        """Selects its values from those of its file."""
         found = Values()
         for key, value in pairs:
             for pattern, into in ((self.keys, found.keys), (self.less, found.less), (self.per, found.per)):
@@ -107,10 +107,10 @@ class ServerFigure(Struct, frozen=True, forbid_unknown_fields=True):
         return found
 
     def of_run(self, before: Values | None, after: Values) -> Values:
-        """The growth of a counter in a run; of anything else the value after it.
+        """Returns the growth of a counter in a run; for other figures the values after the run.
 
-        :param before: None where that is not known
-        :returns: no values if those of the run are not known, for example after a restart of the server
+        :param before: values before the run; None if not known
+        :returns: no values if the growth is not known, for example after a restart of the server
         """
         if not self.counter:
             return after
@@ -123,15 +123,15 @@ class ServerFigure(Struct, frozen=True, forbid_unknown_fields=True):
         return Values() if any(value < 0 for values in grown for value in values) else Values(*grown)
 
     def mean(self, runs: Sequence[Sequence[Values]]) -> float | None:
-        """The figure of a run in the mean over several, each with the values of its hosts; of a ratio that of them all
-        together, of a largest value the largest.
+        """Returns the mean of the figure over several runs, each with the values of its hosts; for a ratio that of all
+        runs together, for a maximum the largest.
         """
         found = self.value([host for hosts in runs for host in hosts])
         together = self.take or self.per is not None
         return found if found is None or together or not runs else found / len(runs)
 
     def value(self, hosts: Sequence[Values]) -> float | None:
-        """The figure of these hosts together; None where a part of it is not known, or nothing was counted."""
+        """Returns the figure of these hosts together; None if a part of it is not known, or the divisor is 0."""
         keys = [value for host in hosts for value in host.keys]
         if self.take:
             return max(keys) * self.scale if keys else None
@@ -145,10 +145,10 @@ class ServerFigure(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def definition(folder: Path, system: str, name: str) -> Path | None:
-    """The file `name` that explains a system's statistics or logs; None if there is none, or the system is not known.
+    """Returns the file `name` that describes a system's statistics or logs; None if the file or the system is unknown.
 
-    :param folder: of the servers' evidence. A trial's own copy there is all that counts; a trial of an earlier version
-    has no copy, so the current description counts.
+    :param folder: folder of the servers' evidence. If the trial has copies there, only these are used; a trial of an
+    earlier version has no copies, so this version's description is used.
     """
     role = all_systems()[system].role if system in all_systems() else None
     path = folder / name if is_kept(folder) else ANSIBLE / "systems" / str(role) / name
@@ -156,14 +156,14 @@ def definition(folder: Path, system: str, name: str) -> Path | None:
 
 
 def is_kept(folder: Path) -> bool:
-    """Whether the trial has copies of its system's figures.yml and log.yml."""
+    """Returns whether the trial has copies of its system's figures.yml and log.yml."""
     return (folder / "figures.yml").is_file()
 
 
 def figures_of(system: str, folder: Path, warn: Warn) -> tuple[ServerFigure, ...]:
-    """The figures of a system, in the order in which they are shown; none for a system without any, or an unknown one.
+    """Reads the figures of a system, in the order in which they are shown; none if it has no figures or is unknown.
 
-    :param folder: see :func:`definition`; a damaged file is a warning
+    :param folder: see :func:`definition`; a damaged file causes a warning
     """
     path = definition(folder, system, "figures.yml")
     try:
@@ -190,11 +190,11 @@ def _figure(name: str, entry: Any) -> ServerFigure:
 
 
 def pairs(path: Path, warn: Warn) -> list[tuple[str, float]]:
-    """Keys and numbers of a file that a `stats` verb has kept; none where it is not there or (reported) broken.
+    """Reads keys and numbers from a file that a step `stats` stored; none if it is missing or (with a warning) broken.
 
-    JSON gives `OBJECT KEY` paths, in which an object of a list goes by its `name`, as a JMX bean does. Lines of text
-    are `key=value` (as many as tabs divide), `key<tab>value`, or a Prometheus sample (`metric{labels} value`); those
-    that are none of them are passed over. `true` is 1 and `false` 0.
+    Keys of JSON are paths `OBJECT KEY`; an object in a list appears with its `name`, like a JMX bean. Lines of text are
+    `key=value` (several if tabs separate them), `key<tab>value`, or a Prometheus sample (`metric{labels} value`); other
+    lines are skipped. `true` is 1 and `false` 0.
     """
     if not path.is_file():
         return []

@@ -1,4 +1,4 @@
-"""Compactions and flushes, from a server's own log: `ansible/systems/NAME/log.yml` says which lines report them.
+"""Reads compactions and flushes from a server's own log: `ansible/systems/NAME/log.yml` says which lines report them.
 
     files: log
     compaction:
@@ -7,17 +7,17 @@
       begin: '\\[(?P<key>[^\\]]+)\\] Writing Memtable-'
       end: '\\[(?P<key>[^\\]]+)\\] Completed flushing .* \\((?P<size>.+)\\)'
 
-`files` are patterns of names in `server/HOST`. The log does not report a kind of work that is missing.
+`files` are patterns of names in `server/HOST`. A missing kind of work means that the log does not report it.
 The patterns are regular expressions in RE2's syntax, searched for in a line. `end` is the line that is written when the
-work is done; its group `ms` is how long it took. Without that, the work began with the last line that matches `begin`
-and has the same `key`, such as the thread. `size` is what was written, if the log says it: a number of bytes,
-or one with a unit.
+work is done; its group `ms` is the duration. Without that group, the work began with the last line that matches `begin`
+and has the same `key`, such as the thread. The group `size` is the amount written, if the log reports it: a number of
+bytes, or a number with a unit.
 
-A trial keeps a copy, as it does of figures.yml. RE2 takes linear time whatever the pattern, so that a copy from
-somebody else cannot hold up the reader.
+A trial has a copy of the file, as of figures.yml. RE2 takes linear time for any pattern, so that an untrusted copy
+cannot delay the reader.
 
-A line begins with its time (after its level, perhaps), in UTC, which the role `service` ensures. MariaDB's and
-Aerospike's are in whole seconds.
+A line begins with its time, in some logs after its level. The time is in UTC, which the role `service` ensures, and in
+whole seconds in the logs of MariaDB and Aerospike.
 """
 
 from __future__ import annotations
@@ -51,20 +51,20 @@ _SIZE = re.compile(r"([\d.,]+) ?([kKMGTP]?)(i?)(B|bytes)?")
 _POWERS = {letter: power for power, letter in enumerate(("", "K", "M", "G", "T", "P"))}
 
 
-# A kind of work, and what tells it from others of the kind.
+# Kind of work, and the key that distinguishes it from other work of the kind.
 _Key = tuple[str, str | None]
-# What has begun and not ended, and when.
+# Start times of work that has begun and not ended.
 Begun = dict[_Key, list[str]]
 
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """One compaction, one flush of what is in memory, or other work that a log tells of.
+    """One compaction, one flush of memory, or other work that a log reports.
 
-    :ivar at: its begin in seconds since 1970, on the clock of the host
-    :ivar end: the same of its end
-    :ivar bytes: what it has written; None where the log does not say so
-    :ivar amount: how much it was of something else; None where the log does not say so
+    :ivar at: start in seconds since 1970, on the clock of the host
+    :ivar end: end in seconds since 1970, on the clock of the host
+    :ivar bytes: bytes written; None if the log does not report them
+    :ivar amount: amount in another unit; None if the log does not report it
     """
 
     kind: str
@@ -78,9 +78,9 @@ class Work:
 class ServerLog:
     """The contents of the log of one process.
 
-    :ivar begin: time of the first line in seconds since 1970; of the last one is `end`
-    :ivar work: in the order in which it ended
-    :ivar begun: what has begun and not ended: its kind and when
+    :ivar begin: time of the first line in seconds since 1970; `end` is that of the last line
+    :ivar work: finished work, by its end
+    :ivar begun: unfinished work: its kind and its start
     """
 
     begin: float
@@ -104,9 +104,9 @@ class _LogFile(Struct, forbid_unknown_fields=True):
 
 @dataclass(frozen=True)
 class Lines:
-    """The lines on one kind of work. Without `begin` and a group `ms` only its end is known.
+    """Patterns of the lines on one kind of work. Without `begin` and a group `ms` only its end is known.
 
-    :ivar begins: which of several before one end count; the first, where what begins again is the same, and goes on
+    :ivar begins: which of several starts before one end count; "first" for work that continues when it starts again
     """
 
     kind: str
@@ -117,14 +117,14 @@ class Lines:
 
 @dataclass(frozen=True)
 class Patterns:
-    """The content of a system's log.yml; without `files` nothing is known."""
+    """The content of a system's log.yml; without `files` no work is known."""
 
     files: tuple[str, ...] = ()
     lines: tuple[Lines, ...] = ()
 
     def paths(self, folder: Path) -> list[list[Path]]:
-        """The logs of each process of a host, from the oldest on. One that was started again has its earlier ones in
-        LOG.1, LOG.2, …
+        """Returns the logs of each process of a host, the oldest first. After a restart, the process's earlier logs are
+        in LOG.1, LOG.2, …
         """
         found: dict[str, dict[float, Path]] = {}
         for path in {path for name in self.files for end in ("", ".[0-9]*") for path in folder.glob(name + end)}:
@@ -136,19 +136,19 @@ class Patterns:
 
     @property
     def kinds(self) -> list[Kind]:
-        """The kinds of background work that the logs report."""
+        """Returns the kinds of background work that the logs report."""
         return [kind for kind in KINDS for each in self.lines if each.kind == kind]
 
     @property
     def words(self) -> list[str]:
-        """The same in words."""
+        """Returns the kinds of work in words."""
         return [PLURALS[kind] for kind in self.kinds]
 
 
 def patterns_of(system: str, folder: Path, warn: Warn) -> Patterns:
-    """The patterns of a system; none if its log reports no such work, or the system is not known.
+    """Reads the patterns of a system; none if its log reports no such work, or the system is not known.
 
-    :param folder: see :func:`definition`; a damaged file is a warning
+    :param folder: see :func:`definition`; a damaged file causes a warning
     """
     path = definition(folder, system, "log.yml")
     try:
@@ -173,9 +173,9 @@ def _lines(kind: Kind, work: _WorkPatterns) -> Lines:
 
 
 def regex(name: str, pattern: str) -> re.Pattern[str]:
-    """Compiles a pattern; BadInputError names it. RE2's own type is as good as Python's, and has no annotations."""
+    """Compiles a pattern with RE2, whose untyped class is annotated here as Python's. Raises BadInputError."""
     options = re2.Options()
-    options.log_errors = False  # it would write them to stderr, too
+    options.log_errors = False  # RE2 would also write them to stderr
     try:
         compiled: re.Pattern[str] = re2.compile(pattern, options)
     except (re2.error, TypeError, ValueError) as error:
@@ -185,9 +185,9 @@ def regex(name: str, pattern: str) -> re.Pattern[str]:
 
 
 def read(path: Path, patterns: Patterns, warn: Warn, begun: Begun | None = None) -> ServerLog | None:
-    """Reads the log of one process; None where no line of it has a time.
+    """Reads the log of one process; returns None if no line has a time.
 
-    :param begun: what the process before it has begun and left to this one; takes what this one leaves
+    :param begun: work that the process before it left unfinished; updated to the work that this process leaves
     """
     first = last = None
     begun = {} if begun is None else begun
@@ -212,7 +212,7 @@ def read(path: Path, patterns: Patterns, warn: Warn, begun: Begun | None = None)
 
 
 def covered(spans: Iterable[tuple[float, float]]) -> float:
-    """Length of the time in which at least one of the spans (begin and end) lasts, in their unit."""
+    """Returns the length of the union of spans (start and end), in their unit."""
     total, until = 0.0, float("-inf")
     for begin, end in sorted(spans):
         total += max(0.0, end - max(begin, until))
@@ -228,13 +228,13 @@ def _works(of: Lines, match: re.Match[str], begun: dict[_Key, list[str]], stamp:
     groups = match.groupdict()
     end = _seconds(stamp)
     if "ms" in groups:
-        # A JVM separates thousands by its locale.
+        # A JVM separates thousands according to its locale.
         digits = re.sub(r"\D", "", groups["ms"])
         begins = [end - int(digits) / 1000 if end is not None and digits else None]
     else:
         begins = [_seconds(each) for each in begun.pop(_key(of, match), [])] if of.begin else [end]
     size, amount = _bytes(groups.get("size")), number(groups.get("amount"))
-    # After a clock was set back, work may seem to end before it begins; it is left out.
+    # If the clock was set back, work may seem to end before it starts; such work is left out.
     return [
         Work(of.kind, begin, end, size, amount)
         for begin in begins
@@ -243,7 +243,7 @@ def _works(of: Lines, match: re.Match[str], begun: dict[_Key, list[str]], stamp:
 
 
 def _bytes(size: str | None) -> float | None:
-    """Such as 36623, `387.8 K` and `1.634KiB` (of 1024), `11kB` (of 1000)."""
+    """Parses sizes such as 36623, `387.8 K` and `1.634KiB` (units of 1024), `11kB` (units of 1000)."""
     match = _SIZE.fullmatch(size or "")
     if not match:
         return None
@@ -257,7 +257,7 @@ def _bytes(size: str | None) -> float | None:
 
 
 def _seconds(stamp: str | None) -> float | None:
-    """Such as "2026-11-25 16:10:20,904", "2026-11-25  6:10:20" and "Nov 25 2026 16:10:20 GMT"."""
+    """Parses times such as "2026-11-25 16:10:20,904", "2026-11-25  6:10:20" and "Nov 25 2026 16:10:20 GMT"."""
     if not stamp:
         return None
     try:

@@ -1,9 +1,9 @@
-"""The servers' own view of a trial: pauses of JVMs, compactions and flushes in each run, and figures of their own.
+"""Reads the servers' own evidence of a trial: pauses of JVMs, compactions and flushes in each run, and statistics.
 
-The evidence is the folder `server/HOST` of the trial: `gc*.log*` of each JVM, the servers' own logs
-(`server_log`), and the statistics that the verb `stats` stored:
-`stats/load` after the load has settled, `stats/PHASE-RUN` after each run, and `stats/PHASE-RUN-before` where the
-servers settled before it. Older trials have one copy from the end of the trial, in the folder itself.
+It is in the folder `server/HOST` of the trial: `gc*.log*` of each JVM, the servers' own logs (`server_log`), and the
+statistics that the step `stats` stored in `stats/load` after the load has settled, in `stats/PHASE-RUN` after each run,
+and in `stats/PHASE-RUN-before` if the servers settled before the run. Older trials have one copy from the end of the
+trial, in the folder itself.
 """
 
 from __future__ import annotations
@@ -24,19 +24,19 @@ from dohyo.evidence.server_log import PLURALS, Kind, Patterns, ServerLog, Work
 from dohyo.evidence.text_file import Warn
 from dohyo.figures import named
 
-# The phase and the number of a run; of the load there is one alone.
+# Phase and number of a run; the load has no number.
 _Key = tuple[str, int | None]
-# As many as a p99 needs to differ from the largest.
+# Least number of pauses for a p99 that differs from the largest pause.
 _ENOUGH_FOR_P99 = 100
-# Of more, only the longest is named.
+# Most pauses, and most hosts, that a text names.
 _MOST_PAUSES_TOLD = 5
 _MOST_HOSTS_TOLD = 5
 
 GC_PAUSE = "GC pause"
-# What keeps a server busy beside operations, in the plural, in the order in which it is shown.
+# Plurals of a server's background work, in the order in which it is shown.
 DOING: dict[str, str] = {GC_PAUSE: "GC pauses", **{str(kind): words for kind, words in PLURALS.items()}}
 
-# The figure (figures.yml) that says whether a server is idle.
+# Figure (figures.yml) that is 0 if a server has no compactions to do.
 PENDING_COMPACTIONS = "pending_compactions"
 
 
@@ -45,10 +45,10 @@ class Window:
     """The measured window of a run, in seconds since 1970 on the controller's clock.
 
     :ivar phase: name of the phase that the run is of
-    :ivar run: its number; None for a load that is measured
-    :ivar agreed: the instant at which the clients began, warm-up included
-    :ivar offsets_ms: the clock of a host against the controller's; 0 for those not in it
-    :ivar ill: hosts that had a fault in it: what their logs do not cover is not known, and no wonder
+    :ivar run: number of the run; None for a load that is measured
+    :ivar agreed: agreed instant at which the clients begin, warm-up included
+    :ivar offsets_ms: offset of each host's clock from the controller's; hosts that are missing have 0
+    :ivar ill: hosts that had a fault in it: gaps in their logs are expected and cause no warning
     """
 
     phase: str
@@ -61,14 +61,14 @@ class Window:
 
     @property
     def key(self) -> _Key:
-        """What distinguishes it from the trial's other windows."""
+        """Returns what distinguishes it from the trial's other windows."""
         return (self.phase, self.run)
 
     def __str__(self) -> str:
         return self.phase if self.run is None else f"{self.phase} {self.run}"
 
     def on_host(self, host: str) -> tuple[float, float, float]:
-        """Its begin, its end and the agreed instant on the clock of a host."""
+        """Returns its start, its end and the agreed instant on the clock of a host."""
         offset = self.offsets_ms.get(host, 0.0) / 1000
         return self.begin + offset, self.end + offset, self.agreed + offset
 
@@ -77,9 +77,9 @@ class Window:
 class Pauses:
     """Pauses of one JVM, or of all JVMs of the same kind, that touch the measured window of a run.
 
-    :ivar process: which of several JVMs on a host it is, as in "datanode"; None for the server itself
-    :ivar longest_at: when the longest began, in seconds after the agreed instant
-    :ivar share: of the window's time, of all JVMs together, that they took
+    :ivar process: name of the JVM if a host has several, such as "datanode"; None for the server itself
+    :ivar longest_at: start of the longest, in seconds after the agreed instant
+    :ivar share: share of the window that the pauses took, on average over the JVMs
     """
 
     process: str | None
@@ -97,10 +97,10 @@ class Pauses:
 class Background:
     """Compactions, or flushes, of the servers on one host or on all that touch the measured window of a run.
 
-    :ivar total_seconds: their time within the window; simultaneous ones count each
-    :ivar longest_at: when the longest began, in seconds after the agreed instant
-    :ivar bytes: what they have written; None where the log does not say so of all
-    :ivar share: of the window's time in which at least one lasted; of several hosts the mean
+    :ivar total_seconds: sum of their durations within the window
+    :ivar longest_at: start of the longest, in seconds after the agreed instant
+    :ivar bytes: bytes written; None unless the log reports them for all
+    :ivar share: share of the window in which at least one was in progress, on average over the hosts
     """
 
     kind: Kind
@@ -132,11 +132,11 @@ class Span(NamedTuple):
 
 @dataclass(frozen=True)
 class Step:
-    """The load, a run or a probe, after which statistics are kept.
+    """The load, a run or a probe, after which statistics are stored.
 
-    :ivar name: of its folder
-    :ivar counts: whether its phase's figures have anything of it
-    :ivar restarted: hosts whose servers were started again in it, so that their counters began anew
+    :ivar name: name of its folder
+    :ivar counts: whether it counts for the figures of its phase
+    :ivar restarted: hosts whose servers were restarted in it, so that their counters began at 0 again
     """
 
     name: str
@@ -147,9 +147,9 @@ class Step:
 
 @dataclass(frozen=True)
 class PhaseFigures:
-    """Figures of the runs of a phase that count: counters as they grew in a run, others as they were after it.
+    """Figures of a phase over the runs that count: the growth of counters in a run, other values after the run.
 
-    :ivar runs: how many they are the mean of
+    :ivar runs: number of runs in the mean
     """
 
     phase: str
@@ -159,10 +159,10 @@ class PhaseFigures:
 
 @dataclass(frozen=True)
 class Server:
-    """The servers on one host, or (host None) on all hosts together. A figure of None: not known.
+    """The servers on one host, or (host None) on all hosts together. A figure that is not known is None.
 
-    :ivar figures: since the start, as they were last
-    :ivar background: what is known of compactions and flushes; a kind or a run that is not in it is not known
+    :ivar figures: last values, counters since the start
+    :ivar background: compactions and flushes; kinds and runs that are missing are not known
     """
 
     host: str | None
@@ -173,22 +173,22 @@ class Server:
 
 
 class Servers:
-    """The servers of one trial."""
+    """The evidence of one trial's servers."""
 
     def __init__(self, folder: Path, system: str, windows: Sequence[Window], steps: Sequence[Step], warn: Warn) -> None:
-        """Reads `folder`, the trial's `server`; files that are missing or broken are at most a warning.
+        """Reads `folder`, the trial's `server`; missing or broken files cause at most a warning.
 
-        :param steps: in the order of time, the load first
+        :param steps: steps in the order of time, the load first
         """
         self._figures = figures_of(system, folder, warn)
         self._patterns = server_log.patterns_of(system, folder, warn)
         self._windows = windows
         self._steps = steps
-        self._values: dict[str, list[Values]] = {}  # host -> of each figure, in the end
-        self._of_steps: dict[str, list[list[Values]]] = {}  # host -> of each step -> of each figure
+        self._values: dict[str, list[Values]] = {}  # host -> last values by figure
+        self._of_steps: dict[str, list[list[Values]]] = {}  # host -> values by step and figure
         # host -> process and window -> pauses, at seconds after the agreed instant
         self._pauses: dict[str, dict[tuple[str | None, _Key], list[Pause]]] = {}
-        # host that has logs -> window that they cover -> work, at the same seconds
+        # host that has logs -> window that they cover -> work, at seconds after the agreed instant
         self._work: dict[str, dict[_Key, list[Work]]] = {}
         for host in sorted(folder.iterdir()) if folder.is_dir() else ():
             if host.is_dir():
@@ -200,7 +200,7 @@ class Servers:
                     self._work[host.name] = _work_in_windows(host.name, processes, self._patterns, windows, warn)
 
     def all(self) -> list[Server]:
-        """One entry per host that said anything, then, where they are several, one of all together."""
+        """Returns an entry for each host that has evidence and, if they are several, one for all together."""
         hosts = [
             host
             for host in self._values
@@ -219,7 +219,7 @@ class Servers:
         ]
 
     def spans(self) -> Iterator[Span]:
-        """The background work of the servers in all runs, as far as it is known, host by host."""
+        """Yields the background work of each host in all runs; hosts without logs are left out."""
         for host, of_host in self._pauses.items():
             for (process, (phase, run)), pauses in of_host.items():
                 for pause in pauses:
@@ -229,7 +229,7 @@ class Servers:
                     yield Span(phase, run, host, None, work.kind, work.at, work.end, work.bytes)
 
     def pending_compactions(self, step: str) -> dict[str, float]:
-        """Compactions that were pending after a step, by host; those of systems that have none are not known."""
+        """Returns the compactions pending after a step, by host; empty for systems without this figure."""
         result: dict[str, float] = {}
         for position, figure in enumerate(self._figures):
             for place, each in enumerate(self._steps):
@@ -239,7 +239,7 @@ class Servers:
         return result
 
     def notes(self) -> list[str]:
-        """A sentence for each important figure, with hosts and values."""
+        """Returns a sentence for each figure with a `note`, with hosts and values."""
         found: list[str] = []
         for position, figure in enumerate(self._figures):
             if figure.note:
@@ -248,10 +248,10 @@ class Servers:
         return found
 
     def events(self, phase: str, run: int | None, p99_ms: float | None, timeout_ms: float | None) -> list[Event]:
-        """The pauses of a run that operations must have noticed.
+        """Returns events for the pauses of a run that must have delayed operations.
 
-        :param p99_ms: of the clients' slowest operation type; a single event tells of all pauses above it
-        :param timeout_ms: after which an operation counts as failed; longer pauses have an event each
+        :param p99_ms: p99 of the clients' slowest operation type; one event reports all pauses above it
+        :param timeout_ms: time after which an operation counts as failed; each longer pause has an event
         """
         found: list[tuple[Pause, str, str | None]] = [
             (pause, host, process)
@@ -266,7 +266,7 @@ class Servers:
         limit = named("ms", timeout_ms)
         for pause, host, process in failing[:_MOST_PAUSES_TOLD]:
             what = f"{_which(process)} of {named('ms', pause.ms)}, longer than an operation may take ({limit})"
-            until = pause.end if pause.ms >= 1000 else None  # an event shows whole seconds
+            until = pause.end if pause.ms >= 1000 else None  # events are shown in whole seconds
             events.append(Event(run, pause.at, until, what, host, phase))
         if p99_ms is not None and not failing and (above := [each for each in found if each[0].ms > p99_ms]):
             pause, host, process = above[0]
@@ -278,9 +278,9 @@ class Servers:
         return events
 
     def _read(self, host: Path, warn: Warn) -> tuple[list[Values], list[list[Values]]]:
-        """The last values of a host, and those of each step."""
+        """Reads the last values of a host, and the values of each step."""
         last = self._kept(host, warn)
-        before: list[Values | None] = [Values() for _ in self._figures]  # servers are started again for the load
+        before: list[Values | None] = [Values() for _ in self._figures]  # servers are restarted for the load
         of_steps = []
         for step in self._steps:
             stats = host / "stats"
@@ -300,7 +300,7 @@ class Servers:
         return [each or Values() for each in last], of_steps
 
     def _kept(self, folder: Path, warn: Warn) -> list[Values | None]:
-        """The values of each figure in a folder of statistics; None where its file is not there, or broken."""
+        """Reads the values of each figure from a folder of statistics; None if its file is missing or broken."""
         files = {
             name: [pair for path in sorted(folder.glob(name)) for pair in pairs(path, warn)]
             for name in sorted({each.file for each in self._figures})
@@ -308,7 +308,7 @@ class Servers:
         return [each.find(files[each.file]) if files[each.file] else None for each in self._figures]
 
     def _phases(self, hosts: Sequence[str]) -> list[PhaseFigures]:
-        """Of the phases after which anything was kept."""
+        """Returns the figures of the phases after which statistics were stored."""
         found = []
         for phase in dict.fromkeys(step.phase for step in self._steps if step.counts):
             places = [i for i, step in enumerate(self._steps) if step.counts and step.phase == phase]
@@ -337,7 +337,7 @@ class Servers:
         return result
 
     def _background(self, hosts: Sequence[str]) -> Iterator[Background]:
-        """Of several hosts only where it is known of all that have logs: the sum would not be one."""
+        """Yields the background work on these hosts. For several hosts, it must be known for all that have logs."""
         logs = [self._work[host] for host in (hosts if len(hosts) == 1 else self._work) if host in self._work]
         for kind in self._patterns.kinds if logs else ():
             for window in self._windows:
@@ -347,7 +347,7 @@ class Servers:
 
 
 def _in_windows(host: Path, windows: Sequence[Window], warn: Warn) -> dict[tuple[str | None, _Key], list[Pause]]:
-    """Process and run → pauses, of every JVM whose log covers the run."""
+    """Reads the pauses by process and run, of every JVM whose log covers the run."""
     logs: dict[str | None, list[Path]] = {}
     for path in sorted(host.glob("gc*.log*")):
         if match := re.fullmatch(r"gc(?:-(\w+))?\.log.*", path.name):
@@ -370,9 +370,9 @@ def _in_windows(host: Path, windows: Sequence[Window], warn: Warn) -> dict[tuple
 def _work_in_windows(
     host: str, processes: Sequence[Sequence[Path]], patterns: Patterns, windows: Sequence[Window], warn: Warn
 ) -> dict[_Key, list[Work]]:
-    """Run → work, of every run that the logs of all processes of the host cover.
+    """Reads the work by run, for the runs that the logs of all processes of the host cover.
 
-    :param processes: the logs of each, one where it was not started again
+    :param processes: the logs of each process: one, or several after a restart
     """
     logs = [[log for path in paths if (log := server_log.read(path, patterns, warn))] for paths in processes]
     told: set[Path] = set()
@@ -396,8 +396,8 @@ def _work_in_windows(
 
 
 def _covering(logs: Sequence[ServerLog], begin: float, end: float, *, dies: bool) -> ServerLog | None:
-    """The log of a process that has all of a time. An earlier one is whole up to the begin of the next, also where it
-    is silent, unless faults end processes in that time.
+    """Returns the log of a process that covers a time span; None if no log does. An earlier log covers the time up to
+    the start of the next log, even if it has no lines there, unless faults end processes in the span.
     """
     ends = [
         *(log.end if dies else following.begin for log, following in pairwise(logs)),
@@ -426,10 +426,10 @@ def _background(kind: Kind, window: Window, of_hosts: Sequence[Sequence[Work]]) 
 
 
 def _summed(process: str | None, window: Window, pauses: Sequence[Pause], jvms: int) -> Pauses:
-    """:param pauses: from the shortest to the longest, of so many JVMs"""
+    """Summarises the pauses of `jvms` JVMs in a window; `pauses` is sorted, the shortest first."""
     total = sum(pause.ms for pause in pauses)
     longest = pauses[-1] if pauses else None
-    # The smallest value that 99 % of them do not exceed (nearest rank).
+    # The smallest value that 99 % of the pauses do not exceed (nearest rank).
     p99 = pauses[math.ceil(0.99 * len(pauses)) - 1].ms if len(pauses) >= _ENOUGH_FOR_P99 else None
     return Pauses(
         process=process,

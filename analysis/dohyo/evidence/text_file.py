@@ -1,4 +1,4 @@
-"""Reading text that other programs wrote: plain or packed, UTF-8 or UTF-16, possibly cut off, or no text."""
+"""Reads text that other programs wrote: plain or compressed, UTF-8 or UTF-16, possibly cut off or binary."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from io import BytesIO
 from pathlib import Path
 from typing import Any
 
-# Takes one message, `file:line: what`, for the person who asked for the files to be read.
+# Receives a message for the user, `file:line: what`.
 Warn = Callable[[str], None]
 
 _PACKED = (
@@ -22,19 +22,19 @@ _PACKED = (
     (b"\xfd7zXZ\0", "xz", lzma.LZMAFile),
 )
 _ENCODINGS = ((codecs.BOM_UTF8, "utf-8"), (codecs.BOM_UTF16_LE, "utf-16-le"), (codecs.BOM_UTF16_BE, "utf-16-be"))
-# Neither white space, nor NUL, nor what terminals understand.
+# Control characters except white space, NUL and those that terminals use.
 _CONTROL = re.compile(rb"[\x01-\x06\x0e-\x1a\x1c-\x1f]")
 _TAR_MAGIC, _TAR_MAGIC_AT = b"ustar", 257
-# Longer "lines" are not text; they are read in pieces so that memory stays bounded.
+# Longer "lines" are not text. They are read in pieces, so that memory is bounded.
 _LINE_LIMIT = 32 * 1024 * 1024
 _BLOCK = 64 * 1024
 _MESSAGES_PER_FILE = 20
 
 
 def lines(path: Path, warn: Warn) -> Iterator[tuple[int, str]]:
-    """Line numbers (from 1) and lines with their line ends; only the last line of a file may have none.
+    """Yields line numbers (from 1) and lines with their line ends; only the last line of a file may have no line end.
 
-    Whatever cannot be read ends the iteration with one message through `warn`; nothing is raised.
+    If the file cannot be read further, one message is passed to `warn` and the iteration ends; no error is raised.
     """
     for first, block in blocks(path, warn):
         for number, line in enumerate(BytesIO(block), first):
@@ -42,7 +42,7 @@ def lines(path: Path, warn: Warn) -> Iterator[tuple[int, str]]:
 
 
 def blocks(path: Path, warn: Warn) -> Iterator[tuple[int, bytes]]:
-    """Reads the same file in blocks of whole lines, each with the number of its first line: for logs of gigabytes.
+    """Yields blocks of whole lines, each with the number of its first line: for logs of gigabytes.
 
     A byte order mark says how the file is encoded; the blocks are UTF-8.
     """
@@ -82,7 +82,7 @@ def blocks(path: Path, warn: Warn) -> Iterator[tuple[int, bytes]]:
 
 
 def limited(path: Path, warn: Warn) -> Warn:
-    """Passes on the first messages about a file and says that there were more: a wrong file is wrong in every line."""
+    """Returns a `Warn` that passes on only the first messages about a file: a wrong file is wrong in every line."""
     count = 0
 
     def pass_on(message: str) -> None:
@@ -97,9 +97,9 @@ def limited(path: Path, warn: Warn) -> Warn:
 
 
 def is_binary(path: Path) -> bool:
-    """Returns whether the first 4 KiB (unpacked) contain bytes that no text has; False when unreadable.
+    """Returns whether the first 4 KiB (uncompressed) have bytes that no text has; False if the file is unreadable.
 
-    NULs do not count: a log that was emptied while a client wrote to it has a hole of them.
+    NULs do not count: a log that was emptied while a client wrote to it begins with a hole of them.
     """
     for _, block in blocks(path, lambda _: None):
         if block.startswith(_TAR_MAGIC, _TAR_MAGIC_AT):
@@ -110,7 +110,7 @@ def is_binary(path: Path) -> bool:
 
 
 def _without_mark(data: bytes) -> tuple[bytes, Callable[[bytes], bytes]]:
-    """Returns the beginning of a file without its byte order mark, and what makes UTF-8 of it and the rest."""
+    """Removes a byte order mark from a file's first bytes; returns the rest, and a converter to UTF-8."""
     for mark, encoding in _ENCODINGS:
         if data.startswith(mark):
             decode = codecs.getincrementaldecoder(encoding)("replace").decode

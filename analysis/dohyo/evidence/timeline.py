@@ -1,4 +1,4 @@
-"""What the clients of a run did over time. Each interval of their histogram logs is taken once, for all who ask."""
+"""Evaluates the histogram logs of a run's clients over time: each interval is read once for all results."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from dohyo.evidence.over_time import MOST_SLOTS, OverTime
 class Timeline:
     """Adds up the intervals of all clients of a run, or of a load.
 
-    :ivar operations: the types that any log is of
-    :ivar seconds: operations, errors and what was not found, by second
+    :ivar operations: operation types that have a log
+    :ivar seconds: operations, errors and operations that found nothing, by second
     :ivar latencies: percentiles and the heat map, by slot
-    :ivar waited: the same of latencies from the intended start; nothing of a run without faults
-    :ivar inserted: how the rows of a load became more; nothing of a run
+    :ivar waited: `latencies` from the intended start; empty for a run without faults
+    :ivar inserted: inserts of a load over time; empty for a run
     """
 
     def __init__(self, *, load: bool = False, faults: bool = False, most_slots: int = MOST_SLOTS) -> None:
-        """`most_slots`: bound of the slots of `latencies`."""
+        """:param most_slots: largest number of slots of `latencies`"""
         self._load = load
         self._faults = faults
         self.operations: set[str] = set()
@@ -31,7 +31,7 @@ class Timeline:
         self.inserted = Inserted()
 
     def add(self, client: str, operation: str, interval: Interval) -> None:
-        """Takes one interval of a client's log."""
+        """Adds one interval of a client's log."""
         self.operations.add(operation)
         self.seconds.add(client, operation, interval)
         self.latencies.add(operation, interval)
@@ -41,7 +41,7 @@ class Timeline:
             self.inserted.add(operation, interval)
 
     def merge(self, other: Timeline) -> None:
-        """Adds what another one has of other clients."""
+        """Adds the results of other clients."""
         self.operations |= other.operations
         self.seconds.merge(other.seconds)
         self.latencies.merge(other.latencies)
@@ -50,7 +50,7 @@ class Timeline:
 
 
 def when(by_second: Mapping[int, int], warmup: float) -> str:
-    """When something happened, and when most of it; empty where that is not known.
+    """Describes when events happened, and when most of them; an empty text if that is not known.
 
     :param by_second: counts above 0, by second of the measured window
     """

@@ -1,4 +1,4 @@
-"""What a fault costs: how many operations succeed in each second before it, under it and after it.
+"""Computes the cost of a fault: the successful operations in each second before, during and after it.
 
 docs/faults.md#what-is-measured-under-a-fault defines each figure.
 """
@@ -17,34 +17,34 @@ from dohyo.evidence.over_time import Slot
 from dohyo.evidence.records import FaultEvent, Faults
 from dohyo.scenario import faults as scenario_faults
 
-# A rate is full from this share of the rate before the fault on, and low below the second one.
+# The rate is full at or above the first share of the rate before the fault, and low below the second share.
 FULL_SHARE, LOW_SHARE = 0.9, 0.5
-# It is full again when it is so in the mean of as many seconds: a second with a GC pause is no fault, and one good
-# second between two bad ones is no recovery.
+# The rate has recovered when its mean over this many seconds is full: a second with a GC pause is not a fault, and
+# one good second between two bad ones is not a recovery.
 STEADY_SECONDS = 5
 _EXACT = 1e-9
-# Seconds; a longer window is that of a damaged file.
+# Longest window in seconds; a file with a longer one is damaged.
 _LONGEST = 366 * 86_400
 _P99 = 99
 
 
 @dataclass(frozen=True)
 class FaultCost:
-    """A fault that was carried out, and what followed up to the next one, or to the end of the window.
+    """A fault that was carried out, and its effect until the next fault or the end of the window.
 
-    :ivar hosts: on which it was
-    :ivar at: seconds of the measured window, on the controller's clock
-    :ivar until: when what ends it began on the last of its hosts; None: never
-    :ivar seconds: how long it was watched
-    :ivar zero_seconds: seconds without any operation that succeeded
-    :ivar low_seconds: seconds with less than half of the rate before the first fault; None: there was no rate
-    :ivar recovered: whether the rate was full again; None: there was none before
-    :ivar recovery_seconds: from the fault to then; 0: it was always full, at least up to what ends the fault
-    :ivar restored: the same after what ended the fault; None also where nothing did within the window
-    :ivar restore_seconds: from then on
-    :ivar worst_p99_ms: of the worst second, from the intended start; None without a target rate
-    :ivar worst_p99_at: the second
-    :ivar healing: what the servers did to heal, of each kind that the system is known to tell of
+    :ivar hosts: hosts of the fault
+    :ivar at: start in seconds of the measured window, on the controller's clock
+    :ivar until: start of the event that ends it, on the last of its hosts; None if it was not ended
+    :ivar seconds: length of the time that is evaluated
+    :ivar zero_seconds: seconds without any successful operation
+    :ivar low_seconds: seconds with less than half of the rate before the first fault; None if there was no rate
+    :ivar recovered: whether the rate became full again; None if there was no rate before the first fault
+    :ivar recovery_seconds: time from the fault to then; 0 if the rate was full until the fault ended
+    :ivar restored: whether the rate became full again after the fault ended; None also if it did not end in the window
+    :ivar restore_seconds: time from the end of the fault to then
+    :ivar worst_p99_ms: p99 of the worst second, from the intended start; None without a target rate
+    :ivar worst_p99_at: worst second
+    :ivar healing: what the servers did to heal, for each kind that the system's logs report
     """
 
     kind: str
@@ -71,11 +71,11 @@ class FaultCost:
 class FaultedRun:
     """A run with faults.
 
-    :ivar asked: as the scenario has them
-    :ivar before_ops_per_second: operations that succeeded per second, in the whole seconds before the first fault
-    :ivar errors: records by status, of those that neither succeeded; of the whole window
-    :ivar accounting: what became of acknowledged writes in this run
-    :ivar ready_seconds: when all servers were ready again after the end, in seconds of the window
+    :ivar asked: the scenario's faults
+    :ivar before_ops_per_second: successful operations per second, in the whole seconds before the first fault
+    :ivar errors: records by status, without the successful ones, in the whole window
+    :ivar accounting: accounting of the acknowledged writes in this run
+    :ivar ready_seconds: time when all servers were ready again after the end, in seconds of the window
     """
 
     phase: str
@@ -89,21 +89,21 @@ class FaultedRun:
 
 
 def hurts(event: FaultEvent) -> bool:
-    """Whether it is a fault, and not what ends one."""
+    """Returns whether an event is a fault, and not the end of one."""
     return event.kind in scenario_faults.ENDS
 
 
 def rate_before(faults: Faults, successes: Sequence[int]) -> float | None:
-    """Operations that succeeded per second before the first fault; None where nothing did, or no second was over."""
+    """Returns the successful operations per second before the first fault; None without any or a whole second."""
     first = min((event.began for event in _within(faults, len(successes))), default=0.0)
     before = successes[: int(first)]
     return sum(before) / len(before) if any(before) else None
 
 
 def in_window(faults: Faults, measured: float | None) -> float | None:
-    """Length of the window in which operations were sent: those that wait for an answer may make it longer.
+    """Returns the length of the window in which operations were sent; operations that wait may make the window longer.
 
-    :param measured: length of the shortest client's; None: not known
+    :param measured: length of the shortest client's window; None if not known
     """
     planned: float | None = None
     if faults.window_began is not None and faults.window_ended is not None:
@@ -113,9 +113,9 @@ def in_window(faults: Faults, measured: float | None) -> float | None:
 
 
 def costs(faults: Faults, successes: Sequence[int], waited: Sequence[Slot]) -> list[FaultCost]:
-    """What each fault within the window has cost, in the order of time.
+    """Computes the cost of each fault within the window, in the order of time.
 
-    :param successes: operations that succeeded in each whole second of the window
+    :param successes: successful operations in each whole second of the window
     :param waited: latencies from the intended start
     """
     end = len(successes)
@@ -132,7 +132,7 @@ def costs(faults: Faults, successes: Sequence[int], waited: Sequence[Slot]) -> l
         if until is not None and until < end:
             again = int(until)
             if _full(successes[first : min(again, last)], before, 0) == (True, 0):
-                recovered, recovery = True, 0.0  # what fell later is what the return has cost
+                recovered, recovery = True, 0.0  # a later fall is the cost of the fault's end
             restored, restore = _full(successes[again : _next(begins, until, end)], before, until - again)
         slots = [slot for slot in waited if slot.start < last and slot.start + slot.seconds > first]
         worst = max(slots, key=lambda slot: slot.percentiles_ms[_P99], default=None)
@@ -161,13 +161,13 @@ def costs(faults: Faults, successes: Sequence[int], waited: Sequence[Slot]) -> l
 def healed(
     faults: Sequence[FaultCost], logs: HealingLogs, began: float, offsets_ms: Mapping[str, float], end: float
 ) -> list[FaultCost]:
-    """The faults of a run with what the servers did to heal up to the next one, or to the end.
+    """Adds to the faults of a run what the servers did to heal until the next fault, or until the end.
 
-    What they do while several faults overlap may be due to any of these, and counts for each.
+    Healing while several faults overlap may be due to any of them, and counts for each.
 
     :param began: second 0 of the window, in seconds since 1970 on the controller's clock
-    :param offsets_ms: the clocks of the hosts against that
-    :param end: in seconds of the window, when records had been read back
+    :param offsets_ms: offset of each host's clock from the controller's
+    :param end: time when records had been read back, in seconds of the window
     """
     found = []
     for fault in faults:
@@ -178,10 +178,10 @@ def healed(
 
 
 def problems(asked: str | None, faults: Faults | None, seconds: float | None) -> Iterator[str]:
-    """What was asked for and was not done, or not undone: such a run says nothing of the fault.
+    """Yields the requested faults that were not carried out or not undone: such a run does not show the fault's effect.
 
-    :param asked: as the trial has it; None: nothing
-    :param seconds: length of the measured window; None: not known
+    :param asked: the trial's faults; None without faults
+    :param seconds: length of the measured window; None if not known
     """
     if faults is None:
         if asked is not None:
@@ -216,22 +216,22 @@ class _Begun:
 
 
 def _within(faults: Faults, end: int) -> list[_Begun]:
-    """The faults that began in the window."""
+    """Returns the faults that began in the window."""
     begun = [_Begun(event, event.began) for event in faults.events if hurts(event) and event.began is not None]
     return sorted((each for each in begun if 0 <= each.began < end), key=lambda each: each.began)
 
 
 def _next(begins: Sequence[float], after: float, end: int) -> int:
-    """The second of the next fault, or the end. Faults in one second are one."""
+    """Returns the second of the next fault, or the end. Faults in the same second count as one."""
     return next((int(begin) for begin in begins if int(begin) > int(after)), end)
 
 
 def _full(seconds: Sequence[int], before: float | None, since: float) -> tuple[bool | None, float | None]:
-    """Whether the rate is full again within these seconds, and how long after `since` in the first of them."""
+    """Returns whether the rate becomes full again within these seconds, and how long after `since` in the first one."""
     if before is None:
         return None, None
     least = FULL_SHARE * before * (1 - _EXACT)
-    # What clients make up for later does not make good the seconds without an answer.
+    # Operations that clients send later to catch up do not compensate for the seconds without answers.
     capped = [min(count, before) for count in seconds]
     places = range(len(seconds) - STEADY_SECONDS + 1)
     steady = [sum(capped[at : at + STEADY_SECONDS]) >= least * STEADY_SECONDS for at in places]
@@ -243,14 +243,14 @@ def _full(seconds: Sequence[int], before: float | None, since: float) -> tuple[b
 
 
 def _until(event: FaultEvent, faults: Faults) -> float | None:
-    """When the last of its hosts was to be well again; None where one never was."""
+    """Returns when the fault was ended on the last of its hosts; None if it was not ended on all of them."""
     ends = [_ended(event, host, faults) for host in event.hosts]
     known = [end for end in ends if end is not None]
     return max(known) if known and len(known) == len(ends) else None
 
 
 def _ended(event: FaultEvent, host: str, faults: Faults) -> float | None:
-    """When the first thing began that ends it on a host."""
+    """Returns when the first event began that ends the fault on a host; None without one."""
     kind = scenario_faults.ENDS.get(event.kind)
     since = _at(event, host)
     later = [
@@ -265,13 +265,13 @@ def _ended(event: FaultEvent, host: str, faults: Faults) -> float | None:
 
 
 def _at(event: FaultEvent, host: str) -> float | None:
-    """When it began on a host; in earlier evidence on the first of its hosts."""
+    """Returns when an event began on a host; older evidence has only the start on the first host."""
     own = event.hosts[host].at
     return event.began if own is None else own
 
 
 def _planned(asked: str) -> list[tuple[str, str]] | None:
-    """Kinds and targets that were asked for; None where that cannot be read."""
+    """Returns the requested kinds and targets; None if they cannot be parsed."""
     try:
         return [(each.kind, each.target) for each in scenario_faults.parse(asked)]
     except BadInputError:
