@@ -1,4 +1,4 @@
-"""Logs that other clients wrote elsewhere (YCSB of any age, go-ycsb): reading them, finding which belong together, and
-showing them as a table and a page. Only the command line imports it. It may import `dohyo.scenario`, `dohyo.evidence`,
-`dohyo.summary`, `dohyo.tables` and `dohyo.report`.
+"""Reads logs that other clients wrote elsewhere (YCSB of any age, go-ycsb), groups them, and shows a table and a page.
+Only the command line imports this package. It may import `dohyo.scenario`, `dohyo.evidence`, `dohyo.summary`,
+`dohyo.tables` and `dohyo.report`.
 """

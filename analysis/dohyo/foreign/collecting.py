@@ -1,15 +1,15 @@
-"""From logs of any YCSB client, measured elsewhere, to a summary and the data of charts.
+"""Makes a summary and the data of charts from logs of any YCSB client, measured elsewhere.
 
-Which logs belong together:
+Rules for grouping the logs:
 
-- Each folder is one line of comparison, named after it; each of its subfolders is another one. Other programs' files
-  are passed over.
+- Each folder, and each of its subfolders, is one line of the comparison with the folder's name. Files of other programs
+are skipped.
 - Several client logs in one folder are clients of the same run: counts add up, the rate is over the longest run time.
-- Logs with only INSERT (or started with `-load`) are the load, the others the run. Runs appended to one file are
-  told apart: `name #2`.
-- Logs with only status lines are the other output (stderr) of a client whose results are in the folder; when there are
-  more of them than results, a client broke off and the run is marked incomplete.
-- `*.hdr` logs in the folder give the percentiles, when they hold as many operations as the result lines count.
+- Logs with only INSERT (or started with `-load`) are the load, the others the run. Runs that were appended to one file
+become separate lines: `name #2`.
+- Logs with only status lines are the other output (stderr) of a client whose results are in the folder; if there are
+more of them than results, a client was cut off and the run is marked incomplete.
+- `*.hdr` logs in the folder have the percentiles, if they have as many operations as the result lines count.
 """
 
 from __future__ import annotations
@@ -52,28 +52,28 @@ UNKNOWN_CONDITIONS = (
     " what the hosts did is not in them, so whether the conditions were equal is not known"
 )
 _UNMERGED = "cannot be merged from text"
-# No client runs for longer (23 days); a damaged log must not cost memory.
+# Longest time of a client (23 days); a damaged log must not cost memory.
 _LONGEST_SECONDS = 2_000_000
 # Some forks of YCSB delete, too.
 _WORKLOAD = of_the_workload() | {"deleteproportion"}
-# Status lines tell whole seconds, and hosts' clocks differ.
+# Tolerance for the times of clients: status lines have whole seconds, and hosts' clocks differ.
 _APART_SECONDS = 2.0
 _GO_THREADS = 200  # go-ycsb's default, the most of any version
-# Run times of clients of one run, the longest by the shortest.
+# Largest ratio of the longest to the shortest run time of one run's clients.
 _MOST_LONGER = 2.0
-# Difference of the shares of an operation type in two clients' operations, beyond what chance explains.
+# Tolerance for the difference of an operation type's shares in two clients' operations, in addition to chance.
 _SAME_SHARE = 0.02
 
 
 @dataclass(frozen=True)
 class ForeignRun:
-    """What the clients of one run, or of its load, did beyond the rows of its trial.
+    """Data of the clients of one run, or of its load, in addition to the rows of its trial.
 
-    :ivar latencies: by operation type, if histogram logs have every operation
-    :ivar throughput: operations in each second since the first client began; empty: not known
-    :ivar slots: the same in slots, as long as the logs' intervals, with latencies where there are histogram logs
-    :ivar timed: whether the logs tell when each client ran
-    :ivar log: of the first client; None: there are only histogram logs
+    :ivar latencies: latencies by operation type, if histogram logs have every operation
+    :ivar throughput: operations in each second since the first client began; empty if not known
+    :ivar slots: operations in slots as long as the logs' intervals, with latencies if there are histogram logs
+    :ivar timed: whether the logs state when each client ran
+    :ivar log: log of the first client; None if there are only histogram logs
     """
 
     trial: Trial
@@ -91,8 +91,8 @@ class ForeignRun:
 class Collected:
     """The contents of folders.
 
-    :ivar folders: of each trial's logs, by its name
-    :ivar passed_over: files with nothing of YCSB
+    :ivar folders: folder of each trial's logs, by the trial's name
+    :ivar passed_over: files without YCSB's output
     """
 
     summary: Summary
@@ -104,10 +104,10 @@ class Collected:
 def collect(tops: Sequence[Path], records_each: Mapping[str, int] | None = None, *, repeats: bool = False) -> Collected:
     """Reads all logs below the folders (a single file counts as a folder with one log).
 
-    :param records_each: records of an operation by system, where the logs do not say it; "" is any other one, and
-        without either there is one record
-    :param repeats: the logs of a folder are repeats of one run, not its clients
-    :raises BadInputError: for a folder that does not exist, or cannot be looked at, and for a system without logs
+    :param records_each: records per operation by system, for logs that do not state it; "" stands for all other
+    systems; the default is one record
+    :param repeats: whether the logs of a folder are repeats of one run, not its clients
+    :raises BadInputError: if a folder does not exist or cannot be read, or a system has no logs
     """
     for top in tops:
         _check(top)
@@ -123,7 +123,7 @@ def collect(tops: Sequence[Path], records_each: Mapping[str, int] | None = None,
         for folder, files in _walk(top, warnings.append):
             of_top = folder == top
             name = top_name if of_top else f"{top_name}/{folder.relative_to(top)}"
-            # A common value says nothing in a table or a chart.
+            # A part that all names have in common is left out.
             system = name if of_top or len(names) > 1 else str(folder.relative_to(top))
             each = given.get(system, given.get(""))
             read = _Folder(name, system, folder, files, warnings.append, each, repeats=repeats)
@@ -137,7 +137,7 @@ def collect(tops: Sequence[Path], records_each: Mapping[str, int] | None = None,
         if system and system not in there:
             raise unknown("system", system, there, f"of --records-per-operation; there are: {', '.join(there)}")
     trials = _comparable(trials)
-    # Logs from elsewhere rarely contain the number of threads; that does not make the threads unequal.
+    # Such logs rarely have the number of threads; an unknown number is not unequal.
     different = {key: values for key, values in unequal(trials).items() if "unknown" not in values.values()}
     valid = [trial for trial in trials if trial.status == "ok"]
     summary = Summary(
@@ -159,7 +159,7 @@ def collect(tops: Sequence[Path], records_each: Mapping[str, int] | None = None,
 
 
 def _added_up(runs: Sequence[ForeignRun], *, repeats: bool) -> list[str]:
-    """Logs that were taken for clients of one run, although nothing says that they ran at the same time."""
+    """Returns a note on logs that were added up as clients of one run although their times are not known."""
     counts = {run.trial.system: run.clients for run in runs if run.clients > 1 and not run.timed}
     said = ", ".join(f"{count} of {system}" for system, count in counts.items())
     if repeats or not said:
@@ -168,7 +168,7 @@ def _added_up(runs: Sequence[ForeignRun], *, repeats: bool) -> list[str]:
 
 
 def _not_the_same(runs: Sequence[ForeignRun]) -> list[str]:
-    """Systems with another mix of operations, or another value of a property that both logs state."""
+    """Returns a note on systems with another mix of operations, or another value of a property that both logs state."""
     found = []
     for phase in (RUN, LOAD):
         logs = [
@@ -198,7 +198,7 @@ def _without_percentiles(trials: Sequence[Trial]) -> list[str]:
 
 
 def _comparable(trials: Sequence[Trial]) -> list[Trial]:
-    """The trials with records per second if all of them have them: systems are ranked by one figure."""
+    """Removes records per second unless all trials have them: systems are ranked by one figure."""
     valid = [trial for trial in trials if trial.status == "ok"]
     rates = [row for trial in valid for row in trial.rows if row.operation == OVERALL and not trial.is_aside(row)]
     if all(row.records_per_second for row in rates):
@@ -211,7 +211,7 @@ def _comparable(trials: Sequence[Trial]) -> list[Trial]:
 
 
 def _names(tops: Sequence[Path]) -> dict[Path, str]:
-    """The folders, each once, with the shortest ends of their paths that tell them apart."""
+    """Returns each folder once, with the shortest end of its path that distinguishes it."""
     parts = {path.parts: top for path, top in {top.resolve(): top for top in tops}.items()}
 
     def is_one(end: tuple[str, ...]) -> bool:
@@ -233,7 +233,7 @@ def _check(top: Path) -> None:
 
 
 def _walk(top: Path, warn: Warn) -> Iterator[tuple[Path, list[Path]]]:
-    """The folders, each with its files; names that begin with a dot, and our own reports, are passed over."""
+    """Yields the folders, each with its files; names that begin with a dot, and Dohyo's reports, are skipped."""
     if not top.is_dir():
         yield top, [top]
         return
@@ -256,12 +256,12 @@ def _is_file(path: Path) -> bool:
         return True  # reading it says why it cannot be read
 
 
-# The clients of one run, and those of its load.
+# The logs of one run's clients, by phase: the run and its load.
 _Group = defaultdict[str, list[ClientLog]]
 
 
 class _Folder:
-    """One folder's logs and their sums."""
+    """The logs of one folder and their sums."""
 
     def __init__(
         self,
@@ -300,10 +300,10 @@ class _Folder:
         self._groups = self._grouped()
         self._read_histograms(histograms)
         if not self._groups and self._latencies:
-            self._groups.append(_Group(list))  # nothing but histograms: they still tell counts and latencies
+            self._groups.append(_Group(list))  # only histograms, which have counts and latencies
 
     def _unreadable(self, path: Path) -> Warn:
-        """Passes warnings on, and marks what is missing when a file cannot be opened at all."""
+        """Returns a `Warn` that passes warnings on, and records a file that cannot be opened as missing."""
 
         def warn(message: str) -> None:
             self._warn(message)
@@ -314,14 +314,14 @@ class _Folder:
         return warn
 
     def _read_histograms(self, paths: Sequence[Path]) -> None:
-        """Merges the histogram logs; their time is that since the first of their phase began."""
+        """Merges the histogram logs; times are relative to the start of the first log of the phase."""
         begun = {path: beginning(path) for path in paths}
         phases = {path: self._phase_of(operation or "") for path, (operation, _) in begun.items()}
         for path in paths:
             operation, _ = begun[path]
             phase = phases[path]
             starts = [start for each, (_, start) in begun.items() if start is not None and phases[each] == phase]
-            # Of several clients each has logs of its own: a-READ.hdr, a-UPDATE.hdr, b-READ.hdr, …
+            # Several clients have separate logs: a-READ.hdr, a-UPDATE.hdr, b-READ.hdr, …
             client = path.name.removesuffix(".gz").removesuffix(f"{operation}.hdr")
             timeline = self._timelines.setdefault(phase, Timeline())
 
@@ -338,7 +338,7 @@ class _Folder:
             merge_log(path, self._latencies, self._unreadable(path), seen)
 
     def _phase_of(self, operation: str) -> str:
-        """Whether a histogram log is of the load or of the run: by the operation types that their results have."""
+        """Returns the phase of a histogram log, load or run, by the operation types in their results."""
         loaded, measured = (
             {_plain(name) for group in self._groups for log in group[phase] for name in log.operations}
             for phase in (LOAD, RUN)
@@ -347,7 +347,7 @@ class _Folder:
         return LOAD if only_loaded or _plain(operation) in loaded - measured else RUN
 
     def trials(self) -> list[tuple[Trial, list[ForeignRun]]]:
-        """Each with its run and its load."""
+        """Returns each trial with its run and its load."""
         only = len(self._groups) == 1
         return [
             self._trial(group, "" if number == 1 else f" #{number}", only=only)
@@ -402,10 +402,10 @@ class _Folder:
             *(doubt for phase in phases for doubt in self._unlike(group[phase])),
         ]
         for doubt in doubts:
-            if not any(doubt in log.doubts for log in self._logs):  # those have been named where they were read
+            if not any(doubt in log.doubts for log in self._logs):  # doubts were already reported while reading
                 self._warn(f"{self._folder}: {doubt}")
         failed = [f"{log.name}: no operation succeeded: {_why(log)}" for log in all_logs if log.succeeded == 0]
-        # Of several clients one that did nothing makes the others' sum another scenario's.
+        # If one of several clients did nothing, the sum of the others belongs to another scenario.
         if failed:
             result, found = [], []
         trial = Trial(
@@ -423,14 +423,14 @@ class _Folder:
         return trial, [ForeignRun(trial, *each) for each in found]
 
     def _unlike(self, logs: Sequence[ClientLog]) -> list[str]:
-        """Why logs are not of clients of one run, or no repeats of one."""
+        """Returns why the logs cannot be from clients of one run, or cannot be its repeats."""
         found = [*_differences(logs), *_other_mix([(log.name, log) for log in logs])]
         return found if self._repeats else [*found, *_apart(logs), *_longer(logs)]
 
     def _over_time(
         self, phase: str, logs: Sequence[ClientLog], run: Run, usable: Mapping[str, Latencies]
     ) -> tuple[list[int], list[Slot]]:
-        """Operations in each second, and slots: from histogram logs of the whole run, else from status lines."""
+        """Returns operations by second, and slots: from histogram logs of the whole run, or from status lines."""
         timeline = self._timelines.get(phase)
         if timeline is None or not timeline.operations <= usable.keys():
             return _from_status_lines(logs)
@@ -438,7 +438,7 @@ class _Folder:
         return throughput, list(timeline.latencies.slots())
 
     def _usable(self, run: Run, only: bool) -> dict[str, Latencies]:
-        """The histograms of exactly this run's operations."""
+        """Returns the histograms whose counts agree with the run's operations."""
         result = {}
         for name, latencies in self._latencies.items():
             stated = run.by_operation.get(name)
@@ -447,7 +447,7 @@ class _Folder:
                     result[name] = latencies
             elif stated.operations == latencies.count:
                 result[name] = latencies
-            elif run.seconds is None:  # no results: the histograms reach further than the last status line
+            elif run.seconds is None:  # no results: the histograms have more than the last status line
                 del run.by_operation[name]
                 result[name] = latencies
             else:
@@ -465,14 +465,14 @@ def _why(log: ClientLog) -> str:
 
 
 def _missing(phase: str, logs: Sequence[ClientLog]) -> tuple[list[str], bool | None]:
-    """What clients were to do and have not done, and whether they did all that they were to do; None: not known."""
+    """Returns the operations that clients should have executed and did not, and whether all were; None if not known."""
     found = []
     is_known = bool(logs)
     for log in logs:
         count = log.planned
         each = int(log.setting("batch.size") or 1) if log.is_batched else 1
         done = log.succeeded if phase == LOAD else log.counted if log.has_all_types else log.overall_operations
-        # Older clients give each thread the same number of operations, and leave out the rest.
+        # Older clients give each thread the same number of operations, and skip the remainder.
         default = _GO_THREADS if log.is_go else 1
         rest = (int(log.threads) if log.threads and log.threads.isdecimal() else default) - 1
         if count is None or done is None:
@@ -485,7 +485,7 @@ def _missing(phase: str, logs: Sequence[ClientLog]) -> tuple[list[str], bool | N
 
 
 def _with_other_failures(result: list[Row], run: Run) -> list[Row]:
-    """Adds to the errors of all operations those of what contains them: of VERIFY, COMMIT, … the most."""
+    """Adds to the errors of all operations the largest number of errors of VERIFY, COMMIT and the like."""
     others = [outcomes.errors(of.returns) for name, of in run.by_operation.items() if not is_call(name)]
     most = max(others, default=0)
     return [
@@ -505,7 +505,7 @@ def _cut(log: ClientLog) -> str | None:
 
 
 def _without_copies(logs: Sequence[ClientLog]) -> list[ClientLog]:
-    """Some measurement types print every status line on both outputs."""
+    """Removes logs with the same status lines: some measurement types print them on both outputs."""
     seen: dict[object, ClientLog] = {}
     for log in logs:
         key = (log.last_status, log.command) if log.last_status else id(log)
@@ -514,10 +514,9 @@ def _without_copies(logs: Sequence[ClientLog]) -> list[ClientLog]:
 
 
 def _pair(results: Sequence[ClientLog], others: Sequence[ClientLog]) -> list[ClientLog]:
-    """Gives every log with results its other output, which tells the command line; returns those left over.
+    """Finds the other output, with the command line, of each log with results; returns the outputs left over.
 
-    The last status line counts as many operations as the results do; what that does not decide, the order of names
-    does.
+    The last status line has as many operations as the results; the order of names decides about the others.
     """
     free = [log for log in results if log.command is None]
     left = []
@@ -541,14 +540,14 @@ def _join(results: ClientLog, other: ClientLog) -> None:
 
 
 def _from_status_lines(logs: Sequence[ClientLog]) -> tuple[list[int], list[Slot]]:
-    """Operations in each second, evenly spread between two status lines, and slots without latencies.
+    """Returns operations by second, spread evenly between two status lines, and slots without latencies.
 
-    Nothing unless all clients have status lines: a sum without one of them would be wrong.
+    Both are empty unless all clients have status lines: a sum without one client would be wrong.
     """
     of = [[(0, 0), *(point for point in log.progress.points if point[0] > 0)] for log in logs]
     if not of or any(len(points) < 3 for points in of):
         return [], []
-    # Clients that did not begin at once are apart by that, as far as their status lines tell the time of day.
+    # Shift clients that began later, if all status lines have the time of day.
     began = [log.began for log in logs]
     known = [each for each in began if each is not None]
     later = [round(each - min(known)) for each in known] if len(known) == len(began) else [0] * len(of)
@@ -567,7 +566,7 @@ def _from_status_lines(logs: Sequence[ClientLog]) -> tuple[list[int], list[Slot]
 
 
 def _plain(operation: str) -> str:
-    """READ of Intended-READ and READ-FAILED."""
+    """Returns the plain type: READ for Intended-READ and READ-FAILED."""
     return operation.removeprefix(INTENDED).partition("-")[0]
 
 
@@ -579,7 +578,7 @@ def _is_empty(path: Path) -> bool:
 
 
 def _apart(logs: Sequence[ClientLog]) -> list[str]:
-    """Clients that had ended before others began: adding up their rates gives one that never was."""
+    """Finds clients that ended before others began: the sum of their rates never existed."""
     timed = [(log.began, log.ended, log.name) for log in logs if log.began is not None and log.ended is not None]
     if len(timed) < 2:
         return []
@@ -594,7 +593,7 @@ def _apart(logs: Sequence[ClientLog]) -> list[str]:
 
 
 def _longer(logs: Sequence[ClientLog]) -> list[str]:
-    """Clients that ran for much longer than others: for most of the time they were not one load."""
+    """Finds clients that ran much longer than others: for most of the time they did not run together."""
     timed = sorted((log.runtime_ms / 1000, log.name) for log in logs if log.runtime_ms)
     if not timed or timed[-1][0] <= _MOST_LONGER * timed[0][0]:
         return []
@@ -603,9 +602,9 @@ def _longer(logs: Sequence[ClientLog]) -> list[str]:
 
 
 def _other_mix(logs: Sequence[tuple[str, ClientLog]]) -> list[str]:
-    """Logs with other types of operations, or in other shares, than chance explains.
+    """Finds logs with other operation types, or with shares that differ by more than chance.
 
-    :param logs: each with the name that tells it apart
+    :param logs: each log with a name for messages
     """
     counts = [
         (name, {each: sum(by.values()) for each, by in outcomes.operations_by_outcome(log.operations).items()})
@@ -629,7 +628,7 @@ def _clock(seconds: float) -> str:
 
 
 def _differences(logs: Sequence[ClientLog]) -> list[str]:
-    """The settings of the clients of one run, and those that not all of them have in common."""
+    """Finds settings that differ between clients of one run."""
     told = [(log.name, _scenario(log)) for log in logs if log.command is not None or log.properties]
     found = []
     for name, scenario in told[1:]:
@@ -644,7 +643,7 @@ def _differences(logs: Sequence[ClientLog]) -> list[str]:
 
 
 def _scenario(log: ClientLog) -> dict[str, str]:
-    """The options that say what is measured, not those that tell clients of one run apart."""
+    """Returns the options that define the scenario, without those that differ between clients of one run."""
     if log.properties:
         return {key: value for key, value in log.properties.items() if key in _WORKLOAD}
     words = (log.command or "").split()
@@ -661,9 +660,9 @@ def _scenario(log: ClientLog) -> dict[str, str]:
 
 
 def _of_client(log: ClientLog, records_each: int | None) -> Run:
-    """What a client did.
+    """Returns the totals of one client.
 
-    :param records_each: records of an operation, where the log does not say it; None: one, or what a scan finds
+    :param records_each: records per operation if the log does not state it; None for one, or for those of a scan
     """
     seconds = None if log.runtime_ms is None else log.runtime_ms / 1000
     if not log.has_results:
@@ -685,7 +684,7 @@ def _of_client(log: ClientLog, records_each: int | None) -> Run:
 
 
 def _tell(by_operation: Mapping[str, Operation], records_each: int | None) -> bool:
-    """Whether the types tell how many records there were: none lacks return codes, and scans find any number."""
+    """Returns whether the number of records follows from the types: all have return codes, and none is a scan."""
     types = {name: of for name, of in by_operation.items() if is_call(name) and "-" not in name}
     return all(of.returns for of in types.values()) and (bool(records_each) or "SCAN" not in types)
 

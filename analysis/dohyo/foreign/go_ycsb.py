@@ -1,8 +1,8 @@
-"""What go-ycsb prints: a line per operation type every ten seconds, each over all of the run so far, and at its end.
+"""Parses the output of go-ycsb: a line per operation type every ten seconds and at the end, each over the run so far.
 
 The format is that of its `measurement` package: plain lines (`READ   - Takes(s): 10.0, Count: 95, …, 99.99th(us): 20`),
-`outputstyle=json` and `outputstyle=table`; which percentiles there are depends on the version. Versions before 2022
-have buckets of 1 ms up to 1.024 s: their percentiles are the upper ends, and 0 beyond.
+`outputstyle=json` and `outputstyle=table`; the percentiles depend on the version. Versions before 2022 have buckets of
+1 ms up to 1.024 s: their percentiles are the upper ends, and 0 beyond.
 """
 
 from __future__ import annotations
@@ -28,18 +28,18 @@ BATCH = "BATCH_"
 
 
 def begins(line: str) -> bool:
-    """Whether the line begins a run."""
+    """Returns whether the line begins a run."""
     return _HEADER.match(line) is not None
 
 
 def run_property(line: str) -> tuple[str, str] | None:
-    """A property that the run was started with."""
+    """Parses a property of the run; returns None for other lines."""
     found = _PROPERTY.match(line)
     return (found[1], found[2]) if found else None
 
 
 def finished_ms(line: str) -> int | None:
-    """How long the run took, from the line that ends it; None for all others. It is Go's notation: `1m24.17s`."""
+    """Parses the duration of the run, such as `1m24.17s`, from the line that ends it; returns None for other lines."""
     found = _FINISHED.search(line)
     parts = _DURATION.fullmatch(found[1]) if found else None
     if parts is None or not any(parts.groups()):
@@ -49,7 +49,7 @@ def finished_ms(line: str) -> int | None:
 
 
 def signal(line: str) -> str | None:
-    """The signal that ended a run, from the line that says so; None for all others."""
+    """Parses the name of the signal that ended a run; returns None for other lines."""
     found = _SIGNAL.match(line)
     return found[1] if found else None
 
@@ -64,15 +64,15 @@ def why_no_results(properties: Mapping[str, str]) -> str:
 
 
 def columns(line: str) -> list[str] | None:
-    """The columns of a table, from the line of its heads; None for all others."""
+    """Parses the heads of a table's columns; returns None for other lines."""
     heads = _cells(line) if line.startswith("|") else [""]
     return [each.capitalize() for each in heads] if heads[0] == "OPERATION" else None
 
 
 def results(line: str, heads: Sequence[str] = ()) -> list[tuple[str, dict[str, str]]]:
-    """The operation types of a line, with what is said of each. Raises ValueError for half a line.
+    """Parses the operation types of a line, with the values of each. Raises ValueError for a line that is cut off.
 
-    :param heads: of the table that is being read
+    :param heads: heads of the current table
     """
     if line.startswith("|"):
         return [(name, dict(zip(heads[1:], cells, strict=True))) for name, *cells in [_cells(line)]]
@@ -92,7 +92,7 @@ def _cells(line: str) -> list[str]:
 
 
 def operation_type(name: str) -> str | None:
-    """YCSB's own name of an operation type; None for the sum of all types."""
+    """Returns YCSB's name of an operation type; None for the sum of all types."""
     if name == "TOTAL":
         return None
     plain = name.removesuffix(_FAILED).removeprefix(BATCH)

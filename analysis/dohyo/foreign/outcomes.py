@@ -1,5 +1,5 @@
-"""What became of operations: succeeded, not found, failed. Clients say it in return codes, in rows of their own
-(READ-FAILED, UPDATE-ERROR), in both, or (YCSB before 0.6) in return codes while the row counts all of them.
+"""Counts operations by outcome: succeeded, not found, failed. Clients report it in return codes, in separate rows
+(READ-FAILED, UPDATE-ERROR), in both, or (YCSB before 0.6) in return codes while the row counts all operations.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from dohyo.scenario.properties import find as find_property
 
 
 def operations_by_outcome(operations: Mapping[str, Operation]) -> dict[str, dict[str, int]]:
-    """Returns the operations of each type, by status; calls, and what is more than calls (VERIFY, COMMIT)."""
+    """Returns the operations of each type by status, for calls and for VERIFY, COMMIT and the like."""
     result: dict[str, dict[str, int]] = {}
     for name in dict.fromkeys(_plain(name) for name in operations if not name.startswith(INTENDED)):
         if name == READ_MODIFY_WRITE:
@@ -47,8 +47,8 @@ def not_found_calls(operations: Mapping[str, Operation]) -> int:
 def with_codes(operations: Mapping[str, Operation], each: int | None, *, known: bool) -> dict[str, Operation]:
     """Returns the types with return codes, one for each record.
 
-    :param each: records of an operation; None: not known
-    :param known: a type without failures of its own had none
+    :param each: records per operation; None if not known
+    :param known: whether a type without rows of failures had no failures
     """
     result = dict(operations)
     for name, by in operations_by_outcome(operations).items():
@@ -64,9 +64,9 @@ def with_codes(operations: Mapping[str, Operation], each: int | None, *, known: 
 
 
 def problems(phase: str, run: Run, *, whole: bool | None) -> list[str]:
-    """Returns what is beyond the limits of our own runs, docs/method.md#when-a-run-is-invalid.
+    """Returns what exceeds the limits of Dohyo's own runs, docs/method.md#when-a-run-is-invalid.
 
-    :param whole: whether a load has all of its records; None: not known, so that it is judged like a run
+    :param whole: whether a load has all of its records; None if not known: then it is checked like a run
     """
     if phase == LOAD and whole:
         return []
@@ -126,6 +126,6 @@ def _plain(name: str) -> str:
 
 
 def _limit(key: str) -> float:
-    """The default of the property for our own runs."""
+    """Returns the default of a property in Dohyo's own runs."""
     stated = find_property(key)
     return float((stated and stated.default) or 0)

@@ -1,4 +1,4 @@
-"""The report of a folder with logs of other YCSB clients: the same page, with what these logs contain."""
+"""Makes the report of a folder with logs of other YCSB clients: the same page, with the data of these logs."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def gather(folder: Path) -> Report:
 
 
 def _missing(runs: Sequence[ForeignRun]) -> list[str]:
-    """What charts cannot show of a trial, and which options of its client would provide it."""
+    """Returns the data that charts of a trial lack, and the options of its client that would provide it."""
     notes = []
     for run in runs:
         which = "load: " if run.phase == LOAD else ""

@@ -1,7 +1,7 @@
-"""Tells which client wrote a line, in logs that collectors, Ansible and containers make of the output of clients.
+"""Finds out which client wrote a line, in logs that collectors, Ansible and containers make from clients' output.
 
-A client's lines may have something before them (`client-1 | `, `[host1] out: `, a log's time and name), stand below a
-heading of Ansible (`ok: [host1] => {`), pssh or dshbak, or be strings in JSON.
+A client's lines may have a prefix (`client-1 | `, `[host1] out: `, a log's time and name), follow a heading of Ansible
+(`ok: [host1] => {`), pssh or dshbak, or be strings in JSON.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import NamedTuple
 from dohyo.evidence.result_lines import RESULT
 
 DATE = r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d[:.,]\d{1,3}"
-# How lines of YCSB and go-ycsb begin; grep puts the file's name and a colon right before them.
+# Beginnings of lines of YCSB and go-ycsb; grep puts the file's name and a colon directly before them.
 _BEGIN = re.compile(
     rf"(?<![^\s|:])(?:{RESULT}|Command line:|(?:{DATE} ?)?\d{{1,9}} sec: -?\d{{1,18}} operations;"
     r'|[A-Za-z][\w-]*+ +- Takes\(s\): |Run finished, takes |\*+ properties \*|"[\w.-]{1,100}"="'
@@ -22,8 +22,8 @@ _BEGIN = re.compile(
     re.MULTILINE,
 )
 _COLOUR = re.compile(r"\x1b\[[\d;]*[A-Za-z]")
-# Words that are the same for all lines of a client name it, and so do addresses and `0: ` of srun --label; numbers and
-# times are not.
+# Words that do not name a client, such as numbers and times. Words that all of its lines have do, and so do addresses
+# and `0: ` of srun --label.
 _UNNAMED = re.compile(
     r"(?!\W*(?:\d{1,3}\.){3}\d{1,3}(?![\w.])|\d{1,5}:$)(?:[^A-Za-z]*|\W*\d[\d:.,TZ+-]*\W*|(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec|Mon|Tue|Wed|Thu|Fri|Sat|Sun)\w*,?"
     r"|UTC|GMT|AM|PM|\S*\d{4}-\d\d-\d\d)"
@@ -33,7 +33,7 @@ _HEADING = re.compile(
     r"|\[\d+\] \d\d:\d\d:\d\d \[(?:SUCCESS|FAILURE)\] (\S+)"
 )
 _RULE = "-" * 16  # dshbak has one above and one below a host's name
-# What YCSB puts before the date of its status lines.
+# Label that YCSB puts before the date of its status lines.
 _LABEL = re.compile(r" -(?:l |p label=)(.+?)(?= -(?:P|p|db|s|t|l|load|threads|target)\b|\s*$)")
 _STRING = re.compile(r'"((?:[^"\\]|\\.)*+)"')
 
@@ -41,7 +41,7 @@ _STRING = re.compile(r'"((?:[^"\\]|\\.)*+)"')
 class SourcedLine(NamedTuple):
     """A line of a client.
 
-    :ivar source: what tells its client from others in the file; None: nothing, as of lines that are not YCSB's
+    :ivar source: text that identifies its client in the file; None for lines that are not YCSB's
     """
 
     source: str | None
@@ -49,17 +49,17 @@ class SourcedLine(NamedTuple):
 
 
 class Sources:
-    """Tells the clients in one file apart."""
+    """Distinguishes the clients in one file."""
 
     def __init__(self) -> None:
         self._heading = ""
         self._earlier = ("", "")  # the two lines before
         self._labels: set[str] = set()
-        self._prefixes: dict[str, SourcedLine] = {}  # sources and what is before their lines, by its first word
-        self._shown: set[str] = set()  # lines below this heading that JSON has as one text, and may have once more
+        self._prefixes: dict[str, SourcedLine] = {}  # sources and prefixes of their lines, by the prefix's first word
+        self._shown: set[str] = set()  # lines of a multi-line text below this heading; Ansible may repeat them
 
     def lines(self, line: str) -> Iterator[SourcedLine]:
-        """Yields what a client wrote into a line of the file."""
+        """Yields the lines of clients in a line of the file."""
         if "\x1b" in line:
             line = _COLOUR.sub("", line)
         if (heading := self._heading_of(line)) is not None:
@@ -93,7 +93,7 @@ class Sources:
         return SourcedLine(source, text)
 
     def _prefixed(self, line: str) -> SourcedLine:
-        """Takes a line that is not one of YCSB by itself, such as a row of a table or a member of a JSON object."""
+        """Assigns a line that does not look like YCSB's, such as a row of a table or a member of a JSON object."""
         if self._prefixes and (words := line.split(maxsplit=1)) and (of := self._prefixes.get(words[0])):
             rest = line.removeprefix(of.text)
             if rest != line and rest[:1].isspace():
@@ -101,11 +101,11 @@ class Sources:
         return SourcedLine(None, line)
 
     def _strings(self, line: str) -> list[str] | None:
-        """Returns the lines in the strings of JSON; None if none of them is of a client."""
+        """Returns the lines in the strings of JSON; None if no string has lines of a client."""
         texts = [text for each in _STRING.findall(line) if (text := _unescaped(each)) and _BEGIN.search(text)]
         if not texts:
             return None
-        # Ansible writes the output twice: as one text, and line by line.
+        # Ansible writes the output twice: as one text and line by line.
         if whole := [text for text in texts if "\n" in text.strip()]:
             texts = [each for text in whole for each in text.splitlines()]
             self._shown.update(texts)

@@ -1,4 +1,4 @@
-"""`dohyo tabulate FOLDER…`: the table of an experiment, or for logs of any YCSB client, measured elsewhere."""
+"""Implements `dohyo tabulate FOLDER…`: the table of an experiment, or of logs of any YCSB client."""
 
 from __future__ import annotations
 
@@ -32,15 +32,14 @@ def tabulate(
 ) -> int:
     """Prints the contents of the folders' logs to stdout, and a warning per malformed line or file to stderr.
 
-    A single folder of an experiment has its own table; among others it is one with logs.
+    A single folder of an experiment has its own table; among other folders it counts as a folder with logs.
 
-    :param details: of the table: all rows and figures before the screen
-    :param records_each: records of an operation by system, where logs of others do not say it; "" is any other one
-    :param repeats: logs of others in one folder are repeats, not clients of one run
-
-    Returns the exit code: 0, or 1 when there is no YCSB logs in any folder, or anything of it is missing, broken or
-    cannot be true. What is whole is shown all the same.
-    Raises BadInputError for a folder that does not exist, or cannot be looked at.
+    :param details: whether to print all rows and figures before the table
+    :param records_each: records per operation by system, for logs that do not state it; "" for all other systems
+    :param repeats: whether other clients' logs in one folder are repeats, not clients of one run
+    :returns: the exit code: 0, or 1 if no folder has YCSB logs, or a log is incomplete, broken or contradictory; whole
+    logs are shown nevertheless
+    :raises BadInputError: if a folder does not exist or cannot be read
     """
     if len(folders) == 1 and _is_experiment(folders[0]):
         if records_each or repeats:
@@ -68,7 +67,7 @@ def tabulate(
 
 
 def name_passed_over(paths: Sequence[Path]) -> None:
-    """Names the files that were not read, on stderr."""
+    """Prints the files that were not read, to stderr."""
     binary = [path for path in paths if is_binary(path)]
     text = [path for path in paths if path not in binary]
     for why, of in (("nothing of YCSB in", text), ("no text (unpack what has logs in it)", binary)):
@@ -78,9 +77,9 @@ def name_passed_over(paths: Sequence[Path]) -> None:
 
 
 def refuse_logs(names: Sequence[str]) -> None:
-    """Refuses folders with logs of others where experiments of Dohyo are needed.
+    """Checks that folders are experiments of Dohyo, not folders with other clients' logs.
 
-    :raises BadInputError: if one of them is such a folder; it names the command that takes them
+    :raises BadInputError: naming the folder, and the command for such logs
     """
     for name in names:
         if Path(name).exists() and not _is_experiment(Path(name)) and collect([Path(name)]).summary.trials:
@@ -89,6 +88,6 @@ def refuse_logs(names: Sequence[str]) -> None:
 
 
 def _is_experiment(folder: Path) -> bool:
-    with suppress(OSError):  # reading its logs says why it cannot be read
+    with suppress(OSError):  # reading its logs reports the reason
         return is_experiment(folder)
     return False

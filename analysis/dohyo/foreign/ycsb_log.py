@@ -1,10 +1,10 @@
-"""What a YCSB client prints: result lines (text or JSON), status lines, its command line.
+"""Parses the output of a YCSB client: result lines (text or JSON), status lines, its command line.
 
 The formats are those of YCSB's `TextMeasurementsExporter`, `JSONMeasurementsExporter` (objects one after another),
 `JSONArrayMeasurementsExporter` and `StatusThread`, of every measurement type, since YCSB 0.1 (milliseconds, `Return=0`)
-and with what Dohyo's client adds (`Records`). A log may be cut off anywhere, packed by gzip and mixed with the lines of
-other programs: those are passed over; a line of YCSB that cannot be understood is reported and never guessed at. A file
-may have the output of several clients (see `dohyo.foreign.streams`).
+and with the additions of Dohyo's client (`Records`). A log may be cut off anywhere, compressed by gzip and mixed with
+lines of other programs, which are skipped. YCSB's lines that cannot be parsed are reported, never guessed. A file may
+have the output of several clients (see `dohyo.foreign.streams`).
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ _STATUS_OPERATION = re.compile(
     r"\[([A-Za-z][\w-]*+): Count=(\d{1,18}+), Max=(\d{1,19}+), Min=\d{1,19}+,"
     r" Avg=(\d++(?:[.,]\d++)?+|[.,]\d++)(?=,\s)"
 )
-# The same in a block of many lines that contain nothing but status lines.
+# Status lines in a block that contains only status lines.
 _STATUS_LINES = re.compile(rf"\n(?:{DATE})?[ \t]*(\d{{1,9}}) sec: (\d{{1,18}}) operations;".encode())
 _STATUS_OPERATIONS = re.compile(_STATUS_OPERATION.pattern.encode())
 _JSON_TOKEN = re.compile(r'"(metric|measurement|value)"\s*:\s*("(?:[^"\\]|\\.)*"|[^\s,}\]]+)|([{}])')
@@ -60,24 +60,24 @@ _OF_CPP = re.compile(r"(?:Load|Run) throughput\(ops/sec\): |# Transaction throug
 _NEGATIVE_STATUS = re.compile(r"\b\d{1,9} sec: (-\d{1,18}) operations;")
 _GO_PERCENTILE = re.compile(r"(\d+(?:\.\d+)?)th\(us\)")
 _STAMP = re.compile(r"(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d)[:.,]\d")
-# Status lines tell whole seconds and come late on a busy host. Clocks that are put right jump further.
+# Tolerance: status lines have whole seconds and are late on a busy host. Clocks that are set jump further.
 _JUMP_SECONDS = 60.0
 _MOST_POINTS = 3600  # an hour by the second
 
 
 @dataclass
 class StatusLines:
-    """How many operations a client had done by when, from its status lines; bounded, however many there are.
+    """A client's operations over time, from its status lines; the number of points is bounded.
 
-    :ivar points: seconds that the client had counted, and operations since it began
+    :ivar points: seconds since the client began, by its count, and operations since then
     """
 
     points: list[tuple[int, int]] = field(default_factory=list)
-    _apart: int = 1  # seconds between two points, at least
+    _apart: int = 1  # least seconds between two points
     _next: int = 0
 
     def add(self, elapsed: int, operations: int | str | bytes) -> None:
-        """Takes a status line, unless it is too near to the one before."""
+        """Adds a status line, unless it is too close to the one before."""
         if elapsed < self._next:
             return
         self.points.append((elapsed, int(operations)))
@@ -91,9 +91,9 @@ class StatusLines:
 
 @dataclass
 class ClientLog(ResultLog):
-    """One run of one client, as far as its log tells. A file has several if runs were appended to it.
+    """The log of one run of one client. A file has several if runs were appended to it.
 
-    :ivar source: what tells the client from others that wrote into the same file
+    :ivar source: text that identifies the client in the file
     """
 
     source: str = ""
@@ -104,28 +104,28 @@ class ClientLog(ResultLog):
     intervals: dict[str, Operation] = field(default_factory=dict)  # summed over all status lines
     progress: StatusLines = field(default_factory=StatusLines)  # summed over all status lines
     command: str | None = None
-    exception: str | None = None  # the first one that Java named, or why YCSB gave up
-    is_go: bool = False  # go-ycsb's: it has properties instead of a command line, and no return codes
+    exception: str | None = None  # first exception, or the reason why YCSB gave up
+    is_go: bool = False  # go-ycsb's log, with properties instead of a command line, without return codes
     batches: set[str] = field(default_factory=set)  # types of go-ycsb whose operations are batches: BATCH_INSERT, …
-    properties: dict[str, str] = field(default_factory=dict)  # of go-ycsb
-    # Of the first and the last status line, seconds on the clock of the client's host, in its time zone.
+    properties: dict[str, str] = field(default_factory=dict)  # go-ycsb's properties
+    # Start and end, from the first and the last status line: seconds on the host's clock, in its time zone.
     began: float | None = None
     ended: float | None = None
 
     @property
     def name(self) -> str:
-        """The file's name, and which of its clients it is."""
+        """Returns the file's name, with the client's source."""
         return f"{self.path.name} ({self.source})" if self.source else self.path.name
 
     @property
     def is_empty(self) -> bool:
-        """Whether it has nothing of YCSB."""
+        """Returns whether it has nothing of YCSB."""
         told = self.status_operations is not None or self.command is not None or bool(self.properties)
         return not self.has_results and not told
 
     @property
     def is_load(self) -> bool:
-        """Whether it loaded data: by its command line, else because nothing but INSERT was measured."""
+        """Returns whether it loaded data: by the command line, otherwise because only INSERT was measured."""
         if self.command is not None:
             return "-load" in self.command.split()
         if "dotransactions" in self.properties:
@@ -135,68 +135,68 @@ class ClientLog(ResultLog):
 
     @property
     def threads(self) -> str | None:
-        """Number of threads; None if not given."""
+        """Returns the number of threads; None if not given."""
         return self.option("-threads") or self.setting("threadcount")
 
     @property
     def is_batched(self) -> bool:
-        """Whether an operation has as many records as the `batch.size` of go-ycsb."""
+        """Returns whether an operation has `batch.size` records, a property of go-ycsb."""
         return bool(self.batches)
 
     @property
     def is_sound(self) -> bool:
-        """Whether nothing is missing, and nothing contradicts itself."""
+        """Returns whether the log is complete and without contradictions."""
         return not self.cut and not self.doubts
 
     @property
     def target(self) -> str | None:
-        """Operations per second that were asked for; None if not given."""
+        """Returns the target rate in operations per second; None if not given."""
         return self.option("-target") or self.setting("target")
 
     @property
     def target_is_known(self) -> bool:
-        """Whether the log tells if a target was set. Latencies from the intended start are there to see one."""
+        """Returns whether the log shows if a target rate was set; latencies from the intended start suggest an unseen one."""
         return self.target is not None or bool((self.command and not self.has_intended) or self.properties)
 
     @property
     def has_intended(self) -> bool:
-        """Whether there are latencies from the intended start beside the others, with measurement.interval=both."""
+        """Returns whether there are latencies from the intended start, too (measurement.interval=both)."""
         return any(name.startswith(INTENDED) for name in self.operations)
 
     @property
     def latencies_are_intended(self) -> bool:
-        """Whether the latencies that count are from the intended start of each operation."""
+        """Returns whether the latencies of the plain types are from the intended start of each operation."""
         return self.has_intended or self.setting("measurement.interval") == "intended"
 
     @property
     def planned(self) -> int | None:
-        """Operations that the client was to do, or records to load; None: not known, or time was to end it."""
+        """Returns the planned operations, or records to load; None if not known, or if a duration ends the run."""
         keys = ("insertcount", "recordcount") if self.is_load else ("operationcount",)
         stated = next(filter(None, map(self.setting, keys)), "")
-        by_time = self.setting("maxexecutiontime") and not self.is_go  # go-ycsb knows the property, and ignores it
+        by_time = self.setting("maxexecutiontime") and not self.is_go  # go-ycsb ignores this property
         return int(stated) if stated.isdecimal() and not by_time else None
 
     @property
     def succeeded(self) -> int | None:
-        """Operations that ended without an error; None: not known."""
-        # OVERALL of a run has those that failed, OVERALL of a load has not.
+        """Returns the operations that ended without an error; None if not known."""
+        # OVERALL of a run includes failed operations, OVERALL of a load does not.
         attempted = self.counted if self.has_all_types else self.overall_operations
         return None if attempted is None else max(0, attempted - failed_calls(self.operations))
 
     @property
     def has_all_types(self) -> bool:
-        """Whether the types of operations are known ones, and have all operations."""
+        """Returns whether all operation types are known, and add up to all operations."""
         if not self.counted:
             return False
         return self.is_go or (self.is_whole and all(map(is_known, self.operations)))
 
     def option(self, name: str) -> str | None:
-        """Value of an option of the command line, such as `-threads`; None when not given."""
+        """Returns the value of an option of the command line, such as `-threads`; None if not given."""
         words = (self.command or "").split()
         return words[words.index(name) + 1] if name in words[:-1] else None
 
     def setting(self, key: str) -> str | None:
-        """Value of a property, as the command line or go-ycsb states it; None when not given."""
+        """Returns the value of a property on the command line or in go-ycsb's log; None if not given."""
         words = (self.command or "").split()
         stated = [
             each.removeprefix(f"{key}=") for at, each in pairwise(words) if at == "-p" and each.startswith(f"{key}=")
@@ -205,13 +205,13 @@ class ClientLog(ResultLog):
 
 
 def read_log(path: Path, warn: Warn) -> list[ClientLog]:
-    """All runs in one log file, in their order; empty if it has nothing of YCSB.
+    """Reads all runs in one log file, in order; empty if it has nothing of YCSB.
 
-    Reports through `warn` as `file:line: what`; never raises for anything that is in the file.
+    Problems are reported through `warn` as `file:line: what`; no content of the file raises an error.
     """
     found, said = _read(path, apart=True)
     if len({log.source for log in found}) > 1 and any(not log.is_sound for log in found):
-        # What is before a line may be of the line, and not of a client.
+        # The text before a line may belong to the line instead of naming a client.
         together, instead = _read(path, apart=False)
         if sum(not log.is_sound for log in together) < sum(not log.is_sound for log in found):
             found, said = together, instead
@@ -221,17 +221,17 @@ def read_log(path: Path, warn: Warn) -> list[ClientLog]:
 
 
 def _read(path: Path, *, apart: bool) -> tuple[list[ClientLog], list[str]]:
-    """Returns the runs in a file, and what is wrong with it."""
+    """Returns the runs in a file, and the problems with it."""
     said: list[str] = []
     reader = _File(path, limited(path, said.append), apart=apart)
     for number, block in blocks(path, reader.damaged):
-        # A file that was emptied while it was written has a hole of NULs; UTF-16 without a mark has them, too.
+        # Remove NULs: a file that was emptied while it was written has a hole of them; UTF-16 without a mark has them.
         reader.read_block(number, block.translate(None, b"\0"))
     return reader.finish(), said
 
 
 class _File:
-    """Reads the lines of one file, those of each client by themselves."""
+    """Reads the lines of one file, separately for each client."""
 
     def __init__(self, path: Path, warn: Warn, *, apart: bool) -> None:
         self._path = path
@@ -242,13 +242,13 @@ class _File:
         self._last = self._readers[""]
 
     def damaged(self, message: str) -> None:
-        """The file itself cannot be read to its end."""
+        """Records that the file cannot be read to its end."""
         self._warn(message)
         for reader in self._readers.values():
             reader.damaged()
 
     def read_block(self, number: int, block: bytes) -> None:
-        """Reads whole lines. A client that runs for long leaves little but status lines: those are read together."""
+        """Reads whole lines. Long runs have mostly status lines, which are read together."""
         last = block.rfind(b"\n", 0, -1) + 1
         if read := self._readers[""].status_lines(block[:last]):
             number += read
@@ -262,7 +262,7 @@ class _File:
                 self._last.read(number + offset, text)
 
     def finish(self) -> list[ClientLog]:
-        """All runs in the file, those of each client in their order."""
+        """Returns all runs in the file, by client in order."""
         return [log for reader in self._readers.values() for log in reader.finish()]
 
 
@@ -272,12 +272,12 @@ class _Reader(ResultReader[ClientLog]):
         self._object: dict[str, str] = {}
         self._go_finished = False
         self._go_columns: list[str] = []
-        self._jumped = 0.0  # how far the clock of the host is off, since the run began
+        self._jumped = 0.0  # jumps of the host's clock since the run began, in seconds
 
     def status_lines(self, block: bytes) -> int:
-        """Adds up the status lines of a block, if it is nothing else, and all of the run that is being read.
+        """Adds up the status lines of a block, if it has only status lines, all of the current run.
 
-        Returns how many lines it has read.
+        :returns: the number of lines that were read
         """
         found = _STATUS_LINES.findall(b"\n" + block)
         times = [int(each) for each, _ in found]
@@ -288,7 +288,7 @@ class _Reader(ResultReader[ClientLog]):
             return 0
         last = cast(re.Match[str], _STATUS.search(block[block.rfind(b"\n", 0, -1) + 1 :].decode("utf-8", "replace")))
         if self._jump(_began(last)):
-            return 0  # the line is to be named
+            return 0  # the message must have the line's number
         by_metric: dict[bytes, list[tuple[int, int, float]]] = {}
         for metric, count, maximum, mean in _STATUS_OPERATIONS.findall(block):
             if count != b"0":
@@ -318,7 +318,7 @@ class _Reader(ResultReader[ClientLog]):
         if (status := _STATUS.search(line)) is not None:
             self._status(status, line)
         elif ": Count=" in line:
-            self._status_operations(line)  # hdrhistogram+histogram breaks its status line into several
+            self._status_operations(line)  # hdrhistogram+histogram prints its status line in several lines
         elif super()._understand(line):
             pass
         elif line.startswith("[{") and '"Takes(s)"' in line:
@@ -354,7 +354,7 @@ class _Reader(ResultReader[ClientLog]):
             if self._go_finished:
                 self._next_log()
             self._go_columns = []
-            # What comes now is of the whole run; what came before, of a part.
+            # The next results are of the whole run, the earlier ones of a part of it.
             self._log.operations.clear()
             self._log.batches.clear()
             self._log.is_go, self._log.runtime_ms, self._go_finished = True, runtime, True
@@ -372,7 +372,7 @@ class _Reader(ResultReader[ClientLog]):
             if is_batch:
                 return  # a fork has each record, too
         elif self._go_finished and name in self._log.operations:
-            self._next_log()  # another run, whose properties are not in the log
+            self._next_log()  # another run, without properties in the log
         (self._log.batches.add if is_batch else self._log.batches.discard)(name)
         self._log.is_go = True
         least = decimal_or_fail(values["Min(us)"])
@@ -389,8 +389,8 @@ class _Reader(ResultReader[ClientLog]):
         self._log.operations[name] = of
 
     def _json(self, line: str) -> None:
-        # Whole objects in one line first: another program's may be in the middle of one of ours, which has a line
-        # per member. Objects inside objects take a turn each.
+        # Read whole objects in one line first: another program's object may be within one of YCSB's, which has a line
+        # per member. Each level of nested objects takes one turn.
         for _ in range(_JSON_DEPTH):
             whole = _JSON_OBJECT.findall(line)
             for text in whole:
@@ -406,7 +406,7 @@ class _Reader(ResultReader[ClientLog]):
             self._json_object(found)
 
     def _json_object(self, found: dict[str, str]) -> None:
-        # A program's own JSON may have a "value" or a "metric"; only the three together are a result.
+        # JSON of other programs may have a "value" or a "metric"; only all three keys together are a result.
         if len(found) == 3:
             self._result(found["metric"], found["measurement"], found["value"])
         elif "measurement" in found:
@@ -430,7 +430,7 @@ class _Reader(ResultReader[ClientLog]):
         log.status_records = int(status[3]) if status[3] else None
 
     def _clock(self, status: re.Match[str]) -> None:
-        """Keeps the time of day of a status line."""
+        """Records the time of day of a status line."""
         if (began := _began(status)) is None:
             return
         if self._log.began is None:
@@ -441,7 +441,7 @@ class _Reader(ResultReader[ClientLog]):
         self._log.ended = began - self._jumped + int(status[1])
 
     def _jump(self, began: float | None) -> float:
-        """How far the clock has jumped since the last status line; the seconds that the client counts do not jump."""
+        """Returns by how many seconds the clock jumped since the last status line, compared with the client's count."""
         if began is None or self._log.began is None:
             return 0.0
         jump = began - self._log.began - self._jumped
@@ -457,7 +457,7 @@ class _Reader(ResultReader[ClientLog]):
             return
         total = self._log.intervals.setdefault(name, Operation(operations=0))
         before = total.operations or 0
-        # A mean of means weighted by their counts is a mean (a percentile of percentiles is nothing).
+        # Means can be averaged with their counts as weights; percentiles cannot.
         total.mean_us = ((total.mean_us or 0.0) * before + sum_us) / (before + count)
         total.operations = before + count
         total.max_us = max(total.max_us or 0.0, float(maximum))
@@ -479,7 +479,7 @@ class _Reader(ResultReader[ClientLog]):
             del log.operations[name]
         warmup = log.properties.get("warmuptime", "")
         if log.runtime_ms and warmup.isdecimal() and not log.is_load:
-            log.runtime_ms = max(0.0, log.runtime_ms - 1000 * int(warmup))  # nothing is counted in it
+            log.runtime_ms = max(0.0, log.runtime_ms - 1000 * int(warmup))  # the warm-up counts no operations
         if log.runtime_ms is None:
             self._incomplete(log, "no line 'Run finished': the numbers may be of a part of the run")
         elif not log.operations:
@@ -487,10 +487,10 @@ class _Reader(ResultReader[ClientLog]):
 
 
 def _began(status: re.Match[str]) -> float | None:
-    """When the client began, by the time of day in a status line and the seconds that it has counted since."""
+    """Computes when the client began, from the time of day in a status line and the seconds since the start."""
     if not (stamp := _STAMP.match(status[0].strip())):
         return None
     try:
         return datetime.fromisoformat(stamp[1]).replace(tzinfo=UTC).timestamp() - int(status[1])
     except ValueError:
-        return None  # no such day
+        return None  # not a date
