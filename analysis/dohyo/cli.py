@@ -1,9 +1,9 @@
-"""The command `dohyo`: what can be asked for, and the exit codes.
+"""The command `dohyo` with its subcommands, options and exit codes.
 
-0: all is well. 1: something failed or has no valid numbers. 2: bad input, nothing was started. 3 to 5: of `dohyo
-compare`, docs/method.md#two-experiments. 130, 143: a signal.
+Exit codes: 0 success; 1 something failed or has no valid numbers; 2 bad input, nothing was started; 3 to 5 results of
+`dohyo compare`, docs/method.md#two-experiments; 130, 143 a signal.
 
-Each command imports what it needs when it runs, so that --help and a mistyped option are answered at once.
+Each command imports its modules when it runs, so that --help and errors in options appear at once.
 """
 
 # ruff: noqa: PLC0415
@@ -33,13 +33,13 @@ if TYPE_CHECKING:
     from dohyo.scenario.hosts import Hosts
     from dohyo.scenario.scenario import Scenario
 
-# What may be given with --resume; everything else of `run` would change what is measured.
+# Parameters of `run` that are allowed with --resume; all others would change the measurement.
 _WITH_RESUME = ("name", "list_", "keep", "experiment", "open_", "details", "yes")
 _CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
 
 
 class _Commands(click.Group):
-    """Commands that refuse an empty argument, such as that of a variable which a script has not set."""
+    """Commands that reject empty arguments, which come from unset variables in scripts."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         for before, argument in pairwise(["", *args]):
@@ -279,7 +279,7 @@ def tabulate(
 
 
 def _records_each(given: tuple[str, ...]) -> dict[str, int]:
-    """Records of an operation by system; "" is any other one."""
+    """Parses the records per operation by system; "" stands for all other systems."""
     found: dict[str, int] = {}
     for each in given:
         system, _, count = each.rpartition("=")
@@ -498,7 +498,7 @@ def variables_command(folder: Path) -> int:
 
 
 def _check_trial(folder: Path) -> None:
-    """Checks that the folder is a trial's, and that it can be read."""
+    """Checks that the folder belongs to a trial and can be read."""
     if not (folder / "trial.json").is_file():
         raise BadInputError(f"{folder} is not the folder of a trial: it has no trial.json")
     from dohyo import folders
@@ -535,7 +535,7 @@ def own_target_command(folder: Path) -> int:
 
 
 def agree(chosen: Scenario) -> None:
-    """Names the licence of each server that is to be downloaded for the first time, and asks where a person can answer.
+    """Prints the licence of each server that would be downloaded for the first time; on a terminal, asks for consent.
 
     :raises BadInputError: if the answer is no
     """
@@ -562,9 +562,9 @@ def _inventory(name: str | None) -> tuple[Path | None, Hosts]:
 
 
 def _check_is_no_option(name: str) -> None:
-    """Refuses an option without its dashes, or another command, as the name of a scenario.
+    """Checks that the name of a scenario is not an option without its dashes, or a command.
 
-    :raises BadInputError: naming what was meant
+    :raises BadInputError: suggesting the option or the command
     """
     from dohyo.scenario import loading
 
@@ -577,9 +577,9 @@ def _check_is_no_option(name: str) -> None:
 
 
 def _folder(name: str | None) -> Path:
-    """The folder of an experiment, or one with logs.
+    """Returns the folder of an experiment, or a folder with logs.
 
-    :raises BadInputError: if there is none
+    :raises BadInputError: if it does not exist or cannot be read
     """
     from dohyo.evidence import experiment_folder
     from dohyo.report import site
@@ -629,7 +629,7 @@ def _list(inventory: Path | None, *, details: bool) -> None:
     console = Console()
 
     def show(name: str, text: str) -> None:
-        # Behind a pipe a line stays whole.
+        # Into a pipe, lines are not wrapped.
         most = console.width - width - 2 if console.is_terminal else sys.maxsize
         lines = wrap(text, most, break_on_hyphens=False)
         for head, line in zip([name, *[""] * len(lines)], lines, strict=False):
@@ -652,9 +652,9 @@ def _list(inventory: Path | None, *, details: bool) -> None:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Runs the command, and turns what the user got wrong into one line.
+    """Runs the command, and prints errors of the user as messages without a traceback.
 
-    :param arguments: those of the process by default
+    :param arguments: arguments of the command line; by default the process's
     :returns: the exit code
     """
     terminal.set_up()
@@ -664,17 +664,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
         error.show()
         return error.exit_code
     except BadInputError as error:
-        # Of several lines where several things are wrong.
+        # The message has one line per problem.
         terminal.say(f"ERROR: {plain_text.escaped(str(error), keep=chr(10))}", err=True)
         return 2
     except Interruption as interruption:
         click.echo(f"interrupted {interruption}; nothing was started", err=True)
         return interruption.exit_code
-    except click.Abort:  # Ctrl-C at a question, or before there are signals to watch
+    except click.Abort:  # Ctrl-C at a question, or before signals are handled
         click.echo("interrupted; nothing was started", err=True)
         return 130
     except OSError as error:
-        # A full disk, a results folder that became read-only, …
+        # For example a full disk, or a results folder that became read-only.
         terminal.say(
             f"ERROR: {error if error.filename else f'the output cannot be written: {error.strerror}'}", err=True
         )

@@ -1,4 +1,4 @@
-"""The terminal as rich writes to it: tables, and lines that are broken. Needs much longer to import than `terminal`."""
+"""The terminal with rich: tables and wrapped lines. Its import takes much longer than that of `terminal`."""
 
 from collections.abc import Iterable
 
@@ -7,12 +7,12 @@ from rich.segment import Segment
 
 from dohyo.terminal import printable
 
-# Tables break their words, but are still tables.
+# Least width: tables break their words, but are still readable.
 _LEAST_COLUMNS = 40
 
 
 class Console(rich_console.Console):
-    """rich's console, which would pass on escape sequences; on a terminal that says it is narrower than a table."""
+    """rich's console without escape sequences from texts, and at least as wide as the narrowest table."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -21,6 +21,6 @@ class Console(rich_console.Console):
     def render(
         self, renderable: rich_console.RenderableType, options: rich_console.ConsoleOptions | None = None
     ) -> Iterable[Segment]:
-        """As rich does, with every text printable."""
+        """Renders like rich, but replaces characters that are not printable."""
         for segment in super().render(renderable, options):
             yield segment if segment.control else Segment(printable(segment.text), segment.style)

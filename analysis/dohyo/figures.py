@@ -1,4 +1,4 @@
-"""Numbers as people read them in tables."""
+"""Formats numbers for tables and texts."""
 
 from __future__ import annotations
 
@@ -9,55 +9,55 @@ UNKNOWN = "\N{EN DASH}"
 
 
 def point_name(point: Mapping[str, str]) -> str:
-    """A point of the matrix: "batchsize=100 tablecount=4"; nothing where there is no matrix."""
+    """Formats a point of the matrix, "batchsize=100 tablecount=4"; an empty text without a matrix."""
     return " ".join(f"{key}={value}" for key, value in point.items())
 
 
 def whole(number: int | None) -> str:
-    """With thousands separated."""
+    """Formats a whole number with commas between thousands."""
     return UNKNOWN if number is None else f"{number:,}"
 
 
 def counted(number: int, one: str, several: str = "") -> str:
-    """A number of things: "1 trial", "2,000 trials".
+    """Formats a number with a noun: "1 trial", "2,000 trials".
 
-    :param several: the plural where it is not the singular with an s
+    :param several: the plural if it is not the singular with an s
     """
     return f"{number:,} {one if number == 1 else several or one + 's'}"
 
 
 def formatted(number: float | None, form: str) -> str:
-    """In a form of `format`."""
+    """Formats a number with a format specification of Python."""
     return UNKNOWN if number is None else format(number, form)
 
 
 def rate(number: float | None) -> str:
-    """Three digits at least."""
+    """Formats a rate with at least three significant digits."""
     if number is None:
         return UNKNOWN
     return f"{number:,.0f}" if number >= 100 else f"{number:.3g}"
 
 
-# In percent: such an interval of a rate includes 0.
+# Largest half of an interval in percent: a wider interval of a rate includes 0.
 _WIDEST_HALF = 100
 
 
 def half_interval(mean: float, high: float, least: float = 9.95) -> str:
-    """How exactly a mean is known: ± in percent of it; "cannot tell" if the interval includes 0.
+    """Formats half of a mean's interval in percent of the mean; "cannot tell" if the interval includes 0.
 
-    :param least: percentages from there on are whole
+    :param least: least percentage that is rounded to a whole number
     """
     half = 100 * (high / mean - 1)
     return "cannot tell" if half > _WIDEST_HALF else f"{half:.1f}%" if half < least else f"{half:.0f}%"
 
 
 def percent(share: float) -> str:
-    """Half of an interval: ± in percent, with useful digits only."""
+    """Formats half of an interval as ± in percent, with at most one decimal."""
     return f"\N{PLUS-MINUS SIGN} {100 * share:.{1 if share < 0.0995 and round(1000 * share) % 10 else 0}f} %"
 
 
 def milliseconds(number: float | None) -> str:
-    """Three digits, as many as the histograms keep; whole ms from 100 on, and never finer than 1 µs."""
+    """Formats ms with the histograms' three significant digits; whole ms from 100 on, never finer than 1 µs."""
     if number is None:
         return UNKNOWN
     if number >= 99.95:
@@ -66,7 +66,7 @@ def milliseconds(number: float | None) -> str:
 
 
 def size(number: float) -> str:
-    """Bytes in decimal units, 1 GB = 10^9 bytes, with up to four digits."""
+    """Formats bytes in decimal units, 1 GB = 10^9 bytes, with up to four digits."""
     for unit, factor in (("PB", 10**15), ("TB", 10**12), ("GB", 10**9), ("MB", 10**6), ("kB", 10**3)):
         if number >= factor:
             return f"{number / factor:,.4g} {unit}"
@@ -74,7 +74,7 @@ def size(number: float) -> str:
 
 
 def named(name: str, number: float | None) -> str:
-    """With the unit that its name ends with: `_bytes`, `_ms`, `_seconds`, `_ratio` (of 1, in percent); else a count."""
+    """Formats a number by the end of its name: `_bytes`, `_ms`, `_seconds`, `_ratio` (in percent), or as a count."""
     if number is None:
         return UNKNOWN
     match name.rpartition("_")[2]:
@@ -90,17 +90,17 @@ def named(name: str, number: float | None) -> str:
 
 
 def scaled(scale: float | None, full: int | None) -> str:
-    """The scale of a trial that was not of the full size."""
+    """Formats the scale of a trial that does not have the full size."""
     return f"scale {scale:g} of {'?' if full is None else f'{full:,}'} records"
 
 
 def dollars(number: float) -> str:
-    """Three digits."""
+    """Formats dollars with three significant digits, from $100 on in whole dollars."""
     return f"${number:,.0f}" if number >= 100 else f"${number:.3g}"
 
 
 def instant(seconds: float) -> str:
-    """Seconds since 1970 as a time in UTC; as a number where no calendar has that time."""
+    """Formats seconds since 1970 as a time in UTC; as a number if they are beyond the calendar."""
     try:
         return f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%d %H:%M:%S}"
     except (ValueError, OverflowError, OSError):
@@ -108,7 +108,7 @@ def instant(seconds: float) -> str:
 
 
 def about(seconds: float) -> str:
-    """A time in words: two units at most."""
+    """Formats a duration in at most two units."""
     minutes = max(1, round(seconds / 60))
     if minutes < 60:
         return f"{minutes} min"

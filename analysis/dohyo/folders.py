@@ -1,4 +1,4 @@
-"""Folders that are passed around, such as an experiment's: nothing in them leads reading or writing out of them."""
+"""Checks and writes folders that may be untrusted, such as an experiment's, so that links cannot lead out of them."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ _KINDS = {stat.S_IFIFO: "a FIFO", stat.S_IFSOCK: "a socket", stat.S_IFBLK: "a de
 
 
 def check(top: Path, *, hidden: bool = True) -> None:
-    """Refuses a folder that contains anything but folders and regular files. It may itself be named through links.
+    """Checks that a folder contains only folders and regular files. The path of the folder itself may contain links.
 
-    :param top: a folder; of anything else only that it can be read
-    :param hidden: look at names that begin with a dot, too
-    :raises BadInputError: naming the first path below it that is a link or a special file, or cannot be printed
+    :param top: the folder; a file must only be a regular one
+    :param hidden: whether to check names that begin with a dot, too
+    :raises BadInputError: naming the first path that is a link or a special file, or cannot be printed
     """
     if not top.is_dir():
         if top.exists() and not top.is_file():
@@ -52,7 +52,7 @@ def _entries(folder: Path) -> list[os.DirEntry[str]]:
         with os.scandir(folder) as entries:
             return sorted(entries, key=lambda entry: entry.name)
     except OSError:
-        return []  # its reader reports why it cannot be read
+        return []  # the code that reads the folder reports the reason
 
 
 def _kind(path: Path) -> str:
@@ -60,10 +60,10 @@ def _kind(path: Path) -> str:
 
 
 def write(path: Path, content: str | bytes | Iterable[str]) -> None:
-    """Writes a file, all of it or nothing. A link at its place is replaced, never written through.
+    """Writes a file completely or not at all. A link with its name is replaced, never followed.
 
-    :param content: text is written as UTF-8; parts of it may come one after the other
-    :raises OSError: with the file's name; the one before is still there
+    :param content: text, also in parts, is written as UTF-8
+    :raises OSError: with the file's name; an earlier file of this name is then unchanged
     """
     with replacing(path) as new, new.open("xb") as file:
         if isinstance(content, bytes):

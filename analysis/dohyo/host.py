@@ -1,4 +1,4 @@
-"""The control machine and its software: the part of experiment.json that numbers depend on."""
+"""Describes the control machine and its software for experiment.json."""
 
 import os
 import platform
@@ -12,7 +12,7 @@ from dohyo.places import JDK, ROOT
 
 
 def hardware() -> dict[str, Any]:
-    """Processor, memory and operating system of this machine."""
+    """Returns processor, memory and operating system of this machine."""
     processors = [line.partition(":")[2].strip() for line in _lines("/proc/cpuinfo") if line.startswith("model name")]
     memory = [int(line.split()[1]) * 1024 for line in _lines("/proc/meminfo") if line.startswith("MemTotal")]
     names = dict(line.split("=", 1) for line in _lines("/etc/os-release") if "=" in line)
@@ -28,27 +28,27 @@ def hardware() -> dict[str, Any]:
 
 
 class Processors:
-    """How busy this machine's processors are, by /proc/stat."""
+    """Utilisation of this machine's processors, from /proc/stat."""
 
     def __init__(self) -> None:
         self._before = self._ticks()
 
     def busy(self) -> float | None:
-        """Share of their time since the last call that they were not idle; None: not known."""
+        """Returns the share of the time since the last call in which they were not idle; None if not known."""
         before, self._before = self._before, self._ticks()
         grown = [after - ticks for ticks, after in zip(before, self._before, strict=False)]
-        # Idle and waiting for disks: the fourth and fifth, proc(5).
+        # The fourth and fifth values are idle and waiting for disks, proc(5).
         return 1 - sum(grown[3:5]) / sum(grown) if sum(grown) > 0 else None
 
     @staticmethod
     def _ticks() -> list[int]:
         line = next(iter(_lines("/proc/stat")), "")
-        # Guests' time, which stands behind these, is part of the first two.
+        # The values after these are guests' time, which is included in the first two.
         return [int(ticks) for ticks in line.split()[1:9]]
 
 
 def versions() -> dict[str, Any]:
-    """Versions of the measuring software; those of the measured servers are in each trial's conditions.json."""
+    """Returns the versions of Dohyo's software; each trial's conditions.json has the versions of the servers."""
     java = [
         line.partition("=")[2].strip('"') for line in _lines(str(JDK / "release")) if line.startswith("JAVA_VERSION=")
     ]
@@ -62,7 +62,7 @@ def versions() -> dict[str, Any]:
 
 
 def _commit() -> str | None:
-    """The checkout's commit, with "+" if files differ from it; None where it is no git checkout."""
+    """Returns the checkout's commit, with "+" if files differ from it; None if it is not a git checkout."""
     try:
         described = subprocess.run(
             ["git", "-C", ROOT, "describe", "--always", "--dirty=+", "--abbrev=12"],

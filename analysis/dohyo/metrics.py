@@ -1,8 +1,8 @@
-"""Every number of an operation type, declared once: the fields of `Row`.
+"""Declares all numbers of an operation type as fields of `Row`.
 
-A declaration says what the number is, its unit, how it is written, and where it appears. The tables, summary.json,
+A declaration has the meaning of the number, its unit, its format, and where it appears. The tables, summary.json,
 summary.csv, the charts, the bounds of a search (`slo`), published figures, comparisons and the table in
-docs/summary-json.md all follow it: another percentile is one line here. `python -m dohyo.metrics` prints that table.
+docs/summary-json.md follow it: a new percentile is one line here. `python -m dohyo.metrics` prints that table.
 """
 
 # ruff: noqa: RUF009 - what is called behind a field of `Row` returns a field
@@ -15,11 +15,11 @@ from typing import Any, Literal
 from dohyo import statistics
 from dohyo.figures import milliseconds, rate, whole
 
-# The samples behind the interval of a mean: rounds, or the runs of one trial. A single run has none.
+# Kind of the samples from which the interval of a mean is computed: rounds, or the runs of one trial.
 Samples = Literal["rounds", "runs"]
-# Where the table of results breaks if the terminal is too narrow for all columns.
+# Parts into which the table of results is divided if the terminal is too narrow for all columns.
 Part = Literal["rates", "latencies", "failures"]
-# HdrHistograms of three digits; values of old logs are whole microseconds.
+# Relative resolution of HdrHistograms, with three digits; resolution in ms of old logs, with whole microseconds.
 _BUCKET, _MICROSECOND_MS = 1e-3, 1e-3
 
 
@@ -27,15 +27,15 @@ _BUCKET, _MICROSECOND_MS = 1e-3, 1e-3
 class Metric:
     """The properties of a metric, without its value.
 
-    :ivar about: what it is, where it comes from, and how it is added up over clients, repeats and rounds; in Markdown
-    :ivar unit: as in docs/summary-json.md; empty for counts and shares
-    :ivar head: its name in tables, charts and bounds; empty if it appears in none of them
-    :ivar write: formats the number; None is a dash
-    :ivar part: the part of the table of results with its column; None if it has no column
-    :ivar percentile: 0 to 100, read from the merged histogram; None for any other number
-    :ivar less_is_better: whether the system with the smaller number is ahead
-    :ivar name: of the field, in summary.json and summary.csv
-    :ivar kind: its JSON type
+    :ivar about: meaning, source, and summing over clients, repeats and rounds; in Markdown
+    :ivar unit: unit in docs/summary-json.md; empty for counts and shares
+    :ivar head: name in tables, charts and bounds; empty if it appears in none of them
+    :ivar write: function that formats the number; None becomes a dash
+    :ivar part: part of the table of results with its column; None if it has no column
+    :ivar percentile: percentile from 0 to 100 in the merged histogram; None for other numbers
+    :ivar less_is_better: whether smaller numbers are better
+    :ivar name: name of the field in summary.json and summary.csv
+    :ivar kind: JSON type
     """
 
     about: str
@@ -50,17 +50,17 @@ class Metric:
 
     @property
     def title(self) -> str:
-        """The head, with its unit if the head does not imply it."""
+        """Returns the head, with the unit if the head does not imply it."""
         return f"{self.head} ms" if self.unit == "ms" else self.head
 
 
 def _of(about: str, unit: str = "", **more: Any) -> Any:
-    """A field of a row; null if it is not known."""
+    """Declares a field of a row that is null if it is not known."""
     return field(default=None, metadata={"metric": Metric(about, unit, **more)})
 
 
 def _as(about: str, unit: str = "", **default: Any) -> Any:
-    """A field of a row that is never null."""
+    """Declares a field of a row that is never null."""
     return field(metadata={"metric": Metric(about, unit)}, **default)
 
 
@@ -83,7 +83,7 @@ def _percentile(at: float, part: Part | None = "latencies") -> Any:
 
 @dataclass(frozen=True)
 class Row:
-    """One operation type of one system. None: not known; never a guess."""
+    """One operation type of one system. A number that is not known is None, never a guess."""
 
     phase: str = _as(
         "`load`, or the name of a phase after it: `run` where the scenario names none ([scenarios.md](scenarios.md));"
@@ -177,14 +177,14 @@ class Row:
     )
 
     def blur(self, figure: str) -> float:
-        """Resolution of a figure as a share of it, however alike the samples are."""
+        """Returns the relative resolution of a figure, which limits its precision even if all samples are equal."""
         if METRICS[figure].percentile is None:
             return self.resolution
         value = getattr(self, figure)
         return max(_BUCKET, _MICROSECOND_MS / value) if value else 0.0
 
 
-# JSON types of Python's.
+# JSON types by Python's types.
 KINDS = {"int": "integer", "float": "number", "bool": "boolean", "list[float]": "list of numbers"}
 
 
@@ -193,21 +193,21 @@ def _named(of: Field[Any]) -> Metric:
     return replace(declared, name=of.name, kind=KINDS.get(str(of.type).removesuffix(" | None"), "string"))
 
 
-# By name, in the order of summary.json and of all columns.
+# Metrics by name, in the order of summary.json and of all columns.
 METRICS = {each.name: _named(each) for each in fields(Row)}
-# By head.
+# Metrics by head.
 HEADS = {each.head: each for each in METRICS.values() if each.head}
 PERCENTILES = {each.name: each.percentile for each in METRICS.values() if each.percentile is not None}
 
 
 def reference() -> str:
-    """The table of rows in docs/summary-json.md."""
+    """Returns the table of rows in docs/summary-json.md."""
     lines = ((f"`{each.name}`", each.kind, each.unit, each.about) for each in METRICS.values())
     return table(("key", "type", "unit", "meaning"), lines)
 
 
 def table(heads: Sequence[str], lines: Iterable[Sequence[str]]) -> str:
-    """A table in Markdown."""
+    """Formats a table in Markdown."""
     return "".join(" ".join(f"| {cell}".rstrip() for cell in line) + " |\n" for line in (heads, *lines)).replace(
         " |\n", " |\n" + "|---" * len(heads) + "|\n", 1
     )

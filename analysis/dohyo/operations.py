@@ -1,4 +1,4 @@
-"""YCSB's operation types: how their names and their counts relate to what the workload asked for."""
+"""YCSB's operation types: how their names and counts relate to the operations of the workload."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ READ_MODIFY_WRITE = "READ-MODIFY-WRITE"
 INTENDED = "Intended-"
 FAILED, NOT_FOUND = "-FAILED", "-NOT_FOUND"
 _CALLS = frozenset({"READ", "UPDATE", "INSERT", "SCAN", "DELETE"})
-# What became of calls that did not succeed: FAILED, NOT_FOUND, or the status by which YCSB's latencytrackederrors and
-# reportlatencyforeacherror tell them apart.
+# Outcomes of calls without success: FAILED, NOT_FOUND, or the status with which YCSB's latencytrackederrors and
+# reportlatencyforeacherror report them.
 _OUTCOME = re.compile(rf"(?:{INTENDED})?({READ_MODIFY_WRITE}|{'|'.join(sorted(_CALLS))})-([\w.]+)")
 _ORDER = (OVERALL, "READ", "UPDATE", READ_MODIFY_WRITE, "INSERT", "SCAN", "DELETE")
-# A second latency of scans, and metrics of the client itself: disconnecting, its threads, memory, garbage collection.
+# A second latency of scans, and metrics of the client: disconnecting, threads, memory, garbage collection.
 _NO_OPERATION = re.compile(
     r"(Intended-)?(SCAN-LATENCY-PER-RECORD|CLEANUP|THREAD_COUNT|SYS_LOAD_AVG|GCS|GCS_TIME|USED_MEM_MB|(TOTAL_GC|MAX_|MIN_).*)"
 )
 
 
-@lru_cache  # asked for every interval of a log
+@lru_cache  # called for every interval of a log
 def operation(metric: str) -> str | None:
-    """The operation type behind a metric's name; None when it is none, or a second view of one.
+    """Returns the operation type of a metric; None if the metric is not about operations, or a second view of a type.
 
     With `measurementtype=hdrhistogram+histogram` (`+raw`) YCSB prints each type twice, as HdrREAD and BucketREAD.
     """
@@ -33,47 +33,47 @@ def operation(metric: str) -> str | None:
 
 
 def plain_name(tag: str) -> str:
-    """Returns YCSB's name of an operation type that a client writes in small letters; any other name as it is."""
+    """Converts the name of an operation type in small letters to YCSB's name; returns other names unchanged."""
     return tag.upper() if tag.upper() in {*_CALLS, READ_MODIFY_WRITE} else tag
 
 
 def is_call(name: str) -> bool:
-    """Whether the name stands for calls to the database, succeeded (READ) or failed (READ-FAILED)."""
+    """Returns whether the name stands for calls to the database, successful (READ) or failed (READ-FAILED)."""
     return name.partition("-")[0] in _CALLS
 
 
 def outcome(name: str) -> tuple[str, str] | None:
-    """The operation type of calls that did not succeed, and their status; None for other names."""
+    """Returns operation type and status of calls that did not succeed; None for other names."""
     found = _OUTCOME.fullmatch(name)
     return (found[1], found[2]) if found else None
 
 
 def is_failure(name: str) -> bool:
-    """Whether the name stands for operations that ended with an error."""
+    """Returns whether the name stands for operations that ended with an error."""
     return name.endswith(FAILED) or (outcome(name) is not None and not is_not_found(name))
 
 
 def is_not_found(name: str) -> bool:
-    """Whether the name stands for operations that found nothing."""
+    """Returns whether the name stands for operations that found nothing."""
     return name.endswith(NOT_FOUND)
 
 
 def is_success(name: str) -> bool:
-    """Whether the name stands for calls that neither failed nor found nothing."""
+    """Returns whether the name stands for successful calls, neither failed ones nor those that found nothing."""
     return is_call(name) and not is_failure(name) and not is_not_found(name)
 
 
 def is_known(name: str) -> bool:
-    """Whether it is known how the name's count relates to the workload's operations."""
+    """Returns whether it is known how the name's count relates to the workload's operations."""
     return is_call(name) or name.startswith((INTENDED, "VERIFY"))
 
 
 def calls(counts: Mapping[str, int]) -> int:
-    """Operations of the workload, attempted, from counts by name.
+    """Returns the attempted operations of the workload, from counts by name.
 
-    A READ-MODIFY-WRITE is counted three times by YCSB: as itself, and as the READ and the UPDATE that it consists
-    of (a failed one may have had only the READ: then the result is one too high). `Intended-…` is a second view of the
-    same operations, VERIFY no operation at all.
+    YCSB counts a READ-MODIFY-WRITE three times: as itself, as a READ and as an UPDATE (a failed one may have had only
+    the READ: then the result is one too high). `Intended-…` is a second view of the same operations; VERIFY is not an
+    operation.
     """
     total = 0
     for name, count in counts.items():
@@ -85,9 +85,9 @@ def calls(counts: Mapping[str, int]) -> int:
 
 
 def order(name: str) -> tuple[int, str, bool]:
-    """Sort key of the rows of a table: each operation beside its failures and its intended latencies."""
+    """Returns a sort key for rows that keeps an operation with its failures and its intended latencies."""
     plain = name.removeprefix(INTENDED)
-    # The longest name first: READ-MODIFY-WRITE is not a kind of READ.
+    # Longest name first: READ-MODIFY-WRITE is not a READ.
     for known in sorted(_ORDER, key=len, reverse=True):
         if plain == known or plain.startswith(known + "-"):
             return _ORDER.index(known), plain, plain != name

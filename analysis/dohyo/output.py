@@ -1,4 +1,4 @@
-"""Standard output and standard error that last: a reader who goes away, or a full disk, ends no measurement."""
+"""Makes standard output and standard error robust: a closed pipe or a full disk must not end a measurement."""
 
 import io
 import os
@@ -7,9 +7,9 @@ from typing import Any, TextIO
 
 
 class _Lasting(io.FileIO):
-    """A descriptor that becomes another one when it cannot be written to; nothing is lost on the way.
+    """A descriptor that switches to another one if a write fails, and repeats the write there.
 
-    :ivar others: descriptors, tried in this order
+    :ivar others: descriptors in the order in which they are tried
     """
 
     others: list[int]
@@ -25,9 +25,9 @@ class _Lasting(io.FileIO):
 
 
 def make_last() -> None:
-    """Output that standard output cannot take goes to standard error; what that cannot take is dropped.
+    """Sends output to standard error if standard output fails, and drops it if both fail.
 
-    Both are open: `terminal.set_up` comes first.
+    Requires that both are open: call `terminal.set_up` before.
     """
     nowhere = os.open(os.devnull, os.O_WRONLY)
     sys.stdout = _lasting(sys.stdout, 1, [2, nowhere])

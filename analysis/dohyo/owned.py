@@ -1,4 +1,4 @@
-"""The one place that deletes. It removes only what we have written: a mark in the folder lists it."""
+"""Deletes files on the control machine; no other module does. Deletes only files that Dohyo listed in the folder."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from pathlib import Path
 from dohyo import folders
 from dohyo.bad_input import BadInputError
 
-# In a folder that we have made: the names of the files that we have written into it.
+# File in a folder of Dohyo's that lists the files which Dohyo wrote into the folder.
 MARK = ".dohyo-files"
 
 
 def refuse_foreign(folder: Path) -> None:
-    """Refuses to write into a folder that is not empty and not ours; it may also be new.
+    """Checks that Dohyo may write into a folder: it is new, empty, or Dohyo's.
 
-    :raises BadInputError: if it is a link or no folder, or is not empty and does not carry our mark
+    :raises BadInputError: if it is a link or not a folder, or is not empty and does not have `MARK`
     """
     if folder.is_symlink():
         raise BadInputError(f"{folder} is a link; links are not followed: name the folder itself, or remove the link")
@@ -29,7 +29,7 @@ def refuse_foreign(folder: Path) -> None:
 
 
 def claim(folder: Path) -> None:
-    """Makes a folder ours that is new or empty; one that is ours stays as it is.
+    """Creates and marks a new or empty folder as Dohyo's; leaves a folder unchanged that is Dohyo's already.
 
     :raises BadInputError: as :func:`refuse_foreign`
     """
@@ -40,21 +40,21 @@ def claim(folder: Path) -> None:
 
 
 def note(folder: Path, names: Iterable[str]) -> None:
-    """Lists in a folder that is ours what we have written into it."""
+    """Lists in a folder of Dohyo's the files that Dohyo wrote into it."""
     folders.write(folder / MARK, "".join(f"{name}\n" for name in sorted(names)))
 
 
 def clear(folder: Path) -> None:
-    """Removes the files that we have written into a folder that is ours; everything else in it stays."""
+    """Removes the listed files from a folder of Dohyo's; all other files stay."""
     for name in (folder / MARK).read_text("utf-8").splitlines():
-        # A mark may come from somebody else. Unlinking never follows a link.
+        # The list may be forged: remove only files directly in the folder. Unlinking never follows a link.
         if name and "/" not in name and not (folder / name).is_dir():
             (folder / name).unlink(missing_ok=True)
     note(folder, [])
 
 
 def remove_empty(folder: Path) -> None:
-    """Removes a folder that we have just made, and only while it is empty."""
+    """Removes a folder that was just created, if it is still empty."""
     folder.rmdir()
 
 

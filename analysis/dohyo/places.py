@@ -1,4 +1,4 @@
-"""Where things are in a checkout."""
+"""Paths in a checkout."""
 
 import shlex
 from pathlib import Path
@@ -8,30 +8,30 @@ WORKLOADS = ROOT / "workloads"
 ANSIBLE = ROOT / "ansible"
 BINDINGS = ROOT / "ycsb-bindings"
 RESULTS = ROOT / "results"
-# dohyo_home of the local inventory: installed servers, data, logs.
+# dohyo_home of the local inventory, with installed servers, data and logs.
 LOCAL_HOME = ROOT / ".dohyo"
-# The programs that hints name.
+# Programs that messages name.
 RUN = ROOT / "run.sh"
 DOHYO = ROOT / "dohyo"
 SETUP = ROOT / "setup.sh"
-# setup.sh keeps a link to JDK 17 there, and the script that draws the charts of a page.
+# Link to JDK 17 that setup.sh creates, and the script that draws the charts of a page.
 JDK = ROOT / ".setup" / "java"
 VEGA = ROOT / ".setup" / "vega.js"
 
 
 def shown(path: Path) -> str:
-    """A path as a person would type it: relative to the current directory where it lies below, unless that is /."""
+    """Returns a path for messages: relative if it is below the current directory, unless that is /."""
     here, whole = Path.cwd(), path.resolve()
     return str(whole.relative_to(here)) if whole.is_relative_to(here) and here != here.parent else str(path)
 
 
 def named(experiment: Path) -> str:
-    """The name that commands accept for the folder of an experiment: its ID below results/, else its path."""
+    """Returns the name that commands accept for an experiment's folder: its ID below results/, otherwise its path."""
     return experiment.name if experiment.parent == RESULTS else str(experiment)
 
 
 def command(program: Path, *words: str) -> str:
-    """A command that works when a person pastes it in the current directory.
+    """Returns a command that can be pasted in the current directory.
 
     :param program: `RUN`, `DOHYO` or `SETUP`; none of them is on the PATH
     """

@@ -1,4 +1,4 @@
-"""YAML files that somebody else may have written, such as those in an experiment's folder."""
+"""Reads YAML files that may be untrusted, such as those in an experiment's folder."""
 
 from functools import lru_cache
 from pathlib import Path
@@ -10,7 +10,7 @@ from dohyo.bad_input import BadInputError
 
 
 class _Plain(yaml.SafeLoader):
-    """YAML without aliases: a few of them turn a few lines into gigabytes."""
+    """A loader that rejects aliases: with them a few lines can become gigabytes."""
 
     def compose_node(self, parent: yaml.Node | None, index: int) -> yaml.Node | None:
         if self.check_event(yaml.AliasEvent):
@@ -21,7 +21,7 @@ class _Plain(yaml.SafeLoader):
 def load(path: Path) -> Any:
     """Returns the contents of a file. Callers must not change them: files with the same text share them.
 
-    :raises BadInputError: if it cannot be read, or is no YAML without aliases; the message does not name the file
+    :raises BadInputError: if it cannot be read, or is not YAML, or has aliases; the message does not name the file
     """
     try:
         return _parsed(path.read_text(encoding="utf-8"))
@@ -31,5 +31,5 @@ def load(path: Path) -> Any:
 
 @lru_cache(maxsize=64)
 def _parsed(text: str) -> Any:
-    """Each trial of an experiment has the same files of its system; the parser takes a millisecond for each line."""
+    """Parses YAML, cached: all trials of a system have the same files, and parsing takes a millisecond per line."""
     return yaml.load(text, _Plain)  # noqa: S506 - a safe loader

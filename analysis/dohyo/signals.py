@@ -1,4 +1,4 @@
-"""Signals that ask the program to end."""
+"""Handles signals that ask the program to end."""
 
 import os
 import signal
@@ -9,7 +9,7 @@ from types import FrameType
 
 
 class Interruption(Exception):  # noqa: N818 - a request, not an error
-    """A signal asked the program to end."""
+    """The program was asked to end by a signal."""
 
     def __init__(self, number: int) -> None:
         super().__init__(f"by {signal.Signals(number).name}")
@@ -17,34 +17,34 @@ class Interruption(Exception):  # noqa: N818 - a request, not an error
 
 
 class Signals:
-    """Remembers that a signal asked the program to end, so that it can react at a point of its own choice.
+    """Records that a signal asked the program to end, so that the program can react at suitable points.
 
-    An exception from within a signal handler could hit any line, also one that stops servers.
+    An exception from a signal handler could interrupt any line, for example one that stops servers.
     """
 
     def __init__(self) -> None:
         self._number: int | None = None
         self._answer = "interrupted; the servers will be stopped"
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-            # A signal that is ignored (nohup, a background job of a script) stays ignored.
+            # Signals that are ignored (nohup, background jobs of a script) stay ignored.
             if signal.getsignal(number) is not signal.SIG_IGN:
                 signal.signal(number, self._receive)
 
     def _receive(self, number: int, _frame: FrameType | None) -> None:
         if self._number is None:
             self._number = number
-        # After a SIGHUP there is no terminal any more.
+        # After a SIGHUP the terminal is closed.
         with suppress(OSError):
             os.write(sys.stderr.fileno(), f"\n{self._answer}\n".encode())
 
     def check(self) -> None:
-        """Raises Interruption if a signal has come."""
+        """Raises Interruption if a signal has arrived."""
         if self._number is not None:
             raise Interruption(self._number)
 
     @contextmanager
     def held_back(self, answer: str) -> Iterator[None]:
-        """The answer to a signal while something must not be interrupted."""
+        """Sets the message that a signal causes while the program must not be interrupted."""
         before, self._answer = self._answer, answer
         try:
             yield

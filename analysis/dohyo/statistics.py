@@ -1,7 +1,7 @@
-"""How exactly a geometric mean is known, and the ratios of several. It knows numbers, and nothing of trials and runs.
+"""Computes confidence intervals of geometric means and of their ratios.
 
-docs/method.md#statistics has the formulas and where they are from. The standard library has means and deviations, but
-neither Student's t nor the studentised range; SciPy has them, and would bring 100 MB for these two functions.
+docs/method.md#statistics has the formulas and their sources. The standard library has means and deviations, but
+neither Student's t nor the studentised range; SciPy has them, but takes 100 MB for these two functions.
 """
 
 from __future__ import annotations
@@ -16,35 +16,35 @@ from statistics import fmean, geometric_mean, stdev
 from typing import TypeVar
 
 Number = TypeVar("Number", int, float)
-# Share of such intervals that include the true value.
+# Confidence level: share of intervals that include the true value.
 CONFIDENCE = 0.95
-# Of the t at every look after the first, where rounds go on until the interval is narrow enough: an interval that was
-# waited for is too narrow; with this t 95 of 100 include the true value again (benchmarks/truth.py, docs/method.md).
+# Confidence level of every check after the first if rounds are added until the interval is narrow enough: stopping then
+# makes intervals too narrow. With this level 95 of 100 include the true value (benchmarks/truth.py, docs/method.md).
 LATER_LOOK = 0.98
-# Nobody waits for more than this.
+# Largest number of further samples that is suggested.
 MOST_MORE = 100
-# Degrees of freedom with which the scatter of all systems together counts for each of them (benchmarks/truth.py).
+# Degrees of freedom with which the pooled scatter of all systems counts for each of them (benchmarks/truth.py).
 BORROWED = 8
-# Level of the test for a system whose scatter is no part of that of the others.
+# Level of the test for a system whose scatter is too large to be pooled with that of the others.
 APART = 0.001
-# Half of the interval within which two systems are alike, as a share.
+# Half of the interval within which two systems are alike, relative to 1.
 ALIKE = 0.15
-# Probability with which that many samples are to decide.
+# Probability that the number of samples from `deciding` is enough.
 _POWER = 0.9
-# Level of the test for an outlier. Samples within the factor, that of a steady throughput, are no outliers.
+# Level of the test for outliers. Samples within the factor _NEAR, as of a steady throughput, are not outliers.
 _OUTLIER, _NEAR = 0.01, 1.2
-# Of a shorter series a third is too few samples to tell a trend from chance.
+# Least length of a series: a third of a shorter one has too few samples to distinguish a trend from chance.
 TREND_LEAST = 15
 
 
 @dataclass(frozen=True)
 class Estimate:
-    """A mean of logarithms, and how exactly it is known.
+    """A mean of logarithms with its standard error.
 
-    :ivar n: samples
+    :ivar n: number of samples
     :ivar error: standard error of the mean
-    :ivar freedom: degrees of freedom of that; at least 1
-    :ivar confidence: of the t of the interval
+    :ivar freedom: degrees of freedom of the error; at least 1
+    :ivar confidence: confidence level of the interval
     """
 
     n: int
@@ -55,12 +55,12 @@ class Estimate:
 
     @property
     def centre(self) -> float:
-        """The geometric mean of the samples."""
+        """Returns the geometric mean of the samples."""
         return math.exp(self.mean)
 
     @property
     def factor(self) -> float:
-        """The interval of the geometric mean reaches from centre / factor to centre · factor."""
+        """Returns the factor of the geometric mean's interval, which is from centre / factor to centre · factor."""
         return _exp(student_t(self.freedom, self.confidence) * self.error)
 
 
@@ -68,8 +68,8 @@ class Estimate:
 class Ratio:
     """A ratio of two geometric means, with its interval.
 
-    :ivar error: standard error of its logarithm
-    :ivar freedom: degrees of freedom of that
+    :ivar error: standard error of the logarithm
+    :ivar freedom: degrees of freedom of the error
     """
 
     value: float
@@ -80,18 +80,18 @@ class Ratio:
 
     @property
     def half(self) -> float:
-        """Half of the interval of the logarithm."""
+        """Returns half of the interval of the logarithm."""
         return math.log(self.high / self.value) if self.high > self.value else 0.0
 
 
 def total(values: Sequence[Number | None]) -> Number | None:
-    """The sum; None where one of them is not known."""
+    """Returns the sum; None if one of the values is not known."""
     known = [value for value in values if value is not None]
     return sum(known) if known and len(known) == len(values) else None
 
 
 def geometric(samples: Sequence[float]) -> float:
-    """Returns the geometric mean, or the arithmetic one if a sample has no logarithm, as 0.
+    """Returns the geometric mean, or the arithmetic mean if a sample is not above 0.
 
     :raises statistics.StatisticsError: without samples
     """
@@ -104,8 +104,8 @@ def geometric(samples: Sequence[float]) -> float:
 def logarithms(samples: Sequence[float], confidence: float = CONFIDENCE) -> Estimate | None:
     """Returns the mean of the logarithms of independent samples, such as rounds.
 
-    None for fewer than two samples, and if one of them is not above 0. The samples' own logarithms show an outlier at
-    its full size, which the delta method does not: it takes s / m as their deviation, which never exceeds √n.
+    Returns None for fewer than two samples, or if one is not above 0. The logarithms show an outlier at its full size.
+    The delta method does not: its deviation of the logarithms is s / m, which never exceeds √n.
     """
     if len(samples) < 2 or min(samples) <= 0:
         return None
@@ -114,17 +114,17 @@ def logarithms(samples: Sequence[float], confidence: float = CONFIDENCE) -> Esti
 
 
 def outlier(samples: Sequence[float]) -> int | None:
-    """Returns the position of the one sample that lies outside the scatter of the others; None without such a sample.
+    """Returns the position of an outlier, a single sample outside the scatter of the others; None without one.
 
     Grubbs's test of the logarithms (Grubbs 1969: Procedures for detecting outlying observations in samples), at a level
-    of `_OUTLIER`. A sample within `_NEAR` of the mean of the others is not one, however alike they are.
+    of `_OUTLIER`. A sample within `_NEAR` of the mean of the others is never an outlier.
     """
     if len(samples) < 3 or min(samples) <= 0:
         return None
     logs = [math.log(each) for each in samples]
     n, mean, deviation = len(logs), fmean(logs), stdev(logs)
     furthest = max(range(n), key=lambda position: abs(logs[position] - mean))
-    # Its distance from the mean of the others is n / (n - 1) times that from the mean of all.
+    # The distance from the mean of the others is n / (n - 1) times the distance from the mean of all.
     distance = abs(logs[furthest] - mean)
     t = student_t(n - 2, 1 - _OUTLIER / n)
     critical = (n - 1) / math.sqrt(n) * math.sqrt(t**2 / (n - 2 + t**2))
@@ -133,8 +133,8 @@ def outlier(samples: Sequence[float]) -> int | None:
 
 
 def more(samples: Sequence[float], half: float) -> int | None:
-    """About how many more samples it takes until half of the interval is that share of the mean, if they scatter like
-    these; None if that is not known, or more than `MOST_MORE`.
+    """Estimates how many more samples make half of the interval that share of the mean, if they scatter like these.
+    Returns None if that is not known, or more than `MOST_MORE`.
     """
     of = logarithms(samples)
     if of is None:
@@ -148,14 +148,14 @@ def more(samples: Sequence[float], half: float) -> int | None:
 def deciding(
     above: Estimate, below: Estimate, distance: float, others: Sequence[tuple[Estimate, Estimate]] = ()
 ) -> int | None:
-    """Returns how many samples each of two means needs for the interval of their ratio to keep off a bound in 9 of 10
-    cases, if they scatter as they did; None for more than `MOST_MORE`.
+    """Estimates how many samples each of two means needs so that the interval of their ratio excludes a bound in 9 of
+    10 cases, if the scatter stays the same. Returns None for more than `MOST_MORE`.
 
     Half of the interval plus t' times the error is at most the distance (Julious 2004); t' is the 90 % quantile.
 
-    :param above: `logarithms` of the samples of one, `below`: of the other
-    :param distance: from the logarithm of the ratio to that of the bound
-    :param others: pairs that are judged together with this one, as of `changes`
+    :param above: `logarithms` of the first samples; `below`: of the second ones
+    :param distance: distance between the logarithms of the ratio and the bound
+    :param others: pairs that are tested together with this one, see `changes`
     """
 
     def decide(n: int) -> bool:
@@ -170,14 +170,14 @@ def deciding(
 
 
 def _with(mean: Estimate, n: int, confidence: float) -> Estimate:
-    """Returns the estimate as it would be of `n` samples of the same mean and deviation."""
+    """Returns the estimate for `n` samples with the same mean and deviation."""
     return replace(mean, n=n, error=mean.error * math.sqrt(mean.n / n), freedom=n - 1, confidence=confidence)
 
 
 def trend(series: Sequence[Sequence[float]]) -> float | None:
-    """How the last third of equally long or short series compares with the first: 1.5 is half as much more.
+    """Returns the ratio of the sums over the last and the first third of the series, which may differ in length.
 
-    None where they have fewer than `TREND_LEAST` samples, or nothing in both thirds.
+    Series with fewer than `TREND_LEAST` samples are left out. Returns None if both sums are 0.
     """
     first = last = 0.0
     for each in series:
@@ -185,34 +185,34 @@ def trend(series: Sequence[Sequence[float]]) -> float | None:
             third = len(each) // 3
             first += sum(each[:third])
             last += sum(each[-third:])
-    # A third without an operation has no ratio to another one: it counts as one operation.
+    # A third without operations counts as one operation, because 0 has no ratio.
     return max(last, 1.0) / max(first, 1.0) if first or last else None
 
 
 def ratios(means: Sequence[Estimate]) -> dict[tuple[int, int], Ratio]:
     """Returns the ratios of all pairs of geometric means that were measured together, such as the systems of a point.
 
-    95 % of such families of intervals call no two equal means different. The rule has three parts; `x` is the part that
-    a mean's variance s² has in the squared error of the ratio, and f its degrees of freedom:
+    In 95 % of the cases no two equal means are called different. The rule has three parts; `x` is the share of a mean's
+    variance s² in the squared error of the ratio, and f its degrees of freedom:
 
-    - The variance of a mean counts with its own degrees of freedom, that of all `alike_in_scatter` with `BORROWED`.
+    - A mean's variance counts with its own degrees of freedom, the pooled one of `alike_in_scatter` with `BORROWED`.
     - The degrees of freedom of the error are (Σ x)² / Σ (x² / (f + 1)) - 1, at most Σ f (Satterthwaite 1946, with half
       of Welch's correction for bias).
-    - The quantile is that of the studentised range of as many means as the pair spans in the ranking, p of k, at a
-      level of confidence ^ (p / k) (Ryan 1960; Einot, Gabriel 1975; Welsch 1977).
+    - The quantile is the studentised range's for the number of means that the pair spans in the ranking, p of k, at a
+    level of confidence ^ (p / k) (Ryan 1960; Einot, Gabriel 1975; Welsch 1977).
 
-    :param means: one for each system; the widest confidence of them counts
-    :returns: by the positions of the two: (0, 1) is the first one by the second one
+    :param means: one mean for each system; the highest confidence level of them applies
+    :returns: ratios by position: (0, 1) is the first mean divided by the second one
     """
     pool = _pool(means)
     return {pair: _ratio(means, pool, pair) for pair in permutations(range(len(means)), 2)}
 
 
 def changes(pairs: Sequence[tuple[Estimate, Estimate]]) -> list[Ratio]:
-    """Returns the ratio of each pair of geometric means, such as each system's after an upgrade by that before.
+    """Returns the ratio of each pair of geometric means, such as a system's after and before an upgrade.
 
-    If no pair has changed, all intervals together hold 1 in 95 % of the cases. The error and its degrees of freedom are
-    those of `ratios`. The quantile is Student's at a level of confidence ^ (1 / k) for k pairs (Šidák 1967).
+    If no pair has changed, all intervals include 1 in 95 % of the cases. The error and its degrees of freedom are those
+    in `ratios`. The quantile is Student's at a level of confidence ^ (1 / k) for k pairs (Šidák 1967).
     """
     means = [mean for pair in pairs for mean in pair]
     pool = _pool(means)
@@ -230,7 +230,7 @@ def _pool(means: Sequence[Estimate]) -> set[int]:
 
 
 def _ratio(means: Sequence[Estimate], pool: set[int], pair: tuple[int, int]) -> Ratio:
-    """Returns the ratio of two of several means, as `ratios` describes it."""
+    """Returns the ratio of two of several means, see `ratios`."""
     one, other = pair
     error, freedom = _error(means, pool, pair)
     ranking = sorted(range(len(means)), key=lambda position: -means[position].mean)
@@ -241,7 +241,7 @@ def _ratio(means: Sequence[Estimate], pool: set[int], pair: tuple[int, int]) -> 
 
 
 def _between(one: Estimate, other: Estimate, error: float, freedom: float, quantile: float) -> Ratio:
-    """Returns the ratio of two means. The interval of its logarithm reaches the quantile times the error either way."""
+    """Returns the ratio of two means. Half of the interval of its logarithm is the quantile times the error."""
     difference, half = one.mean - other.mean, quantile * error
     return Ratio(_exp(difference), _exp(difference - half), _exp(difference + half), error, freedom)
 
@@ -260,16 +260,16 @@ def _error(means: Sequence[Estimate], pool: set[int], pair: tuple[int, int]) -> 
         parts[at] += own[at] * squares[at] / means[at].n
     error = math.sqrt(sum(parts))
     weights = sum(part**2 / (each.freedom + 1) for part, each in zip(parts, means, strict=True))
-    # A weight that is below the smallest number counts as none.
+    # A weight may be too small for a float and become 0.
     whole = sum(each.freedom for at, each in enumerate(means) if at in pool or at in pair)
     return error, min(whole, error**4 / weights - 1) if weights else whole
 
 
 def alike_in_scatter(freedoms: Sequence[float], squares: Sequence[float]) -> set[int]:
-    """Returns the positions of the variances that are pooled: all but those that are far above the others.
+    """Returns the positions of the variances to pool: all but those that are far above the others.
 
-    The largest one is left out while its share of the sum is improbable (Cochran 1941, at a level of `APART`), and more
-    than two remain.
+    The largest variance is left out as long as its share of the sum is improbable (Cochran 1941, at a level of `APART`)
+    and more than two remain.
 
     :param freedoms: degrees of freedom of the variances
     """
@@ -288,10 +288,10 @@ def alike_in_scatter(freedoms: Sequence[float], squares: Sequence[float]) -> set
 def _share_above(share: float, freedom: float, others: float) -> float:
     """Returns the probability that a variance has more than that share of a sum of squares.
 
-    That is the upper tail of a beta distribution; with share = sin² φ the integral of sin^(f-1) cos^(g-1), by Simpson.
+    It is the upper tail of a beta distribution: with share = sin² φ the integral of sin^(f-1) cos^(g-1), by Simpson.
 
     :param freedom: degrees of freedom of the variance; at least 1
-    :param others: of all others together; at least 2
+    :param others: degrees of freedom of all others together; at least 2
     """
     low = math.asin(math.sqrt(min(1.0, share)))
     steps = 100
@@ -309,9 +309,9 @@ def is_alike(low: float, high: float, alike: float) -> bool:
 
 
 def more_to_decide(means: Sequence[Estimate], pair: tuple[int, int], alike: float) -> int | None:
-    """Returns about how many more samples of all means decide a pair, if they scatter like these.
+    """Estimates how many more samples of all means decide a pair, if they scatter like these.
 
-    A pair is decided when the interval of its ratio does not include 1, or `is_alike`. None for more than `MOST_MORE`.
+    A pair is decided if the interval of its ratio excludes 1, or `is_alike`. Returns None for more than `MOST_MORE`.
     """
 
     def decide(count: int) -> bool:
@@ -326,12 +326,12 @@ def more_to_decide(means: Sequence[Estimate], pair: tuple[int, int], alike: floa
 
 @lru_cache(maxsize=4096)
 def studentised_range(count: int, freedom: float, confidence: float = CONFIDENCE) -> float:
-    """Returns the quantile of the studentised range: that of `count` normal means, divided by an independent deviation.
+    """Returns the quantile of the studentised range: the range of normal means divided by an independent deviation.
 
-    :param count: at least 2
-    :param freedom: degrees of freedom of the deviation, a whole number or not; at least 1
+    :param count: number of means; at least 2
+    :param freedom: degrees of freedom of the deviation, not necessarily whole; at least 1
     """
-    # With two means it is √2 times Student's t.
+    # For two means the studentised range is √2 times Student's t.
     if count == 2:
         return math.sqrt(2) * student_t(freedom, confidence)
     low, high = 0.0, 4.0
@@ -343,7 +343,7 @@ def studentised_range(count: int, freedom: float, confidence: float = CONFIDENCE
     return high
 
 
-# Steps of the integrals of the studentised range, in deviations. Beyond 12 of them no range of normal means remains.
+# Steps of the integrals of the studentised range, in deviations. Ranges beyond 12 deviations are negligible.
 _STEP, _STEPS = 0.05, 240
 
 
@@ -351,7 +351,7 @@ def _beyond(q: float, count: int, freedom: float) -> float:
     """Returns the probability of a studentised range above q: the integral over s of P(range > q s) times the density
     of the deviation s, by w = q s and the trapezoidal rule, which is nearly exact for such densities.
     """
-    # With more degrees of freedom the density is narrower than the steps, and the quantile is the same to 0.5 %.
+    # With more degrees of freedom the density is narrower than the steps; the quantile differs by at most 0.5 %.
     freedom = min(freedom, 400.0)
     scale = math.log(2) + freedom / 2 * math.log(freedom / 2) - math.lgamma(freedom / 2)
     area = 0.0
@@ -382,9 +382,9 @@ def _tails(count: int) -> list[float]:
 
 @lru_cache(maxsize=1024)
 def student_t(freedom: float, confidence: float = CONFIDENCE) -> float:
-    """The t for which that share of Student's distribution lies between -t and t.
+    """Returns the t for which Student's distribution has that share between -t and t.
 
-    :param freedom: degrees of freedom, a whole number or not; at least 1
+    :param freedom: degrees of freedom, not necessarily whole; at least 1
     """
     low, high = 0.0, 1.0
     while _within(high, freedom) < confidence:
@@ -396,10 +396,10 @@ def student_t(freedom: float, confidence: float = CONFIDENCE) -> float:
 
 
 def _within(t: float, freedom: float) -> float:
-    """P(|T| ≤ t): with t = √f tan φ it is the integral of cos^(f-1) up to φ, by that up to π/2 (Abramowitz and Stegun,
-    26.7), here by Simpson's rule.
+    """Returns P(|T| ≤ t): with t = √f tan φ, the integral of cos^(f-1) up to φ divided by that up to π/2 (Abramowitz
+    and Stegun, 26.7), by Simpson's rule.
     """
-    # Beyond that angle the cosine's power is next to nothing; the steps must be small parts of the angle.
+    # Beyond this angle the power of the cosine is negligible; the steps must be small compared with the angle.
     angle = min(math.atan(t / math.sqrt(freedom)), 40 / math.sqrt(freedom))
     steps = 200
     width = angle / steps
@@ -410,5 +410,5 @@ def _within(t: float, freedom: float) -> float:
 
 
 def _exp(value: float) -> float:
-    """For an interval whose end would overflow, any large number is good enough."""
+    """Returns exp(value), limited: instead of an overflow any large number is precise enough."""
     return math.exp(min(value, 700))

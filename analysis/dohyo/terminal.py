@@ -1,4 +1,4 @@
-"""Output to the terminal. Text of logs, servers and files may contain anything, and must not control it."""
+"""Prints to the terminal. Text from logs, servers and files is untrusted, and must not control the terminal."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from dohyo.plain_text import CONTROL
 
 
 def printable(text: str) -> str:
-    """The text with a replacement character for each one that a terminal would obey instead of showing it."""
+    """Returns the text with a replacement for each character that would control a terminal."""
     return CONTROL.sub(lambda match: match[0] if match[0] in "\t\n" else "\N{REPLACEMENT CHARACTER}", text)
 
 
 def aligned(rows: Sequence[Sequence[str]]) -> list[str]:
-    """A line for each row of a table, with columns as wide as their longest cells."""
+    """Returns a line for each row of a table, with columns as wide as their longest cells."""
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     return ["  ".join(map(str.ljust, row, widths)).rstrip() for row in rows]
 
@@ -34,12 +34,12 @@ def warn(text: str) -> None:
 
 
 def set_up() -> None:
-    """Lets streams that are closed, or cannot encode everything, take what is printed."""
+    """Opens standard streams that are closed, and replaces characters that a stream cannot encode."""
     for number in range(3):
         try:
             os.fstat(number)
         except OSError:
-            # Else the next file that is opened would get the output.
+            # Otherwise the next file that is opened would get the descriptor, and the output.
             os.open(os.devnull, os.O_RDWR)
     sys.stdout = sys.stdout or open(1, "w", encoding="utf-8", closefd=False)  # noqa: SIM115
     sys.stderr = sys.stderr or open(2, "w", encoding="utf-8", closefd=False)  # noqa: SIM115
