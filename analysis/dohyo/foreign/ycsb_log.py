@@ -155,7 +155,7 @@ class ClientLog(ResultLog):
 
     @property
     def target_is_known(self) -> bool:
-        """Whether the log shows if a target rate was set; latencies from the intended start suggest an unseen one."""
+        """Returns whether the log shows if a target was set; latencies from the intended start suggest a hidden one."""
         return self.target is not None or bool((self.command and not self.has_intended) or self.properties)
 
     @property

@@ -98,7 +98,7 @@ class Sizes:
 
     @property
     def _client(self) -> int:
-        """Memory of a client on a database host, in bytes."""
+        """Returns the memory of a client on a database host, in bytes."""
         return properties.heap_bytes(self.scenario["client_heap"]) + CLIENT_MIB * MIB if self.hosts.clients else 0
 
     def fits(self, needs: Needs, records: int | None = None) -> bool:

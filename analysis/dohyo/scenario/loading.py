@@ -266,7 +266,7 @@ def _sources(path: Path, changes: dict[str, str], *, full: bool) -> tuple[dict[s
 
 
 def _is_of_phase(key: str, prefixes: tuple[str, ...]) -> bool:
-    """Returns whether a key belongs to one of these phases; max.other.cpu, for example, is no property of max."""
+    """Returns whether a key belongs to one of these phases; max.other.cpu, for example, does not belong to max."""
     return key.startswith(prefixes) and (properties.find(key) is None or key in phases.SHARES.values())
 
 

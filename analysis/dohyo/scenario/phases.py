@@ -17,7 +17,7 @@ INSERT = "insert"
 RUN = "run"
 # The load before all phases, and the runs of a search for the highest rate.
 LOAD, PROBE = "load", "probe"
-# Phases at the maximum rate, and at a rate for all systems that follows from it; docs/scenarios.md#at-equal-rate.
+# Phases: as fast as possible; all systems at one rate that follows from it (docs/scenarios.md#at-equal-rate).
 MAX, EQUAL = "max", "equal"
 # Each system at a share of its own rate in the phase max.
 OWN = "own"

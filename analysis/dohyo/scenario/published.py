@@ -106,7 +106,7 @@ class Published:
 
     @property
     def heading(self) -> str:
-        """Heading with the hardware and the versions, which a reader must know before the numbers."""
+        """Returns the heading with the hardware and the versions, which a reader must know before the numbers."""
         return f"published, on other hardware: {self.hardware} · {self.versions}"
 
     def table_of(self, figure: PublishedFigure) -> Table | None:
@@ -115,7 +115,7 @@ class Published:
 
     @property
     def text(self) -> list[str]:
-        """Title, conditions and facts, one line each."""
+        """Returns title, conditions and facts, one line each."""
         return [f"{self.title}: {self.conditions}" if self.conditions else self.title, *self.facts]
 
 

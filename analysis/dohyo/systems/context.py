@@ -428,7 +428,7 @@ def mib(size: str, name: str = "") -> int:
 def whole(value: Any, name: str) -> int:
     """Returns the value of a setting as a whole number; settings, unlike options, are not checked before.
 
-    :raises BadInputError: if it is no whole number from 0 to 999999999
+    :raises BadInputError: if it is not a whole number from 0 to 999999999
     """
     if not re.fullmatch("[0-9]{1,9}", str(value)):
         raise BadInputError(f"{name}={value}: must be a whole number from 0")

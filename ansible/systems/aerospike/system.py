@@ -490,7 +490,7 @@ class Aerospike(System):
         """Environment of files/raw-devices, which finds and removes partitions with this deployment's label."""
         return {
             "SYSTEMD": str(self.context.systemd),
-            # No default: a wrong label would remove somebody else's partitions.
+            # No default: a wrong label would remove the partitions of another deployment.
             "LABEL": f"dohyo-{self.context.values['dohyo_deployment'][:6]}",
             "LARGEST": str(LARGEST_MB),
         }

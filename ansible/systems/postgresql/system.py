@@ -54,7 +54,7 @@ class Postgresql(Replicated):
     port: int = option(5432, "Preferred port.")
     shared_buffers: str = option(None, "The server's own cache, as in 1g or 1500m. Without it a share of host_memory_budget, or 1g.", pattern=SIZE)
     max_wal_size: str = option("1g", "Size of the write-ahead log at which a checkpoint begins, as in 1g.", pattern=SIZE)
-    # The pattern excludes files, commands, addresses and ports: other options set them, or nobody may.
+    # The pattern excludes files, commands, addresses and ports: other options set them, or they cannot be set.
     settings: dict[str, Any] = option(
         {},
         "Further settings of the server's configuration, by their names; files, commands, addresses and ports are refused.",
