@@ -78,33 +78,33 @@ def cli() -> None:
 @click.option("--fetch", "fetch_", metavar="A,B",
               help="Download these systems' servers from their vendors; names the licence and asks first.")  # fmt: skip
 @click.option("--attach", "attach_", metavar="SYSTEM=HOSTS", multiple=True,
-              help="Measure servers that run already, in a place of its own there; repeatable.")  # fmt: skip
-@click.option("--attach-secrets", "secrets", metavar="FILE", help="File with credentials for them, of mode 0600.")
+              help="Measure servers that run already, in a database of Dohyo's own there; repeatable.")  # fmt: skip
+@click.option("--attach-secrets", "secrets", metavar="FILE", help="File with credentials for these servers, mode 0600.")
 @click.option("--attach-may", "may", metavar="settle", multiple=True, type=click.Choice(["settle"]),
-              help="Flush and compact our own tables there.")  # fmt: skip
+              help="Flush and compact Dohyo's own tables in attached servers.")  # fmt: skip
 @click.option("--target", metavar="N",
-              help="Operations per second that neither load (attached: records of it) nor runs exceed.")  # fmt: skip
+              help="Limit of operations per second for load (attached: of records) and runs.")  # fmt: skip
 @click.option("--max-data", "max_data", metavar="SIZE", help="Refuse to write more records to attached servers: 10GB.")
 @click.option("--yes", is_flag=True,
-              help="Do not ask before attached servers are written to, or a busy machine is measured.")  # fmt: skip
-@click.option("--rounds", metavar="N", help="How often all systems are measured in turn, each time with fresh servers.")
+              help="Do not ask before writing to attached servers or measuring a busy machine.")  # fmt: skip
+@click.option("--rounds", metavar="N", help="Number of times to measure all systems in turn, with fresh servers.")
 @click.option("--repeats", metavar="N", help="Runs of a system in each round, after one load.")
 @click.option("--duration", metavar="TIME", help="Measured time of a run: 60s, 5m, 2h, or seconds.")
 @click.option("--records", metavar="N", help="Records to load: 50000, 100k, 5M.")
 @click.option("--scale", metavar="SHARE", help="Load and execute only this share of the scenario's counts: 0.01.")
-@click.option("--full", is_flag=True, help="The scenario at its full size, for a cluster, if it has two.")
+@click.option("--full", is_flag=True, help="Use the scenario's full size, for a cluster, if it has two sizes.")
 @click.option("--plan", "plan_", is_flag=True,
               help="Show what would be measured, how long it takes and what the hosts need, then exit.")  # fmt: skip
 @click.option("--doctor", "doctor_", is_flag=True,
               help="Measure the client without a database, say whether it will be the limit, then exit.")  # fmt: skip
 @click.option("--strict-conditions", "strict", is_flag=True,
               help="Do not measure a system that cannot have the scenario's conditions.")  # fmt: skip
-@click.option("--keep", is_flag=True, help="Leave the last system's servers up.")
+@click.option("--keep", is_flag=True, help="Keep the last system's servers running.")
 @click.option("--resume", "experiment", metavar="ID",
               help="Repeat only what did not finish in an experiment (its ID or folder).")  # fmt: skip
 @click.option("--out", metavar="DIR", help="Folder of the experiment. Default: a new one below results/.")
-@click.option("--open", "open_", is_flag=True, help="Open the report in a browser in the end.")
-@click.option("--details", is_flag=True, help="Print everything that summary.md has, and then the screen.")
+@click.option("--open", "open_", is_flag=True, help="Open the report in a browser at the end.")
+@click.option("--details", is_flag=True, help="Print all of summary.md before the results.")
 def run(
     name: str | None,
     list_: bool,
@@ -244,14 +244,14 @@ def run(
 @click.option(
     "--attach", "attach_", metavar="SYSTEM=HOSTS", multiple=True, help="Servers that run already; repeatable."
 )
-@click.option("--attach-secrets", "secrets", metavar="FILE", help="File with credentials for them, of mode 0600.")
+@click.option("--attach-secrets", "secrets", metavar="FILE", help="File with credentials for these servers, mode 0600.")
 @click.pass_context
 def doctor_command(
     context: click.Context, name: str, inventory: str | None, attach_: tuple[str, ...], secrets: str | None
 ) -> int:
-    """Asks attached servers what they are, how far away, and what we may do there; and whether the client is the limit.
+    """Checks attached servers (versions, distance, permissions), and whether the client is the limit.
 
-    It is ./run.sh SCENARIO --attach … --doctor, which takes all other options, too. Nothing is written to them.
+    It is ./run.sh SCENARIO --attach … --doctor, which accepts all other options, too. It writes nothing to the servers.
     """
     code: int = context.invoke(run, name=name, inventory=inventory, attach_=attach_, secrets=secrets, doctor_=True)
     return code
@@ -264,7 +264,7 @@ def doctor_command(
 )
 @click.option("--details", is_flag=True, help="Print all rows and figures, and then the table.")
 @click.option("--records-per-operation", "records_each", metavar="[SYSTEM=]N", multiple=True,
-              help="Records that each operation carried, of all systems or of one, where the logs do not say it;"
+              help="Records per operation, for all systems or for one, if the logs do not state it;"
                    " repeatable.")  # fmt: skip
 @click.option("--repeats", is_flag=True, help="The logs in a folder are repeats, not clients of one run.")
 def tabulate(
@@ -293,10 +293,10 @@ def _records_each(given: tuple[str, ...]) -> dict[str, int]:
 
 @cli.command()
 @click.argument("experiment", metavar="[EXPERIMENT]", required=False)
-@click.option("--details", is_flag=True, help="Print everything that summary.md has, and then the screen.")
+@click.option("--details", is_flag=True, help="Print all of summary.md before the results.")
 def show(experiment: str | None, details: bool) -> int:
-    """Prints the screen with which EXPERIMENT (its ID or folder; default: the newest that is not being measured right
-    now) has ended: the ranking, what speaks against it, and the verdict.
+    """Prints the results of EXPERIMENT (its ID or folder; default: the newest that is not running): the ranking, its
+    caveats, and the verdict.
 
     It is computed from the evidence; without that, from summary.json.
 
@@ -458,7 +458,7 @@ def properties_command() -> int:
 
 @cli.command("checks")
 def checks_command() -> int:
-    """Prints the table of docs/method.md#when-a-run-is-invalid: what makes a run invalid, and who looks."""
+    """Prints the table of docs/method.md#when-a-run-is-invalid: what makes a run invalid, and which check finds it."""
     from dohyo.summary import validity
 
     click.echo(validity.table(), nl=False)
@@ -477,7 +477,7 @@ def profiles_command() -> int:
 @cli.command("variables")
 @click.argument("folder", metavar="TRIAL_FOLDER", type=click.Path(path_type=Path))
 def variables_command(folder: Path) -> int:
-    """Prints what Ansible was asked for in a trial, as a file of variables for trial.yml -e @FILE.
+    """Prints the variables of a trial as a file for trial.yml -e @FILE.
 
     TRIAL_FOLDER is the trial's folder below raw/. The variables are made from the experiment's scenario, checked as by
     ./run.sh, and their texts are data to Ansible. (Those of trial.json would be templates, which can run programs.)

@@ -114,9 +114,7 @@ class Row:
         "1/s",
     )
     ops_per_second_high: float | None = _of("upper end of that interval", "1/s")
-    records_per_second: float | None = _rate(
-        "rec/s", "as `ops_per_second`; the next three are as those of `ops_per_second`"
-    )
+    records_per_second: float | None = _rate("rec/s", "as `ops_per_second`, for records; also the next three fields")
     records_per_second_stddev: float | None = _of("", "1/s")
     records_per_second_low: float | None = _of("", "1/s")
     records_per_second_high: float | None = _of("", "1/s")
@@ -134,7 +132,7 @@ class Row:
         default_factory=list,
     )
     p99_ms_samples: list[float] = _as(
-        "the same of the p99",
+        "the p99 of each round or run, as `p50_ms_samples`",
         "ms",
         default_factory=list,
     )
@@ -169,7 +167,7 @@ class Row:
     server_cpu_us_per_record: float | None = _of(
         "processor time (user and system) of all server processes in the measured windows; only for `OVERALL`", "µs"
     )
-    client_cpu_us_per_record: float | None = _of("the same of the client processes", "µs")
+    client_cpu_us_per_record: float | None = _of("processor time of the client processes, in the same way", "µs")
     latency_source: Literal["histograms", "log"] | None = _of("`histograms` or `log`; null if there is no latency")
     discarded: bool = _as(
         "true: a row of the first repeats, which the scenario discards; no other row, client or node includes them",

@@ -88,7 +88,7 @@ def test_files_that_are_not_read_are_named(tmp_path: Path, capsys: pytest.Captur
     assert tabulate([tmp_path]) == 0
     assert capsys.readouterr().err == (
         f"passed over, nothing of YCSB in: {tmp_path}/notes.md\n"
-        f"passed over, no text (unpack what has logs in it): {tmp_path}/all.tar, {tmp_path}/client.jar\n"
+        f"passed over, not text (unpack archives with logs): {tmp_path}/all.tar, {tmp_path}/client.jar\n"
     )
 
 
@@ -469,7 +469,7 @@ def test_the_screen_says_what_was_added_up_and_offers_repeats(
     out, _ = capsys.readouterr()
     assert out.splitlines()[2] == f"{tmp_path.name} · 3 clients · 1 round"
     assert "- Logs were added up as clients of one run: 3 of " in out
-    assert f"- No percentiles of {tmp_path.name}: text of several clients has none of all of them" in out
+    assert f"- No percentiles of {tmp_path.name}: text logs of several clients cannot be merged" in out
     assert "use tabulate --repeats" in out
     assert tabulate([tmp_path], repeats=True) == 0
     out, _ = capsys.readouterr()

@@ -157,17 +157,17 @@ def test_the_command_line_may_leave_phases_out(tmp_path: Path) -> None:
         ("phases=a,b b.batchsize=1001", "phase b: batchsize=1001: must be at most 1000"),
         ("insert.batchsize=1001", "phase insert: batchsize=1001: must be at most 1000"),
         ("phases=read read.duration=0 read.operationcount=0", "phase read: nothing ends a run"),
-        ("phases=read requestdistribution=ranges read.threadcount=2", "phase read: threadcount=2 with .*, which is 1"),
+        ("phases=read requestdistribution=ranges read.threadcount=2", "phase read: threadcount=2 with .*load, 1"),
         ("phases=read,read", "'read' is named twice"),
         ("phases=read,insert", "insert is the load, which comes first"),
         ("phases=insert repeats=3", "phases=insert with repeats=3: there is no run .*; rounds=N loads N times"),
         ("phases=insert discard=1", "phases=insert with discard=1: there is no run"),
         ("phases=insert read.batchsize=10", "unknown phase 'read'.*phases=insert names those that exist"),
-        ("phases=settle", "'settle' means something else to Dohyo"),
-        ("phases=hbase", "'hbase' means something else to Dohyo"),
+        ("phases=settle", "'settle' is a name of Dohyo's own"),
+        ("phases=hbase", "'hbase' is a name of Dohyo's own"),
         ("phases=Read", "'Read' must be of lower-case letters"),
         ("phases=a/b", "'a/b' must be of lower-case letters"),
-        ("discard=2 repeats=2", "discard=2 with repeats=2: nothing would be left"),
+        ("discard=2 repeats=2", "discard=2 with repeats=2: no repeat would be left"),
         ("settle=never", "settle=never: must be one of load, phases"),
         ("warmup=soon", "warmup=soon: must be one of fixed, steady"),
         ("insert.warmup=steady", "phase to phase, because the load inserts every record once"),
@@ -462,7 +462,7 @@ def test_a_variant_that_cannot_be_is_refused(tmp_path: Path, assignments: str, e
 
 
 def test_variants_that_nobody_measures_are_an_error(tmp_path: Path) -> None:
-    with pytest.raises(BadInputError, match=r"none is measured: say matrix\.variant=few"):
+    with pytest.raises(BadInputError, match=r"no variant is measured; set matrix\.variant=few"):
         load(tmp_path, SMALL + "variant.few.tablecount=2\n")
 
 
@@ -525,9 +525,9 @@ def test_next_is_for_inserts_and_scans(tmp_path: Path) -> None:
     mix = "insertproportion=0.8\nreadproportion=0\nupdateproportion=0\nscanproportion=0.2\nrequestdistribution=next\n"
     assert load(tmp_path, SMALL + mix)["requestdistribution"] == "next"
     for change, named in (
-        ({"scanproportion": "0.1", "updateproportion": "0.1"}, "next with updateproportion=0.1: nothing is stored"),
-        ({"scanproportion": "0", "readproportion": "0.2"}, "next with readproportion=0.2: nothing is stored"),
-        ({"verify": "acknowledged"}, "next with verify=acknowledged: nothing is stored"),
+        ({"scanproportion": "0.1", "updateproportion": "0.1"}, "next with updateproportion=0.1: no record has"),
+        ({"scanproportion": "0", "readproportion": "0.2"}, "next with readproportion=0.2: no record has"),
+        ({"verify": "acknowledged"}, "next with verify=acknowledged: no record has"),
         ({"tablecount": "4"}, "has one newest record"),
     ):
         with pytest.raises(BadInputError, match=named):

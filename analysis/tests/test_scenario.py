@@ -215,7 +215,7 @@ def test_both_names_of_the_duration_work(tmp_path: Path) -> None:
     timed = SMALL.replace("operationcount=1000\n", "")
     assert load(tmp_path, timed + "maxexecutiontime=20\n").duration == 20
     assert load(tmp_path, timed + "maxexecutiontime=20\n", "duration=1m").duration == 60
-    with pytest.raises(BadInputError, match="two names of one thing"):
+    with pytest.raises(BadInputError, match="two names of one property"):
         load(tmp_path, timed + "maxexecutiontime=20\nduration=20s\n")
 
 

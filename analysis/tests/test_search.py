@@ -74,13 +74,13 @@ def test_bounds_are_kept_in_one_form(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("values", "message"),
     [
-        ({"search": "max"}, "search=max: slo is missing; say what must hold at the rate, such as slo=p99<10ms"),
-        ({"slo": "p99<10ms"}, "slo=p99<10ms: nothing is searched for without search=max; add it, or leave out slo"),
-        ({"search__probes": "4"}, "search.probes=4: nothing is searched for without search=max"),
+        ({"search": "max"}, "search=max: slo is missing; set the bounds on latency, such as slo=p99<10ms"),
+        ({"slo": "p99<10ms"}, "slo=p99<10ms: needs search=max; add it, or leave out slo"),
+        ({"search__probes": "4"}, "search.probes=4: needs search=max"),
         ({"search": "knee"}, "search=knee: must be one of none, max"),
         ({**ASKED, "slo": "p98<10ms"}, "slo=p98<10ms: must be a bound such as p99<10ms or read.p99.9<500us"),
         ({**ASKED, "slo": "p99<10"}, "us, ms, s"),
-        ({**ASKED, "target": "1000"}, "search=max and target=1000: the search begins at what the systems do without"),
+        ({**ASKED, "target": "1000"}, "search=max and target=1000: the search begins at the systems' highest rate"),
         ({**ASKED, "slo": "scan.p99<1s"}, "slo=scan.p99<1s: there is no SCAN in the mix, which has READ, UPDATE"),
         ({**ASKED, "duration": "0", "operationcount": "10"}, "nothing ends a probe, .*set search.duration=60s"),
         ({**ASKED, "search__probes": "0"}, "search.probes=0: must be a whole number from 1 to 50"),
@@ -93,7 +93,7 @@ def test_bounds_are_kept_in_one_form(tmp_path: Path) -> None:
         ({**ASKED, "phases": "read", "read__target": "500"}, "search=max and target=500: the search begins"),
         ({**ASKED, "phases": "read", "slo": "update.p99<1s"}, "there is no UPDATE in the mix, which has READ;"),
         ({**ASKED, "phases": "read", "read__slo": "p50<1s"}, "read.slo: cannot differ .* because it is of a"),
-        ({**ASKED, "phases": "probe"}, "'probe' means something else to Dohyo; choose another name"),
+        ({**ASKED, "phases": "probe"}, "'probe' is a name of Dohyo's own; choose another name"),
         ({**ASKED, "matrix__target": "0,500"}, "at target=500: search=max and target=500: the search begins"),
     ],
 )

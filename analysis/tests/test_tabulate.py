@@ -147,7 +147,7 @@ def test_warnings_go_to_stderr_and_the_table_to_stdout(tmp_path: Path, capsys: p
     assert tabulate([tmp_path]) == 1
     out, err = capsys.readouterr()
     passed_over, warning = err.splitlines()
-    assert passed_over == f"passed over, no text (unpack what has logs in it): {tmp_path / 'program.jar'}"
+    assert passed_over == f"passed over, not text (unpack archives with logs): {tmp_path / 'program.jar'}"
     assert warning.startswith(f"warning: {tmp_path / 'cut.txt'}:")
     assert "incomplete: cut.txt: the last line has no end and is left out" in out
 

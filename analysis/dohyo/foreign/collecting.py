@@ -164,7 +164,7 @@ def _added_up(runs: Sequence[ForeignRun], *, repeats: bool) -> list[str]:
     said = ", ".join(f"{count} of {system}" for system, count in counts.items())
     if repeats or not said:
         return []
-    return [f"logs were added up as clients of one run: {said}; of repeats use tabulate --repeats"]
+    return [f"logs were added up as clients of one run: {said}; for repeats use tabulate --repeats"]
 
 
 def _not_the_same(runs: Sequence[ForeignRun]) -> list[str]:
@@ -193,7 +193,7 @@ def _without_target(trials: Sequence[Trial]) -> list[str]:
 
 def _without_percentiles(trials: Sequence[Trial]) -> list[str]:
     names = [trial.system for trial in trials if any(_UNMERGED in note for note in trial.notes)]
-    said = "text of several clients has none of all of them; histogram logs have (hdrhistogram.fileoutput=true)"
+    said = "text logs of several clients cannot be merged; histogram logs can (hdrhistogram.fileoutput=true)"
     return [f"no percentiles of {', '.join(names)}: {said}"] if names else []
 
 

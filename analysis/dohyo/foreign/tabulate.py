@@ -70,7 +70,7 @@ def name_passed_over(paths: Sequence[Path]) -> None:
     """Prints the files that were not read, to stderr."""
     binary = [path for path in paths if is_binary(path)]
     text = [path for path in paths if path not in binary]
-    for why, of in (("nothing of YCSB in", text), ("no text (unpack what has logs in it)", binary)):
+    for why, of in (("nothing of YCSB in", text), ("not text (unpack archives with logs)", binary)):
         if of:
             more = f" and {len(of) - _MOST_NAMED} more" if len(of) > _MOST_NAMED else ""
             say(f"passed over, {why}: {', '.join(map(str, of[:_MOST_NAMED]))}{more}", err=True)

@@ -302,7 +302,7 @@ def caches(inventory: Path | None) -> Caches:
             if any(each.unknown for each in needs):
                 raise BadInputError(
                     f"datasize={scenario.datasize}: caches are shares of host_memory_budget, and the memory of"
-                    f" {hosts.where} is not known; say host_memory=192g, in the scenario or in the inventory"
+                    f" {hosts.where} is not known; set host_memory=192g, in the scenario or in the inventory"
                 )
             known[alike] = {each.system: each.cached(replication, hosts.count) for each in needs}
         return known[alike]

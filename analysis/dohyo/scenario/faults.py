@@ -107,10 +107,10 @@ def _fault(said: str, kind: str, inside: str, time: str) -> Fault:
         raise unknown("fault", kind, KINDS, f"{said}: kinds are {', '.join(KINDS)}")
     at = _TIME.fullmatch(time)
     if at is None:
-        raise BadInputError(f"{said}: '{time}' is no time in the measured window, such as 60s or 2m")
+        raise BadInputError(f"{said}: '{time}' must be a time in the measured window, such as 60s or 2m")
     if kind == HEAL:
         if inside.strip():
-            raise BadInputError(f"{said}: {HEAL} is for all hosts that are parted, and names none: {HEAL}@{time}")
+            raise BadInputError(f"{said}: {HEAL} is for all parted hosts and has no target: {HEAL}@{time}")
         return Fault(kind, "", float(at[1]) * _UNITS[at[2]])
     inside, comma, rate = map(str.strip, inside.partition(","))
     if comma and kind != SLOW:
@@ -149,7 +149,7 @@ def _check_ends(found: Sequence[Fault]) -> None:
         before = {each.kind for each in found[:number]}
         if fault.kind not in ENDS and not any(ENDS.get(kind) == fault.kind for kind in before):
             kinds = " or ".join(kind for kind, end in ENDS.items() if end == fault.kind)
-            raise BadInputError(f"{fault}: nothing before it is ended by {fault.kind}; say when there is a {kinds}")
+            raise BadInputError(f"{fault}: there is no earlier fault that it ends; add a {kinds} before it")
 
 
 def check_place(found: Sequence[Fault], role: str, hosts: int, *, attached: bool = False, local: bool = False) -> None:
@@ -164,13 +164,12 @@ def check_place(found: Sequence[Fault], role: str, hosts: int, *, attached: bool
     for fault in found:
         if attached:
             raise BadInputError(
-                f"{fault}: attached servers are not ours, and nothing is done to them; measure servers that Dohyo"
-                f" starts, or leave faults out (--set faults={NONE})"
+                f"{fault}: not possible on attached servers; measure servers that Dohyo starts, or leave faults out"
+                f" (--set faults={NONE})"
             )
         if local and fault.kind not in OF_PROCESSES:
             raise BadInputError(
-                f"{fault}: not on this machine alone, where there are only {', '.join(OF_PROCESSES)}; give hosts with"
-                " --inventory"
+                f"{fault}: this machine allows only {', '.join(OF_PROCESSES)}; name hosts with --inventory"
             )
         for name in _all(fault.groups):
             number = _NODE.fullmatch(name)
@@ -207,7 +206,7 @@ def _planned(found: Sequence[Fault], hosts: Sequence[str], role: str) -> list[tu
             parted |= dict.fromkeys(_all(groups))
         elif fault.kind == HEAL:
             if not parted:
-                raise BadInputError(f"{fault}: no hosts are parted then; leave it out")
+                raise BadInputError(f"{fault}: no hosts are parted at that time; leave it out")
             groups, parted = [list(parted)], {}
         planned.append((fault, groups))
     _check_hosts([(fault, _all(groups)) for fault, groups in planned])
@@ -238,8 +237,8 @@ def _check_hosts(planned: Sequence[tuple[Fault, Sequence[str]]]) -> None:
                     str(each) for each, _ in planned[:number] if fault.kind in (each.kind, ENDS.get(each.kind))
                 )
                 raise BadInputError(
-                    f"{fault}: there is nothing to end on {host} then, only {before} is before it; name the same hosts"
-                    " in both, each once"
+                    f"{fault}: {host} has no fault to end, only {before} is before it; name the same hosts in both,"
+                    " each once"
                 )
 
 
@@ -269,7 +268,7 @@ def resolved(name: str, hosts: Sequence[str], role: str) -> str:
 
 
 def _no_leader(role: str) -> str:
-    return f"{LEADER}: {role} has none, as all nodes are equal; say {SEED}, {ANY} or nodeN"
+    return f"{LEADER}: {role} has none, as all nodes are equal; use {SEED}, {ANY} or nodeN"
 
 
 def on_hosts(text: str, hosts: Sequence[str], role: str) -> list[dict[str, object]]:

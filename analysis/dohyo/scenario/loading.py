@@ -162,7 +162,7 @@ _COMMAND_LINE = "command line"
 # Properties that exclude each other, mapped to one of them.
 _SYNONYMS = {"maxexecutiontime": "duration", "datasize": "recordcount", "partitions": "keycolumns"}
 _DECIDES = {
-    "duration": "how long a run takes, as two names of one thing",
+    "duration": "how long a run takes (two names of one property)",
     "recordcount": "how many records are loaded",
     "keycolumns": "which columns a key has",
 }
@@ -297,7 +297,7 @@ def _dimension(key: str, text: str, named: Sequence[str]) -> tuple[str, ...]:
     :raises BadInputError: naming the dimension and what is wrong with it
     """
     if _is_of_the_experiment(key):
-        raise BadInputError(f"{MATRIX}{key}={text}: {key} applies to the whole experiment; say {key} without matrix")
+        raise BadInputError(f"{MATRIX}{key}={text}: {key} applies to the whole experiment; set {key} without matrix")
     # Commas in brackets belong to a value, such as a list.
     given = [value.strip() for value in re.split(r",(?![^\[{]*[\]}])", text)]
     if not all(given):
@@ -337,9 +337,9 @@ def _check_variants(variants: Mapping[str, Mapping[str, str]], matrix: Mapping[s
     """
     for name in matrix.get(VARIANT, ()):
         if name not in variants:
-            raise unknown("variant", name, variants, f"say what it is: {VARIANT}.{name}.key=value")
+            raise unknown("variant", name, variants, f"define it with {VARIANT}.{name}.key=value")
     if variants and VARIANT not in matrix:
-        raise BadInputError(f"variants are described and none is measured: say {MATRIX}{VARIANT}={','.join(variants)}")
+        raise BadInputError(f"no variant is measured; set {MATRIX}{VARIANT}={','.join(variants)}")
     for name, own in variants.items():
         for key in own:
             if key in matrix:
@@ -473,7 +473,7 @@ def _records(scenario: Scenario, datasize: str, hosts: Hosts) -> str:
         if stated.memory is None:
             raise BadInputError(
                 f"datasize={datasize}: the memory of {stated.where} is not known before they are deployed to;"
-                " say host_memory=192g, in the scenario or in the inventory"
+                " set host_memory=192g, in the scenario or in the inventory"
             )
         size = int(Fraction(factor) * stated.memory * stated.count / scenario.number("replication"))
     else:

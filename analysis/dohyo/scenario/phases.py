@@ -89,7 +89,7 @@ def check(text: str) -> None:
             )
         taken = name in _STEPS or any(key.startswith(f"{name}.") for key in properties.known())
         if taken and name not in (MAX, *AT_RATE):
-            raise BadInputError(f"phases={text}: '{name}' means something else to Dohyo; choose another name")
+            raise BadInputError(f"phases={text}: '{name}' is a name of Dohyo's own; choose another name")
         if named.count(name) > 1:
             raise BadInputError(
                 f"phases={text}: '{name}' is named twice; repeats=N measures all again, and any other name such as"
@@ -98,8 +98,8 @@ def check(text: str) -> None:
     for name in AT_RATE:
         if name in named and named != [MAX, name]:
             raise BadInputError(
-                f"phases={text}: {name} goes with {MAX} alone, by which rates are ranked; say phases={MAX},{name}, and"
-                " measure other phases in an experiment of their own"
+                f"phases={text}: {name} is possible only with {MAX}, which ranks the systems; set phases={MAX},{name},"
+                " and measure other phases in another experiment"
             )
 
 

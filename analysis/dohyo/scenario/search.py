@@ -59,12 +59,11 @@ def check(scenario: Scenario) -> None:
         given = [key for key in scenario.values if key == "slo" or key.startswith("search.")]
         if given and "search" not in scenario.values:
             raise BadInputError(
-                f"{given[0]}={scenario[given[0]]}: nothing is searched for without search=max; add it, or leave out"
-                f" {', '.join(given)}"
+                f"{given[0]}={scenario[given[0]]}: needs search=max; add it, or leave out {', '.join(given)}"
             )
         return
     if not settings.slo:
-        raise BadInputError("search=max: slo is missing; say what must hold at the rate, such as slo=p99<10ms")
+        raise BadInputError("search=max: slo is missing; set the bounds on latency, such as slo=p99<10ms")
     if len(scenario.phases) > 1:
         raise BadInputError(
             f"search=max with phases={scenario['phases']}: a search has the mix of one phase; name that one alone, such"
@@ -73,8 +72,7 @@ def check(scenario: Scenario) -> None:
     run = _run(scenario)
     if float(run["target"]):
         raise BadInputError(
-            f"search=max and target={run['target']}: the search begins at what the systems do without a target"
-            " rate; leave one out"
+            f"search=max and target={run['target']}: the search begins at the systems' highest rate; leave one out"
         )
     if not settings.duration:
         raise BadInputError(

@@ -19,20 +19,20 @@ def check(scenario: Scenario) -> None:
     :raises BadInputError: naming what is missing or contradicts
     """
     if "recordcount" not in scenario.values:
-        raise BadInputError("recordcount is missing; a scenario says how many records are loaded, or datasize=40GB")
+        raise BadInputError("recordcount is missing; set recordcount=N, the records to load, or datasize=40GB")
     if not scenario.phases and (scenario.repeats > 1 or scenario.number("discard")):
         given = " ".join(f"{key}={scenario[key]}" for key in ("repeats", "discard") if key in scenario.values)
         raise BadInputError(
-            f"phases={scenario['phases']} with {given}: there is no run to repeat or to discard, as the load is what is"
-            " measured, and it is done once; rounds=N loads N times, each time into empty tables of fresh servers"
+            f"phases={scenario['phases']} with {given}: there is no run to repeat or to discard, only the load, which"
+            " is done once; rounds=N loads N times, each time into empty tables of fresh servers"
         )
     if scenario.number("discard") >= scenario.repeats:
         raise BadInputError(
-            f"discard={scenario['discard']} with repeats={scenario['repeats']}: nothing would be left; repeats must be"
-            " the larger one"
+            f"discard={scenario['discard']} with repeats={scenario['repeats']}: no repeat would be left; set repeats to"
+            " a larger number than discard"
         )
     if not scenario.phases and scenario.faults:
-        raise BadInputError(f"faults={scenario['faults']}: a load has none; add a run (phases), or leave faults out")
+        raise BadInputError(f"faults={scenario['faults']}: not possible in a load; add a run (phases), or leave it out")
     _check_rounds(scenario)
     _check_equal(scenario)
     _check_reuse(scenario)
@@ -58,13 +58,13 @@ def _check_rounds(scenario: Scenario) -> None:
         given = [f"{key}={scenario[key]}" for key in ("rounds.max", "budget") if key in scenario.values]
         if given and "precision" not in scenario.values:
             raise BadInputError(
-                f"{' '.join(given)}: without a precision there are as many rounds as rounds={scenario['rounds']} says;"
+                f"{' '.join(given)}: without a precision, rounds={scenario['rounds']} is the number of rounds;"
                 f" add precision=decided, or leave out {' and '.join(each.partition('=')[0] for each in given)}"
             )
     elif "rounds.max" in scenario.values and scenario.number("rounds.max") < scenario.number("rounds"):
         raise BadInputError(
-            f"rounds.max={scenario['rounds.max']} with rounds={scenario['rounds']}: the most cannot be fewer than the"
-            " least; make rounds.max larger, or rounds smaller"
+            f"rounds.max={scenario['rounds.max']} with rounds={scenario['rounds']}: the maximum is below the minimum;"
+            " make rounds.max larger, or rounds smaller"
         )
 
 
@@ -74,14 +74,14 @@ def _check_equal(scenario: Scenario) -> None:
     for phase, key in phases.SHARES.items():
         if phase not in scenario.phases and key in scenario.values:
             raise BadInputError(
-                f"{key}={scenario[key]} with phases={scenario['phases']}: is of the phase {phase}, which does not"
-                f" exist; say phases={phases.MAX},{phase}, or leave it out"
+                f"{key}={scenario[key]} with phases={scenario['phases']}: the scenario has no phase {phase}; set"
+                f" phases={phases.MAX},{phase}, or leave it out"
             )
     own = scenario.of(phases.OWN)["target"]
     if phases.OWN in scenario.phases and float(own):
         raise BadInputError(
-            f"{phases.OWN}.target={own} with phases={named}: the rate of {phases.OWN} follows from {phases.MAX}; give"
-            f" the share with {phases.SHARES[phases.OWN]}, or call the phase otherwise"
+            f"{phases.OWN}.target={own} with phases={named}: the rate of {phases.OWN} follows from {phases.MAX}; set"
+            f" the share with {phases.SHARES[phases.OWN]}, or rename the phase"
         )
     for key, value in (("target", scenario["target"]), ("max.target", scenario.of(phases.MAX)["target"])):
         if phases.MAX in scenario.phases and float(value):
@@ -89,13 +89,13 @@ def _check_equal(scenario: Scenario) -> None:
                 f"; {phases.EQUAL}.target={value} is for {phases.EQUAL}" if phases.EQUAL in scenario.phases else ""
             )
             raise BadInputError(
-                f"{key}={value} with phases={named}: {phases.MAX} is without a target rate; leave it out{way_out}"
+                f"{key}={value} with phases={named}: {phases.MAX} cannot have a target rate; leave it out{way_out}"
             )
     if not set(phases.AT_RATE) & set(scenario.phases):
         return
     if scenario["search"] != "none":
         raise BadInputError(
-            f"search={scenario['search']} with phases={named}: a search has rates of its own for each system; say"
+            f"search={scenario['search']} with phases={named}: a search chooses the rates of each system; set"
             f" phases={phases.MAX}, or search=none"
         )
     if phases.EQUAL not in scenario.phases:
@@ -104,7 +104,7 @@ def _check_equal(scenario: Scenario) -> None:
     if scenario.equal_target is None and scenario.number("rounds") < 2:
         raise BadInputError(
             f"phases={named} with rounds={scenario['rounds']}: the rate of {phases.EQUAL} follows from {phases.MAX} of"
-            " the first round, so that it is measured from the second one on; say rounds=2 or more, or the rate itself:"
+            " the first round, so that it is measured from the second one on; set rounds=2 or more, or set the rate:"
             f" {phases.EQUAL}.target=N, in operations per second"
         )
     if scenario.equal_target is not None and phases.SHARE in scenario.values:
@@ -159,8 +159,8 @@ def _check_preconditioning(scenario: Scenario) -> None:
     """Checks that the updates before the runs find their records."""
     if scenario.preconditions and scenario["requestdistribution"] == "next":
         raise BadInputError(
-            f"preconditioning={scenario['preconditioning']} with requestdistribution=next: there is no record under its"
-            " keys that could be updated; set preconditioning=0"
+            f"preconditioning={scenario['preconditioning']} with requestdistribution=next: no record has its keys, so"
+            " that none can be updated; set preconditioning=0"
         )
 
 
@@ -261,8 +261,8 @@ def _check_run(run: Scenario, load: Scenario) -> None:
         raise BadInputError("batchsize above 1 with scanproportion above 0: a scan is one operation; leave one out")
     if run["requestdistribution"] == "ranges" and run["threadcount"] != load["threadcount"]:
         raise BadInputError(
-            f"threadcount={run['threadcount']} with requestdistribution=ranges: a thread works on the records that it"
-            f" has loaded, so it must be that of the load, which is {load['threadcount']}"
+            f"threadcount={run['threadcount']} with requestdistribution=ranges: a thread requests the records that it"
+            f" has loaded; set threadcount as in the load, {load['threadcount']}"
         )
 
 
@@ -272,8 +272,8 @@ def _check_next(run: Scenario) -> None:
     given += ["verify"] if run["verify"] != "none" else []
     if given:
         raise BadInputError(
-            f"requestdistribution=next with {given[0]}={run[given[0]]}: nothing is stored under the keys that it asks"
-            " for; use scanproportion alone to read, and leave verify out"
+            f"requestdistribution=next with {given[0]}={run[given[0]]}: no record has the keys that it requests; read"
+            " with scanproportion only, and leave verify out"
         )
 
 

@@ -89,17 +89,17 @@ class Aerospike(System):
     # Before 7.1 only data in memory can have records larger than aerospike_flush_size.
     max_record_size: str = option("8M", "Largest record, at most 8M; before 7.1 only for data in memory.", pattern=HEAP)
     flush_size: str = option("1M", "Unit in which data goes to the disk; before 7.1 also the largest record.", pattern=HEAP)
-    fd_max: int = option(15000, "Connections that a node takes, at most what the host's limit of open files allows.")
+    fd_max: int = option(15000, "Maximum number of a node's connections, limited by the host's limit of open files.")
     feature_key: str = option("", "Feature key file on the hosts; the Enterprise edition needs it for the next variables.", pattern=r"[^\s#{}]*")
     strong_consistency: bool = option(False, "Strong consistency, Enterprise only.")
     index: str = option("memory", "Where the index is; flash is Enterprise only.", choices=("memory", "flash"))
-    authentication: bool = option(False, "Clients log in, with a password; Enterprise only.")
+    authentication: bool = option(False, "Clients need a password; Enterprise only.")
     # Never on a command line (docs/secrets.md). The pattern forbids leading and trailing blanks, which get lost on the way.
     password: str = option(
-        "", "The clients' password; a new one for each trial where it is empty.", pattern=r"(\S(.*\S)?)?", secret=True, environment="DOHYO_AEROSPIKE_PASSWORD"
+        "", "The clients' password; if empty, each trial has a new one.", pattern=r"(\S(.*\S)?)?", secret=True, environment="DOHYO_AEROSPIKE_PASSWORD"
     )
     tls: bool = option(False, "TLS between clients and nodes, and among nodes; Enterprise only.")
-    tls_name: str = option("dohyo", "Name that all nodes' certificates bear.", pattern=WORD)
+    tls_name: str = option("dohyo", "Name in all nodes' certificates.", pattern=WORD)
     tls_certificate: str = option("/etc/aerospike/tls/certificate.pem", "PEM file on the database hosts, the node's certificate.", pattern=WORD)
     tls_key: str = option("/etc/aerospike/tls/key.pem", "PEM file on the database hosts, the certificate's key.", pattern=WORD)
     tls_ca: str = option("/etc/aerospike/tls/ca.pem", "PEM file on the hosts of databases and clients, the authorities to trust.", pattern=WORD)
@@ -604,7 +604,7 @@ class Aerospike(System):
     def ready(self, steps: Steps) -> None:
         if self.authentication:
             nodes = f"nodes={len(steps.databases)}"
-            steps.each("Make the clients' account", lambda host: steps.until_admin(host, "account", nodes), steps.databases[:1])
+            steps.each("Create the clients' account", lambda host: steps.until_admin(host, "account", nodes), steps.databases[:1])
         super().ready(steps)
 
     def wipe(self, steps: Steps, state: str) -> None:

@@ -130,8 +130,8 @@ class Cassandra(OnJvm, Cql):
     sstable_format: str = option("big", "Format of the files on disk; bti needs 5.0.", choices=("big", "bti"))
     # Since 4.0 tokens are allocated for the scenario's replication; 3.11 chooses them at random.
     tokens: int = option(None, "Tokens of a node; with 1 every node has an equal part of the ring.", pattern="[1-9][0-9]{0,3}")
-    concurrent_reads: int = option(32, "Reads that a node works on at once.")
-    concurrent_writes: int = option(32, "Writes that a node works on at once.")
+    concurrent_reads: int = option(32, "Number of reads that a node executes at the same time.")
+    concurrent_writes: int = option(32, "Number of writes that a node executes at the same time.")
     # The pattern excludes addresses, ports, folders and security: other options set them.
     settings: dict[str, Any] = option(
         {},
@@ -142,16 +142,16 @@ class Cassandra(OnJvm, Cql):
     )
     authentication: bool = option(False, "Users need a password.")
     # The pattern forbids leading and trailing blanks, which get lost on the way.
-    user: str = option("dohyo", "The user that is made for that, in the place of Cassandra's own first one.", pattern=r"\S(.*\S)?")
+    user: str = option("dohyo", "User that authentication creates instead of Cassandra's default user.", pattern=r"\S(.*\S)?")
     # Never on a command line: from the environment, or from a file of Ansible Vault (docs/secrets.md).
     password: str = option(
-        "", "The user's password; a new one for each trial where it is empty.", pattern=r"(\S(.*\S)?)?", secret=True, environment="DOHYO_CASSANDRA_PASSWORD"
+        "", "The user's password; if empty, each trial has a new one.", pattern=r"(\S(.*\S)?)?", secret=True, environment="DOHYO_CASSANDRA_PASSWORD"
     )
     tls: bool = option(False, "TLS between clients and nodes and among nodes; needs 4.1 or newer.")
     ready_timeout: int = option(180, "Seconds for the server to start.")
-    settle_timeout: int = option(300, "Seconds without progress of the compactions after the load, after which the trial goes on with the rest pending.")
+    settle_timeout: int = option(300, "Seconds without progress of the compactions after the load, after which the trial continues with the rest pending.")
     stop_timeout: int = option(60, "Seconds for the server to stop before it is killed.")
-    count_limit: int = option(1000000, "Up to this many records the rows are counted after the load.")
+    count_limit: int = option(1000000, "Maximum number of records with which the rows are counted after the load.")
 
     def default_heap(self) -> str:
         """Returns a share of the memory budget, or 1 GiB without a budget.
@@ -197,7 +197,7 @@ class Cassandra(OnJvm, Cql):
         if self.column_type == "float" and not self.context.has_fields_of_4_bytes:
             found.append(
                 f"cassandra_column_type=float: a float has 4 bytes, and fieldlength={self.context.fieldlength} with a"
-                f" fieldlengthdistribution of {self.context.fieldlengthdistribution} makes others; say fieldlength=4, of"
+                f" fieldlengthdistribution of {self.context.fieldlengthdistribution} makes others; set fieldlength=4, of"
                 " constant length"
             )
         if self.hints_folder and not self.commitlog_folder:
@@ -376,14 +376,14 @@ class Cassandra(OnJvm, Cql):
                 raise BadInputError(f"{host}: cassandra_commitlog_folder={system.commitlog_folder} {reason}")
 
         if named := [host for host in self.hosts if self.at(steps, host).commitlog_folder]:
-            steps.each("Look whether the commit log has a disk of its own", look, named)
+            steps.each("Check that the commit log has a disk of its own", look, named)
 
     def ready(self, steps: Steps) -> None:
         super().ready(steps)
         first = steps.databases[:1]
         nodes = f"nodes={len(steps.databases)}"
         if self.authentication:
-            user = "Replace the user that everybody knows with ours"
+            user = "Replace Cassandra's default user"
             steps.each(user, lambda host: steps.until_admin(host, "user", nodes), first)
         if self.authentication and len(steps.databases) > 1:
             steps.each("Copy the users to every node", lambda host: steps.run(host, self.repair_users), first)

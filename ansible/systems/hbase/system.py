@@ -93,7 +93,7 @@ class HBase(OnJvm):
     title: str = "Apache HBase"
 
     version: str = option("2.6.4-hadoop3", "Version of org.apache.hbase:hbase-server on Maven Central, a hadoop3 build of 2.5.x or 2.6.x.", pattern=VERSION)
-    distributed: bool = option(None, "Processes of their own on HDFS and ZooKeeper, instead of one on the local file system.")
+    distributed: bool = option(None, "Run separate processes on HDFS and ZooKeeper, instead of one on the local file system.")
     regionservers_per_host: int = option(1, "Region servers on every database host; several are processes on HDFS and ZooKeeper.", choices=range(1, 9))
     heap: str = option(
         None,
@@ -108,13 +108,13 @@ class HBase(OnJvm):
     datanode_heap: str = option("1g", "Largest heap of each of HDFS's DataNodes.", pattern=HEAP)
     zookeeper_heap: str = option("512m", "Largest heap of each ZooKeeper.", pattern=HEAP)
     # If the port is in use, the local machine takes the next free one and the trial notes it; on other hosts the trial fails.
-    zookeeper_port: int = option(2181, "Preferred port for ZooKeeper, where clients ask first.")
+    zookeeper_port: int = option(2181, "Preferred port for ZooKeeper, which clients contact first.")
     master_port: int = option(16000, "Preferred port of the master.")
     master_info_port: int = option(16010, "Preferred port of the master's web pages.")
     regionserver_port: int = option(16020, "Preferred port of the region server; further ones on the same host take the ports above it.")
     regionserver_info_port: int = option(16030, "Preferred port of the region server's web pages, /jmx among them; further ones take the ports above it.")
     zookeeper_peer_port: int = option(2888, "Preferred port on which the ZooKeepers follow their leader.")
-    zookeeper_election_port: int = option(3888, "Preferred port on which the ZooKeepers elect it.")
+    zookeeper_election_port: int = option(3888, "Preferred port on which the ZooKeepers elect their leader.")
     namenode_port: int = option(8020, "Preferred port of the NameNode.")
     namenode_info_port: int = option(9870, "Preferred port of the NameNode's web pages.")
     datanode_port: int = option(9866, "Preferred port on which a DataNode moves data.")
@@ -146,9 +146,9 @@ class HBase(OnJvm):
     )
     block_encoding: str = option("NONE", "Encoding of data blocks.", choices=("NONE", "PREFIX", "DIFF", "FAST_DIFF", "ROW_INDEX_V1"))
     prefetch: bool = option(False, "Read a file into the block cache as soon as it is opened (PREFETCH_BLOCKS_ON_OPEN).")
-    handlers: int = option(30, "Requests that the region server works on at once.")
+    handlers: int = option(30, "Number of requests that a region server executes at the same time.")
     tls: bool = option(False, "TLS between clients and servers and among servers, all with a certificate of their own; needs 2.6.")
-    authentication: bool = option(False, "Kerberos for HBase, HDFS and ZooKeeper, with a KDC of the trial's own; on HDFS and ZooKeeper also on one host.")
+    authentication: bool = option(False, "Kerberos for HBase, HDFS and ZooKeeper, with a KDC for each trial; it needs HDFS and ZooKeeper, even on one host.")
     # The pattern excludes folders, addresses, ports, TLS and logins: other options set them.
     settings: dict[str, Any] = option(
         {},
@@ -159,7 +159,7 @@ class HBase(OnJvm):
     ready_timeout: int = option(180, "Seconds for the server to start.")
     settle_timeout: int = option(1800, "Seconds for the compactions after the load.")
     stop_timeout: int = option(60, "Seconds for the server to stop before it is killed.")
-    count_limit: int = option(1000000, "Up to this many records the rows are counted after the load.")
+    count_limit: int = option(1000000, "Maximum number of records with which the rows are counted after the load.")
 
     def default_distributed(self) -> bool:
         """Returns true for several hosts, several region servers per host, or Kerberos, which need HDFS."""
@@ -682,7 +682,7 @@ class HBase(OnJvm):
 
         self._on_parts(steps, "Wait until ZooKeeper has a leader", ["zookeeper"], wait)
         # HDFS starts in safe mode, and leaves it when all DataNodes have registered.
-        self._on_parts(steps, "Wait until HDFS takes writes", ["namenode"], wait)
+        self._on_parts(steps, "Wait until HDFS accepts writes", ["namenode"], wait)
         servers = ["master", *self.regionservers]
         self._on_parts(steps, "Start the masters and the region servers", servers, self._start_part)
 
@@ -700,7 +700,7 @@ class HBase(OnJvm):
                 steps.until(host, process, system.master_check(shown), ready=True)
 
         if self.distributed:
-            steps.each("Wait until the standby of the master is there", standby, self.hosts[1:2])
+            steps.each("Wait for the standby master", standby, self.hosts[1:2])
         steps.each("Wait until HBase's master is initialised and knows all region servers", initialised, self.hosts[:1])
 
     def _on_parts(self, steps: Steps, step: str, parts: Sequence[str], call: Callable[[Steps, str, str], None]) -> None:
@@ -729,11 +729,11 @@ class HBase(OnJvm):
             steps.until(host, "hbase-kdc", ["grep", "-q", "created keytab", f"{self.run}/kdc.log"])
             return steps.run(host, ["base64", "-w0", f"{self.secret}/made.keytab"])
 
-        (keys,) = steps.each("Make the keys", make, self.hosts[:1]).values()
+        (keys,) = steps.each("Create the keys", make, self.hosts[:1]).values()
         script = 'umask 077 && mkdir -p "${1%/*}" && base64 -d > "$1" && printf %s "$3" > "$2"'
         words = ["sh", "-euc", script, "sh", self.keytab, self.krb5_conf, self.render("krb5.conf")]
         everywhere = dict.fromkeys([*steps.databases, *steps.clients])
-        steps.each("Give them to all servers and clients", lambda host: steps.run(host, words, stdin=keys), everywhere)
+        steps.each("Copy the keys to all servers and clients", lambda host: steps.run(host, words, stdin=keys), everywhere)
 
     def tuned(self) -> list[Tuned]:
         drives, same = self.context.drives, "the same"

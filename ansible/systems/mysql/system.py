@@ -61,7 +61,7 @@ class Mysql(Replicated):
         None, "InnoDB's buffer pool, or MyISAM's key buffer, as in 1g or 1500m. Without it a share of host_memory_budget, or 1g.", pattern=SIZE
     )
     log_file: str = option("512m", "Size of InnoDB's redo log, as in 512m.", pattern=SIZE)
-    replica_threads: int = option(4, "Threads that apply on a replica what it has received.")
+    replica_threads: int = option(4, "Threads of a replica that apply the changes it has received.")
     flush_method: str = option("O_DIRECT", "How InnoDB writes its data files (innodb_flush_method).", pattern="[0-9A-Za-z_]+")
     # The pattern excludes folders, which dohyo_data sets. MySQL accepts - for _ in names, and the prefix loose.
     settings: dict[str, Any] = option(
@@ -160,7 +160,7 @@ class Mysql(Replicated):
             return []
         return [
             f"mysql_column_type=int: an INT has 4 bytes, and fieldlength={self.context.fieldlength} with a"
-            f" fieldlengthdistribution of {self.context.fieldlengthdistribution} makes others; say fieldlength=4, of"
+            f" fieldlengthdistribution of {self.context.fieldlengthdistribution} makes others; set fieldlength=4, of"
             " constant length"
         ]
 
@@ -294,7 +294,7 @@ class Mysql(Replicated):
             words = (f"primary={system.secret}/replication.properties", f"timeout={system.replica_timeout}")
             steps.admin(host, "follow", *words)
 
-        steps.each("Follow the primary", follow, self.hosts[1:])
+        steps.each("Connect the replicas to the primary", follow, self.hosts[1:])
 
     def tuned(self) -> list[Tuned]:
         """Returns the defaults of MySQL 8.4, including those for a dedicated server."""

@@ -147,14 +147,14 @@ class Scylla(Cql):
     user: str = option("dohyo", "The server's first and only user, a superuser.", pattern=r"\S(.*\S)?")
     # Never on a command line: from the environment, or from a file of Ansible Vault (docs/secrets.md).
     password: str = option(
-        "", "The user's password; a new one for each trial where it is empty.", pattern=r"(\S(.*\S)?)?", secret=True, environment="DOHYO_SCYLLA_PASSWORD"
+        "", "The user's password; if empty, each trial has a new one.", pattern=r"(\S(.*\S)?)?", secret=True, environment="DOHYO_SCYLLA_PASSWORD"
     )
     tls: bool = option(False, "TLS between clients and nodes and among nodes.")
     options: list[str] = option([], "Further words of the server's command line.")
     ready_timeout: int = option(300, "Seconds for the server to start.")
     settle_timeout: int = option(1800, "Seconds for the compactions after the load.")
     stop_timeout: int = option(60, "Seconds for the server to stop before it is killed.")
-    count_limit: int = option(1000000, "Up to this many records the rows are counted after the load.")
+    count_limit: int = option(1000000, "Maximum number of records with which the rows are counted after the load.")
 
     def default_memory(self) -> str:
         """Returns the budget minus what Seastar leaves to the system and the kernel; 1536 MiB without a budget.
