@@ -1,6 +1,6 @@
-"""For all tests: the plugins find each other as in Ansible, and hypothesis has no time limit.
+"""Settings of all tests: plugins find each other as in Ansible, and hypothesis has no time limit.
 
-Another program may have the processors, so what hypothesis tries is not timed.
+Other programs may use the processors, so examples of hypothesis have no deadline.
 """
 
 import pytest
@@ -14,5 +14,5 @@ pytest.register_assert_rewrite("support")
 
 @pytest.fixture
 def short_loads(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Lets charts show the loads of the evidence, which took 3 s."""
+    """Lets charts show the loads of the evidence, which are short."""
     monkeypatch.setattr("dohyo.report.measured.SHORTEST_SECONDS", 1.0)

@@ -1,4 +1,4 @@
-"""What became of acknowledged writes: sums, words, and what makes a run invalid."""
+"""Accounting for acknowledged writes: sums, texts, and reasons for an invalid run."""
 
 import json
 from dataclasses import replace
@@ -38,7 +38,7 @@ GOOD = {
 
 
 def of_runs(experiment: Path, consistency: str = "strong", **found: Any) -> Trial:
-    """A trial of two runs; the second one has found something."""
+    """Returns a trial of two runs with findings in the second one."""
     folder = trial(experiment, 1, "cassandra")
     edit_json(folder / "conditions.json", consistency=consistency)
     edit_json(folder / "run-1/node1/client.json", accounting=GOOD)

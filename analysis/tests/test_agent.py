@@ -35,7 +35,7 @@ def told(tool: Path, *messages: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def messages_of(lines: Iterable[str]) -> Iterator[dict[str, Any]]:
-    """Yields the messages of an agent. An empty line is before them, as a login may have printed a part of one."""
+    """Yields the messages of an agent. The first line is empty, because a login may have printed part of a line."""
     lines = iter(lines)
     assert next(lines) == "\n"
     yield from map(json.loads, lines)
@@ -74,8 +74,8 @@ def test_with_faults_a_sampler_that_has_ended_with_the_host_is_started_again(too
 
 
 def test_what_a_servers_children_use_is_the_servers(tool: Path) -> None:
-    """PostgreSQL's connections are processes that live as long as the server does."""
-    # It ends with its parent, as the tool would wait for it otherwise.
+    """PostgreSQL's connections are processes that live as long as the server."""
+    # The child ends with its parent, because the tool would otherwise wait for it.
     busy = "import os, time\nparent = os.getppid()\nwhile time.process_time() < 1: pass\n"
     busy += "while os.getppid() == parent: time.sleep(0.05)"
     command = f"import subprocess, sys; subprocess.run([sys.executable, '-c', {busy!r}], check=True)"
@@ -93,7 +93,7 @@ def test_what_a_servers_children_use_is_the_servers(tool: Path) -> None:
     finally:
         subprocess.run([tool, "stop", "db", "0"], check=True)
     (finished,) = [answer for answer in messages_of(output.splitlines(keepends=True)) if answer["is"] == "finished"]
-    # Python's start takes less than 0.1; a busy machine gives the child a quarter of a processor, or less.
+    # The start of Python takes less than 0.1 s; a busy machine gives the child a quarter of a processor or less.
     assert 0.2 < finished["cpu"] < 2
     assert 5 < finished["memory"] < 60
 
@@ -109,7 +109,7 @@ def launched(tool: Path, client: dict[str, Any]) -> "subprocess.Popen[str]":
 
 
 def test_what_a_client_has_inserted_is_handed_on(tool: Path) -> None:
-    """The next run of the client begins behind it."""
+    """The next run of the client begins after these records."""
     folder = tool.parent.parent / "client/run-1/host1"
     wrote = {"agreed_start_ms": None, "skew_ms": 0.5, "finished_ms": 9.5, "inserted": 1234, "operations": 7}
     client = {
@@ -129,7 +129,7 @@ def test_what_a_client_has_inserted_is_handed_on(tool: Path) -> None:
 
 
 def test_an_exit_code_that_is_written_late_is_that_of_the_client(tool: Path) -> None:
-    """A busy machine delays its supervisor."""
+    """A busy machine delays the client's supervisor."""
     home = tool.parent.parent
     client = {
         "name": "client-host1",

@@ -1,4 +1,4 @@
-"""Systems that run already: what an inventory or a scenario may say of them, and which tasks may remove a place."""
+"""Attached systems: their settings in an inventory or a scenario, and the tasks that may remove a place."""
 
 import re
 import subprocess
@@ -74,7 +74,7 @@ def test_hosts_lead_nowhere_but_to_a_place_of_our_own(places: str) -> None:
     name, _, hosts = places.partition("=")
     with pytest.raises(BadInputError, match="must be hosts"):
         attach.overrides([places], None, [], None)
-    # The file of a scenario, or --set, may have it, too.
+    # The file of a scenario and --set may have it, too.
     changes = {"attached": f'{{"{name}": "{hosts}"}}', "systems": name}
     with pytest.raises(BadInputError, match="must be hosts"):
         attach.describe(loading.load(loading.find("workloadA"), changes))
@@ -106,14 +106,14 @@ def test_the_examples_of_the_documentation_are_accepted(tmp_path: Path, monkeypa
 
 
 def test_a_trial_attaches_nothing_but_what_was_asked_for(tmp_path: Path) -> None:
-    # An inventory's variables would rank below these.
+    # An inventory's variables would have a lower priority.
     trial = plan.trials(loading.load(loading.find("workloadA"), {"systems": "mysql-innodb"}))[0]
     asked = plan.variables(trial, tmp_path, keep=False)
     assert (asked["attached"], asked["attached_secrets"], asked["attached_may"]) == ({}, "", [])
 
 
 def bounded(given: dict[str, str]) -> Scenario:
-    """What `--target 500` makes of workloadA."""
+    """Returns workloadA as `--target 500` changes it."""
     return attach.loaded(partial(loading.load, loading.find("workloadA")), given, "500")
 
 
@@ -150,7 +150,7 @@ def test_a_bound_of_servers_that_dohyo_starts_counts_operations() -> None:
 
 
 def test_servers_in_use_are_preconditioned_only_on_the_command_line() -> None:
-    """The scenario updates 800,000 records before its runs: a bound of the load must hold for them."""
+    """The scenario updates 800,000 records before its runs, so a limit of the load must apply to them."""
     load = partial(loading.load, loading.find("workloadA"))
     assert load({"systems": "scylla"}).preconditions == 800_000
     assert attach.loaded(load, MYSQL, None).preconditions == bounded(MYSQL).preconditions == 0
@@ -250,7 +250,7 @@ def test_a_system_is_attached_once() -> None:
 
 
 def test_commands_in_a_folder_of_somebody_else_are_not_executed() -> None:
-    """These refuse such a folder in the beginning; trial/test_stop.py has what stop.yml and destroy.yml do."""
+    """These reject such a folder at once; trial/test_stop.py tests stop.yml and destroy.yml."""
     for name in ("trial.yml", "attached.yml"):
         assert "tasks/ours.yml" in (ANSIBLE / name).read_text("utf-8"), name
 

@@ -1,4 +1,4 @@
-"""The program with which a host on EC2 ends itself, against a server that answers as the metadata of an instance do."""
+"""The program with which an EC2 host shuts itself down, against a server that answers like the metadata service."""
 
 import http.server
 import os
@@ -19,7 +19,7 @@ USER_DATA = ANSIBLE / "templates" / "aws_user_data.sh"
 
 @pytest.fixture
 def tags() -> Iterator[dict[str, str]]:
-    """Tags of the instance; `url` is the server's."""
+    """Serves the instance's tags; yields them with the server's URL under `url`."""
     found: dict[str, str] = {}
 
     class Handler(http.server.BaseHTTPRequestHandler):
@@ -52,7 +52,7 @@ def tags() -> Iterator[dict[str, str]]:
 
 
 def test_a_host_ends_itself_at_the_time_in_its_tag(tags: dict[str, str], tmp_path: Path) -> None:
-    # In the folder instead of the system's own, with a shutdown that only notes that it was called.
+    # Replace the system's paths by ones in the folder, and shutdown by a program that records its call.
     kept, called = tmp_path / "until", tmp_path / "called"
     text = re.split(r"PROGRAM'?\n", USER_DATA.read_text())[1]
     program = text.replace("http://169.254.169.254/latest", tags["url"]).replace("/var/lib/dohyo-until", str(kept))
@@ -73,10 +73,10 @@ def test_a_host_ends_itself_at_the_time_in_its_tag(tags: dict[str, str], tmp_pat
     assert not ends(before=600, tag=600)
     assert ends(before=600, tag=-1)
     assert called.read_text() == "-h now\n"
-    # Extended, and the new time is kept.
+    # The deadline was extended, and the new one is stored.
     assert not ends(before=-1, tag=600)
     assert int(kept.read_text()) > time.time() + 500
-    # Without an answer the last time that was read holds.
+    # Without an answer the last known deadline applies.
     assert ends(before=-1, tag=None)
     assert not ends(before=600, tag=None)
 

@@ -1,4 +1,4 @@
-"""What is broken in a folder is named precisely, the rest is reported all the same, and the exit code is not 0."""
+"""Damaged files of a folder are named precisely, everything else is reported, and the exit code is not 0."""
 
 import json
 import shutil
@@ -51,7 +51,7 @@ DAMAGES = {"truncated": truncated, "corrupt": corrupt, "ahead": jumping(7200), "
 
 
 def dohyo(*arguments: str) -> tuple[int, str]:
-    """Exit code, and what went to stderr."""
+    """Returns the exit code and the text on stderr."""
     result = CliRunner().invoke(cli, list(arguments), standalone_mode=False, catch_exceptions=False)
     return result.return_value, result.stderr
 
@@ -134,7 +134,7 @@ def test_trials_of_different_scenarios_are_named(tmp_path: Path) -> None:
     code, said = dohyo("report", str(tmp_path))
     assert code == 1
     assert "raw/02-hbase is of another scenario than raw/01-cassandra: readproportion 0.95 instead of not given" in said
-    # A value of the matrix may differ.
+    # Values of the matrix may differ.
     edit_json(path, trial_point={"readproportion": "0.95"})
     edit_json(tmp_path / "raw/01-cassandra/trial.json", trial_point={"readproportion": "0.5"})
     assert dohyo("report", str(tmp_path)) == (0, "")

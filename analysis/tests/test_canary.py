@@ -1,4 +1,4 @@
-"""Were the hosts the same before all trials? The rule, its words, and how they get into the summary."""
+"""Decides whether the hosts were the same before all trials: the rule, its text, and the result in the summary."""
 
 import io
 import json
@@ -24,7 +24,7 @@ from support.evidence import edit_json, rendered, trial, write_json
 
 
 def slices(middle: float, spread: float = 0.01) -> list[float]:
-    """Seven values around one, from the least to the most `spread` of it apart."""
+    """Returns seven values around the middle, at most `spread` of it apart."""
     return [middle * (1 + spread * (number - 3) / 6) for number in range(7)]
 
 
@@ -34,7 +34,7 @@ def figure(name: str, values: list[float], of: str | None = None) -> dict[str, A
 
 
 def content(host: str = "host1", network: tuple[dict[str, Any], ...] = (), **figures: list[float]) -> dict[str, Any]:
-    """A canary.json with figures of one host."""
+    """Returns the content of canary.json with figures of one host."""
     own = [figure(name, values) for name, values in figures.items()]
     return {
         "at": "2026-11-21T20:00:00Z",
@@ -102,10 +102,10 @@ def test_each_way_of_the_network_is_a_figure_of_its_own_and_more_time_is_longer(
 @pytest.mark.parametrize(
     ("before", "after", "unsteady"),
     [
-        (slices(100, 0.01), slices(104, 0.01), False),  # apart, but no drift of 5 %
-        (slices(100, 0.3), slices(108, 0.3), True),  # a drift, if the slices were not so far apart
-        (slices(100, 0.01), [*slices(110, 0.01)[:6], 99.9], True),  # not even all slices are beyond
-        (slices(100, 0.01)[:4], slices(150, 0.01)[:4], True),  # of four slices that may be chance
+        (slices(100, 0.01), slices(104, 0.01), False),  # they differ, but by less than 5 %
+        (slices(100, 0.3), slices(108, 0.3), True),  # would be a drift if the slices were closer together
+        (slices(100, 0.01), [*slices(110, 0.01)[:6], 99.9], True),  # one slice is not beyond
+        (slices(100, 0.01)[:4], slices(150, 0.01)[:4], True),  # four slices may differ by chance
     ],
 )
 def test_what_is_small_or_unsteady_is_no_drift(before: list[float], after: list[float], unsteady: bool) -> None:
@@ -159,7 +159,7 @@ def test_the_summary_compares_the_canaries_of_all_trials(tmp_path: Path) -> None
     assert "hosts before each trial" not in rendered(summarise(tmp_path), 200)
     write_json(first / "canary.json", content(disk_write=slices(2e9)))
     write_json(second / "canary.json", content(disk_write=slices(1e9)))
-    edit_json(second / "state.json", status="failed", reason="it did not start")  # the hosts are the hosts
+    edit_json(second / "state.json", status="failed", reason="it did not start")  # its hosts still count
     summary = summarise(tmp_path)
     sentence = (
         "host1: sequential disk writes were 50 % slower before 02-hbase (1 GB/s) than before 01-cassandra (2 GB/s)"

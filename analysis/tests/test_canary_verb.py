@@ -1,4 +1,4 @@
-"""What the canary measures, each figure for a moment: a real file, a real listener."""
+"""Figures of the canary, each measured for a moment on a real file and a real listener."""
 
 import json
 import os

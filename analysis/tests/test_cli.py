@@ -1,6 +1,6 @@
-"""run.sh and dohyo as people call them, where nothing is started: help, lists, and every kind of bad input.
+"""The commands run.sh and dohyo when they start nothing: help, lists, and every kind of bad input.
 
-They are called in this process, from a folder that is not the checkout; two tests go through the scripts.
+They run in this process, in a folder that is not the checkout; two tests use the scripts.
 """
 
 import os
@@ -22,7 +22,7 @@ from support.command import without_rights
 
 @pytest.fixture(autouse=True)
 def _as_a_process(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Calls from a folder that is not the checkout, and takes back the handlers of signals."""
+    """Runs each test in a folder that is not the checkout, and restores the signal handlers."""
     monkeypatch.chdir("/")
     before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)}
     yield
@@ -151,7 +151,7 @@ def test_a_script_passes_on_arguments_and_exit_code() -> None:
 def test_the_version_is_asked_for_in_both_ways() -> None:
     for name in ("run.sh", "dohyo"):
         done = script(name, "--version")
-        # Another test may set the checkout up at the same time.
+        # Another test may set up the checkout at the same time.
         said = done.stderr.replace("setup: waiting for another setup of this checkout\n", "")
         assert (done.returncode, said) == (0, "")
         assert re.fullmatch(r"dohyo [0-9.]+, commit \S.*\n", done.stdout)
@@ -181,7 +181,7 @@ def test_a_plan_counts_what_a_run_here_would_measure(capsys: pytest.CaptureFixtu
     skipped = [name for name in named if reasons[name]]
     said = f"skipped on this machine: {', '.join(skipped)} ({ROOT}/run.sh --list says why)"
     assert (said in shown) == bool(skipped)
-    # Of hosts that do not exist nothing is known.
+    # Facts of hosts that do not exist must be stated.
     hosts = ("--set=host_count=2", "--set=host_memory=64g", "--set=host_disk=1TB")
     assert main(["run", "workloadA", "--plan", *hosts]) == 0
     shown = capsys.readouterr().out

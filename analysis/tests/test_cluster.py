@@ -1,4 +1,4 @@
-"""Several clients and nodes: rows of each, what makes a run invalid, what happened when."""
+"""Several clients and nodes: their rows, reasons for invalid runs, and the times of events."""
 
 import csv
 import io
@@ -86,7 +86,7 @@ def test_one_client_has_no_tables_of_its_own(tmp_path: Path) -> None:
 def test_of_many_clients_the_ends_are_listed(tmp_path: Path) -> None:
     folder = several(tmp_path)
     for run in ("run-1", "run-2"):
-        for log in (folder / run).glob("*/*.hdr"):  # they take the time and are not what this is about
+        for log in (folder / run).glob("*/*.hdr"):  # these logs take long to read and do not matter here
             log.unlink()
         for number in range(3, 30):
             shutil.copytree(folder / run / "host2", folder / run / f"host{number}")
@@ -121,7 +121,7 @@ def test_a_client_without_results_is_named(tmp_path: Path, known: bool) -> None:
 
 
 def outage(experiment: Path) -> Path:
-    """Errors from second 6 to 10; host3 was killed after that, then the others were stopped."""
+    """Writes errors from second 6 to 10; then host3 was killed, and the others were stopped."""
     content = clients_json(
         THREE, valid=False, failure=LOST, events=[CRASH, {"at": 13.9, "host": "host3", "what": LOST}]
     )

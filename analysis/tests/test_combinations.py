@@ -1,4 +1,4 @@
-"""Which versions go with which JDK, and the options of the garbage collectors, as the roles state them."""
+"""Supported versions and JDKs, and the options of the garbage collectors, as the roles state them."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""How the clients of a run are conducted: the decisions alone, with messages and times from here."""
+"""Decisions of the conductor of a run's clients, with messages and times from the tests."""
 
 import pytest
 
@@ -22,7 +22,7 @@ def test_all_begin_at_one_instant_of_their_own_clocks() -> None:
     stage.ready()
     agreed = stage.conductor.agreed
     assert stage.told["host1"] == ["begin", "launch", "start"]
-    assert stage.told["host3"] == ["begin", "start"]  # servers only: what they use is measured
+    assert stage.told["host3"] == ["begin", "start"]  # database hosts measure their servers, too
     assert agreed > stage.now
     for host, start in stage.starts.items():
         assert start["at"] == pytest.approx(agreed + AHEAD[host], abs=1e-3)
@@ -58,9 +58,9 @@ def test_skews_are_those_of_the_real_starts_and_ends() -> None:
     assert outcome["end_skew_ms"] == pytest.approx(30, abs=1.1)
     assert outcome["clients"]["host2"]["offset_ms"] == pytest.approx(5000, abs=1)
     assert outcome["nodes"]["host1"]["cpu_seconds"] == 3
-    # Of a host without a client, too: what it has written is put on the run's time axis.
+    # Also without a client: a host's files are shifted to the run's time axis.
     assert outcome["nodes"]["host3"]["offset_ms"] == pytest.approx(-3000, abs=1)
-    # Where the next run of this client goes on.
+    # The next run of this client continues here.
     assert [row["inserted"] for row in outcome["clients"].values()] == [40, None]
     assert "run 1: 2 clients, start skew " in sentences("run 1", outcome)[0]
     assert "client_skew_limit_ms is 1" in stage.report(limit=1)["failure"]
@@ -183,7 +183,7 @@ FAULTS = [
 
 
 def done(stage: Stage, host: str, number: int | None, kind: str, at: float, error: str | None = None) -> None:
-    """A fault at a second of the window, by the host's own clock."""
+    """Reports a fault at a second of the window, by the host's clock."""
     began = stage.conductor.measure + at + AHEAD[host]
     of_host = {"began": began, "done": began + 0.1, "what": f"{kind} of cassandra", "error": error}
     stage.say(host, "fault", done={"n": number, "kind": kind, **of_host})
@@ -194,7 +194,7 @@ def test_a_server_that_a_fault_has_ended_is_none_that_has_failed() -> None:
     stage.ready()
     measure = stage.conductor.measure
     stage.step(4)
-    # What the agent sees may come before what `fault` says.
+    # The agent's observation may arrive before the report of `fault`.
     stage.say("host3", "server", name="cassandra", words="killed", at=measure + 2.05 + AHEAD["host3"])
     done(stage, "host3", 0, "kill", 2.0)
     stage.step(2)
@@ -257,13 +257,13 @@ def test_a_host_that_is_switched_off_and_on_is_none_that_has_vanished() -> None:
     stage.dead.add("host3")
     stage.until(measure + 4)
     assert stage.told["host3"][-1] == "power"
-    # Connections of before may end now. There is one agent at a time.
+    # Old connections may end now, because there is one agent at a time.
     stage.conductor.lost("host3", "Connection reset", stage.now)
     stage.step(2)
     assert stage.told["host3"][-1] == "power"
     stage.conductor.switched("host3", True, measure + 4, measure + 4.5, None)
     stage.step(0.5)
-    # Nobody answers yet, and it is tried again; its clock is another one then.
+    # The first attempt fails and is repeated; the host's clock has changed.
     stage.conductor.lost("host3", "Connection refused", stage.now)
     stage.dead.remove("host3")
     stage.told["host3"].clear()
@@ -274,7 +274,7 @@ def test_a_host_that_is_switched_off_and_on_is_none_that_has_vanished() -> None:
             stage.step()
         assert stage.told["host3"] == ["connect", "begin", "start"]
         assert stage.starts["host3"]["window"][0] == pytest.approx(measure + AHEAD["host3"], abs=1e-3)
-        # The agent that is there after the boot finds no server of before it.
+        # The agent after the boot finds no server from before the boot.
         stage.say("host3", "server", name="cassandra", words="vanished", at=stage.now + AHEAD["host3"])
         done(stage, "host3", 1, "start", 7.0)
         done(stage, "host3", 1, "start", 7.0)
@@ -291,7 +291,7 @@ def test_a_host_that_is_switched_off_and_on_is_none_that_has_vanished() -> None:
     found = faults(stage.conductor, "as asked")
     power, start = found["events"]
     assert (power["planned"], power["began"], power["done"]) == (2.0, 2.0, 2.5)
-    # It began when the host was switched on, and was done when its servers had been started.
+    # The start began when the host was switched on, and ended when its servers had been started.
     assert (start["began"], start["done"]) == (pytest.approx(4.0, abs=2e-3), pytest.approx(7.1, abs=2e-3))
     assert (found["undone"], found["whole"]) == ([], 12.5)
 

@@ -1,4 +1,4 @@
-"""What differs from a published experiment: nothing of its setup is left out, and nothing that is equal is listed."""
+"""Differences from a published experiment: nothing of its setup is left out, and nothing equal is listed."""
 
 import dataclasses
 import json
@@ -32,18 +32,18 @@ FOUR_HOSTS = Hosts(4, 192 * 2**30, None, True, "the hosts of four", 4)
 FIRST = {"title": "A against B", "hardware": "1 host", "versions": "A 1.0", "facts": ["A won"]}
 
 
-# Where --full is asked for something else than was published: key and place → published, here.
+# Differences of --full from the publication on purpose: key and place → published, here.
 DELIBERATE: dict[str, dict[str, tuple[str, str | None]]] = {
     "heavyweights": {
         "JDK system=cassandra": ("1.8.0_111", "8"),
         "server system=hbase": ("1.2.0-cdh5.14.2", "2.5.13-hadoop3"),
         "JDK system=hbase": ("1.8.0_111", "8"),
-        # The class is Phoenix's, whose jars HBase does not have.
+        # Phoenix has this class, whose jars HBase lacks.
         "hbase.regionserver.wal.codec system=hbase": (
             "org.apache.hadoop.hbase.regionserver.wal.IndexedWALEditCodec",
             "not set",
         ),
-        # One salt for both systems; HBase's is the published one. A number's text is longer than its eight bytes.
+        # Both systems have one salt, HBase's published one. The text of a number is longer than its eight bytes.
         "stored key system=cassandra": ("bigint", "2 bytes of its CRC32, text"),
         "stored key system=hbase": ("2 bytes of its CRC32, bigint", "2 bytes of its CRC32, text"),
         "sessions system=cassandra, variant=4-tables|8-tables": ("one for each thread", "one for each client"),
@@ -51,7 +51,7 @@ DELIBERATE: dict[str, dict[str, tuple[str, str | None]]] = {
             "one for each table",
             "one for each client",
         ),
-        # Commands of their own; the header of the scenario has them.
+        # Other commands measure these; the scenario's header has them.
         "replication system=cassandra, variant=4-tables|8-tables": ("1, 3", "3"),
         "replication system=hbase, variant=4-tables|8-tables": ("2, 3", "3"),
         "variant 100-threads": ("measured", "not measured"),
@@ -125,7 +125,7 @@ def lines(found: SetupDifferences) -> dict[str, tuple[str, str | None]]:
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
 def test_no_key_of_a_published_setup_is_ignored(path: Path) -> None:
-    """Whatever else would have been published is a difference, unless ours has nothing there, which is one itself."""
+    """Any other published value would be a difference, unless we have no such setting, which is a difference itself."""
     of, ours = published.load(path), planned(path.stem)
     assert of.setup
     absurd = [dataclasses.replace(each, values=[f"-XX:NoSuchValue={number}"]) for number, each in enumerate(of.setup)]
@@ -138,14 +138,14 @@ def test_no_key_of_a_published_setup_is_ignored(path: Path) -> None:
 
 @pytest.mark.parametrize("name", DELIBERATE)
 def test_full_is_what_was_published(name: str) -> None:
-    """Setting by setting: whatever is not named here is as it was published; hosts are those of whoever runs it."""
+    """Settings that are not named here equal the publication; hosts depend on the user."""
     found = differences.compare(published.load(FOLDER / f"{name}.yml"), planned(name)).found
     ours = [each for each in found if each.group != "hardware" and each.published != "not published"]
     assert {f"{each.what} {each.at}".strip(): (each.published, each.here) for each in ours} == DELIBERATE[name]
 
 
 def stated(name: str) -> dict[str, str]:
-    """What a record does not state: key in words → ours."""
+    """Returns our values of settings that a record does not state, by key."""
     return further(differences.compare(published.load(FOLDER / f"{name}.yml"), planned(name)))
 
 
@@ -176,13 +176,13 @@ def test_what_was_not_published_is_shown_as_ours_once(name: str, ours: dict[str,
 
 
 def test_threads_of_a_collector_count() -> None:
-    """Of the first series of heavyweights they were not published, of the second they were."""
+    """Heavyweights' first series did not publish them, the second did."""
     assert "-XX:ConcGCThreads=?" in stated("heavyweights")["cassandra_java_options"]
     assert "GCThreads" not in stated("gc-matrix")["cassandra_java_options"]
 
 
 def other(key: str, value: str) -> str:
-    """Another value that a property or a variable can have."""
+    """Returns another possible value of a property or variable."""
     variable = catalogue.all_options().get(key)
     known = properties.find(key)
     choices = variable.choices if variable else known.type.words if known else ()
@@ -210,11 +210,11 @@ FULL = [
 
 @pytest.mark.parametrize(("name", "key", "value"), FULL, ids=lambda text: text.removeprefix("full.")[:60])
 def test_whatever_full_changes_is_compared(name: str, key: str, value: str) -> None:
-    """Another value of any of these keys makes another list: it is a difference, or was not published."""
+    """Another value of any of these keys changes the list: it is a difference, or was not published."""
     key = key.removeprefix("full.")
     own = re.sub(r"^variant\.[^.]*\.|^matrix\.", "", key)
     changed = {key: ",".join(other(own, each) for each in value.split(",")) if "matrix." in key else other(own, value)}
-    if changed == {"duration": "1"}:  # instead of reading every record once
+    if changed == {"duration": "1"}:  # avoids reading every record once
         changed["read.passes"] = "0"
     assert compared(name, changed) != compared(name, {}), changed
 
@@ -224,7 +224,7 @@ def test_a_point_that_was_not_published_is_said_to_be_ours(tmp_path: Path) -> No
     found = further(differences.compare(of, planned("heavyweights")))
     assert found["system"] == "cassandra"
     assert "8-tables" in found["variant"]
-    assert "cassandra_heap" not in found  # it is not compared with anything
+    assert "cassandra_heap" not in found  # cassandra is not compared with anything
 
 
 def test_hbase_s_master_had_a_host_of_its_own() -> None:
@@ -243,7 +243,7 @@ def test_a_key_is_equal_if_its_stored_bytes_are() -> None:
 
 
 def test_what_cannot_be_asked_for_is_a_difference(tmp_path: Path) -> None:
-    """Sessions: as the bindings have them."""
+    """The bindings determine the number of sessions."""
     of = file_with(tmp_path, {"workload": {"sessions": "one for each thread"}})
     ours = {here.system: here for here in planned("workloadA", full=False)}
     one, many = "one for each client", "one or more for each thread"
@@ -268,7 +268,7 @@ def test_the_read_variants_of_hbase_are_the_same_in_both_files() -> None:
         each for each in published.load(FOLDER / "heavyweights.yml").setup if "hfile" in each.at.get("variant", [])
     ]
     for setting in whole:
-        if setting.key not in ("compression", "settle.flush"):  # in which they differ
+        if setting.key not in ("compression", "settle.flush"):  # except where they differ
             assert setting.values == alone.get(setting.key, setting.values), setting
     for name in ("hbase-read-variants", "heavyweights"):
         threads = {
@@ -277,7 +277,7 @@ def test_the_read_variants_of_hbase_are_the_same_in_both_files() -> None:
         assert threads == {"400"}  # 100 for each of four tables
 
 
-# What the header of heavyweights says besides --full.
+# Changes that the header of heavyweights names in addition to --full.
 LARGE = {"fieldlength": "100", "batchsize": "100"}
 MORE_THREADS = {**LARGE, "matrix.variant": "100-threads,200-threads", "matrix.read.batchsize": "1,10,100"}
 YCSB = {**LARGE, "matrix.variant": "ycsb-cassandra,ycsb-hbase", "phases": "insert"}
@@ -288,7 +288,7 @@ def of_heavyweights(changes: dict[str, str]) -> dict[tuple[str, str], Here]:
 
 
 def test_what_heavyweights_measures_on_demand_is_what_was_published() -> None:
-    """Its other commands differ in nothing but what `--full` differs in as well, and in what they leave out."""
+    """The other commands differ only where `--full` differs, and in what they leave out."""
     of = published.load(FOLDER / "heavyweights.yml")
     for changes in (MORE_THREADS, YCSB):
         ours = planned("heavyweights", changes=changes)
@@ -305,7 +305,7 @@ def test_threads_of_heavyweights_are_those_of_every_table() -> None:
         ("cassandra", "200-threads"): "800", ("hbase", "200-threads"): "800",
         ("cassandra", "ycsb-cassandra"): "400", ("hbase", "ycsb-hbase"): "400",
     }  # fmt: skip
-    # 4 clients with 10 million records each, and with a million batches of 100.
+    # There are 4 clients with 10 million records each, and with a million batches of 100.
     assert ycsb["cassandra", "ycsb-cassandra"].workload["load"]["recordcount"] == "40000000"
     assert ycsb["hbase", "ycsb-hbase"].workload["load"]["recordcount"] == "400000000"
 
@@ -417,10 +417,10 @@ def test_before_a_run_it_is_what_is_asked_for(tmp_path: Path) -> None:
     assert found["client hosts"] == ("1", "4")
     assert found["batchsize"] == ("100", "100, 200")
     assert found["client"] == ("another", "Dohyo's")
-    assert "threads of all clients together variant=8-tables" not in found  # on however many clients
+    assert "threads of all clients together variant=8-tables" not in found  # the number of clients does not matter
     assert found["trickle_fsync system=cassandra"] == ("true", "not set")
     assert found["cassandra_java_options system=cassandra"] == ("-XX:+NoSuchFlag", "not set")
-    assert "compression system=hbase" not in found  # not the scenario's
+    assert "compression system=hbase" not in found  # the scenario's compression does not apply
     assert found["system riak"] == ("measured", "not measured")
     assert "database hosts system=riak" not in found
 
@@ -469,8 +469,8 @@ def test_after_a_run_it_is_what_the_evidence_holds(tmp_path: Path) -> None:
     assert found["fieldcount"] == ("1", "10")
     assert found["cassandra_heap system=cassandra"] == ("16g", "1g")
     assert found["commitlog_sync system=cassandra"] == ("periodic", "not set")
-    assert found["system hbase"] == ("measured", "not measured")  # its trial has no numbers
-    # Terminal, Markdown and summary.json have the same.
+    assert found["system hbase"] == ("measured", "not measured")  # this trial has no numbers
+    # Terminal, Markdown and summary.json show the same.
     title = f"Differences from the published experiment bout: {len(found)}, of 10 published settings"
     text = " ".join(rendered(summary).split())
     assert title in text

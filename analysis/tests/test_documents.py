@@ -1,4 +1,4 @@
-"""Every link between the documents, and every `method.md#…` that the program names, leads somewhere."""
+"""Links between the documents, names of files and rules, commands, and the language of all texts."""
 
 import ast
 import contextlib
@@ -23,7 +23,7 @@ from support.checkout import tracked
 
 
 def anchors(page: Path) -> set[str]:
-    """As GitHub makes them of headings."""
+    """Returns the anchors of a page's headings, as GitHub makes them."""
     text = re.sub(r"^```.*?^```", "", page.read_text("utf-8"), flags=re.MULTILINE | re.DOTALL)
     plain = (re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", head) for head in re.findall(r"^#+ (.*)$", text, re.MULTILINE))
     return {re.sub(r"[^\w\- ]", "", head.strip().lower()).replace(" ", "-") for head in plain}
@@ -78,7 +78,7 @@ PROGRAMS = ("*.py", "*.sh", "*.yml", "*.j2", "*.java", "workloads", "ansible/**/
 # PROGRAMS takes the place of this list.
 PLAIN = (
     *("analysis/dohyo/planning", "analysis/dohyo/report", "analysis/dohyo/scenario", "analysis/dohyo/tables"),
-    *("benchmarks", "examples", "ycsb-bindings"),
+    *("analysis/tests/systems", ":(glob)analysis/tests/*.py", "benchmarks", "examples", "ycsb-bindings"),
 )
 # Words that comments, docstrings and task names avoid.
 HOUSE_WORDS = re.compile(r"\b(somebody|nobody|whoever|so many|anew)\b", re.I)
@@ -177,7 +177,7 @@ def test_messages_and_comments_use_the_usual_words() -> None:
 
 
 def settings() -> list[str]:
-    """Each `--set key=value` of the pages that has no placeholder, in the order of the pages."""
+    """Returns each `--set key=value` of the pages without placeholders, in the order of the pages."""
     spans = [
         span for page in tracked("*.md") for span in re.findall(r"`(--set [^`]+)`", page.read_text(encoding="utf-8"))
     ]
@@ -193,21 +193,21 @@ def test_settings_of_a_page_can_be_made(span: str) -> None:
 # ---- commands --------------------------------------------------------------------------------------------------------
 
 COMMAND = re.compile(r"(\./run\.sh(?= |$)|\.\.?/dohyo(?= |$)|dohyo (?=[a-z-]+ )).*?(?=$| +#| > )")
-# What stands for something of the reader's; four hosts, of which only that is known.
+# Replacements for names of the reader, and an inventory of four hosts.
 STANDS_FOR = {"SCENARIO": "insert-race", "NAME": "insert-race", "FILE": "insert-race"}
 HOSTS = ROOT / "ansible/inventories/i3en"
 hosts_of = cache(check_inventory)
 
 
 def commands() -> Iterator[str]:
-    """The whole commands of the pages, the scenarios' comments and the help, in their order."""
+    """Yields the whole commands of the pages, the scenarios' comments and the help, in their order."""
     for page in tracked("docs/*.md", "README.md", "CONTRIBUTING.md", "workloads", "analysis/dohyo/cli.py"):
         text = page.read_text("utf-8").replace("\\\n", " ")
         blocks = re.findall(r"^```.*?^```", text, re.MULTILINE | re.DOTALL) if page.suffix == ".md" else [text]
         lines = [line.strip("# ") for block in blocks for line in block.splitlines()]
         spans = re.findall(r"`([^`\n]+)`", text) if page.suffix == ".md" else []
         for line in [*lines, *spans]:
-            # On some pages they are in brackets, for another folder.
+            # Some pages have commands in brackets, for another folder.
             typed = re.sub(r"^\((cd [^&]+&& )?(.*)\)$", r"\2", line)
             if (found := COMMAND.match(typed)) and not re.search(r"…|\[|h2\b", found[0]):
                 yield " ".join(found[0].split())
@@ -219,7 +219,7 @@ def test_there_are_commands_in_the_pages() -> None:
 
 @pytest.mark.parametrize("line", dict.fromkeys(commands()))
 def test_a_command_of_a_page_is_accepted(line: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """By all that looks at a command before anything is started."""
+    """Runs all checks of a command that precede the start of anything."""
     program, *words = (STANDS_FOR.get(word, word) for word in shlex.split(line.replace("=SUM", f"={'0' * 64}")))
     if not words:
         return
@@ -257,12 +257,12 @@ def test_a_hint_can_be_pasted_where_its_reader_is(tmp_path: Path, monkeypatch: p
 
 
 def test_no_message_names_a_command_by_itself() -> None:
-    """Only `places.command` makes one: another would be typed elsewhere than in the checkout."""
+    """Only `places.command` writes commands, so that they can be pasted in any folder."""
     names = "|".join(cli.cli.commands)
     by_hand = re.compile(rf"(\./|^|[ `'])(run\.sh|setup\.sh|dohyo ({names}))\b")
     found = []
     for file in tracked("analysis/dohyo"):
-        if file.suffix != ".py" or file.name == "properties.py":  # which writes a page
+        if file.suffix != ".py" or file.name == "properties.py":  # properties.py writes a page
             continue
         tree = ast.parse(file.read_text("utf-8"))
         texts = {id(each.value) for each in ast.walk(tree) if isinstance(each, ast.Expr)}

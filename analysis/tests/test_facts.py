@@ -1,4 +1,4 @@
-"""The database of facts: its figures are those of the summary, digit by digit; damaged evidence does it no harm."""
+"""The database of facts has exactly the figures of the summary, and damaged evidence does not harm it."""
 
 import csv
 import io
@@ -40,7 +40,7 @@ def experiments(case: Case, folder: Path) -> list[Path]:
 
 
 def written(folder: Path, *of: Path) -> sqlite3.Connection:
-    """A database of experiments, as it is read without Dohyo."""
+    """Writes a database of experiments, and returns a connection that does not use Dohyo."""
     database.write(of, folder / "facts.db")
     connection = sqlite3.connect(folder / "facts.db")
     connection.row_factory = lambda cursor, row: dict(zip((each[0] for each in cursor.description), row, strict=True))
@@ -79,7 +79,7 @@ def uses(facts: sqlite3.Connection, of_trial: int) -> list[Any]:
 
 
 def in_order(of: Any) -> list[str]:
-    """Objects without regard to their order."""
+    """Returns objects as texts in a fixed order."""
     return sorted(json.dumps(each, sort_keys=True) for each in of)
 
 
@@ -88,7 +88,7 @@ ALL = [case for case in CASES if case is not foreign]
 
 @pytest.mark.parametrize("case", ALL, ids=lambda case: case.__name__)
 def test_figures_are_those_of_the_summary(case: Case, tmp_path: Path) -> None:
-    """Each one in summary.json that a table has, hosts.csv, servers.csv, load.csv, and the throughput of the charts."""
+    """Compares summary.json, hosts.csv, servers.csv, load.csv and the charts' throughput with the tables."""
     for experiment in experiments(case, tmp_path):
         with closing(written(tmp_path, experiment)) as facts:
             assert facts.execute("pragma foreign_key_check").fetchall() == []
@@ -137,7 +137,7 @@ def check_load(facts: sqlite3.Connection, of_trial: int, load: dict[str, Any] | 
 
 
 def check_files(facts: sqlite3.Connection, summary: Summary) -> None:
-    """hosts.csv, servers.csv and load.csv are queries, too."""
+    """Checks that queries return hosts.csv, servers.csv and load.csv."""
     begin = "select system, point, ifnull(round, 1) as round"
     tables = {
         "hosts": (
@@ -170,7 +170,7 @@ def check_files(facts: sqlite3.Connection, summary: Summary) -> None:
 
 
 def numbers(line: list[str]) -> str:
-    """A line in which 2 and 2.0 are the same."""
+    """Returns a line in which 2 and 2.0 are equal."""
     return repr([float(cell) if re.fullmatch(r"-?[\d.]+(e[-+]?\d+)?", cell) else cell for cell in line])
 
 
@@ -207,7 +207,7 @@ def test_histograms_are_those_of_the_logs(tmp_path: Path) -> None:
     (experiment,) = experiments(hosts, tmp_path)
     written(tmp_path, experiment).close()
     with closing(database.connect(tmp_path / "facts.db")) as facts:
-        # Clients add up to their run, and the runs of a system to the row of all its rounds.
+        # The sum of the clients is their run, and the sum of a system's runs is the row of all its rounds.
         of = "select operation, operations(histogram), mean_ms(histogram), percentile_ms(histogram, 99) from operation"
         assert (
             facts.execute(f"{of} where client is null group by run, operation").fetchall()
@@ -349,7 +349,7 @@ def test_the_page_has_five_queries_and_its_shell_line_runs(tmp_path: Path) -> No
 
 
 def test_seconds_with_a_pause_are_told_from_others(tmp_path: Path) -> None:
-    """The first query of the page, and the spans that it reads."""
+    """Tests the first query of the page, and the spans that it reads."""
     folder = trial(tmp_path / "x", 1, "cassandra", 1)
     agreed = datetime(2026, 11, 21, 20, 53, 23, tzinfo=UTC)
     write_json(folder / "run-1/clients.json", clients_json(("node1",), agreed=agreed.timestamp()))
@@ -382,7 +382,7 @@ def test_the_command_writes_the_database_beside_the_evidence(tmp_path: Path) -> 
         done = dohyo(tmp_path / "x")
         assert (done.exception, done.return_value, done.output) == (None, 0, f"{tmp_path}/x/facts.db\n")
     assert sorted(each.name for each in (tmp_path / "x").iterdir()) == ["facts.db", "raw"]
-    # It is no part of the evidence.
+    # The database does not belong to the evidence.
     assert summarise(tmp_path / "x").warnings == []
 
 
@@ -397,7 +397,7 @@ def test_the_database_replaces_nothing_else(tmp_path: Path) -> None:
         done = dohyo(tmp_path / "x", "--out", tmp_path / name)
         assert f"{name} is not a database of dohyo and is not replaced" in str(done.exception)
         assert (tmp_path / name).read_bytes() == before
-    # A link is replaced, not what it leads to.
+    # A link itself is replaced, not its target.
     (tmp_path / "link.db").symlink_to("notes.txt")
     assert dohyo(tmp_path / "x", "--out", tmp_path / "link.db").return_value == 0
     assert (tmp_path / "notes.txt").read_text() == "mine"
@@ -464,7 +464,7 @@ def test_broken_evidence_is_named_and_the_rest_is_there(tmp_path: Path, capfd: p
         assert facts.execute("select count(*) from run_check where name = 'run' and run is not null").fetchone()[0] > 0
 
 
-# What names, texts and counts of somebody else's evidence may be.
+# Possible names, texts and counts in evidence from another source.
 HOSTILE = ["'); drop table trial; --", '"', "\0x", "\ud800", "☃" * 1000, "NaN", "9" * 30]
 
 

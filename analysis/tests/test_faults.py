@@ -1,4 +1,4 @@
-"""Faults: what a scenario may ask for, and what the program does to real processes."""
+"""Faults: what a scenario may request, and what the program does to real processes."""
 
 import contextlib
 import json
@@ -200,13 +200,13 @@ def test_attached_systems_have_no_faults(tmp_path: Path) -> None:
 
 def test_the_program_knows_all_kinds() -> None:
     program = (MODULES / "faults.py").read_text(encoding="utf-8")
-    # The controller switches hosts.
+    # The controller executes the faults of power.
     assert [kind for kind in faults.KINDS if f"def _{kind}(" not in program] == [faults.POWER]
 
 
 # ---- What is done ----
 
-# A server with a child that works, as PostgreSQL's have: each writes a line every few ms.
+# A server with a child that works, as PostgreSQL's have; each writes a line every few ms.
 BEAT = """
 import time
 while True:
@@ -245,7 +245,7 @@ def serve(home: Path, *events: tuple[str, float]) -> Path:
 
 
 def begin(folder: Path, seconds: float, agent: int | None = None) -> float:
-    """Says who the agent is, and when the window is: soon."""
+    """Writes the agent's process and the times of the window, which begins soon."""
     pid = agent or os.getpid()
     start = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[19]
     (folder / "agent").write_text(f"{pid} {start}\n")
@@ -302,7 +302,7 @@ def test_a_server_is_killed_with_its_children_and_started_as_it_was(home: Path) 
     assert (kill["error"], start["error"]) == (None, None)
     assert whole["whole"] >= began + 1.5
     wait_for(lambda: works(home))
-    assert (home / "err.1").exists()  # the log of before
+    assert (home / "err.1").exists()  # the log of the earlier process
     assert "beat" in (home / "out.1").read_text()
     assert "db-keys" not in f"{kill['what']} {start['what']}"
     assert service(home, "status", "db-keys") == spared
@@ -317,15 +317,15 @@ def test_after_a_boot_servers_start_when_the_controller_is_there_and_faults_go_o
     plan = {"role": "db", "servers": ["db"], "unit": "", "patience": 20, "events": listed}
     (folder / "plan").write_text(json.dumps(plan))
     (folder / "done.jsonl").touch()
-    # Of before: paused processes and the agent are gone.
+    # Nothing is left from before: paused processes and the agent are gone.
     (folder / "changed").write_text(json.dumps({"pause": [[1, 0]]}))
     (folder / "agent").write_text("1 0\n")
-    (folder / "window").write_text(f"{time.time() + 100} {time.time() + 200}\n")  # by another clock
+    (folder / "window").write_text(f"{time.time() + 100} {time.time() + 200}\n")  # times of another clock
     service(home, "stop", "db", 0)
     booted = subprocess.Popen([home / "bin/agent", "faults", "boot", "here"])
     time.sleep(0.5)
     assert "ended" in service(home, "status", "db")
-    (folder / "window").unlink()  # as the agent does
+    (folder / "window").unlink()  # the agent removes it, too
     begin(folder, 2)
     wait_for(lambda: is_whole(folder))
     assert [(each["n"], each["kind"], each["error"]) for each in done(folder)[:-1]] == [
@@ -386,12 +386,12 @@ def test_a_fault_that_cannot_be_is_said_and_the_next_ones_are_done(home: Path) -
     wait_for(lambda: works(home))
 
 
-# ---- What takes root ----
+# ---- Faults that need root ----
 
 
 @contextlib.contextmanager
 def apart(home: Path, kind: str) -> Iterator[Callable[..., str]]:
-    """What runs a program, such as `fault`, in a namespace of its own: network or mount."""
+    """Yields a function that runs a program, such as `fault`, in its own namespace: network or mount."""
     with subprocess.Popen(["unshare", f"--{kind}", "sleep", "60"]) as keeper:
         wait_for(lambda: Path(f"/proc/{keeper.pid}/comm").read_text() == "sleep\n")
 
@@ -408,13 +408,13 @@ def apart(home: Path, kind: str) -> Iterator[Callable[..., str]]:
 
 
 def killed(folder: Path) -> None:
-    """The program itself, which then undoes nothing."""
+    """Kills the program itself, which then undoes nothing."""
     pid = int((folder / "pid").read_text().split()[0])
     os.kill(pid, signal.SIGKILL)
     wait_for(lambda: not Path(f"/proc/{pid}").exists() or Path(f"/proc/{pid}/stat").read_text().split()[2] == "Z")
 
 
-# Whether one address of the namespace answers another.
+# Program that tells whether one address of the namespace answers another.
 ANSWERS = """
 import socket
 with socket.create_server(("10.9.9.1", 7)) as server:
@@ -441,7 +441,7 @@ def test_parted_hosts_get_no_answer_and_do_again_when_it_is_undone(home: Path) -
         wait_for(lambda: done(folder))
         assert done(folder)[0]["error"] is None
         assert run(sys.executable, "-c", ANSWERS) == "no\n"
-        # A minute later even if nobody heals it.
+        # The rule expires after a minute even if no heal follows.
         [left] = re.findall(r"10\.9\.9\.1 timeout 1m expires (\d+)s", run("nft", "list", "ruleset"))
         assert int(left) < 60
         killed(folder)

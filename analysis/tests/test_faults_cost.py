@@ -1,4 +1,4 @@
-"""What a fault costs: known truths by the second, what makes such a run invalid, tables, rounds, comparisons."""
+"""Costs of a fault: known truths by the second, reasons for invalid runs, tables, rounds, comparisons."""
 
 import json
 import shutil
@@ -73,9 +73,9 @@ def test_a_hole_of_exactly_so_many_seconds_gives_them(hole: int, after: int, rat
 def test_the_rate_is_full_from_90_percent_for_five_seconds_on() -> None:
     assert cost([100] * 10 + [40] * 3 + [60] * 4 + [90] * 5).recovery_seconds == 7
     assert cost([100] * 10 + [40] * 3 + [60] * 4 + [89] * 20).recovered is False
-    # One good second between bad ones is none.
+    # One good second between bad ones does not end the outage.
     assert cost([100] * 10 + [0] * 3 + [100] + [0] * 3 + [100] * 9).recovery_seconds == 7
-    # A second with a GC pause is no fault.
+    # A second with a GC pause is not a fault.
     assert cost([100] * 15 + [70, 130] + [100] * 9).recovery_seconds == 0
 
 
@@ -121,7 +121,7 @@ def test_a_fault_that_is_survived_and_a_return_that_disturbs() -> None:
     assert (found.recovery_seconds, found.restore_seconds) == (0, 6)
     found = cost([100] * 10 + [20] + [100] * 9 + [20] * 6 + [100] * 14, at=10, until=20)
     assert (found.recovery_seconds, found.restore_seconds) == (1, 6)
-    # It had no five seconds to be full in.
+    # The rate had no five seconds in which to recover.
     found = cost([100] * 12 + [20] * 6 + [100] * 14, at=10, until=12)
     assert (found.recovery_seconds, found.restore_seconds) == (8, 6)
     found = cost([100] * 40, at=10, until=20)
@@ -134,7 +134,7 @@ def test_two_faults_each_have_their_own_seconds() -> None:
     first, second = costs(faults, series, [])
     assert (first.zero_seconds, first.recovery_seconds, first.until, first.restore_seconds) == (3, 3, 12, 1)
     assert (second.zero_seconds, second.recovery_seconds, second.until, second.restore_seconds) == (5, 5, 31, 4)
-    # Those in one second are one: both are watched until the end.
+    # Faults in the same second count as one; both are watched until the end.
     together = Faults(events=[event("kill", 10.2), event("kill", 10.7)])
     assert [found.zero_seconds for found in costs(together, series, [])] == [8, 8]
 
@@ -350,7 +350,7 @@ def test_what_was_not_read_back_is_not_called_nothing() -> None:
 
 
 def verdict(experiment: Path) -> list[str]:
-    """The reasons that name records."""
+    """Returns the reasons that name records."""
     return [reason.text for reason in judged(summarise(experiment)).reasons if "acknowledged" in reason.text]
 
 
@@ -396,7 +396,7 @@ def test_the_documents_have_every_key(tmp_path: Path) -> None:
 
 
 def ill(seconds: float | None, lost: int = 0) -> Trial:
-    """A round in which the rate was full again after so long; None: not in the window."""
+    """Returns a round whose rate recovered after this many seconds; None: not in the window."""
     found = replace(cost(SERIES), recovered=seconds is not None, recovery_seconds=seconds)
     account = accounting.together([AccountingReport(lost=lost, read_back=True, keys=9)])
     run = FaultedRun("run", 1, ASKED, 100.0, [found], {}, account, None)
@@ -425,7 +425,7 @@ def test_ranks_of_four_rounds_tell_two_experiments_apart_and_never_is_the_last_o
     assert changed(short, long) == ("regression", None)
     assert changed(long, short) == ("improvement", None)
     assert changed(short, [ill(5), ill(9), ill(9), ill(9)]) == ("inconclusive", None)
-    assert changed(short[:1] * 4, short[1:2] * 4) == ("within", None)  # a second is what they are known to
+    assert changed(short[:1] * 4, short[1:2] * 4) == ("within", None)  # times are known to a second
     assert changed([ill(None)] * 4, [ill(None)] * 4) == ("within", None)
     assert changed(short[:3], long[:3]) == ("inconclusive", "3 and 3 rounds; 4 each would tell")
 
@@ -438,7 +438,7 @@ def test_a_loss_that_was_not_there_before_is_a_regression_whatever_the_rounds() 
 
 
 def unread() -> Trial:
-    """A round whose records were not read back."""
+    """Returns a round whose records were not read back."""
     (run,) = ill(4).faults
     account = accounting.together([AccountingReport(read_back=False)])
     return replace(ill(4), faults=[replace(run, accounting=account)])
@@ -447,16 +447,16 @@ def unread() -> Trial:
 @pytest.mark.parametrize(
     ("before", "after", "expected"),
     [
-        # A loss is known whatever the rounds before; it does not take four of them.
+        # A loss counts whatever the rounds before; it does not need four of them.
         ([ill(4), ill(4), unread()], [ill(4, lost=900)] * 3, ("regression", "none is known before")),
         ([unread()] * 3, [ill(4, lost=900)] * 3, ("regression", "none is known before")),
         ([ill(4)] * 3, [ill(4), unread(), ill(4, lost=1)], ("regression", "there was none before")),
         ([ill(4, lost=1), ill(4), ill(4)], [ill(4, lost=900)] * 3, ("regression", "at most 1 in a round before")),
-        # As much was lost before.
+        # The rounds before lost as much.
         ([ill(4, lost=500)] * 3, [ill(4, lost=900)] * 3, ("inconclusive", "3 and 3 rounds; 4 each would tell")),
         ([ill(4, lost=500)] * 4, [ill(4, lost=900)] * 4, ("regression", None)),
         ([ill(4, lost=500)] * 5, [unread(), *[ill(4, lost=500)] * 4], ("inconclusive", "not known in all rounds")),
-        # Nobody knows.
+        # Losses of the other side are unknown.
         ([ill(4)] * 4, [unread()] * 4, ("inconclusive", "not known after")),
         ([unread()] * 4, [ill(4)] * 4, ("inconclusive", "not known before")),
     ],
@@ -476,9 +476,9 @@ def test_a_fault_that_only_one_has_is_inconclusive() -> None:
 
 
 def healing(count: int, end: float | None, *, without: bool = False) -> Trial:
-    """A round whose server has recovered so often, the last time until then; None: it had not finished.
+    """Returns a round whose server recovered `count` times, the last time until `end`; None: it had not finished.
 
-    :param without: it had nothing to recover from
+    :param without: the server had nothing to recover from
     """
     trial = ill(4)
     (run,) = trial.faults
@@ -498,9 +498,9 @@ def test_what_servers_did_to_heal_is_compared_by_its_times_and_not_by_how_much_i
     found = {each.figure: each for each in fault_changes(short, long, 0.05)}
     assert found["recovery: amount"].words == ("2", "9")
     assert found["recovery: last s"].words[1] == "not finished [10.0, not finished]"
-    # How much there is to heal follows from how much was written.
+    # The amount of healing depends on what was written.
     assert not [each for each in fault_changes(short, long, 0.05, ("run",)) if each.figure.startswith("recovery")]
-    # Without logs nobody knows; a server that had nothing to recover from has no times.
+    # Without logs the times are unknown; a server that had nothing to recover from has no times.
     assert changed(short, [ill(4)] * 4, "recovery: last s") == ("inconclusive", "not known after")
     idle = [healing(0, 0, without=True)] * 4
     found = {each.figure: each for each in fault_changes(short, idle, 0.05) if each.figure.startswith("recovery")}
@@ -579,14 +579,14 @@ def test_that_the_log_of_a_killed_server_begins_late_is_no_warning(tmp_path: Pat
 
 
 def of_runs(*runs: FaultedRun, system: str = "cassandra", **point: str) -> list[Trial]:
-    """A trial for each run."""
+    """Returns a trial for each run."""
     return [Trial(system, system, system, "ok", point=point, faults=[run]) for run in runs]
 
 
 def faulted_run(series: Sequence[int], until: float | None = 20, lost: int | None = 0, errors: int = 0) -> FaultedRun:
-    """A run whose server was killed in second 10.
+    """Returns a run whose server was killed in second 10.
 
-    :param lost: None: nothing was read back
+    :param lost: None if nothing was read back
     """
     account = None if lost is None else accounting.together([AccountingReport(lost=lost, read_back=True, keys=9)])
     faults = [cost(series, 10, until)]
@@ -602,12 +602,12 @@ NEVER_AGAIN = [100] * 10 + [0] * 20
         (faulted_run(SERIES, errors=1204), "4 s without success, 4 s to 90 % of the rate, 1,204 errors, 0 lost"),
         (faulted_run(NEVER_AGAIN, lost=7),
          "20 s without success, 90 % of the rate not in the window, 0 errors, 7 lost"),
-        # The rest of one gap is not said twice; a gap of the return alone is said.
+        # The rest of a gap is not mentioned twice; a gap that only the return caused is mentioned.
         (faulted_run([100] * 10 + [0] * 13 + [100] * 9),
          "13 s without success, 13 s to 90 % of the rate, 0 errors, 0 lost"),
         (faulted_run([100] * 20 + [0] * 3 + [100] * 9),
          "3 s without success, 0 s to 90 % of the rate, 3 s after the return, 0 errors, 0 lost"),
-        # Nothing that is not known is a number.
+        # Unknown values are not numbers.
         (faulted_run([0] * 10 + [100] * 20, lost=None),
          "0 s without success, time to 90 % not known, 0 errors, losses not known"),
     ],

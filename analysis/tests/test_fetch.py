@@ -1,4 +1,4 @@
-"""Downloads of servers, from an HTTPS server of this machine that has the vendors' layout."""
+"""Downloads of servers from an HTTPS server on this machine with the vendors' layout."""
 
 import hashlib
 import http.server
@@ -31,7 +31,7 @@ FETCH = ANSIBLE / "roles" / "system" / "files" / "fetch"
 
 @dataclass
 class Vendor:
-    """What the server has, by path: contents, or what it does instead."""
+    """A vendor's server, by path: contents, or other actions."""
 
     url: str = ""
     files: dict[str, bytes] = field(default_factory=dict)
@@ -48,7 +48,7 @@ class Vendor:
 
 @pytest.fixture(scope="module")
 def certificate(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Key and certificate of 127.0.0.1 in one file."""
+    """Returns a file with key and certificate of 127.0.0.1."""
     file = tmp_path_factory.mktemp("certificate") / "both.pem"
     subprocess.run(
         ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2",
@@ -154,7 +154,7 @@ def test_refuses_by_name_and_leaves_nothing(vendor: Vendor, tmp_path: Path, monk
 
 def test_ended_it_leaves_nothing_and_a_full_disk_is_named(vendor: Vendor, tmp_path: Path) -> None:
     url = vendor.put("a.tgz", b"x" * 5000)
-    # The server waits for the rest to be there, and so does the client.
+    # The server waits until the rest exists, and so does the client.
     vendor.lengths["a.tgz"] = "6000"
     vendor.silent.add("a.tgz")
     with subprocess.Popen([sys.executable, FETCH, url, tmp_path / "to" / "a", "--sha256", "0" * 64]) as run:
@@ -176,7 +176,7 @@ def test_ended_it_leaves_nothing_and_a_full_disk_is_named(vendor: Vendor, tmp_pa
 
 
 def packed(folder: Path, name: str) -> bytes:
-    """A .tgz of the folder, below a folder of that name."""
+    """Returns a .tgz with the folder below this name."""
     file = folder.with_suffix(".tgz")
     with tarfile.open(file, "w:gz") as archive:
         archive.add(folder, name)
@@ -223,7 +223,7 @@ def archive_of(folder: Path, *jars: str) -> bytes:
 
 
 def scylla_package(folder: Path) -> bytes:
-    """An installer that is its own server."""
+    """Returns an installer that contains a server."""
     installer = folder / "unified" / "install.sh"
     installer.parent.mkdir()
     installer.write_text(
@@ -235,7 +235,7 @@ def scylla_package(folder: Path) -> bytes:
 
 
 def installing(**variables: Any) -> list[Any]:
-    """What deploy.yml does for one system, and how its state is kept."""
+    """Returns the tasks of deploy.yml for one system, and of recording its state."""
     name = variables["system_name"]
     verbs = [f"{{{{ systems.{name}.verbs.{verb} }}}}" for verb in ("available", "install", "available")]
     state = {"state": "{{ state | default([]) + [system_state." + name + "] }}"}
@@ -247,7 +247,7 @@ def installing(**variables: Any) -> list[Any]:
 
 @pytest.mark.slow
 def test_servers_as_their_vendors_and_users_pack_them(vendor: Vendor, tmp_path: Path) -> None:
-    """In one play: what the vendors of Aerospike and ScyllaDB offer, a user's package, twice, and archives of jars."""
+    """One play uses the offers of Aerospike's and ScyllaDB's vendors, a user's package twice, and archives of jars."""
     words = subprocess.check_output(["sh", "-c", ". /etc/os-release; echo $ID$VERSION_ID"], text=True).strip()
     aerospike_name = f"aerospike-server-community_8.1.2.5_tools-13.0.3_{words}_{os.uname().machine}"
     debs = {version: aerospike_package(tmp_path / version, version) for version in ("8.1.2.5", "8.1.2.6")}
@@ -318,7 +318,7 @@ def test_servers_as_their_vendors_and_users_pack_them(vendor: Vendor, tmp_path: 
 
 
 def unpack(archive: Path, to: Path) -> "subprocess.CompletedProcess[str]":
-    """What the role system does with an archive of jars."""
+    """Runs the unpacking of an archive of jars by the role system."""
     tasks = yaml.safe_load((ANSIBLE / "roles/system/tasks/install.yml").read_text())
     [script] = [task["vars"]["system_unpack"] for task in tasks if "system_unpack" in task.get("vars", {})]
     command: list[str | Path] = ["sh", "-euc", script, "sh", archive, to, "a-1[.]jar", "lib", "lib/sub"]
@@ -375,7 +375,7 @@ def test_the_licence_is_named_once_and_no_is_an_answer(
     changes = loading.overrides(catalogue.fetching("aerospike"), {"systems": "cassandra,aerospike"})
     chosen = loading.load(loading.find("workloadA"), changes, hosts=here())
     monkeypatch.setattr(cli, "LOCAL_HOME", tmp_path)
-    # Without a terminal the option itself is the answer.
+    # Without a terminal the option itself is the confirmation.
     monkeypatch.setattr(sys, "stdin", io.StringIO())
     cli.agree(chosen)
     assert "Aerospike will be downloaded from its vendor" in capsys.readouterr().err

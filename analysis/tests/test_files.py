@@ -1,4 +1,4 @@
-"""What the agent does to write files."""
+"""The agent's verb that writes files."""
 
 import grp
 import os

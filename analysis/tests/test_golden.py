@@ -1,6 +1,6 @@
-"""What the tables show of ten recorded experiments is as in the golden files.
+"""The tables of ten recorded experiments are equal to the golden files.
 
-`DOHYO_GOLDEN=write pytest tests/test_golden.py` writes them anew; look at the difference before you commit it.
+`DOHYO_GOLDEN=write pytest tests/test_golden.py` rewrites the files; check the difference before you commit it.
 """
 
 import csv
@@ -35,7 +35,7 @@ from support.golden_cases import CASES, Case
 GOLDEN = Path(__file__).parent / "golden"
 WIDTH = 120
 _MOST_LINES, _MOST_ROWS, _MOST_OBJECTS = 3, 3, 1
-# Digits that another version of a library of mathematics may compute otherwise.
+# Digits that may differ between versions of a mathematical library.
 _LONG_NUMBER = re.compile(r"\d+\.\d{6,}(e-?\d+)?")
 
 
@@ -43,7 +43,7 @@ _LONG_NUMBER = re.compile(r"\d+\.\d{6,}(e-?\d+)?")
 def test_what_is_shown_is_as_in_the_golden_files(case: Case, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(ROOT)
     monkeypatch.setenv("TERM", "xterm")  # rich gives a dumb terminal 80 columns, whatever its width
-    monkeypatch.setattr(evidence, "_RUNS", itertools.count(1))  # tests before this one have made runs, too
+    monkeypatch.setattr(evidence, "_RUNS", itertools.count(1))  # earlier tests have made runs, too
     folder = tmp_path / case.__name__
     folder.mkdir()
     case(folder)
@@ -80,13 +80,13 @@ def _write(golden: Path, shown: dict[str, str]) -> None:
 
 
 def _normal(text: str, folder: Path) -> str:
-    """Without paths and digits of this machine, and without spaces at the ends of lines."""
+    """Returns the text without this machine's paths and digits, and without spaces at the ends of lines."""
     text = _LONG_NUMBER.sub(lambda found: f"{float(found[0]):.6g}", text.replace(f"{folder}/", ""))
     return "".join(f"{line.rstrip()}\n" for line in text.splitlines())
 
 
 def _shown(folder: Path) -> dict[str, str]:
-    """The contents of all golden files, by name."""
+    """Returns the contents of all golden files, by name."""
     if (folder / "after").is_dir():
         console = Console(width=WIDTH, color_system=None, file=io.StringIO())
         before, after = (summarise(folder / name) for name in ("before", "after"))
@@ -120,7 +120,7 @@ def _shown(folder: Path) -> dict[str, str]:
 
 
 def _first_of_each(text: str) -> Iterator[str]:
-    """The head of summary.csv, and two lines of each trial, scope and phase."""
+    """Yields the head of summary.csv, and two lines of each trial, scope and phase."""
     head, *lines = text.splitlines()
     yield head
     counts = Counter[tuple[str, ...]]()
@@ -132,7 +132,7 @@ def _first_of_each(text: str) -> Iterator[str]:
 
 
 def _lean(value: Any) -> Any:
-    """JSON without what is not known, with fewer digits, and of lists of objects the first one alone."""
+    """Returns JSON without unknown values, with fewer digits, and with only the first object of each list."""
     if isinstance(value, dict):
         return {key: lean for key, each in value.items() if (lean := _lean(each)) not in (None, "", [], {})}
     if not isinstance(value, list):
@@ -142,7 +142,7 @@ def _lean(value: Any) -> Any:
 
 
 def _lines(value: Any, before: str = "", indent: str = "") -> Iterator[str]:
-    """JSON with as few lines as its structure allows."""
+    """Yields JSON in as few lines as its structure allows."""
     whole = f"{indent}{before}{json.dumps(value, ensure_ascii=False)}"
     if len(whole) <= WIDTH or not re.search(r"\{|\[\[", whole[len(indent) + len(before) + 1 :]):
         yield from textwrap.wrap(whole, WIDTH, subsequent_indent=f"{indent}  ", break_on_hyphens=False)
@@ -155,7 +155,7 @@ def _lines(value: Any, before: str = "", indent: str = "") -> Iterator[str]:
 
 
 def _chart(chart: Chart) -> Iterator[str]:
-    """A chart as text: what it says, its marks and axes, and the first rows of its data."""
+    """Yields a chart as text: description, marks, axes, and the first rows of its data."""
     yield f"# {chart.name}: {chart.title}"
     yield chart.missing or chart.question
     for panel in chart.panels:

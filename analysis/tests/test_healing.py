@@ -1,4 +1,4 @@
-"""What servers did to heal after a fault: real lines of servers that were killed, and what they lack."""
+"""Healing of servers after a fault: real lines of servers that were killed, and what the lines lack."""
 
 import json
 from collections.abc import Sequence
@@ -22,7 +22,7 @@ from support.evidence import DATA, edit_json, rendered
 from support.faults import ACCOUNT, faulted
 
 LOGS = DATA / "servers" / "healing"
-# Second 0 of the window of each trial. In second 20 its server was killed, in second 25 started again.
+# Second 0 of the window of each trial. The server was killed in second 20 and started in second 25.
 BEGAN = {
     "cassandra": 1795622295.932,
     "hbase": 1795622934.847,
@@ -45,9 +45,9 @@ def figures(did: Healing) -> tuple[int | None, float | None, list[float | None]]
 @pytest.mark.parametrize(
     ("system", "what", "expected"),
     [
-        # In 12,003 ms, it says itself.
+        # The log states 12,003 ms.
         ("cassandra", "commit log replayed", (1, 17066, [49.9, 61.9, 12.0])),
-        # "in 29.0480 sec", it says itself, from when it was made.
+        # The log states "in 29.0480 sec", counted from its own beginning.
         ("hbase", "server crash handled", (1, None, [57.4, 86.1, 28.7])),
         ("hbase", "write-ahead log split", (4, 17 + 8557 + 4246 + 8858, [61.9, 78.6, 7.9])),
         ("hbase", "region assigned", (6, None, [62.8, 85.9, 9.6])),
@@ -66,7 +66,7 @@ def test_a_server_that_was_killed_says_how_it_recovered(
 
 
 def of_cluster(system: str, killed: float) -> dict[str, Healing]:
-    """Of a cluster whose second node was killed in second 20."""
+    """Returns the healing in a cluster whose second node was killed in second 20."""
     logs = HealingLogs(DATA / "servers" / "healing-cluster" / system, system, pytest.fail)
     return {did.what: did for did in logs.after(20, 100, killed - 20, {})}
 
@@ -80,14 +80,14 @@ def test_a_node_that_returns_gets_hints_of_the_other_one() -> None:
 
 def test_partitions_migrate_when_a_node_is_lost_and_when_it_returns() -> None:
     did = of_cluster("aerospike", 1795637891.224)["partitions migrated"]
-    # Of the two that were left twice, of the third once; those of the beginning had nothing to move.
+    # The two other nodes did it twice, the third one once; those at the beginning had nothing to move.
     assert figures(did) == (5, None, [21.8, 49.8, 16.0])
     assert did.hosts == ["host1", "host2", "host3"]
 
 
 def test_a_replica_that_returns_follows_the_primary_again() -> None:
     did = of_cluster("mysql-innodb", 1795649139.542)
-    # The third host lost its primary in the end, when all were stopped.
+    # The third host lost its primary at the end, when all were stopped.
     assert figures(did["replica follows again"]) == (1, None, [51.5, 51.5, None])
     assert did["replica follows again"].hosts == ["host2"]
     assert figures(did["crash recovery"]) == (1, None, [45.5, 51.5, 6.0])
@@ -95,7 +95,7 @@ def test_a_replica_that_returns_follows_the_primary_again() -> None:
 
 def test_a_standby_that_returns_replays_its_log_and_catches_up() -> None:
     did = of_cluster("postgresql", 1795649495.656)
-    # It takes connections before that.
+    # The server accepts connections before that.
     assert figures(did["crash recovery"]) == (1, None, [46.2, 48.8, 2.6])
     assert figures(did["standby acknowledges again"]) == (1, None, [49.4, 49.4, None])
     assert did["standby acknowledges again"].hosts == ["host1"]
@@ -120,7 +120,7 @@ def test_what_no_log_tells_is_not_nothing(tmp_path: Path) -> None:
     host.mkdir()
     unknown = (None, None, [None, None, None])
     assert figures(healing(tmp_path, "postgresql")["crash recovery"]) == unknown
-    # The log of before the fault is gone.
+    # The log from before the fault is missing.
     (host / "log").write_text((LOGS / "postgresql/localhost/log").read_text(encoding="utf-8"), encoding="utf-8")
     assert figures(healing(tmp_path, "postgresql")["crash recovery"]) == unknown
 
@@ -152,7 +152,7 @@ ZERO = 1795620000.0
 
 
 def postgresql(folder: Path, name: str, lines: Sequence[tuple[float, str]]) -> HealingLogs:
-    """Writes one of the logs: lines at seconds after `ZERO`."""
+    """Writes a log with lines at seconds after `ZERO`, and returns the logs."""
     host = folder / "localhost"
     host.mkdir(exist_ok=True)
     stamps = [datetime.fromtimestamp(ZERO + at, UTC).isoformat(" ", "milliseconds")[:23] for at, _ in lines]
@@ -171,7 +171,7 @@ def recovered(found: Sequence[Healing]) -> Healing:
 def test_what_began_before_a_fault_is_that_of_the_one_before(
     tmp_path: Path, late: float, second: float, counts: list[int]
 ) -> None:
-    # Whole seconds of the window and of the clock are not the same.
+    # Whole seconds of the window and of the clock differ.
     logs = postgresql(tmp_path, "log", [(0, "starting"), (late + 60.2, BEGUN), (late + 60.4, ENDED)])
     kills = [replace(FAULT, at=at, until=at + 9) for at in (10.5, second)]
     found = under_fault.healed(kills, logs, ZERO + late, {}, 90.0)
@@ -226,8 +226,8 @@ def test_a_server_that_is_killed_while_it_recovers_has_not_finished(tmp_path: Pa
 
 
 def test_a_master_that_is_killed_again_finishes_what_it_has_begun() -> None:
-    # Killed in seconds 5, 24 and 46. The first crash was scheduled before the last kill, and handled "in 40.9650 sec",
-    # as it says itself.
+    # The server was killed in seconds 5, 24 and 46. The first crash was scheduled before the last kill, and handled "in
+    # 40.9650 sec", as the log says.
     logs = HealingLogs(DATA / "servers/healing-again/hbase", "hbase", pytest.fail)
     zero = 1795649971.693
     found = {did.what: did for did in logs.after(24, 46, zero, {})}
@@ -235,7 +235,7 @@ def test_a_master_that_is_killed_again_finishes_what_it_has_begun() -> None:
     assert found["server crash handled"].unfinished == 0
     found = {did.what: did for did in logs.after(46, 99, zero, {})}
     assert figures(found["server crash handled"]) == (1, None, [66.6, 76.1, 9.5])
-    # While the servers were stopped the crash of the last one was no longer handled.
+    # While the servers were stopped, the last one's crash was not handled any more.
     found = {did.what: did for did in logs.after(99, 120, zero, {})}
     assert (found["server crash handled"].count, found["server crash handled"].unfinished) == (0, 1)
 
@@ -247,7 +247,7 @@ def test_a_number_that_a_master_gives_again_is_not_the_same_crash(tmp_path: Path
     assigned = "Finished pid={}, ppid=9, state=SUCCESS; {} in 1.6360 sec"
     region = "TransitRegionStateProcedure table=t, region={}, ASSIGN"
     begun = [(11, scheduled.format(7, "a")), (12, starting.format(8, region.format("0a")))]
-    # It was killed, and had nothing of that in its store.
+    # The server was killed, and had no such task in its store.
     again = [(30, scheduled.format(7, "b")), (31, scheduled.format(8, "a")), (35, finished.format(7, "b")),
              (36, starting.format(10, region.format("0a"))), (37, starting.format(12, region.format("0b"))),
              (38, assigned.format(12, region.format("0b"))), (39, assigned.format(10, region.format("0a"))),
@@ -309,7 +309,7 @@ def test_a_damaged_description_is_a_warning(tmp_path: Path, content: str, reason
 
 
 def healed(experiment: Path) -> Path:
-    """A trial whose server was killed and has recovered, with real logs whose window is that of the fault."""
+    """Writes a trial whose server was killed and recovered, with real logs in the window of the fault."""
     folder = faulted(experiment, account=ACCOUNT)
     edit_json(folder / "run-1/faults.json", window_began=BEGAN["cassandra"] + 30, window_ended=BEGAN["cassandra"] + 60)
     host = folder / "server/node1"

@@ -1,4 +1,4 @@
-"""How the agent sets values and puts them back, on files that stand for the kernel's."""
+"""The agent sets values and restores them, on files that replace the kernel's."""
 
 import json
 from pathlib import Path
@@ -17,7 +17,7 @@ def value(tmp_path: Path) -> Path:
 
 
 def change(state: str, value: Path, *wanted: int, dry: bool = False) -> tuple[bool, str]:
-    """Whether it has changed something, and the value afterwards, as the diff says."""
+    """Returns whether the value changed, and the value afterwards, as in the diff."""
     settings = [{"name": "x", "file": str(value), "value": each} for each in wanted]
     answer = host_settings.answer(state, str(value.parent / "kept/former"), settings, dry=dry)
     return answer["changed"], answer["diff"]["after"].replace(f"{value} = ", "").strip()

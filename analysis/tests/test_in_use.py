@@ -1,4 +1,4 @@
-"""Notes on a host that a trial is under way."""
+"""Notes on a host that a trial is running."""
 
 import json
 from pathlib import Path
@@ -21,7 +21,7 @@ def asked(folder: Path, state: str, *, deployment: str = MINE, pid: int = 7, dry
 def test_notes_are_seen_until_they_are_withdrawn(tmp_path: Path) -> None:
     assert asked(tmp_path, "taken", deployment=THEIRS) == [(THEIRS, False, True)]
     assert asked(tmp_path, "taken") == [(THEIRS, False, False), (MINE, False, True)]
-    # It keeps its place in the order.
+    # The deployment keeps its place in the order.
     assert asked(tmp_path, "taken", deployment=THEIRS) == [(THEIRS, False, True), (MINE, False, False)]
     assert asked(tmp_path, "seen", pid=8) == [(THEIRS, False, False), (MINE, False, False)]
     assert asked(tmp_path, "withdrawn", pid=8) == [(THEIRS, False, False), (MINE, False, False)]

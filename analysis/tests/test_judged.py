@@ -1,4 +1,4 @@
-"""Ansible's filter that says what a server's conditions are worth beside those that were asked for."""
+"""Ansible's filter that judges a server's conditions against the requested ones."""
 
 from typing import Any
 

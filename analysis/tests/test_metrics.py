@@ -1,4 +1,4 @@
-"""A metric is declared in one place, and everything that shows numbers follows."""
+"""A metric is declared in one place, and everything that shows numbers uses the declaration."""
 
 from pathlib import Path
 
@@ -13,7 +13,7 @@ from dohyo.tables.grid import Grid
 from support import altered_package
 from support.evidence import reads, trial
 
-# Reads the experiment in the folder that is its argument, and tells where a p99.99 is.
+# Program that reads the experiment in its argument, and prints where a p99.99 appears.
 PROGRAM = """
 import json, sys
 from pathlib import Path

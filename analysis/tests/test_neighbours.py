@@ -1,4 +1,4 @@
-"""Who else uses this machine before the first trial: real processes that do nothing but compute."""
+"""Processes of others on this machine before the first trial: real processes that only compute."""
 
 import os
 import subprocess
@@ -16,9 +16,9 @@ BUSY = "while True: pass"
 
 @pytest.fixture
 def busy() -> Iterator[list[int]]:
-    """A process for each processor, in sessions of their own: what this one starts is its own work.
+    """Starts a process for each processor, each in its own session, so that it does not count as our own work.
 
-    They come first, as the busiest of others are named alone. Only root may give them that.
+    They have a high priority, because only the busiest processes are named. Only root may set it.
     """
     script = f"import os, sys\nif os.fork(): sys.exit()\nprint(os.getpid(), flush=True)\n{BUSY}"
     if os.geteuid() == 0:
@@ -38,7 +38,7 @@ def busy() -> Iterator[list[int]]:
 def test_what_others_use_is_known_by_process(busy: list[int]) -> None:
     taken, named = neighbours.look()
     assert taken.other is not None
-    # Others may use what these would have.
+    # Other programs may use the processors that these would have used.
     assert taken.other > 0.3
     assert taken.stolen is not None
     assert 1 <= len(named) <= 3
@@ -67,7 +67,7 @@ def test_on_a_terminal_the_answer_may_be_no(busy: list[int], monkeypatch: pytest
         with pytest.raises(BadInputError, match="nothing was started; end what uses the processors"):
             neighbours.agree(scenario, agreed=False)
         neighbours.agree(scenario, agreed=False)
-        # Nothing is left to read: --yes asks nothing.
+        # No input is left: --yes does not ask.
         neighbours.agree(scenario, agreed=True)
     os.close(terminal)
 

@@ -1,4 +1,4 @@
-"""Made-up evidence that once gave a wrong winner, headline or mark: each kind, and what is said of it now."""
+"""Kinds of made-up evidence that once gave a wrong winner, headline or mark, and their results now."""
 
 import math
 import random
@@ -36,7 +36,7 @@ def make(
     seconds: int = 20,
     **settings: Any,
 ) -> Summary:
-    """An experiment with a round for each rate, in operations per second, by system or by system and phase.
+    """Makes an experiment with a round for each rate, in operations per second, by system or by system and phase.
 
     :param hook: changes a trial's folder
     """
@@ -84,7 +84,7 @@ def test_one_outlying_round_does_not_decide_and_is_named(tmp_path: Path, outlyin
 
 
 def test_equal_systems_with_bursts_in_some_rounds_are_called_different_in_at_most_5_of_100_cases() -> None:
-    """15 % of the rounds 100-fold: with the delta method 51 % were called different (benchmarks/truth.py)."""
+    """15 % of the rounds are 100-fold. With the delta method 51 % were called different (benchmarks/truth.py)."""
     rng = random.Random(37)  # noqa: S311  a simulation
 
     def rounds() -> list[float]:
@@ -100,7 +100,7 @@ def test_equal_systems_with_bursts_in_some_rounds_are_called_different_in_at_mos
     assert different <= 0.05 * 400
 
 
-# ---- 1 and 2: who cannot be told apart ------------------------------------------------------------------------------
+# ---- 1 and 2: systems that cannot be told apart ---------------------------------------------------------------------
 
 ALIKE = {"cassandra": (1010, 1030, 990), "hbase": (1000, 1020, 980)}
 
@@ -180,7 +180,7 @@ def test_all_are_ranked_by_operations_where_the_records_of_one_are_not_known() -
     assert panel.spec["layer"][0]["encoding"]["x"]["title"] == "operations/s"
 
 
-# ---- 4: what was not found reaches no rate --------------------------------------------------------------------------
+# ---- 4: records that were not found do not count --------------------------------------------------------------------
 
 
 def probe(folder: Path, number: int, rate: int, counts: Sequence[int], not_found: Sequence[int] = ()) -> None:
@@ -248,7 +248,7 @@ def test_a_phase_with_a_target_ranks_no_throughput_and_says_so(tmp_path: Path) -
     assert verdict(summary).brief.startswith("hbase was 1.25× ")
     assert [pair.figure for pair in summary.comparisons if pair.phase == "a"] == ["p99_ms"]
     assert judged(summary).reasons[0].text == "A target rate was set in a: compare latencies, not throughput."
-    assert "\n– cassandra" in on_screen(summary)  # nobody is ahead in a
+    assert "\n– cassandra" in on_screen(summary)  # no system has a rank in phase a
 
 
 def test_with_a_target_for_all_the_headline_is_about_latencies(tmp_path: Path) -> None:
@@ -377,7 +377,7 @@ def test_a_search_in_vain_is_no_rate_to_compare(tmp_path: Path) -> None:
 
 
 def test_few_operations_are_no_exact_rate(tmp_path: Path) -> None:
-    """Ten and eleven operations in each round do not scatter, and are known to one operation."""
+    """Ten and eleven operations in each round do not scatter, but have a resolution of one operation."""
     summary = make(tmp_path, {"cassandra": (0.55,) * 3, "hbase": (0.5,) * 3})
     assert verdict(summary).brief == "No difference between cassandra and hbase: 1.10× [0.92, 1.32], a tie"
 
@@ -411,7 +411,7 @@ def test_a_p99_that_no_system_knows_is_named(tmp_path: Path, per_second: int) ->
 
 
 def test_a_round_that_missed_its_target_is_seen_beside_rounds_that_found_nothing(tmp_path: Path) -> None:
-    """Two of four rounds have results that found nothing: these are not those of the last two."""
+    """Two of four rounds have results but found nothing; they are not the last two."""
 
     def short(system: str, folder: Path) -> None:
         edit_json(folder / "trial.json", trial_phases=[{"name": "run", "maxnotfoundrate": 1.0}])
@@ -438,7 +438,7 @@ def test_a_phase_that_missed_its_target_is_named(tmp_path: Path) -> None:
 
 
 def latencies(client: Path, counts: Mapping[int, int]) -> None:
-    """Makes a run one of so many reads of each latency in µs."""
+    """Changes a client's run to this number of reads of each latency in µs."""
     reads(client, [sum(counts.values()) // 20] * 20)
     histogram = HdrHistogram(1, 60_000_000, 3)
     for latency, count in counts.items():
@@ -449,7 +449,7 @@ def latencies(client: Path, counts: Mapping[int, int]) -> None:
 
 
 def test_the_latencies_of_a_verdict_are_those_of_its_ratio(tmp_path: Path) -> None:
-    """One bad round decides the p99 of all rounds together, and not the mean of theirs."""
+    """One bad round decides the p99 of the merged rounds, but not the mean of the rounds' p99s."""
 
     def one_bad(system: str, folder: Path) -> None:
         bad = folder.name == "09-cassandra"
@@ -482,7 +482,7 @@ def test_hosts_do_not_explain_a_latency_that_differs_by_more(tmp_path: Path) -> 
     summary = make(tmp_path / "slower", rates, on_hosts({"cassandra": 1080, "hbase": 1000}))
     assert judged(summary).mark == "caution"
     assert not [short for short in shorts(summary) if short.startswith("hosts differed")]
-    # What no host can do is not known.
+    # Impossible values count as unknown.
     assert make(tmp_path / "absurd", rates, on_hosts({"cassandra": 1e300, "hbase": 1e-300})).canary is None
 
 
@@ -495,7 +495,7 @@ def test_no_ratio_is_shown_as_0() -> None:
 
 
 def test_the_recorded_experiment_of_four_systems_is_decided_but_for_one_pair(tmp_path: Path) -> None:
-    """It once ended with "Cannot tell mysql-innodb from cassandra … do not use" after 16 minutes."""
+    """The verdict once ended with "Cannot tell mysql-innodb from cassandra … do not use" after 16 minutes."""
     summary = make(
         tmp_path,
         {

@@ -1,4 +1,4 @@
-"""Running programs: logs, time limits, signals, and what is left of a program's children."""
+"""Running programs: logs, time limits, signals, and children that a program leaves behind."""
 
 import json
 import os
@@ -25,11 +25,11 @@ from dohyo.signals import Interruption, Signals
 
 
 def never() -> None:
-    """No signal comes."""
+    """Returns no signal."""
 
 
 def alive(pid: int) -> bool:
-    """Whether a process runs; a zombie does not, and one that was killed gets the moment that the kernel needs."""
+    """Returns whether a process runs: not a zombie; the kernel gets a moment to end one that was killed."""
     end = time.monotonic() + 5
     while time.monotonic() < end:
         try:
@@ -85,13 +85,13 @@ def test_a_signal_ends_the_program_first(tmp_path: Path, number: signal.Signals)
 
 
 def test_signals_are_answered_but_held_back_while_servers_stop(capfd: pytest.CaptureFixture[str]) -> None:
-    # The tests may run in the background of a script, where it is ignored.
+    # In the background of a script the signal may be ignored.
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
         signals = Signals()
         with signals.held_back("already stopping"):
             os.kill(os.getpid(), signal.SIGINT)
-            # Reached, although the signal has come: the handler only remembers.
+            # The handler only remembers the signal, so this line is reached.
             time.sleep(0)
         with pytest.raises(Interruption):
             signals.check()
@@ -235,7 +235,7 @@ def test_a_users_own_settings_of_ansible_do_no_harm(tmp_path: Path, monkeypatch:
     configuration.read(ANSIBLE / "ansible.cfg")
     plugins = [key.upper() for key, value in configuration["defaults"].items() if value.startswith("plugins/")]
     assert {"VARS_PLUGINS", "LOOKUP_PLUGINS"} <= {*plugins}
-    # Most of these would end the playbook, or its events; the last two are the user's business.
+    # Most of these would end the playbook or its events; the last two are the user's responsibility.
     for name, value in {
         "CALLBACKS_ENABLED": "theirs",
         "INVENTORY": str(elsewhere / "hosts.yml"),

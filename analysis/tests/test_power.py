@@ -1,4 +1,4 @@
-"""The commands that switch hosts, with real processes."""
+"""Commands that switch hosts, with real processes."""
 
 import os
 import subprocess
@@ -14,7 +14,7 @@ from dohyo.places import ANSIBLE
 
 
 def ended(switch: Switch) -> list[tuple[bool, float, float, str | None]]:
-    """What ends within a while."""
+    """Returns the commands that end within a while."""
     deadline = time.monotonic() + 20
     while time.monotonic() < deadline:
         if found := list(switch.ended()):

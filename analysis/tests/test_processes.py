@@ -17,12 +17,12 @@ import pytest
 import processes
 from support.agent_home import MODULES, install
 
-# A server that says so when it is asked to end.
+# A server that records the request to end.
 ASKED = 'trap "echo asked > asked-$0; exit 0" TERM; echo up > up-$0; while :; do sleep 0.05; done'
 
 
 class Host:
-    """A home with the agent in it; its path has a space, as users' folders have."""
+    """A home with the agent; its path has a space, as users' folders may have."""
 
     def __init__(self, folder: Path) -> None:
         self.home = folder / "a home"
@@ -31,7 +31,7 @@ class Host:
         self.agent = install(self.home)
 
     def call(self, *words: Any, code: int = 0) -> str:
-        """Calls a verb, which must end with that exit code; returns what it says."""
+        """Calls a verb, which must end with that exit code; returns its output."""
         argv = [str(self.agent), *map(str, words)]
         done = subprocess.run(argv, capture_output=True, text=True, check=False, timeout=60, cwd=self.work)
         assert done.returncode == code, f"{words}: {done.stdout}{done.stderr}"
@@ -41,7 +41,7 @@ class Host:
         return self.call("start", name, self.work, "out.txt", "err.txt", *command, code=code)
 
     def wait(self, name: str) -> None:
-        """Returns when a process has ended."""
+        """Waits until a process has ended."""
         while not (self.home / "run" / name / "exit").exists():
             time.sleep(0.05)
 
@@ -57,7 +57,7 @@ def host(tmp_path: Path) -> Iterator[Host]:
 
 
 def stat(pid: int) -> list[str]:
-    """The fields of /proc/PID/stat from the state on; only a Z for a process that is gone."""
+    """Returns the fields of /proc/PID/stat from the state on; only a Z for a missing process."""
     try:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     except OSError:
@@ -65,7 +65,7 @@ def stat(pid: int) -> list[str]:
 
 
 def is_gone(pid: int) -> bool:
-    """Whether a process has ended; a busy kernel takes a moment to end one that was killed."""
+    """Returns whether a process has ended; a busy kernel takes a moment after a kill."""
     deadline = time.monotonic() + 2
     while stat(pid)[0] != "Z" and time.monotonic() < deadline:
         time.sleep(0.01)
@@ -127,7 +127,7 @@ def test_a_command_that_cannot_be_started_is_named(host: Host) -> None:
 def test_a_check_that_hangs_is_killed_with_its_children_and_repeated(
     host: Host, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """ZooKeeper 3.8 leaves a question open that comes before it has read its database."""
+    """ZooKeeper 3.8 does not answer a question that arrives before it has read its database."""
     module = host.home / "bin/modules/processes.py"
     text = module.read_text()
     assert "LONGEST_CHECK = 150\n" in text
@@ -214,7 +214,7 @@ def test_a_foreign_process_behind_a_pid_file_is_never_touched(host: Host) -> Non
     host.call("stop", "one", 30)
     with subprocess.Popen(["sleep", "300"]) as bystander:
         try:
-            # With a wrong start time, and with the right one.
+            # Try a wrong start time and the right one.
             for started in ("1", stat(bystander.pid)[19]):
                 (host.home / "run/one/pid").write_text(f"{bystander.pid} {started}\n")
                 host.call("status", "one", code=3)
@@ -248,7 +248,7 @@ def test_a_log_is_printed_and_unknown_verbs_and_links_are_refused(host: Host) ->
 
 
 def test_status_imports_little() -> None:
-    """Each of these modules would take about as long as all that the verb does."""
+    """Importing any of these modules would take about as long as the whole verb."""
     code = "import sys; before = set(sys.modules); import agent; print(*sorted(set(sys.modules) - before))"
     ran = subprocess.run([sys.executable, "-EsSBc", code], cwd=MODULES, capture_output=True, text=True, check=True)
     assert not {"re", "json", "subprocess", "pathlib", "signal", "typing"} & set(ran.stdout.split())

@@ -1,4 +1,4 @@
-"""The progress display: what it shows, and when it thinks that the end is near."""
+"""The progress display: its content, and its estimate of the end."""
 
 import io
 import time
@@ -72,7 +72,7 @@ def test_the_forecast_learns_each_system_by_itself() -> None:
     forecast.begin(trials[2:])
     left = forecast.remaining(0)
     forecast.begin(trials[3:])
-    # The second round begins with the system that is slow.
+    # The second round begins with the slow system.
     assert left - forecast.remaining(0) == pytest.approx(forecast.remaining(0) + 180)
 
 
@@ -179,7 +179,7 @@ def test_a_terminal_gets_a_live_display(tmp_path: Path) -> None:
 
 
 class TwoSeconds:
-    """A log of two seconds."""
+    """Clients whose log has two seconds."""
 
     def __init__(self, *_: object) -> None:
         self.left = [Second(1.0, 500, 1, 500, 500.0, 3.0), Second(2.0, 1000, 2, 1000, 1000.0, 0.9)]
@@ -190,7 +190,7 @@ class TwoSeconds:
 
 
 class Busy(host.Processors):
-    """Always the same."""
+    """Processors that always show the same load."""
 
     def busy(self) -> float:
         return 0.974
@@ -235,7 +235,7 @@ def test_a_ranking_grows_on_a_terminal_alone(tmp_path: Path) -> None:
         assert ("a table of 100" in output.getvalue()) == is_terminal
 
 
-# As Maven 3.8 says it.
+# Output of Maven 3.8.
 MAVEN = """[INFO] Scanning for projects...
 Downloading from central: https://repo.example/m2/org/x/parent/1/parent-1.pom
 Downloaded from central: https://repo.example/m2/org/x/parent/1/parent-1.pom (512 B at 2.1 kB/s)

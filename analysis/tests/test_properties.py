@@ -1,4 +1,4 @@
-"""Reading property files as Java does, and checking single values."""
+"""Reading property files like Java does, and checking single values."""
 
 import tempfile
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Published figures: every file is checked, and they are shown below ours, clearly apart."""
+"""Published figures: every file is checked, and they are shown below ours, clearly separate."""
 
 import json
 import re
@@ -60,7 +60,7 @@ def test_they_are_no_scenarios() -> None:
 
 
 def test_rates_counts_and_latencies_of_hbase_cache_agree() -> None:
-    """Each run took 15 minutes and had 40 threads, so that a wrong digit, or another type's count, would show."""
+    """Each run took 15 minutes with 40 threads, so a wrong digit or another type's count would show."""
     of = published.load(FOLDER / "hbase-cache.yml")
     halves = []
     for each in of.figures:
@@ -157,7 +157,7 @@ def test_an_experiment_keeps_them_and_shows_them_apart(tmp_path: Path) -> None:
         text = rendered(summary, width)
         assert max(map(len, text.splitlines())) <= width
         ours, *theirs = text.split("published, on other hardware: ")
-        assert "Rates are geometric means" in ours  # everything of ours comes before
+        assert "Rates are geometric means" in ours  # ours come before
         assert "165,063" not in ours
         assert len(theirs) == 2
         (line,) = (line for line in theirs[0].splitlines() if line.startswith("C, 40 GB"))
@@ -202,7 +202,7 @@ def test_a_file_that_broke_since_is_a_warning(tmp_path: Path) -> None:
 
 
 def cells(page: str, title: str) -> list[list[str]]:
-    """The lines of a table of a Markdown page, its heads first."""
+    """Returns the lines of a table of a Markdown page, heads first."""
     _, _, below = page.partition(f"## {title}")
     lines = below.split("\n\n")[1].splitlines()
     return [[cell.strip() for cell in line.strip("|").split("|")] for line in lines if not line.startswith("|---")]
@@ -224,7 +224,7 @@ def test_ours_is_shown_in_the_published_shape(tmp_path: Path) -> None:
         text = jmx.replace('"l1CacheHitCount": 1875', f'"l1CacheHitCount": {hits}')
         text = text.replace('"l1CacheMissCount": 28', f'"l1CacheMissCount": {hits // 40}')  # 25, then 49
         (ours / "server/node1/stats" / name / "stats-jmx.txt").write_text(text, encoding="utf-8")
-    # At the other point nothing was measured, so that there is only what was published.
+    # The other point was not measured, so it has only published figures.
     trial(tmp_path, 2, "hbase", 0, phases=mixes, trial_phases=phases, trial_point={"datasize": "500MB"})
     experiment_of(tmp_path, "hbase-cache")
     summary = summarise(tmp_path)
@@ -244,7 +244,7 @@ def test_ours_is_shown_in_the_published_shape(tmp_path: Path) -> None:
         milliseconds(read.mean_ms), "0.4", milliseconds(read.p95_ms), "0.54", milliseconds(read.p99_ms), "0.66",
         "–", "99%",
     ]  # fmt: skip
-    # The published count and latencies of F with 40 GB are those of its updates.
+    # The published count and latencies of F with 40 GB belong to its updates.
     (update,) = (row for row in summary.trials[0].rows if (row.phase, row.operation) == ("f", "UPDATE"))
     assert [lines[3][column] for column in (2, 6)] == [f"{update.operations:,}", milliseconds(update.mean_ms)]
     assert lines[0][-2:] == ["97.6%", "99%"]  # 975 / (975 + 24)
@@ -253,7 +253,7 @@ def test_ours_is_shown_in_the_published_shape(tmp_path: Path) -> None:
         "–", "13.19", "–", "55.5", "–", "110.85", "–", "82–84%",
     ]  # fmt: skip
     assert len(lines) == 8
-    # All of them are beside ours, so there is no list of the rest; hardware and facts come once.
+    # All figures are beside ours, so there is no list of the others; hardware and facts appear once.
     assert page.count("published, on other hardware: 1 master + 5 region servers") == 1
     every = ["operations", "op/s", "mean", "p95", "p99", "l1 cache hit"]
     for width, parts in ((160, 1), (100, 2), (70, 4)):
@@ -261,7 +261,7 @@ def test_ours_is_shown_in_the_published_shape(tmp_path: Path) -> None:
         assert max(map(len, block.splitlines())) <= width
         headers = [line for line in block.splitlines() if line.startswith("datasize phase")]
         assert len(headers) == parts
-        # Nothing is left out, and no figure is parted from what was published of it.
+        # Nothing is left out, and each figure is next to its published one.
         assert [column for header in headers for column in re.findall("|".join(every), header)] == every
         for header in headers:
             assert re.fullmatch(rf"datasize phase +publ\.( +({'|'.join(every)}) +publ\.)+", header)
@@ -287,7 +287,7 @@ def test_where_the_table_says_so_a_row_is_the_highest_rate_of_several_points(tmp
         ["c40-cms 1000", "–", "2,000"],
         ["c40-cms 2000", "–", "1,000"],
     ]
-    # What is at none of our points is in a list.
+    # Figures of points that we did not measure are in a list.
     assert "| read at moderate load | 4.0 Shenandoah JDK 11 | 2.64 |" in page
 
 
@@ -296,8 +296,8 @@ def test_what_a_load_took_stands_beside_what_it_took_others(tmp_path: Path) -> N
         trial(tmp_path, number, "cassandra", 1, trial_point={"variant": "8-tables", "replication": copies})
     experiment_of(tmp_path, "heavyweights")
     page = table.markdown(summarise(tmp_path))
-    # The client's own log says that its load took 2,492 ms.
-    # There is neither the batch nor the size of a value in the matrix, so nothing has that shape.
+    # The client's log states 2,492 ms for its load. The matrix has neither the batch nor the size of a value, so no
+    # table has that shape.
     assert cells(page, "Cassandra against HBase: ours") == [
         ["variant replication system", "publ.", "seconds", "publ."],
         ["8-tables 1 cassandra", "load 8 tables × 5 threads, RF 1", "2.49", "138"],
@@ -324,7 +324,7 @@ def test_what_is_measured_on_demand_stands_beside_what_was_published_of_it(tmp_p
     assert per_client[2:6] == [f"{round(load.operations / 2):,}", "10,000,000",
                                f"{round(load.ops_per_second / 2):,}", "31,692"]  # fmt: skip
     assert of_all[4:6] == [f"{round(load.ops_per_second):,}", "128,000"]
-    # Of our own only what is named is in the shape of that table.
+    # The table shows only our named results.
     assert [line[0] for line in others] == ["ycsb-hbase hbase"]
 
 
@@ -384,11 +384,11 @@ def test_moderate_load_of_gc_matrix_is_of_three_collectors() -> None:
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.name)
 def test_published_places_are_those_of_the_scenario(path: Path) -> None:
-    """What stands beside ours has dimensions, phases and systems of the scenario, at one size or the other."""
+    """The rows beside ours have dimensions, phases and systems of the scenario, at one size or the other."""
     found = published.load(path)
     if not found.tables:
         return
-    # Some of the tables are those of dimensions and variants which the scenario itself does not measure.
+    # Some tables have dimensions and variants that the scenario itself does not measure.
     asked: list[dict[str, str]] = [{}]
     if path.stem == "heavyweights":
         dimensions = {"replication": "1,3", "read.batchsize": "1,10,100", "cassandra.tokenaware": "true,false"}

@@ -1,4 +1,4 @@
-"""Aerospike's raw devices on a loop device of this machine, and what its unit may open."""
+"""Aerospike's raw devices on a loop device of this machine, and the devices that its unit may open."""
 
 import os
 import shutil
@@ -37,7 +37,7 @@ def device(tmp_path: Path) -> Iterator[str]:
 
 @pytest.fixture
 def large(tmp_path: Path) -> Iterator[str]:
-    """A disk that is larger than the limit, which is not Aerospike's own: a loop device takes room for its zeroes."""
+    """Makes a disk beyond the limit, which the test lowers because zeroes of a loop device use space."""
     if not shutil.which("sfdisk"):
         pytest.skip("no sfdisk: install the package fdisk")
     yield from attached(tmp_path / "large", LARGE)

@@ -1,4 +1,4 @@
-"""What is deployed for which trials, and in which order they are measured; Ansible is only pretended."""
+"""Deployments of the trials, and the order of measuring; Ansible is replaced."""
 
 import json
 from dataclasses import replace
@@ -26,10 +26,10 @@ SMALL = "recordcount=1000\noperationcount=1000\nsystems=cassandra,hbase\n"
 def measured(
     folder: Path, monkeypatch: pytest.MonkeyPatch, text: str, broken: str = "", nth: int = 0
 ) -> tuple[experiment.Experiment, list[str]]:
-    """Carries out an experiment; returns it, and what was played.
+    """Runs an experiment; returns it, and the playbooks that ran.
 
-    :param broken: a deployment, or a trial, with this in it fails
-    :param nth: that one alone, counted from 1
+    :param broken: a deployment or trial that contains this text fails
+    :param nth: only this one of them fails, counted from 1
     """
     played: list[str] = []
 
@@ -76,7 +76,7 @@ def test_without_a_matrix_everything_is_deployed_once(tmp_path: Path, monkeypatc
 def test_the_end_stops_what_a_trial_may_have_left(
     more: str, broken: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A trial that failed, loads that are kept for others, and hosts that a fault may have switched off."""
+    """A trial failed, loads are kept for other trials, or a fault may have switched off hosts."""
     _, played = measured(tmp_path, monkeypatch, SMALL + more, broken=broken or "no such")
     assert played[-1] == "stop"
     assert played.count("stop") == 1
@@ -136,7 +136,7 @@ def test_a_version_that_cannot_be_deployed_costs_the_others_nothing(
         "trial 01-cassandra-cassandra_version=4.1.10 cassandra_version=4.1.10",
         "trial 02-hbase",
     ]
-    # That the others have left nothing is found in the end.
+    # The other trials' results turn out to be missing at the end.
     assert [made.state(trial) for trial in made.trials] == ["invalid", "invalid", "failed"]
     state = json.loads((made.trial_folder(made.trials[2]) / "state.json").read_text())
     assert state["reason"] == "provisioning: no such version"
@@ -146,13 +146,13 @@ def test_a_version_that_cannot_be_deployed_costs_the_others_nothing(
 def test_a_deployment_that_failed_before_a_trial_is_repeated_before_the_next_one(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Else that would be measured on what is left of another version, or of another profile."""
+    """Otherwise the next trial would run on the remains of another version or profile."""
     monkeypatch.setattr(type(all_systems()["cassandra"]), "keeps_versions", False)
     text = SMALL.replace(",hbase", "") + "matrix.cassandra_version=4.1.10,5.0.9\nmatrix.threadcount=1,2\n"
     _, played = measured(tmp_path, monkeypatch, text, broken="5.0.9", nth=2)
     deployed = "deploy cassandra cassandra_version=5.0.9"
     trials = [number for number, each in enumerate(played) if each.startswith("trial")]
-    # That of the third trial has failed.
+    # The deployment of the third trial failed.
     assert played[trials[1] + 1 : trials[2]] == [deployed, "stop", deployed]
     assert "04-cassandra" in played[trials[2]]
 
@@ -163,7 +163,7 @@ def test_a_mistake_of_ours_ends_its_trial_in_good_order(tmp_path: Path, monkeypa
     def play(name: str, *_: object, **options: Any) -> None:
         played.append(name)
         if name == "trial.yml":
-            options["watch"]({"event": "phase"})  # which phase is missing
+            options["watch"]({"event": "phase"})  # without the name of a phase
 
     monkeypatch.setattr(runner, "play", play)
     (tmp_path / "small").write_text(SMALL)
@@ -203,7 +203,7 @@ def test_deploy_asks_for_room_for_the_largest_point(tmp_path: Path, monkeypatch:
     assert len([each for each in played if each.startswith("deploy")]) == 1
     deployed = json.loads((made.folder / "deploy/deploy.json").read_text())
     assert deployed["trial_properties"]["recordcount"] == "3000"
-    # Whatever an inventory says by now.
+    # The current content of the inventory does not matter.
     assert (deployed["attached"], deployed["attached_may"]) == ({}, [])
 
 

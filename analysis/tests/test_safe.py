@@ -1,4 +1,4 @@
-"""What docs/secrets.md promises of downloads and of root."""
+"""Promises of docs/secrets.md on downloads and root."""
 
 import os
 import re
@@ -8,7 +8,7 @@ import host_resources
 from dohyo.places import ROOT
 from support.checkout import tracked
 
-# How tasks and Python become root.
+# Ways in which tasks and Python become root.
 ROOT_WORDS = re.compile(r"become: *(true|\"|{)|\b(sudo|doas) -n\b|\b(root|become)=(True|[A-Za-z]+[.(])")
 
 

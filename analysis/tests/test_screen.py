@@ -1,4 +1,4 @@
-"""The screen: its size, what it ranks, what has no room on it, and the last line."""
+"""The screen: its size, its ranking, lines that do not fit, and the last line."""
 
 import io
 import json
@@ -32,12 +32,12 @@ from support.summaries import SYSTEMS, each_system, failed, measured, of
 
 
 def screen_of_others(summary: Summary) -> str:
-    """The screen as summary.md has it, without the commands of an experiment."""
+    """Returns the screen as in summary.md, without the commands of an experiment."""
     return "\n".join(screen.plain(summary))
 
 
 def table_of(text: str) -> list[str]:
-    """The lines of the table: between the verdict and the reasons."""
+    """Returns the lines of the table, between the verdict and the reasons."""
     return text.split("\n\n")[1].splitlines()
 
 
@@ -307,7 +307,7 @@ _NO_WORK: dict[str, Any] = {
 
 
 def _without_work(trial: Trial) -> Trial:
-    """TRIAL whose servers neither compacted nor flushed."""
+    """Returns TRIAL with servers that neither compacted nor flushed."""
     servers = [
         replace(server, background=[replace(work, **_NO_WORK) for work in server.background])
         for server in trial.servers
@@ -318,7 +318,7 @@ def _without_work(trial: Trial) -> Trial:
 def test_the_readme_and_the_sample_show_the_screen() -> None:
     lines = [line.rstrip() for line in table_of(screen_of_others(made("sample")))]
     text = (ROOT / "README.md").read_text("utf-8")
-    # The last line names what was skipped; there the command follows.
+    # The last line names the skipped systems; the command follows there.
     assert "\n".join(["", *lines]) + ". Try: " in text
     page = (ROOT / "docs/sample/summary.md").read_text("utf-8")
     assert page.splitlines()[4 : 4 + len(lines)] == [f"    {line}".rstrip() for line in lines]
@@ -353,7 +353,7 @@ def test_show_refuses_what_is_no_experiment_or_damaged(tmp_path: Path) -> None:
 
 
 def test_dashes_in_place_of_percentiles_have_their_reason(tmp_path: Path) -> None:
-    """A log says a p99 of 300 operations; three of them do not tell it."""
+    """The log states a p99 of 300 operations, but only three are beyond it."""
     lines = "[{0}], Operations, {1}\n[{0}], 50thPercentileLatency(us), 9\n[{0}], 99thPercentileLatency(us), 99\n"
     for name, count in (("a", 300), ("b", 2000)):
         (tmp_path / name).mkdir()

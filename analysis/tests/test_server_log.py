@@ -1,4 +1,4 @@
-"""Compactions and flushes from excerpts of real logs (tests/data/servers), and in the formats of other versions."""
+"""Compactions and flushes in excerpts of real logs (tests/data/servers), and in formats of other versions."""
 
 import csv
 import json
@@ -35,7 +35,7 @@ def works(system: str, path: Path) -> list[Work]:
 
 
 def of_line(tmp_path: Path, system: str, *lines: str) -> list[tuple[str, float, float | None]]:
-    """Kind, seconds and bytes of what lines tell."""
+    """Returns kind, seconds and bytes of the work in these lines."""
     path = tmp_path / "log"
     path.write_text("\n".join(lines) + "\n", encoding="utf-8")
     return [(work.kind, round(work.end - work.at, 3), work.bytes) for work in works(system, path)]
@@ -44,7 +44,7 @@ def of_line(tmp_path: Path, system: str, *lines: str) -> list[tuple[str, float, 
 def test_hbase_compacts_with_two_threads_at_once() -> None:
     found = works("hbase", DATA / "hbase" / "log")
     compactions = [work for work in found if work.kind == "compaction"]
-    # The short one began first and ended last: a thread's own begin belongs to its end.
+    # The short compaction began first and ended last: begin and end are matched by thread.
     assert [(work.at, work.end) for work in compactions] == [
         (seconds("04:11:14.547"), seconds("04:11:15.855")),
         (seconds("04:11:15.856"), seconds("04:11:16.206")),
@@ -91,12 +91,12 @@ def test_cassandra_compactions_of_a_real_log() -> None:
     [
         ("8c2f3a10-e628-11f1-92fd-6915ad9dfb63", "163.250MiB to 120.500MiB", "12,345ms"),  # 4.1 and 5.0
         ("task id: 8c2f-1, compaction history id: 8c2f-2", "163.250MiB to 120.500MiB", "12,345ms"),  # 3.11 and 4.0
-        ("8c2f3a10", "163,250MiB to 120,500MiB", "12.345ms"),  # a JVM that speaks German
-        ("8c2f3a10", "163,250MiB to 120,500MiB", "12\u202f345ms"),  # or French
+        ("8c2f3a10", "163,250MiB to 120,500MiB", "12.345ms"),  # a JVM with German numbers
+        ("8c2f3a10", "163,250MiB to 120,500MiB", "12\u202f345ms"),  # and with French ones
     ],
 )
 def test_cassandra_compacts(tmp_path: Path, task: str, sizes: str, took: str) -> None:
-    # The format of CompactionTask in the jars.
+    # CompactionTask in the jars has this format.
     line = (
         f"2026-11-22 04:01:23,313 INFO  [CompactionExecutor:2] o.a.c.d.c.CompactionTask Compacted ({task}) 4 "
         f"sstables to [/data/usertable/oa-5-big,] to level=0.  {sizes} (~73% of original) in {took}.  "
@@ -111,13 +111,13 @@ def test_cassandra_compacts(tmp_path: Path, task: str, sizes: str, took: str) ->
     ("to", "size", "bytes_"), [("[/d/me-3-big-Data.db:level=0]", "9MB", 9e6), ("[]", "36623 bytes", 36623)]
 )
 def test_scylla_compacts(tmp_path: Path, to: str, size: str, bytes_: float) -> None:
-    # The format of compaction.cc, of 5 and of 4.
+    # Versions 5 and 4 of compaction.cc have this format.
     line = (
         f"INFO  2026-11-22 04:01:23,313 [shard 0:comp] compaction - [Compact ks.usertable 1b2a7d10-0bad] Compacted 2 "
         f"sstables to {to}. 11MB to {size} (~81% of original) in 123ms = 73MB/s. ~256 total partitions merged to 200."
     )
     assert of_line(tmp_path, "scylla", line) == [("compaction", 0.123, bytes_)]
-    # What its log does not tell of is not known, which is not the same as none.
+    # Kinds of work that a log lacks are unknown, which is not the same as none.
     assert patterns_of("scylla", DATA, pytest.fail).kinds == ["compaction"]
 
 
@@ -156,20 +156,20 @@ def test_an_end_without_a_begin_is_passed_over(tmp_path: Path) -> None:
     )
     assert len(of_line(tmp_path, "hbase", begin, end)) == 1
     assert of_line(tmp_path, "hbase", end) == of_line(tmp_path, "hbase", begin) == []
-    # The clock was set back between them.
+    # The clock was set back between the lines.
     assert of_line(tmp_path, "hbase", begin.replace("04:11:14", "04:11:59"), end) == []
     assert server_log.read(tmp_path / "none", patterns_of("hbase", DATA, pytest.fail), lambda _: None) is None
 
 
 def test_work_counts_in_the_window_on_the_clock_of_its_host(tmp_path: Path) -> None:
-    # The same log on two hosts, the clock of the second 2 s ahead: it saw all of it 2 s earlier.
+    # Both hosts have the same log; the second clock is 2 s ahead, so its work was 2 s earlier.
     for host in ("host1", "host2"):
         keep(tmp_path, host, log=DATA / "hbase" / "log")
     agreed, begin, end = seconds("04:11:10"), seconds("04:11:14"), seconds("04:11:16")
     servers = Servers(tmp_path, "hbase", [Window("run", 1, agreed, begin, end, {"host2": 2000})], [], pytest.fail)
     first, second, together = (server.background for server in servers.all())
     compactions = first[0]
-    # 1.308 s and 0.144 s by one thread, 1.780 s by the other one, all the time meanwhile.
+    # One thread took 1.308 s and 0.144 s, the other one 1.780 s during all of this.
     assert (compactions.kind, compactions.run, compactions.count) == ("compaction", 1, 3)
     assert compactions.total_seconds == pytest.approx(1.308 + 0.144 + 1.780)
     assert compactions.share == pytest.approx(1.780 / 2)
@@ -184,7 +184,7 @@ def test_work_counts_in_the_window_on_the_clock_of_its_host(tmp_path: Path) -> N
 
 
 def test_a_log_that_does_not_cover_a_run_says_nothing_of_it(tmp_path: Path) -> None:
-    # Cassandra's, which ended when the server had started: it had closed its output.
+    # The log of Cassandra ended when the server had started, because its output was closed.
     keep(tmp_path, "host1", log=DATA / "cassandra" / "log")
     runs = [
         Window("run", number, begin, begin, begin + 10, {})
@@ -200,7 +200,7 @@ def test_the_earlier_log_of_a_server_that_was_started_again_covers_the_runs_befo
     text = (DATA / "hbase" / "log").read_text(encoding="utf-8")
     keep(tmp_path, "host1", log="2026-11-22 04:20:00,000 INFO  [main] master.HMaster: STARTING service HMaster\n")
     (tmp_path / "host1/log.1").write_text(text, encoding="utf-8")
-    # The last line is of 04:12:05; what follows it before the next log is that there was no work.
+    # The last line is at 04:12:05; no work followed until the next log.
     times = [("04:11:10", "04:11:14", "04:19:00"), ("04:11:20", "04:11:21", "04:20:01")]
     runs = [
         Window("run", number, seconds(agreed), seconds(begin), seconds(end), {})
@@ -212,7 +212,7 @@ def test_the_earlier_log_of_a_server_that_was_started_again_covers_the_runs_befo
     assert [(each.run, each.kind) for each in server.background] == [(1, "compaction"), (1, "flush")]
     assert len(warnings) == 1
     assert "log: does not cover run 2" in warnings[0]
-    # Where a fault may have ended the server, silence is no work that was not there.
+    # If a fault may have ended the server, a silent log does not prove that there was no work.
     ended = replace(runs[0], ill=frozenset({"host1"}))
     assert Servers(tmp_path, "hbase", [ended], [], pytest.fail).all() == []
 
@@ -233,7 +233,7 @@ def test_of_all_hosts_together_nothing_is_known_where_one_is_not(tmp_path: Path)
 def test_the_table_and_the_files_have_them(tmp_path: Path) -> None:
     for number, system in enumerate(("hbase", "cassandra"), 1):
         folder = trial(tmp_path, number, system)
-        for run in (1, 2):  # measured from a second after it on
+        for run in (1, 2):  # the window begins a second later
             agreed = seconds("04:11:13") if run == 1 else seconds("04:12:00")
             write_json(folder / f"run-{run}" / "clients.json", clients_json(("node1",), agreed=agreed))
     keep(tmp_path / "raw" / "01-hbase" / "server", "node1", log=DATA / "hbase" / "log")
@@ -247,7 +247,7 @@ def test_the_table_and_the_files_have_them(tmp_path: Path) -> None:
     ]
     assert cassandra.servers == []
     page = table.markdown(summary)
-    # 1.308 s + 0.350 s + 0.457 s by one thread and 2.655 s by the other; the windows are of 3 s.
+    # One thread took 1.308 s + 0.350 s + 0.457 s and the other 2.655 s; the windows are 3 s long.
     assert "| hbase | compactions | 4 | 34.71 MB | 2.65 s | node1 | 4.77 s | 44.2% |" in page
     assert "| cassandra | compactions" not in page
     content = json.loads(summary.json())["trials"][0]

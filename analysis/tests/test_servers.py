@@ -1,4 +1,4 @@
-"""What the servers say of a trial, from trimmed real evidence of the five systems (tests/data/servers)."""
+"""Figures of servers, from trimmed real evidence of the five systems (tests/data/servers)."""
 
 import json
 import re
@@ -22,11 +22,12 @@ from dohyo.tables import table
 from support.evidence import clients_json, edit_json, keep, rendered, trial, write_json
 
 DATA = Path(__file__).parent / "data" / "servers"
-BEGIN = datetime(2026, 11, 21, 20, 53, 23, tzinfo=UTC).timestamp()  # before the oldest line of every log made here
+# Time before the oldest line of every log made here.
+BEGIN = datetime(2026, 11, 21, 20, 53, 23, tzinfo=UTC).timestamp()
 
 
 def gc_log(pauses: Iterable[tuple[float, float]]) -> str:
-    """A unified log that begins at BEGIN, with pauses that end so many seconds later and take so many ms."""
+    """Returns a unified log from BEGIN on, with pauses that end after this many seconds and take this many ms."""
     lines = ["[2026-11-21T20:53:23.000+0000][0.007s] Using G1"]
     for number, (end, ms) in enumerate(pauses):
         time = datetime.fromtimestamp(BEGIN, UTC) + timedelta(seconds=end)
@@ -57,18 +58,18 @@ def figures(folder: Path, system: str) -> dict[str | None, dict[str, float | Non
                 "write_p99_ms": 182.785,
                 "timeouts": 0,
                 "dropped_messages": 0,
-                "hints_written": None,  # the file was kept without them
+                "hints_written": None,  # the recorded file lacks them
             },
         ),
         (
             "hbase",
             ["stats-jmx.txt"],
             {
-                "l1_cache_hit_ratio": 0.9852863899106674,  # what the bean itself says in l1CacheHitRatio
-                "l2_cache_hit_ratio": None,  # there is none
+                "l1_cache_hit_ratio": 0.9852863899106674,  # value of the bean's l1CacheHitRatio
+                "l2_cache_hit_ratio": None,  # the server has none
                 "store_files": 4,
                 "disk_bytes": 409444,
-                "memstore_bytes": None,  # the page was kept without it
+                "memstore_bytes": None,  # the recorded page lacks it
                 "pending_compactions": 0,
                 "pending_flushes": 0,
                 "updates_blocked_ms": 0,
@@ -121,7 +122,7 @@ def figures(folder: Path, system: str) -> dict[str | None, dict[str, float | Non
                 "row_cache_bytes": 5265667,
                 "sstable_reads": 0,
                 "blocked_requests": 0,
-                "timeouts": 0,  # these counters are not on the page
+                "timeouts": 0,  # the page lacks these counters
                 "hints_written": 0,
             },
         ),
@@ -137,7 +138,7 @@ def test_figures_come_from_what_stats_has_kept(
 
 
 def test_samples_of_all_shards_are_added_up(tmp_path: Path) -> None:
-    # As the page of a ScyllaDB with one shard, which is in the data of these tests.
+    # A page of a ScyllaDB with one shard, as in the data of these tests.
     text = (
         "# HELP scylla_cache_row_hits a help line\n# TYPE scylla_cache_row_hits counter\n"
         'scylla_cache_row_hits{shard="0"} 300\nscylla_cache_row_hits{shard="1"} 600\n'
@@ -166,7 +167,7 @@ def test_several_hosts_are_summed_up(tmp_path: Path) -> None:
     found = figures(tmp_path, "mysql-innodb")
     assert [values["buffer_pool_hit_ratio"] for values in found.values()] == [0.99, 0.87, 0.9]
     assert [values["replica_lag_seconds"] for values in found.values()] == [None, 12, 12]
-    # Of one host it is not known, so it is not of all.
+    # The value of one host is unknown, so the sum is unknown.
     assert [values["slow_queries"] for values in found.values()] == [None, 7, None]
 
 
@@ -198,7 +199,7 @@ def test_many_hosts_are_told_by_the_worst(tmp_path: Path) -> None:
     ]
 
 
-# Two repeats of two phases (the first does not count), then a probe.
+# Steps of a trial: two repeats of two phases (the first is discarded), then a probe.
 STEPS = [
     Step("load", "load", counts=True),
     *(Step(f"{phase}-{run}", phase, counts=run > 1) for run in (1, 2, 3) for phase in ("c", "update-only")),
@@ -207,7 +208,7 @@ STEPS = [
 
 
 def region_server(hits: int, misses: int, files: int) -> str:
-    """What a region server says, with other counts than it had."""
+    """Returns the page of a region server with these counts."""
     text = (DATA / "hbase" / "stats-jmx.txt").read_text(encoding="utf-8")
     for name, was, value in (
         ("l1CacheHitCount", 1875, hits),
@@ -220,7 +221,7 @@ def region_server(hits: int, misses: int, files: int) -> str:
 
 
 def kept_after(folder: Path, host: str, **counts: tuple[int, int, int]) -> None:
-    """Statistics of a region server as they were after steps, or before them."""
+    """Writes statistics of a region server after steps, or before them."""
     for name, (hits, misses, files) in counts.items():
         keep(folder / host / "stats", name.replace("_", "-"), stats___jmx__txt=region_server(hits, misses, files))
 
@@ -233,14 +234,14 @@ def test_a_run_has_what_it_has_added_to_counters_and_what_it_has_left(tmp_path: 
         c_1=(2000, 1000, 1),  # discarded
         update_only_1=(2100, 1000, 2),
         c_2=(3000, 1100, 3),  # +900 +100
-        update_only_2_before=(3000, 2100, 1),  # settling read 1000 from disk, which is nobody's
+        update_only_2_before=(3000, 2100, 1),  # settling read 1000 from disk, which belongs to no phase
         update_only_2=(3005, 2105, 4),
         c_3=(3905, 2905, 5),  # +900 +800
         update_only_3=(3910, 2910, 7),
         probe_1=(9910, 2910, 9),
     )
     (server,) = Servers(tmp_path, "hbase", [], STEPS, pytest.fail).all()
-    # Since the start, as they were last: after the probe.
+    # The last figures since the start are those after the probe.
     assert server.figures["l1_cache_hit_ratio"] == pytest.approx(9910 / 12820)
     assert server.figures["store_files"] == 9
     found = {each.phase: each for each in server.phases}
@@ -265,7 +266,7 @@ def test_phases_of_several_hosts_are_summed_up(tmp_path: Path) -> None:
 def test_what_a_run_has_added_is_not_known_without_what_was_before(tmp_path: Path) -> None:
     steps = [Step("load", "load", counts=True), Step("c-1", "c", counts=True), Step("f-1", "f", counts=True)]
     kept_after(tmp_path, "host1", load=(100, 0, 1), f_1=(300, 100, 2))
-    kept_after(tmp_path, "host2", load=(100, 0, 1), c_1=(50, 5, 2), f_1=(60, 6, 2))  # started anew in c
+    kept_after(tmp_path, "host2", load=(100, 0, 1), c_1=(50, 5, 2), f_1=(60, 6, 2))  # restarted in c
     first, second, _ = Servers(tmp_path, "hbase", [], steps, pytest.fail).all()
     assert [each.phase for each in first.phases] == ["load", "f"]
     assert (first.phases[1].figures["l1_cache_hit_ratio"], first.phases[1].figures["store_files"]) == (None, 2)
@@ -276,7 +277,7 @@ def test_what_a_run_has_added_is_not_known_without_what_was_before(tmp_path: Pat
 def test_counters_of_a_server_that_a_fault_has_started_again_are_not_known(tmp_path: Path) -> None:
     restarted = Step("c-1", "c", counts=True, restarted=frozenset({"host1"}))
     steps = [Step("load", "load", counts=True), restarted, Step("f-1", "f", counts=True)]
-    kept_after(tmp_path, "host1", load=(10, 0, 1), c_1=(100, 10, 2), f_1=(200, 20, 3))  # more than before all the same
+    kept_after(tmp_path, "host1", load=(10, 0, 1), c_1=(100, 10, 2), f_1=(200, 20, 3))  # more than before the restart
     (server,) = Servers(tmp_path, "hbase", [], steps, pytest.fail).all()
     assert [each.figures["l1_cache_hit_ratio"] for each in server.phases] == [1, None, pytest.approx(100 / 110)]
     assert [each.figures["store_files"] for each in server.phases] == [1, 2, 3]
@@ -336,9 +337,9 @@ def test_what_a_trial_has_kept_of_its_figures_is_all_that_counts(tmp_path: Path)
     (server,) = Servers(tmp_path, "cassandra", [window], [], pytest.fail).all()
     assert of_today["disk_bytes"]
     assert server.figures == {"disk_bytes": 2 * of_today["disk_bytes"]}
-    # It has kept no log.yml, so that its logs told of nothing.
+    # The trial has no log.yml, so its logs are not read.
     assert server.background == []
-    # Nor must the system be known any longer.
+    # The system need not be known any more.
     assert figures(tmp_path, "a former system")["host1"] == server.figures
 
 
@@ -408,9 +409,9 @@ def test_numbers_alone_are_figures(tmp_path: Path) -> None:
 
 
 def test_pauses_count_in_the_window_on_the_clock_of_their_host(tmp_path: Path) -> None:
-    # In the measured window, 12 to 22: the second to the fourth, one of them reaching into it.
+    # The measured window is from 12 to 22: it has the second to the fourth pause, the first of them partly.
     keep(tmp_path, "host1", gc__log=gc_log([(11, 5), (12.05, 100), (15, 30), (21, 40), (22.5, 6)]))
-    # The same seen by a clock that is 3 s ahead.
+    # The same pauses by a clock that is 3 s ahead.
     keep(tmp_path, "host2", gc__log=gc_log([(14, 5), (15.05, 100), (18, 30), (24, 40), (25.5, 6)]))
     servers = Servers(tmp_path, "cassandra", [window(host2=3000)], [], pytest.fail)
     first, second, together = servers.all()
@@ -479,7 +480,7 @@ def test_pauses_that_operations_cannot_have_missed_are_events(tmp_path: Path) ->
 
 
 def measured(tmp_path: Path) -> Path:
-    """Two trials whose runs were measured from 1 s on; Cassandra's server paused in each of them."""
+    """Writes two trials whose windows begin after 1 s; Cassandra's server paused in each of them."""
     for number, system in enumerate(("cassandra", "aerospike"), 1):
         folder = trial(tmp_path, number, "hbase" if system == "aerospike" else system)
         edit_json(folder / "trial.json", trial_system=system)
@@ -565,4 +566,4 @@ def test_the_summary_has_a_hit_ratio_for_each_mix(tmp_path: Path) -> None:
     assert "## Servers: their own figures of a run of each phase" in page
     assert "| hbase | c | 99.0% | 6 |" in page
     assert "| hbase | update-only | 80.0% | 7 |" in page
-    assert "at the end" not in page  # of a single host that is the last phase
+    assert "at the end" not in page  # for a single host the last phase has the same figures

@@ -1,4 +1,4 @@
-"""What the benchmarks that hold our client beside another one share, on clients that print what a test wants."""
+"""Common parts of the benchmarks that compare our client with another one, on clients with known output."""
 
 import argparse
 import math
@@ -14,7 +14,7 @@ import pytest
 from support.checkout import benchmark
 
 ARGUMENTS = argparse.Namespace(pairs=4, warmup=0.1, window=0.3)
-# A line after each 30 ms of work, of a second later and with as many more operations as the argument says.
+# Program that prints a line after each 30 ms of work, as if a second had passed with this many operations.
 STEADY = """
 import sys, time
 with open("order", "a") as order: order.write(sys.argv[1])
@@ -71,7 +71,7 @@ def test_a_client_that_ends_early_is_no_result(shared: ModuleType, tmp_path: Pat
 
 
 def test_a_thread_without_two_lines_in_the_window_is_no_result(shared: ModuleType, tmp_path: Path) -> None:
-    """What it has done before its first line, or after its last, nobody knows: the rate would be too low."""
+    """The work before its first line and after its last is unknown: the rate would be too low."""
     program = STEADY.replace("{second} sec", "t{second if second > 4 and second % 2 else 0} Cycle=1 {second} sec")
     lines = r"(?P<by>t\d+) Cycle=1"
     threads = [
@@ -86,7 +86,7 @@ def test_a_thread_without_two_lines_in_the_window_is_no_result(shared: ModuleTyp
 def test_sides_take_turns_and_missed_aims_are_printed(
     shared: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(shared, "ROOT", tmp_path)  # where no server runs
+    monkeypatch.setattr(shared, "ROOT", tmp_path)  # without a running server
     sides = client(shared, "A", 100), client(shared, "B", 200)
     assert shared.compare("a cell", *sides, shared.Aims(3, allocated=1), ARGUMENTS, str(tmp_path))
     assert (tmp_path / "order").read_text() == "ABBABAAB"
@@ -220,7 +220,7 @@ def test_a_side_that_cannot_be_measured_has_no_figures(
         assert not shared.compare("a cell", peer, failing, shared.Aims(3), arguments, str(tmp_path))
         columns = [column.strip() for column in capsys.readouterr().out.split("|")]
         assert columns[2:10] == ["–", "–", "not measured", "3", "–", "–", "not measured", "–"]
-        # The cell is over: figures of one side alone are not compared with anything.
+        # The cell is over: figures of only one side are not compared.
         assert [file.read_text() for file in tmp_path.glob("order")] == order
 
 

@@ -1,4 +1,4 @@
-"""What a scenario takes of its hosts: formulas, what the roles say, what fits, and the estimated time."""
+"""Resources that a scenario needs on its hosts: formulas, the roles' values, what fits, and the estimated time."""
 
 import io
 import json
@@ -35,7 +35,7 @@ def load(folder: Path, **values: object) -> scenario.Scenario:
 
 @pytest.fixture(scope="module")
 def asked(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Needs]:
-    """What all roles say for records of 1 KB on this machine."""
+    """Returns the needs of all roles for records of 1 KB on this machine."""
     sizes = sizing.ask(load(tmp_path_factory.mktemp("asked"), systems=",".join(catalogue.all_systems())), Hosts(), None)
     return {needs.system: needs for needs in sizes.needs}
 
@@ -44,13 +44,13 @@ def test_every_system_says_what_it_needs(asked: dict[str, Needs]) -> None:
     assert list(asked) == list(catalogue.all_systems())
     for needs in asked.values():
         assert needs.memory > 100 * sizing.MIB
-        # No system keeps a record of 1,000 bytes in less, or needs ten times as much.
+        # No system stores a record of 1,000 bytes in less, or needs ten times as much.
         assert 1000 < needs.data.record_disk < 10_000
         assert 0 <= needs.data.log_mb * sizing.MIB <= 16 * GIB
 
 
 def test_sizes_follow_their_sources(asked: dict[str, Needs]) -> None:
-    """10 fields of 100 bytes named field0 to field9, keys of 26 bytes; docs/sizing.md has the formulas."""
+    """Records have 10 fields of 100 bytes (field0 to field9) and keys of 26 bytes; docs/sizing.md has the formulas."""
     assert asked["cassandra"].data.record_disk == 2 * (10 * (100 + 6 + 15) + 23 + 32 + 2 * 26)
     assert asked["scylla"].data.record_disk == asked["cassandra"].data.record_disk
     assert asked["hbase"].data.record_disk == 3 * 10 * (100 + 26 + 6 + 6 + 23)
@@ -76,7 +76,7 @@ def test_heaps_and_buffers_come_from_role_variables(tmp_path: Path, asked: dict[
 
 
 def test_caches_are_those_of_the_roles_and_some_systems_have_none(tmp_path: Path, asked: dict[str, Needs]) -> None:
-    """docs/sizing.md: block cache, buffer pool and ScyllaDB's memory, each at the role's default."""
+    """docs/sizing.md names block cache, buffer pool and ScyllaDB's memory, each at the role's default."""
     found = {name: needs.cache // sizing.MIB for name, needs in asked.items()}
     assert found == {
         "cassandra": 0, "hbase": 600, "scylla": 1536, "aerospike": 0, "mysql-innodb": 1024, "mysql-myisam": 0,
@@ -94,12 +94,12 @@ def test_caches_are_those_of_the_roles_and_some_systems_have_none(tmp_path: Path
 
 
 def test_a_multiple_of_the_smallest_cache(tmp_path: Path) -> None:
-    """All systems at a point have the same records, and each point the caches of its own variables."""
+    """All systems at a point have the same records, and each point has the caches of its own variables."""
     file = tmp_path / "sized"
     file.write_text(BASE + "fieldcount=1\nfieldlength=1024\nreplication=2\nsystems=cassandra,hbase,mysql-innodb\n")
     given = {"matrix.datasize": "0.5*cache,2*cache", "matrix.hbase_heap": "1000m,4000m", "mysql_buffer_pool": "1000m"}
     chosen = loading.load(file, given, hosts=Hosts(3), caches=sizing.caches(None))
-    # HBase's copies are divided over three hosts, MySQL has every record on each. Heap by default: 1500m.
+    # HBase's copies are divided among three hosts, and MySQL has every record on each. The default heap is 1500m.
     default, at_1000m, at_4000m = (1024 * cache for cache in (600 * 3 // 2, 400 * 3 // 2, 1000))
     assert {(name, *point.point.values()): point.number("recordcount") for name, point in chosen.points} == {
         ("cassandra", "0.5*cache"): default // 2,
@@ -135,7 +135,7 @@ def test_mysql_has_memory_for_the_connections_of_a_load_alone(tmp_path: Path) ->
         (needs,) = sizing.ask(loaded, Hosts(), None).needs
         return needs.memory
 
-    # 9 more connections for each of 100 threads, and half a megabyte for each.
+    # Each of 100 threads has 9 more connections, of half a megabyte each.
     assert memory(**{"insert.inflight": 10}) - memory() == 450 * sizing.MIB
 
 
@@ -150,7 +150,7 @@ def test_aerospike_in_memory_on_flash_and_packed(tmp_path: Path) -> None:
     assert (in_memory.data.record_disk, in_memory.data.record_memory) == (0, 2.5 * 1264 + 64)
     flash = ask(aerospike_index="flash", aerospike_feature_key="/etc/features.conf")
     assert (flash.data.record_disk, flash.data.record_memory) == (2.5 * 1264 + 128, 0)
-    # Without a key this is the Community edition, which keeps its index in memory.
+    # Without a feature key it is the Community edition, whose index is in memory.
     assert ask(aerospike_index="flash").data.record_memory == 64
 
 
@@ -170,7 +170,7 @@ def test_what_needs_a_feature_key_is_said_before_a_run_and_the_key_is_the_way_ou
     assert at_points[0].needs[0].values["aerospike_index"] == "memory"
     with pytest.raises(BadInputError) as error:
         at_points[0].check()
-    # Its index was asked for already.
+    # The index was already requested.
     assert str(error.value).endswith(", or set aerospike_feature_key")
     small = replace(at_points[0], hosts=replace(hosts, memory=10**9))
     with pytest.raises(BadInputError, match=r"not even one record fits.*\n.*, or take larger hosts$"):
@@ -178,7 +178,7 @@ def test_what_needs_a_feature_key_is_said_before_a_run_and_the_key_is_the_way_ou
     at_points, text = ask("yokozuna-long", aerospike_feature_key="/etc/features.conf")
     assert "not available" not in text
     at_points[0].check()
-    # Of four points one asks for the index on flash, and all for strong consistency: each is said once.
+    # One point of four requests the index on flash, and all request strong consistency: each is mentioned once.
     at_points, text = ask("yokozuna", replication="1", durability="disk")
     for asked_for in ("aerospike_index=flash", "aerospike_strong_consistency", "durability=disk"):
         assert text.count(f"aerospike: {asked_for}{why}") == 1
@@ -224,7 +224,7 @@ def test_what_does_not_fit_is_refused_with_what_would(tmp_path: Path) -> None:
     )
     assert "indexed needs 81.07 GB of memory (10.74 GB available) and 2.5 TB of disk" in message
     assert "all systems fit with --records 603979776" in message
-    # What is offered fits, as a number and as a size; one record more does not.
+    # The suggestion fits, as a number and as a size; one record more does not.
     assert Sizes(load(tmp_path, recordcount=603979776), hosts, needs).fits(needs[1])
     assert not Sizes(load(tmp_path, recordcount=603979777), hosts, needs).fits(needs[1])
     assert "at most 603,979,776 records (datasize=603.9GB) fit" in message
@@ -249,7 +249,7 @@ def test_nothing_is_refused_on_hosts_that_are_not_known(tmp_path: Path) -> None:
 
 @pytest.fixture(scope="module")
 def answers() -> dict[str, Needs]:
-    """What the roles have said for a scenario's file, for those that differ in nothing that matters to them."""
+    """Returns the roles' answers for a scenario's file, shared by files that differ in nothing relevant."""
     return {}
 
 
@@ -338,7 +338,7 @@ def test_the_row_cache_of_cassandra_needs_memory(tmp_path: Path, asked: dict[str
 
 def test_a_load_alone_takes_its_time(tmp_path: Path) -> None:
     needs = Needs("a", GIB, DataNeeds(2000))
-    # What a run would take is not waited for.
+    # The estimate includes no run.
     loaded = load(tmp_path, phases="insert", recordcount=600_000, warmuptime=60)
     sizes = Sizes(loaded, Hosts(1), [needs])
     assert sizes.trial_seconds(needs) == plan.CANARY_SECONDS + 30 + 100

@@ -1,4 +1,4 @@
-"""The packages of `dohyo` know each other in one direction only, as the data goes; tests do not know each other."""
+"""Imports between the packages of `dohyo` follow the data, in one direction; tests do not import each other."""
 
 import ast
 import re
@@ -17,18 +17,18 @@ from dohyo.places import ANSIBLE, BINDINGS
 from dohyo.scenario import properties
 
 PACKAGE = Path(dohyo.__file__).parent
-# As the map of the packages lists them.
+# Packages in the order of the package's docstring.
 ORDER = re.findall(r"^- (\w+):", dohyo.__doc__ or "", re.MULTILINE)
 
 
 def allowed(package: str) -> set[str]:
-    """What a package may import beside itself and the modules that stand beside the packages: its docstring says so."""
+    """Returns the packages that a package may import in addition to itself and to modules beside the packages."""
     (docstring,) = ast.parse((PACKAGE / package / "__init__.py").read_text("utf-8")).body  # and there is nothing else
     return set(re.findall(r"`dohyo\.(\w+)`", ast.unparse(docstring)))
 
 
 def imported(source: str) -> Iterator[str]:
-    """Modules of `dohyo` that a module imports anywhere, also for types alone, without the name `dohyo`."""
+    """Yields modules of `dohyo` that a module imports anywhere, also only for types, without the name `dohyo`."""
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.ImportFrom):
             assert node.level == 0, "imports are absolute here"
@@ -41,7 +41,7 @@ def imported(source: str) -> Iterator[str]:
 
 
 def packages(files: Iterable[Path]) -> set[str]:
-    """The packages that modules import."""
+    """Returns the packages that modules import."""
     return {name.partition(".")[0] for file in files for name in imported(file.read_text("utf-8"))} & set(ORDER)
 
 
@@ -75,9 +75,9 @@ def test_nothing_but_the_command_imports_what_reads_the_logs_of_others() -> None
 
 
 def test_no_modules_import_each_other() -> None:
-    """Also for types alone, and over others."""
+    """Imports only for types and through other modules count, too."""
     modules = {".".join(file.relative_to(PACKAGE).with_suffix("").parts): file for file in PACKAGE.rglob("*.py")}
-    # `from dohyo.tables import table` names a module, `from dohyo.tables.table import rows` what is in one.
+    # `from dohyo.tables import table` names a module, `from dohyo.tables.table import rows` a member of one.
     uses = {
         name: {
             found for each in imported(file.read_text("utf-8")) if (found := _module(each, modules)) not in ("", name)
@@ -104,8 +104,8 @@ def test_classes_have_names_of_their_own() -> None:
 
 
 def test_no_module_names_a_property_of_a_single_binding() -> None:
-    """The binding's properties.py and the classes of its systems say what Dohyo has to know; hints on keys of stock
-    bindings may name one, too.
+    """The binding's properties.py and the classes of its systems have these names; hints on keys of stock bindings may
+    name one, too.
     """
     bindings = {file.parent.name for file in BINDINGS.glob("*/properties.py")}
     own = [key for key, entry in properties.known().items() if entry.by in bindings and "." in key]
@@ -154,7 +154,7 @@ def test_the_command_needs_only_the_packages_of_requirements_txt() -> None:
     program += "    __import__(each.name)\nprint(*{name.partition('.')[0] for name in sys.modules})"
     loaded = subprocess.run([sys.executable, "-c", program], check=True, capture_output=True, text=True).stdout.split()
     packages = packages_distributions()
-    # msgspec takes the latter where another package has brought it.
+    # msgspec uses the latter if another package has installed it.
     found = {package.lower() for name in loaded for package in packages.get(name, ())} - {"dohyo", "typing_extensions"}
     pinned = set(re.findall(r"^([\w.-]+)==", (PACKAGE.parent / "requirements.txt").read_text("utf-8"), re.MULTILINE))
     assert "numpy" in found
@@ -165,7 +165,7 @@ TESTS = [file for folder in ("tests", "e2e") for file in (PACKAGE.parent / folde
 
 
 def test_no_test_imports_another() -> None:
-    """What several tests need is in tests/support or e2e/runs.py."""
+    """Code that several tests need is in tests/support or e2e/runs.py."""
     tests = {file.stem for file in TESTS if file.name.startswith("test_")}
     assert {"test_structure", "test_ours", "test_run"} <= tests
     found = []
@@ -178,7 +178,7 @@ def test_no_test_imports_another() -> None:
 
 
 def test_no_test_changes_where_modules_are_looked_for() -> None:
-    """Only pythonpath in pyproject.toml says so; a program that a test starts has it from its environment."""
+    """Only pythonpath in pyproject.toml sets the search path; programs that a test starts inherit it."""
     assert [file.name for file in TESTS if re.search(r"sys\.path\b", file.read_text("utf-8"))] == []
 
 

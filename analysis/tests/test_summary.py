@@ -1,4 +1,4 @@
-"""From evidence to rows: rates, merged percentiles, failures with reasons, unequal conditions."""
+"""Turns evidence into rows: rates, merged percentiles, failures with reasons, unequal conditions."""
 
 import csv
 import io
@@ -59,7 +59,7 @@ def test_percentiles_come_from_the_merged_histograms(tmp_path: Path) -> None:
     expected = merged["Intended-READ"].percentiles_ms([50, 95, 99])
     found = row(only(tmp_path), "Intended-READ")
     assert (found.p50_ms, found.p95_ms, found.p99_ms) == tuple(expected.values())
-    assert found.p99_9_ms is None  # of 6,000 operations six are beyond
+    assert found.p99_9_ms is None  # six of 6,000 operations are beyond
     assert found.latency_source == "histograms"
 
 
@@ -69,13 +69,13 @@ def test_without_histograms_one_client_keeps_its_own_percentiles_and_several_hav
         log.unlink()
     found = row(only(tmp_path), "Intended-READ")
     assert (found.p50_ms, found.p99_ms, found.latency_source) == (None, None, "log")
-    assert found.mean_ms == pytest.approx(0.09112006688963211)  # the same for both, so the weighted mean too
+    assert found.mean_ms == pytest.approx(0.09112006688963211)  # equal for both, so the weighted mean is equal, too
     assert found.max_ms == pytest.approx(6.587)
     for phase in ("load", "run-1"):
         shutil.rmtree(folder / phase / "node2")
     found = row(only(tmp_path), "Intended-READ")
     assert (found.p50_ms, found.p99_ms, found.latency_source) == (0.071, 0.327, "log")
-    assert found.p99_9_ms is None  # of its 3,000 operations three are beyond
+    assert found.p99_9_ms is None  # three of its 3,000 operations are beyond
 
 
 BREAKS: dict[str, tuple[Any, str]] = {
@@ -212,9 +212,9 @@ def test_what_is_strong_with_one_copy_is_fair_beside_a_quorum_of_reads(tmp_path:
     [
         ("quorum", {"write_acks": "all", "exceeded": {"write_acks": "quorum"}}, "quorum", True),
         ("one", {"write_acks": "all", "exceeded": {"write_acks": "one"}}, "one", True),
-        # It might have done with less.
+        # The system might have done with less.
         ("quorum", {"write_acks": "all"}, "quorum", False),
-        # The other one gives less than was asked for, or nobody knows what.
+        # The other system gives less than was requested, or the request is unknown.
         ("quorum", {"write_acks": "all", "exceeded": {"write_acks": "quorum"}}, "one", False),
         ("all", {"write_acks": "all"}, "quorum", False),
         ("quorum", {"write_acks": "all", "exceeded": {"write_acks": "quorum"}}, None, False),
@@ -277,7 +277,7 @@ def test_a_throughput_that_rises_or_falls_is_said(tmp_path: Path) -> None:
         " the last third of the measured window); see the chart over time, and give a longer warmuptime or duration"
     )
     assert note in summary.notes
-    # What was asked for is no trend; within a factor of 1.2, or in less than 15 s, it is chance.
+    # A requested rate has no trend; within a factor of 1.2, or in less than 15 s, it is chance.
     for folder in tmp_path.glob("raw/*-cassandra/run-1/node1"):
         edit_json(folder / "client.json", target=1000)
     for client in tmp_path.glob("raw/*-hbase/run-1/node1"):
@@ -364,12 +364,12 @@ def test_rounds_that_rise_and_fall_do_not_cancel(tmp_path: Path) -> None:
 
 def test_rows_that_runs_have_inserted_must_be_there(tmp_path: Path) -> None:
     folder = trial(tmp_path, 1, "cassandra", repeats=2, hosts=("node1", "node2"))
-    # The counts go on from run to run; two inserts of the last run have timed out.
+    # The counts continue from run to run; two inserts of the last run timed out.
     for run, host, inserted, uncertain in (
         ("run-1", "node1", 300, 0), ("run-1", "node2", 200, 0), ("run-2", "node1", 650, 0), ("run-2", "node2", 350, 2),
     ):  # fmt: skip
         edit_json(folder / run / host / "client.json", inserted=inserted, unacknowledged_inserts=uncertain)
-    assert only(tmp_path).status == "ok"  # not counted, as with more records than are worth it
+    assert only(tmp_path).status == "ok"  # not counted, as with more records than a count is worth
     known: tuple[dict[str, int], ...] = (
         {"usertable": 10998},
         {"usertable": 11000},
@@ -399,7 +399,7 @@ def test_a_probes_inserts_are_expected_too_and_one_that_died_leaves_no_upper_bou
     edit_json(folder / "probe-1/node1/client.json", inserted=500, unacknowledged_inserts=0)
     write_json(folder / "counted.json", {"rows": {"usertable": 10300}})
     assert "200 rows are missing after the runs" in str(only(tmp_path).reason)
-    # What was asked for under the key of a new record is no record.
+    # A value requested under the key of a new record is not a record.
     edit_json(folder / "probe-1/node1/client.json", passed_over=200)
     assert only(tmp_path).status == "ok"
     edit_json(folder / "probe-1/node1/client.json", passed_over=0)
@@ -429,7 +429,7 @@ def test_a_scaled_scenario_is_said_everywhere(tmp_path: Path) -> None:
     assert {line[scale].strip() for line in cells[1:] if len(line) == len(heads)} == {"0.01"}
     conditions = json.loads(summary.json())["trials"][0]["conditions"]
     assert (conditions["scale"], conditions["full_recordcount"]) == (0.01, 500_000_000_000)
-    # Counts beyond 32 bits go all the way.
+    # Counts beyond 32 bits are kept.
     assert conditions["recordcount"] == 5_000_000_000
     lines = {(line["scale"], line["full_recordcount"], line["recordcount"]) for line in summary.lines()}
     assert lines == {(0.01, 500_000_000_000, 5_000_000_000)}
@@ -466,7 +466,7 @@ def test_data_is_unchanged_by_summarising() -> None:
 @pytest.mark.parametrize("file", ["trial.json", "conditions.json", "state.json", "run-1/node1/client.json"])
 def test_evidence_of_the_wrong_types_does_not_crash(file: str, tmp_path: Path) -> None:
     folder = trial(tmp_path, 1, "cassandra", repeats=1)
-    for log in folder.rglob("*.hdr"):  # they take the time and are not what this is about
+    for log in folder.rglob("*.hdr"):  # these logs take long to read and do not matter here
         log.unlink()
     content = json.loads((folder / file).read_text(encoding="utf-8"))
     for key in content:
@@ -509,7 +509,7 @@ def test_a_run_whose_warm_up_ended_before_it_was_steady_is_said(tmp_path: Path) 
     )
     assert note in summary.notes
     assert f"{note[0].upper()}{note[1:]}." in [reason.text for reason in judged(summary).reasons]
-    # A warm-up of a fixed length says nothing, and neither does one that was long enough.
+    # A warm-up of a fixed length has no such note, and neither has one that was long enough.
     write_json(tmp_path / "raw/01-cassandra/run-1/clients.json", clients_json(("node1",), warmup_steady=True))
     assert not [each for each in summarise(tmp_path).notes if each.startswith("not steady")]
 
@@ -525,7 +525,7 @@ def test_operations_that_were_due_and_never_sent_are_told(tmp_path: Path) -> Non
 
 
 def test_rounds_under_other_conditions_show(tmp_path: Path) -> None:
-    """As after an inventory was changed between a run and its --resume: trial.json says nothing of an inventory."""
+    """The inventory may change between a run and its --resume; trial.json does not contain the inventory."""
     said = [{"profile": "tuned", "memory_budget": "800 MiB"}, {"profile": "vanilla"}]
     for system in ("cassandra", "hbase"):
         for number, own in enumerate(said if system == "hbase" else said[:1] * 2, start=1):

@@ -1,4 +1,4 @@
-"""`dohyo tabulate` on folders of logs from elsewhere."""
+"""`dohyo tabulate` on folders of other clients' logs."""
 
 import csv
 import gzip
@@ -37,7 +37,7 @@ def test_every_subfolder_is_one_system() -> None:
 def test_histogram_logs_give_the_percentiles() -> None:
     (of,) = collect([STOCK / "hdr"]).trials
     assert row(of, "READ").latency_source == "histograms"
-    # Of 1,007 operations ten are beyond p99, and one beyond p99.9.
+    # Ten of 1,007 operations are beyond p99, and one is beyond p99.9.
     assert (row(of, "READ").p99_ms is None, row(of, "READ").p99_9_ms) == (False, None)
     assert of.conditions.threads == 2
     (of,) = collect([STOCK / "text"]).trials
@@ -48,7 +48,7 @@ def test_stock_counts_of_errors() -> None:
     (of,) = collect([STOCK / "errors"]).trials
     assert (row(of, "READ").operations, row(of, "READ").errors, row(of, "READ").not_found) == (159, 5, 5)
     assert row(of, "READ-FAILED").errors is None
-    # Of 300 operations 15 have failed; how many records the scans found is not known.
+    # 15 of 300 operations failed; the number of records that scans found is unknown.
     assert (row(of, "OVERALL").operations, row(of, "OVERALL").records) == (285, None)
     assert (row(of, "OVERALL").errors, row(of, "OVERALL").not_found) == (15, 18)
     assert of.notes == ["20 records returned BATCHED_OK: success reported before the server had answered"]
@@ -257,7 +257,7 @@ def test_a_throughput_that_wrapped_around_to_a_positive_number_is_named(tmp_path
 
 
 def client(path: Path, begin: str, command: str = "-db basic -P workloads/workloada -threads 2 -t") -> None:
-    """A stock client's output of both streams, of a run that began at so many minutes."""
+    """Writes a stock client's output of both streams, for a run that began at this minute."""
     status = (
         f"Command line: {command}\n2026-11-21 05:{begin}:10:000 10 sec: 150 operations; \n"
         f"2026-11-21 05:{begin}:50:000 50 sec: 300 operations; \n"
@@ -314,7 +314,7 @@ def test_empty_files_and_closed_folders_are_named_and_the_rest_is_shown(
     copy("text/result.txt", tmp_path / "closed/result.txt")
     scandir = os.scandir
 
-    def refusing(path: str) -> object:  # tests may run as root, whom no mode stops
+    def refusing(path: str) -> object:  # tests may run as root, who may read everything
         if str(path).endswith("closed"):
             raise PermissionError(13, "Permission denied", str(path))
         return scandir(path)

@@ -1,8 +1,8 @@
-"""One change to the evidence of a real small experiment, and what is said of it.
+"""Changes one thing in the evidence of a real small experiment, and checks the summary's reaction.
 
 `data/small.tar.xz`: workload A on InnoDB and MyISAM, three clients on three hosts, two rounds. Each change is made
-twice. With the manifest as the trial left it, every change is named. Then with a manifest that was written anew, as if
-the program that wrote the evidence had been wrong: the summary names the change, or no number differs.
+twice. With the manifest as the trial left it, every change is named. Then with a new manifest, as if the
+program that wrote the evidence had been wrong: the summary names the change, or no number differs.
 """
 
 import gzip
@@ -31,7 +31,7 @@ CLIENT = f"{RUN}/host2"
 
 
 def edit(file: str, *path: str, to: Any) -> Change:
-    """Sets a value of a JSON file; a function is given what was there."""
+    """Returns a change that sets a value of a JSON file; a function gets the old value."""
 
     def change(experiment: Path) -> None:
         content = json.loads((experiment / file).read_text())
@@ -45,7 +45,7 @@ def edit(file: str, *path: str, to: Any) -> Change:
 
 
 def replace(file: str, pattern: str, by: str) -> Change:
-    """Replaces the first match in a text file."""
+    """Returns a change that replaces the first match in a text file."""
 
     def change(experiment: Path) -> None:
         text, found = re.subn(pattern, by, (experiment / file).read_text(), count=1, flags=re.MULTILINE)
@@ -62,7 +62,7 @@ def remove(path: str) -> Change:
 
 
 def put(of: str, to: str) -> Change:
-    """Copies a file or a folder over another one."""
+    """Returns a change that copies a file or a folder over another one."""
 
     def change(experiment: Path) -> None:
         if (experiment / of).is_dir():
@@ -75,7 +75,7 @@ def put(of: str, to: str) -> Change:
 
 
 def cut(file: str) -> Change:
-    """Leaves the first half of a file."""
+    """Returns a change that leaves the first half of a file."""
 
     def change(experiment: Path) -> None:
         content = (experiment / file).read_bytes()
@@ -92,7 +92,7 @@ def lines(file: str, of: Callable[[list[str]], list[str]]) -> Change:
 
 
 def every(*changes: Change) -> Change:
-    """All of them, one after the other."""
+    """Returns a change that makes all of these, one after the other."""
 
     def change(experiment: Path) -> None:
         for each in changes:
@@ -102,9 +102,9 @@ def every(*changes: Change) -> Change:
 
 
 def window(seconds: float, *, trial: str = TRIAL, of_trial: bool = False) -> Change:
-    """Another measured window in all that says how long it was, but for the histogram logs.
+    """Returns a change of the measured window in all files that state its length, except the histogram logs.
 
-    :param of_trial: also in trial.json
+    :param of_trial: also change trial.json
     """
     clients = [f"{trial}/run-1/host{number}" for number in (1, 2, 3)]
     result = r"^(\[OVERALL\], RunTime\(ms\)), .*"
@@ -117,7 +117,7 @@ def window(seconds: float, *, trial: str = TRIAL, of_trial: bool = False) -> Cha
 
 
 def samples(file: str, of: Callable[[list[str]], list[str]]) -> Change:
-    """The lines of a compressed file."""
+    """Returns a change of the lines of a compressed file."""
 
     def change(experiment: Path) -> None:
         content = gzip.decompress((experiment / file).read_bytes()).decode().splitlines(keepends=True)
@@ -127,7 +127,7 @@ def samples(file: str, of: Callable[[list[str]], list[str]]) -> Change:
 
 
 def _figures_of(client: str, other: str) -> Change:
-    """Gives another client.json the figures of one, and leaves it its times."""
+    """Gives a client.json the figures of another one, but not its times."""
 
     def change(experiment: Path) -> None:
         files = [experiment / each / "client.json" for each in (client, other)]
@@ -140,7 +140,7 @@ def _figures_of(client: str, other: str) -> Change:
 
 SAME = "no number differs"
 MANIFEST = "nothing but the manifest can tell"
-# What was changed → what is said of it.
+# Change → text in the summary.
 CHANGES: dict[str, tuple[Change, str]] = {
     # A client's own account
     "records of a client": (
@@ -485,7 +485,7 @@ def original(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def said(experiment: Path) -> tuple[list[Any], list[str]]:
-    """The numbers of the summary, in order, and its texts."""
+    """Returns the numbers of the summary in order, and its texts."""
     found = list(_leaves(json.loads(summarise(experiment).json())))
     numbers = [leaf for leaf in found if not isinstance(leaf, str)]
     return numbers, [leaf.replace(str(experiment), "EXPERIMENT") for leaf in found if isinstance(leaf, str)]

@@ -1,4 +1,4 @@
-"""What the steps of a trial ask of hosts, which only note it."""
+"""Requests of a trial's steps to hosts, which only record them."""
 
 from typing import Any, cast
 
@@ -11,7 +11,7 @@ NAME = "node1"
 
 
 class Noting:
-    """A host that notes what it is asked to do."""
+    """A host that records the requests."""
 
     def __init__(self) -> None:
         self.name = NAME
@@ -45,7 +45,7 @@ def servers(host: Noting) -> ServerSteps:
 
 
 def test_a_call_that_hangs_is_ended(host: Noting, servers: ServerSteps) -> None:
-    """A program that is repeated until it succeeds has that much more than the time that it may take."""
+    """A program that is repeated until it succeeds gets this much time in addition to its limit."""
     servers.admin(NAME, "stats")
     servers.until_admin(NAME, "user")
     servers.until(NAME, "cassandra", ["true"])

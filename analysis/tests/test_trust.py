@@ -1,4 +1,4 @@
-"""How far a verdict can be trusted: the rule, its words in docs/method.md, and that all who show it agree."""
+"""Trust in a verdict: the rule, its text in docs/method.md, and that all places that show it agree."""
 
 import re
 from dataclasses import replace
@@ -25,7 +25,7 @@ from support.summaries import each_system, measured
 
 
 def of(rates: dict[str, list[float]], sampling: Samples | None = "rounds", **about: Any) -> Summary:
-    """Systems with a rate for each sample; without clients that share the servers' hosts."""
+    """Returns systems with a rate for each sample, without clients on the servers' hosts."""
     trials = [replace(measured(system, 1.0), rows=[row(of_system, sampling)]) for system, of_system in rates.items()]
     return Summary("x", trials, comparisons=comparisons(trials), **about)
 
@@ -125,7 +125,7 @@ def test_after_ctrl_c_it_says_how_many_rounds_are_missing() -> None:
     cut = replace(good, trials=[a, b, *missing], merged=[replace(each, status="interrupted") for each in (a, b)])
     (reason,) = judged(cut).reasons
     assert reason.text == "Rounds were interrupted or not begun: a 1 of 2, b 2 of 3."
-    # Of one that was disturbed as well that is said, too.
+    # If one was also disturbed, the text mentions that, too.
     other = replace(cut, trials=[*cut.trials, replace(a, rows=[], status="invalid")])
     assert shorts(other) == ["interrupted rounds of a and 1 more", "invalid rounds of a"]
 
@@ -152,8 +152,8 @@ def test_drifts_against_the_loser_count_as_well_as_those_for_the_winner() -> Non
         ((drift("b", "cpu_all", -0.38),), "do not use"),  # 1 / 0.62 = 1.6 is more than 1.5
         ((drift("b", "cpu_all", -0.2),), "caution"),
         ((drift("a", "cpu_one", 0.25), drift("b", "cpu_one", -0.2)), "do not use"),  # 1.25 / 0.8
-        ((drift("a", "cpu_all", -0.38),), "caution"),  # the winner won all the same
-        ((drift("b", "disk_fsync", -0.9),), "caution"),  # not every operation waits for a disk
+        ((drift("a", "cpu_all", -0.38),), "caution"),  # the winner still won
+        ((drift("b", "disk_fsync", -0.9),), "caution"),  # operations may not need the disk
     ],
 )
 def test_computing_that_differs_as_much_as_the_results_explains_them(drifts: tuple[Drift, ...], mark: str) -> None:

@@ -1,4 +1,4 @@
-"""Processes that are units of systemd, whose program is played here: it notes its arguments, and runs `sleep`."""
+"""Processes that are units of systemd. A script replaces systemd: it records its arguments, and runs `sleep`."""
 
 import os
 from pathlib import Path
@@ -8,7 +8,7 @@ import pytest
 import processes
 import units
 
-# It notes its arguments in $STATE/told; the unit's process is in $STATE/pid.
+# Replacement of systemctl; its arguments are in $STATE/told, the unit's process in $STATE/pid.
 SYSTEMCTL = """#!/bin/bash
 pid=$(cat "$STATE/pid" 2> /dev/null)
 running() { [[ -n $pid && $(sed 's/.*) //; s/ .*//' "/proc/$pid/stat" 2> /dev/null) == [^Z]* ]]; }

@@ -1,4 +1,4 @@
-"""What makes a run invalid: the figure, its limit, and where in time it was; and what does not."""
+"""Reasons for an invalid run: the figure, its limit, and its time; and cases that are valid."""
 
 import inspect
 import json
@@ -20,8 +20,8 @@ from dohyo.summary.summary import summarise
 from dohyo.summary.trust import judged
 from support.evidence import DATA, clients_json, edit_json, on_screen, only, reads, trial, write_json
 
-# The published load that stalled, by the lines of one client for every ten seconds up to 310, when it gave up. Those of
-# seconds 20 to 230 were not published: a straight line.
+# Seconds of the published load that stalled, from one client's lines for every ten seconds up to 310, when it gave up.
+# Seconds 20 to 230 were not published and are a straight line.
 PUBLISHED_COLLAPSE = [
     *(36055, *(round(33831 - (33831 - 22939) * line / 21) for line in range(22))),
     *(12946, 4759, 984, 262, 60, 16.6, 35.1, 40.5),
@@ -29,7 +29,7 @@ PUBLISHED_COLLAPSE = [
 
 
 def run_of(experiment: Path, counts: list[int], **others: list[int]) -> Trial:
-    """A trial with a single run of so many reads in each second, after a warm-up of one second."""
+    """Returns a trial with one run of this number of reads in each second, after a warm-up of one second."""
     reads(trial(experiment, 1, "cassandra", repeats=1) / "run-1/node1", counts, **others)  # type: ignore[arg-type]
     return only(experiment)
 
@@ -46,7 +46,7 @@ def test_the_published_collapse() -> None:
     mean = sum(series) / len(series)
     assert collapses(series, warmup=0) == [f"seconds 240–310 (down to 17 of {mean:,.0f} op/s)"]
     assert 21_000 < mean < 22_000
-    # It is seen as soon as it has lasted so long, not only at the end.
+    # The collapse is found as soon as it has lasted long enough, not only at the end.
     assert collapses(series[:240], 0)
     assert not collapses(series[:239], 0)
 
@@ -55,17 +55,17 @@ def test_the_published_collapse() -> None:
     "series",
     [
         noise(5000, 600, 0.3),
-        # A compaction that costs nine seconds, twice.
+        # Compactions that cost nine seconds, twice.
         [5000] * 60 + [900] * 9 + [5000] * 60 + [900] * 9 + [5000] * 60,
-        # One that takes 40 % for five minutes.
+        # A compaction that takes 40 % for five minutes.
         [5000] * 300 + [3000] * 300,
-        # A system that is at first three times as fast as in the end.
+        # A system that is three times as fast at first as at the end.
         [round(9000 - 6000 * second / 600) for second in range(600)],
-        # A pause of several seconds every half a minute.
+        # Pauses of several seconds every half a minute.
         ([2000] * 26 + [0] * 4) * 10,
-        # With a target rate that the system keeps in bursts.
+        # A target rate that the system keeps in bursts.
         [1000 + round(900 * math.sin(second / 3)) for second in range(300)],
-        # So few that chance alone makes such times.
+        # Counts so low that chance makes such times.
         [0] * 12 + [8] * 48,
     ],
     ids=["noise", "short dips", "long but shallow", "slowing", "pauses", "bursts", "few"],
@@ -89,14 +89,14 @@ def test_a_run_that_collapses_counts_with_the_collapse_and_a_shorter_dip_is_an_e
     ]
     of = run_of(tmp_path / "short", [1000] * 20 + [100] * 9 + [1000] * 11)
     assert (of.status, len(of.events), of.collapses) == ("ok", 1, [])
-    # Its log ends with the last answer.
+    # The log ends with the last answer.
     of = run_of(tmp_path / "to the end", [1000] * 20 + [0] * 12)
     assert of.collapses == ["run 1, seconds 21–33 (down to 0 of 625 op/s)"]
 
 
 @pytest.mark.parametrize("cause", ["errors", "server", "client"])
 def test_a_system_that_failed_under_load_in_one_round_is_not_judged_by_the_others(tmp_path: Path, cause: str) -> None:
-    """What is left would be of survivors. A fault of the measuring side says nothing of the system."""
+    """The other rounds would only show survivors. A fault of the measuring side says nothing about the system."""
     folder = tmp_path
     for turn in range(3):
         for position, (system, count) in enumerate({"cassandra": 2000, "hbase": 1000}.items()):
@@ -130,7 +130,7 @@ def test_a_discarded_run_may_collapse(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("measured", [True, False])
 def test_a_load_that_collapses_is_flagged_and_counts(tmp_path: Path, measured: bool) -> None:
-    """How a load goes on is a result; that it slows down must not hide it."""
+    """A load's progress is a result; its slowdown must not be hidden."""
     folder = trial(tmp_path, 1, "cassandra", repeats=1, phases=() if measured else ("run",))
     load = folder / "load/node1"
     reads(load, [round(count / 100) for count in PUBLISHED_COLLAPSE for _ in range(3)])
@@ -144,7 +144,7 @@ def test_a_load_that_collapses_is_flagged_and_counts(tmp_path: Path, measured: b
     assert [str(event) for event in of.events] == [
         "load, seconds 72–93: throughput below half of the mean (down to 0 of 219 op/s)"
     ]
-    # Only what is compared has a reason beside the verdict.
+    # Only compared figures have a reason beside the verdict.
     assert of.collapses == (["load, seconds 72–93 (down to 0 of 219 op/s)"] if measured else [])
     reasons = [reason.short for reason in judged(summarise(tmp_path)).reasons]
     assert ("collapsed" in reasons) == measured
@@ -178,7 +178,7 @@ def test_one_of_several_clients_that_began_late(tmp_path: Path, skew: float, all
     ("skew", "warmup", "duration", "most"),
     [
         (1049.0, 1.0, 3, None), (1051.0, 1.0, 3, 1050), (-60.0, 0.0, 3, 50), (51.0, 0.0, 3, 50), (51.0, 0.0, None, 50),
-        # Its window begins with its first operation.
+        # The window begins with the first operation.
         (900.0, 0.0, 0, None), (900.0, 0.0, "0", None), (1051.0, 0.0, 0, 1050),
         (-900.0, 0.0, 0, 1050), (-900.0, 1.0, 3, 1050),
     ],
@@ -250,7 +250,7 @@ def test_the_records_of_a_type_are_those_of_its_result_lines(tmp_path: Path) -> 
 
 
 def test_too_many_errors_have_a_place_in_time(tmp_path: Path) -> None:
-    """A run in which a server was lost for some seconds, from real logs."""
+    """A server was lost for some seconds in this run, with real logs."""
     folder = trial(tmp_path, 1, "cassandra", repeats=1, hosts=("host1",))
     shutil.rmtree(folder / "run-1/host1")
     shutil.copytree(DATA / "cluster/outage/run-1/host1", folder / "run-1/host1")
@@ -280,7 +280,7 @@ def metrics(pending: int) -> dict[str, dict[str, int]]:
     return {"org.apache.cassandra.metrics:name=PendingTasks,type=Compaction": {"Value": pending}}
 
 
-# Intervals of a log: begin, length, operations, latency in s. The window has 20 s.
+# Intervals of a log: begin, length, operations, latency in s. The window is 20 s long.
 STEADY = [(float(second), 1.0, 100, 0.5) for second in range(20)]
 
 
@@ -288,12 +288,12 @@ STEADY = [(float(second), 1.0, 100, 0.5) for second in range(20)]
     ("logs", "said"),
     [
         ({"READ": STEADY}, None),
-        # Answers that come late, errors after operationtimeout among them.
+        # Answers arrive late, with errors after operationtimeout among them.
         ({"READ": [*STEADY, (20.0, 1.0, 3, 0.9), (24.0, 1.0, 5, 4.5)], "READ-FAILED": [(29.0, 1.0, 9, 10.0)]}, None),
-        # A client that was held up at the beginning, and one at the end.
+        # A client was held up at the beginning, and one at the end.
         ({"READ": [(0.0, 7.0, 700, 0.5), *STEADY[7:]]}, None),
         ({"READ": [*STEADY[:14], (14.0, 9.0, 600, 0.001)]}, None),
-        # Nothing succeeded in the second half; a type that was rare.
+        # Nothing succeeded in the second half; another type was rare.
         ({"READ": [*STEADY[:10], *((float(second), 1.0, 0, 0.5) for second in range(10, 20))]}, None),
         ({"READ": STEADY, "SCAN": [(19.0, 1.0, 1, 0.5)], "INSERT": STEADY[:1]}, None),
         # The update of a read-modify-write begins when its read was answered.
@@ -336,7 +336,7 @@ def test_the_window_is_that_of_the_histogram_logs(
 def test_a_round_that_is_a_copy_does_not_count(tmp_path: Path) -> None:
     for at, counts in enumerate(([100] * 20, [200] * 20, [100] * 20), start=1):
         reads(trial(tmp_path, at, "cassandra", 1, trial_round=at, trial_rounds=3) / "run-1/node1", counts)
-    assert [of.status for of in summarise(tmp_path).trials] == ["ok"] * 3  # the same rate is no copy
+    assert [of.status for of in summarise(tmp_path).trials] == ["ok"] * 3  # equal rates do not prove a copy
     shutil.copytree(tmp_path / "raw/01-cassandra/run-1", tmp_path / "raw/03-cassandra/run-1", dirs_exist_ok=True)
     summary = summarise(tmp_path)
     own = "raw/03-cassandra/run-1/node1: the intervals of its histogram logs are those of raw/01-cassandra/run-1/node1"
@@ -351,7 +351,7 @@ def test_the_table_of_the_checks_is_written_from_their_list() -> None:
 
 
 def test_every_check_is_in_the_list() -> None:
-    """Each function that takes the facts of a run or a trial has its row."""
+    """Each function that takes the facts of a run or a trial has an entry."""
     functions = inspect.getmembers(validity, inspect.isfunction)
     takes = {name: {*inspect.get_annotations(function).values()} for name, function in functions}
     written = {name for name, kinds in takes.items() if kinds & {"RunFacts", "TrialFacts"}} - {"disturbing"}

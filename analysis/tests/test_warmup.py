@@ -1,4 +1,4 @@
-"""When a warm-up is over: the rule, and what the conductor of the clients does with it."""
+"""The end of a warm-up: the rule, and how the conductor of the clients applies it."""
 
 from typing import Any
 
@@ -53,7 +53,7 @@ def test_clients_are_added_up_by_the_second_though_their_lines_come_late() -> No
     assert progress.seconds == 0
     progress.add("host2", "1.250 125\n")
     assert progress.seconds == 1
-    # Two seconds in one line: what is between is not known, and is taken for even.
+    # One line covers two seconds: the work is unknown in between, and is divided evenly.
     progress.add("host2", "3.500 350\n")
     progress.add("host1", "3.010 301\n")
     assert progress.rates() == pytest.approx([200, 200, 200])
@@ -69,7 +69,7 @@ def test_compilers_are_judged_by_the_last_seconds() -> None:
 
 
 class Warm(Stage):
-    """Clients that tell what they do in a warm-up of at most `warmup` seconds."""
+    """Clients that report their work in a warm-up of at most `warmup` seconds."""
 
     def __init__(self, warmup: float = 30, **also: Any) -> None:
         super().__init__(**{"steady": True, "warmup": warmup, "bound": 1000, **also})
@@ -82,7 +82,7 @@ class Warm(Stage):
             self.measures[host] = {**message, "when": self.now}
 
     def work(self, rates: list[float], which: tuple[str, ...] = ("host1", "host2")) -> None:
-        """Each second both clients do so many operations."""
+        """Reports this many operations of both clients for each second."""
         for rate in rates:
             second = self.now + 1 - self.conductor.agreed
             self.step(1)
@@ -103,14 +103,14 @@ def test_all_begin_to_measure_at_one_instant_when_the_rate_is_steady() -> None:
     assert stage.measures == {}
     stage.work([500, 500, 500, 500, 500])
     measure = stage.conductor.measure
-    assert set(stage.measures) == set(AHEAD)  # of host3 the servers alone: what they use is measured
+    assert set(stage.measures) == set(AHEAD)  # only servers of host3 are measured
     for host, told in stage.measures.items():
         assert told["window"] == pytest.approx([measure + AHEAD[host], measure + 10 + AHEAD[host]], abs=1e-3)
         assert measure - told["when"] >= NOTICE_SECONDS
     outcome = stage.report()
     assert outcome["warmup_steady"] is True
     assert LEAST <= outcome["warmup_seconds"] < 13
-    # Told once: what comes after that changes nothing.
+    # The agents learn it once; later seconds change nothing.
     stage.work([10, 1000, 10])
     assert stage.conductor.measure == measure
     assert stage.report()["warmup_steady"] is True
@@ -163,7 +163,7 @@ def test_a_short_warm_up_is_as_long_as_it_was_meant_to_be(warmup: float) -> None
     outcome = stage.report()
     assert stage.measures == {}
     assert outcome["warmup_seconds"] == warmup
-    # It was too short to tell.
+    # The warm-up was too short to tell.
     assert outcome["warmup_steady"] is None
 
 

@@ -1,6 +1,6 @@
-"""What each system is started with and asked for, in situations that differ in much.
+"""Commands, files and arguments of each system, in situations that differ much.
 
-The golden files of a system on one host are whole; those of the other cases say what differs from these.
+The golden files of a system on one host are complete; those of other cases contain only the differences.
 """
 
 from typing import Any

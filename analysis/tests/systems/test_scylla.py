@@ -1,4 +1,4 @@
-"""ScyllaDB's configuration: there may be no ScyllaDB to start."""
+"""ScyllaDB's configuration, which is tested without a server."""
 
 import re
 import subprocess
@@ -17,9 +17,9 @@ BINARY = "/opt/scylladb/bin/scylla"
 VERSION = "5.2.18-0.20240419.dae9bef75f66"
 PAGES = {"ports": {"api": 10000, "prometheus": 9180}, "moved": []}
 APART = {"database": ["node1"], "client": ["other"]}
-# JSON has two escapes for its last character, which YAML does not put together.
+# JSON writes the last character as two escapes, which YAML does not combine.
 USER, PASSWORD = "o'hara \N{GRINNING FACE}", PASSWORDS["client"]
-# Every part of the configuration that a variable switches.
+# Variables for every optional part of the configuration.
 CASES: dict[str, dict[str, Any]] = {
     "alone": {"dohyo_data": ["/data1", "/data2"]},
     "prepared": {
@@ -46,7 +46,7 @@ CASES: dict[str, dict[str, Any]] = {
 
 
 def scylla(case: str = "", version: str = VERSION, cores: str = "1-3", **variables: Any) -> Any:
-    """ScyllaDB on hosts that have a server, and that were tuned for these cores."""
+    """Returns ScyllaDB on hosts that have a server and were tuned for these cores."""
     given = {**CASES.get(case, {}), **variables}
     printed = {"looked": {"stdout": f"{BINARY}\n{version}\n{cores}".rstrip("\n"), "stderr": ""}}
     states = {f"node{number}": printed for number in range(1, given.get("hosts", 1) + 1)}
@@ -137,7 +137,7 @@ def test_users_and_tls() -> None:
     system = scylla("closed")
     config = configuration(system)
     assert (config["authenticator"], config["authorizer"]) == ("PasswordAuthenticator", "CassandraAuthorizer")
-    # One port for each purpose, with TLS and without anything else.
+    # Each purpose has one port, which accepts only TLS.
     assert config["native_transport_port_ssl"] == config["native_transport_port"]
     assert config["native_shard_aware_transport_port_ssl"] == config["native_shard_aware_transport_port"]
     assert config["ssl_storage_port"] == config["storage_port"]
@@ -224,7 +224,7 @@ MEASURED = """disks:
 
 
 def test_the_disk_of_the_data_is_measured_unless_it_was(tmp_path: Path) -> None:
-    """The file of an earlier measurement names mount points."""
+    """The file of an earlier measurement names the mount points."""
     tasks = yaml.safe_load((ANSIBLE / "systems/scylla/tasks/tune.yml").read_text("utf-8"))
     (script,) = [task["vars"]["scylla_measured"] for task in tasks if "scylla_measured" in task.get("vars", {})]
     file = tmp_path / "io_properties.yaml"
@@ -242,7 +242,7 @@ def test_the_disk_of_the_data_is_measured_unless_it_was(tmp_path: Path) -> None:
 
 
 FAKES = {
-    # Some versions warn before the mask.
+    # Some versions print a warning before the mask.
     "scripts/perftune.py": """
         echo "$@" >> FOLDER/called
         case "$*" in
@@ -250,7 +250,7 @@ FAKES = {
         *) echo 'tune: [net, disks]' ;;
         esac""",
     "scripts/scylla_cpuset_setup": 'echo "$@" >> FOLDER/called',
-    # hwloc-calc 2.9 answers so on hosts of 2 and 64 processors.
+    # hwloc-calc 2.9 answers like this on hosts of 2 and 64 processors.
     "bin/hwloc-calc": """
         case "$*" in
         all) echo 0x00000003 ;;
