@@ -78,7 +78,7 @@ PROGRAMS = ("*.py", "*.sh", "*.yml", "*.j2", "*.java", "workloads", "ansible/**/
 # PROGRAMS takes the place of this list.
 PLAIN = (
     *("analysis/dohyo/facts", "analysis/dohyo/foreign", "analysis/dohyo/planning", "analysis/dohyo/report"),
-    *("analysis/dohyo/scenario", "analysis/dohyo/tables"),
+    *("analysis/dohyo/scenario", "analysis/dohyo/summary", "analysis/dohyo/tables"),
     *("analysis/tests/systems", ":(glob)analysis/tests/*.py", "benchmarks", "examples", "ycsb-bindings"),
 )
 # Words that comments, docstrings and task names avoid.
@@ -100,11 +100,14 @@ def texts(file: Path) -> Iterator[tuple[str, str]]:
                 is_function = isinstance(node, ast.FunctionDef) and not node.name.startswith(("test_", "__"))
                 yield "function" if is_function and not getattr(node, "decorator_list", []) else "text", text
         tokens = tokenize.generate_tokens(io.StringIO(source).readline)
-        comments = [(each.start, each.string) for each in tokens if each.type == tokenize.COMMENT]
+        comments = [each for each in tokens if each.type == tokenize.COMMENT]
         blocks: dict[tuple[int, int], list[str]] = {}
-        for number, ((row, column), text) in enumerate(comments):
-            if not MARKS.match(text):
-                blocks.setdefault((row - number, column), []).append(text.lstrip("# "))
+        for number, comment in enumerate(comments):
+            row, column = comment.start
+            if not MARKS.match(comment.string):
+                # A comment behind code is a text of its own.
+                block = -row if comment.line[:column].strip() else row - number
+                blocks.setdefault((block, column), []).append(comment.string.lstrip("# "))
         yield from (("text", " ".join(block)) for block in blocks.values())
         return
     mark = "//" if file.suffix == ".java" else "#"

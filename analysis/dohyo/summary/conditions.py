@@ -1,8 +1,8 @@
 """Every condition of a trial, declared once: the fields of `Conditions`, in the order in which they are shown.
 
-A declaration says what the condition is, from where it is read, what must have it equal, whether it may differ from
-phase to phase, what the rounds of a system have together, and how it is shown. The tables, summary.json, summary.csv,
-`dohyo compare` and the table in docs/summary-json.md all follow it: another condition is one entry here.
+A declaration says what the condition is, how it is read, what must have it equal, and how it is shown. It also says
+whether phases may differ, and how rounds are merged. The tables, summary.json, summary.csv, `dohyo compare` and the
+table in docs/summary-json.md all follow it: another condition is one entry here.
 `python -m dohyo.summary.conditions` prints that table.
 """
 
@@ -31,14 +31,14 @@ T = TypeVar("T")
 # systems: between the systems of an experiment, for a fair comparison, and between two experiments.
 # experiments: between two experiments, as `dohyo compare` says nothing otherwise.
 Equal = Literal["systems", "experiments"]
-# same: stated, and the same in all rounds unless somebody changed an inventory, a server or a client between two of
+# same: stated, and the same in all rounds unless an inventory, a server or a client was changed between two of
 # them. most, mean: measured, so that it may differ from round to round: the value furthest from 0, and the mean.
 OverRounds = Literal["same", "most", "mean"]
 
 
 @dataclass(frozen=True)
 class ConditionSources:
-    """What the conditions are read from: the evidence of a trial, or of one of its phases.
+    """Evidence of a trial, or of one of its phases, from which conditions are read.
 
     :ivar stated: conditions.json, by name, as far as it has conditions
     :ivar facts: the rest of conditions.json
@@ -61,11 +61,11 @@ class ConditionSources:
         return [client.report for phase in self.phases for client in phase.clients]
 
     def reported(self, name: str) -> Any:
-        """The value of a field of client.json if all clients report the same, else None."""
+        """Returns the value of a field of client.json if all clients report the same, else None."""
         return _same(getattr(report, name) for report in self.reports)
 
     def most(self, name: str) -> Any:
-        """The largest value of a field of client.json that a client reports."""
+        """Returns the largest value of a field of client.json."""
         return max((value for each in self.reports if (value := getattr(each, name)) is not None), default=None)
 
 
@@ -115,7 +115,7 @@ class Condition:
 
 
 def _of(about: str, unit: str = "", label: str = "", **more: Any) -> Any:
-    """A condition.
+    """Declares a condition.
 
     :param label: it is shown as it is, under this name
     """
@@ -204,7 +204,7 @@ def _load(of: Conditions) -> str:
 
 
 def _transport(of: Conditions) -> str:
-    """How each client is connected."""
+    """Returns how each client is connected."""
     carried = f" on {counted(of.event_loops, 'event loop')}" if of.event_loops else " on the client's own threads"
     loop = f", client.loop={of.loop}" if of.loop else ""
     connections = "? connections" if of.connections is None else counted(of.connections, "connection")
@@ -212,7 +212,7 @@ def _transport(of: Conditions) -> str:
 
 
 def _skew(of: Conditions) -> str | None:
-    """How far apart several clients began and ended."""
+    """Returns how far apart several clients began and ended."""
     if (of.clients or 0) < 2 or of.start_skew_ms is None:
         return None
     parts = (("start", of.start_skew_ms), ("end", of.end_skew_ms), ("clocks \N{PLUS-MINUS SIGN}", of.clock_error_ms))
@@ -220,7 +220,7 @@ def _skew(of: Conditions) -> str | None:
 
 
 def _taken(of: Conditions) -> str:
-    """The processor time that others took; amounts too small to matter count as equal."""
+    """Returns the processor time that others took; amounts too small to matter count as equal."""
     parts = (("other processes", of.other_cpu), ("hypervisor", of.stolen_cpu))
     shares = [
         f"{who} {'below' if share < NOTED else 'up to'} {max(share, NOTED):.0%}"
@@ -237,7 +237,7 @@ def _window(of: Conditions) -> str | None:
 
 
 def _overlap(of: Conditions) -> str:
-    """NW + NR > RF with its figures, where they decide, and not that all ask one primary."""
+    """Returns NW + NR > RF with its figures, where these decide, and not a primary that all ask."""
     if of.write_copies is None or of.read_copies is None or not (of.replication or "").isdecimal():
         return ""
     overlap = of.write_copies + of.read_copies > int(of.replication or 0)
@@ -490,7 +490,7 @@ def _named(of: Field[Any]) -> Condition:
 
 # By name, in the order in which they are shown.
 CONDITIONS = {each.name: _named(each) for each in fields(Conditions)}
-# What the running server states.
+# Conditions that the running server states.
 STATED = {name for name, each in CONDITIONS.items() if each.read is None}
 _Stated = defstruct(
     "_Stated",
@@ -537,7 +537,7 @@ def read(sources: ConditionSources) -> Conditions:
 def by_phase(of_phases: Mapping[str, Conditions]) -> dict[str, dict[str, Any]]:
     """Returns the conditions that differ between phases: phase → name → value.
 
-    Those that one text shows are returned together.
+    Conditions that one text shows are returned together.
     """
     found: dict[str, dict[str, Any]] = {}
     for each in CONDITIONS.values():

@@ -1,8 +1,8 @@
 """Searches for the knee of a system: the highest rate at which it still answers in time. Pure decisions, without I/O.
 
-A search requests one probe after the other: first at the closed-loop maximum, then at half of it and so on until a rate
-holds (or a quarter more until one does not), then in the middle of the two. Finally, the lowest rate that did not hold
-is tried again. docs/knee.md gives the reasons and limits.
+A search requests one probe after the other. The first is at the closed-loop maximum; then come halves until a rate
+holds, or a quarter more until one does not. The next ones are in the middle of the two. Finally, the lowest rate that
+did not hold is tried again. docs/knee.md gives the reasons and limits.
 """
 
 from __future__ import annotations

@@ -104,7 +104,7 @@ def summarise(
 
 
 def joined(parts: Sequence[Summary]) -> Summary:
-    """The ranking of trials that were summarised one by one, while others are still to come.
+    """Returns the ranking of trials that were summarised one by one, while others are still to come.
 
     :param parts: at least one
     """
@@ -114,7 +114,7 @@ def joined(parts: Sequence[Summary]) -> Summary:
 
 
 def is_experiment(folder: Path) -> bool:
-    """Whether a folder is that of an experiment. Logs of others may be in a folder named raw, too."""
+    """Returns whether a folder is that of an experiment. Logs of others may be in a folder named raw, too."""
     left = ("state.json", "trial.json", "conditions.json", "client.json")
     return (folder / "experiment.json").is_file() or any(
         next((folder / "raw").glob(f"{below}{name}"), None) for name in left for below in ("*/", "*/*/*/")
@@ -127,7 +127,7 @@ def read_trial(folder: Path) -> Trial:
 
 
 def own_target(folder: Path) -> float:
-    """The rate of the phase `own` in operations per second of all clients: a share of the last run of `max`.
+    """Returns the rate of the phase `own` in operations per second of all clients: a share of the last run of `max`.
 
     :param folder: of a trial in `raw/`, as far as it has come
     :raises BadInputError: if there is no such rate

@@ -34,7 +34,7 @@ from dohyo.summary.validity import TrialFacts
 
 @dataclass(frozen=True)
 class _Read:
-    """What was read of a trial.
+    """Evidence of a trial as it was read.
 
     :ivar read_back: conditions.json without the conditions, which are in `stated`
     :ivar hosts: what the hosts could do before it
@@ -312,7 +312,7 @@ def _probe(phase: Phase, facts: TrialFacts) -> probes.MeasuredProbe:
     # Each client was given its share of it.
     target = knee.rounded(sum(known)) if known and not phase.missing and len(known) == len(targets) else None
     run = validity.RunFacts(phase)
-    # What is not found makes a system faster, so it is no mere doubt.
+    # Records that are not found make a system faster, so they are a problem and not only a doubt.
     problems = [*phase.problems, *(f"{phase.name}{why}" for why in validity.not_found(run))]
     doubts = [*run.problems(), *validity.disturbing(facts, phase)]
     measured = rows(PROBE, [phase.run], phase.latencies)

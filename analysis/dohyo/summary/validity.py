@@ -33,7 +33,7 @@ LATE_MS = 50.0
 # Clients report the very duration that they were given, in whole seconds; result lines have milliseconds.
 _SAME_SECONDS = 0.001
 
-# The share of a host's processors that somebody else may take, in percent, unless the scenario sets it; and where
+# Share of a host's processors that others may take, in percent, unless the scenario sets it; and where
 # conditions are strict.
 _MOST_TAKEN, _MOST_TAKEN_STRICT = 25.0, 5.0
 
@@ -84,7 +84,7 @@ class RunFacts:
 
     @property
     def requested(self) -> dict[str, Any]:
-        """What each client should report of its work, as far as trial.json says it: field of client.json → value."""
+        """Work that each client should report, as far as trial.json states it: field of client.json → value."""
         settings = self.phase.settings
         if settings.properties is None:
             return {}
@@ -151,7 +151,7 @@ class TrialFacts:
 
 
 def late(run: RunFacts, client: ClientFolder) -> str | None:
-    """Whether a client began too late after the agreed instant."""
+    """Finds a client that began too late after the agreed instant."""
     skew_ms, limit = client.report.skew_ms, run.apart_ms + run.spare_ms
     if skew_ms is None or -run.apart_ms <= skew_ms <= limit:
         return None
@@ -159,7 +159,7 @@ def late(run: RunFacts, client: ClientFolder) -> str | None:
 
 
 def other_start(run: RunFacts, client: ClientFolder) -> str | None:
-    """Whether a client began at another instant than the one that was agreed: then its evidence is of another run."""
+    """Finds a client that began at another instant than agreed: its evidence is of another run."""
     # The former is of its own host's clock, the latter of the controller's.
     start_ms, agreed = client.report.agreed_start_ms, run.phase.conducted.agreed
     offset_ms = run.phase.conducted.offsets_ms().get(client.host)
@@ -171,7 +171,7 @@ def other_start(run: RunFacts, client: ClientFolder) -> str | None:
 
 
 def same_client(run: RunFacts) -> Iterator[str]:
-    """Whether two clients say that they are the same one, or one that it did another phase."""
+    """Finds two clients that say that they are the same one, and a client that did another phase."""
     for of, count in Counter(client.number for client in run.clients if client.number).items():
         if count > 1:
             yield f": {count} clients have the clientnumber {of}: their evidence is of one"
@@ -181,7 +181,7 @@ def same_client(run: RunFacts) -> Iterator[str]:
 
 
 def unsure_clock(run: RunFacts, client: ClientFolder) -> str | None:
-    """Whether a host's clock is known less exactly than clients may differ in their start."""
+    """Finds a host's clock that is known less exactly than clients may differ in their start."""
     error_ms = run.phase.conducted.clock_error_ms(client.host)
     if error_ms is None or error_ms <= run.apart_ms:
         return None
@@ -189,7 +189,7 @@ def unsure_clock(run: RunFacts, client: ClientFolder) -> str | None:
 
 
 def other_window(run: RunFacts, client: ClientFolder) -> str | None:
-    """Whether a client measured in another window than the others, and the servers' figures."""
+    """Finds a client that measured in another window than the other clients and the servers' figures."""
     warmup, agreed = client.report.warmup_seconds, run.agreed_warmup
     if warmup is None or agreed is None or abs(warmup - agreed) * 1000 <= run.apart_ms:
         return None
@@ -197,7 +197,7 @@ def other_window(run: RunFacts, client: ClientFolder) -> str | None:
 
 
 def other_length(run: RunFacts, client: ClientFolder) -> str | None:
-    """Whether a client measured for another time than the trial was to: that is what rates are divided by."""
+    """Finds a client that measured for another time than requested: rates are divided by that time."""
     duration = None if run.phase.kind == LOAD else run.phase.settings.duration
     seconds = client.run.seconds
     if not duration or seconds is None or abs(seconds - duration) <= _SAME_SECONDS:
@@ -206,7 +206,7 @@ def other_length(run: RunFacts, client: ClientFolder) -> str | None:
 
 
 def saturated(run: RunFacts, client: ClientFolder) -> str | None:
-    """Whether a client used nearly all processors of its host, so that it was the client that was measured."""
+    """Finds a client that used nearly all processors of its host: then the client was measured."""
     cpu_seconds, seconds, cpus = client.run.client_cpu_seconds, client.run.seconds, run.cpus.get(client.host)
     if cpu_seconds is None or not seconds or not cpus or cpu_seconds / seconds / cpus <= SATURATED:
         return None
@@ -218,7 +218,7 @@ def saturated(run: RunFacts, client: ClientFolder) -> str | None:
 
 
 def busiest(_: RunFacts, client: ClientFolder) -> str | None:
-    """Whether one thread of a client used nearly a whole processor, which no number of further ones makes faster."""
+    """Finds a client with a thread that used nearly a whole processor: more processors would not help it."""
     share = client.report.busiest_thread_share
     if share is None or share < SATURATED:
         return None
@@ -229,13 +229,13 @@ def busiest(_: RunFacts, client: ClientFolder) -> str | None:
 
 
 def lost_writes(run: RunFacts, client: ClientFolder) -> str | None:
-    """Whether a client did not find what the system has acknowledged, or found what nobody has written."""
+    """Finds a client that read less than was acknowledged, or something that was never written."""
     account = client.report.accounting
     return accounting.losses(account) or None if account is not None and run.phase.faults is None else None
 
 
 def stale_reads(run: RunFacts, client: ClientFolder) -> str | None:
-    """Whether reads were stale although the conditions promise that none is."""
+    """Finds stale reads although the conditions promise that there are none."""
     account = client.report.accounting
     if account is None or not account.stale_reads or not run.strong or run.phase.faults is not None:
         return None
@@ -245,7 +245,7 @@ def stale_reads(run: RunFacts, client: ClientFolder) -> str | None:
 
 
 def other_target(run: RunFacts) -> Iterator[str]:
-    """Whether the clients' target rates add up to another one than the scenario's."""
+    """Finds target rates of clients that do not add up to the scenario's."""
     together = sum(client.report.target or 0.0 for client in run.clients)
     target = run.phase.settings.workload.target
     if target and not math.isclose(together, target, rel_tol=1e-3):
@@ -253,7 +253,7 @@ def other_target(run: RunFacts) -> Iterator[str]:
 
 
 def other_faults(run: RunFacts) -> Iterator[str]:
-    """Whether something of the faults that were asked for was not done, or not undone."""
+    """Finds requested faults that were not done, or not undone."""
     faults, seconds = run.phase.faults, run.phase.shortest
     if faults is not None:
         seconds = under_fault.in_window(faults, seconds)
@@ -261,7 +261,7 @@ def other_faults(run: RunFacts) -> Iterator[str]:
 
 
 def other_scenario(run: RunFacts) -> Iterator[str]:
-    """Clients that did other work than the trial was to, or than most of them, where trial.json does not say it."""
+    """Finds clients that did other work than trial.json says, or, where it does not, than most of them."""
     for key in _SAME_FOR_ALL:
         values = {client.host: getattr(client.report, key) for client in run.clients}
         known = {host: value for host, value in values.items() if value is not None}
@@ -280,7 +280,7 @@ def other_scenario(run: RunFacts) -> Iterator[str]:
 
 
 def not_found(run: RunFacts) -> Iterator[str]:
-    """Whether too many of the records that were asked for, or written, were not found."""
+    """Finds too many records that were read or written and did not exist."""
     returns, limit = run.phase.run.returns, run.phase.settings.not_found_limit
     count, records = sum(returns.get(status, 0) for status in NOT_FOUND), sum(returns.values())
     if count > limit * records:
@@ -292,9 +292,9 @@ def not_found(run: RunFacts) -> Iterator[str]:
 
 
 def most_taken(stated: Any, *, strict: bool) -> float:
-    """The share of a host's processors that somebody else may take in a run.
+    """Returns the share of a host's processors that others may take in a run.
 
-    :param stated: such as "25%"; what is none: nothing was stated
+    :param stated: such as "25%"; anything but a share: the default applies
     """
     try:
         percent = float(str(stated).removesuffix("%"))
@@ -304,7 +304,7 @@ def most_taken(stated: Any, *, strict: bool) -> float:
 
 
 def taken(of: Taken, limit: float) -> list[str]:
-    """Whether somebody else took too much of a host's processors; never said where that cannot be told for sure.
+    """Finds others that took too much of a host's processors, where that is known for sure.
 
     :param limit: share of all processors of the host
     """
@@ -317,19 +317,19 @@ def taken(of: Taken, limit: float) -> list[str]:
 
 
 def at_work(notes: Sequence[str]) -> list[str]:
-    """A trial's notes that name who else was at work on its hosts; Ansible's filter `others` writes them."""
+    """Returns the notes that name who else was at work on a trial's hosts; Ansible's filter `others` writes them."""
     return [note for note in notes if re.search(" (keeps servers up|is at work) there since ", note)]
 
 
 def disturbed(trial: TrialFacts) -> Iterator[str]:
-    """Whether others took too much of a host's processors in a run."""
+    """Finds runs in which others took too much of a host's processors."""
     for phase in trial.measured:
         if not phase.discarded and not phase.problems:
             yield from disturbing(trial, phase)
 
 
 def disturbing(trial: TrialFacts, phase: Phase) -> Iterator[str]:
-    """Who took too much of a host's processors in a run, and who else was at work there."""
+    """Finds others that took too much of a host's processors in a run, and names who was at work there."""
     limit = most_taken(trial.settings.max_other_cpu, strict=trial.settings.strict)
     for each in trial.taken:
         # Servers that are not ours are others on their hosts, and what is measured.
@@ -339,7 +339,7 @@ def disturbing(trial: TrialFacts, phase: Phase) -> Iterator[str]:
 
 
 def compacting(trial: TrialFacts) -> Iterator[str]:
-    """Whether servers still compacted when the first run was about to begin."""
+    """Finds servers that still compacted when the first run was about to begin."""
     busy = {host: count for host, count in trial.pending.items() if count}
     if busy and trial.settings.planned:
         hosts = ", ".join(f"{host} {count:,.0f}" for host, count in sorted(busy.items()))
@@ -347,7 +347,7 @@ def compacting(trial: TrialFacts) -> Iterator[str]:
 
 
 def lost_before(trial: TrialFacts) -> Iterator[str]:
-    """What discarded runs have lost: a later run does not find it."""
+    """Finds losses of discarded runs: a later run does not see them."""
     for run in trial.measured:
         if run.discarded and run.faults is None:
             for client in run.clients:
@@ -356,7 +356,7 @@ def lost_before(trial: TrialFacts) -> Iterator[str]:
 
 
 def missing_runs(trial: TrialFacts) -> Iterator[str]:
-    """Whether the load, or a repeat of a phase, has left no results."""
+    """Finds a load, or repeats of a phase, without results."""
     if trial.state.status != "done":
         return
     if trial.settings.load_is_measured and not any(phase.kind == LOAD for phase in trial.measured):
@@ -370,7 +370,7 @@ def missing_runs(trial: TrialFacts) -> Iterator[str]:
 
 
 def other_rows(trial: TrialFacts) -> Iterator[str]:
-    """Whether rows are missing, or too many, after the last run."""
+    """Finds tables with too few or too many rows after the last run."""
     loaded = trial.settings.properties.records
     if trial.rows is None or loaded is None or any(phase.faults is not None for phase in trial.measured):
         return
@@ -379,7 +379,7 @@ def other_rows(trial: TrialFacts) -> Iterator[str]:
 
 
 def missing_evidence(trial: TrialFacts) -> Iterator[str]:
-    """Evidence of a successful trial that is missing or was changed."""
+    """Finds evidence of a successful trial that is missing or was changed."""
     needed = [name for name in ("trial.json", "conditions.json") if not (trial.folder / name).is_file()]
     by_another = trial.kept.load not in (None, trial.folder.name)
     needed += [LOAD] if not by_another and not any(phase.kind == LOAD for phase in trial.phases) else []
@@ -394,7 +394,7 @@ def missing_evidence(trial: TrialFacts) -> Iterator[str]:
 
 
 def of_another_trial(trial: TrialFacts) -> Iterator[str]:
-    """Whether a run was not within the trial's time, or trial.json belongs to another trial."""
+    """Finds runs outside the trial's time, and a trial.json of another trial."""
     first, last = times(trial.state)
     for phase in trial.phases:
         agreed = phase.conducted.agreed
@@ -410,7 +410,7 @@ def of_another_trial(trial: TrialFacts) -> Iterator[str]:
 
 
 def of_another_experiment(trial: TrialFacts, experiment: ExperimentFacts) -> Iterator[str]:
-    """Whether the experiment has not planned the trial, or planned it otherwise, or ended before it."""
+    """Finds a trial that the experiment has not planned, has planned otherwise, or did not last for."""
     name, settings = trial.folder.name, trial.settings
     if experiment.plan and name not in experiment.plan:
         yield (
@@ -568,7 +568,7 @@ CHECKS = (
 
 
 def table() -> str:
-    """All checks, as docs/method.md has them."""
+    """Returns all checks as docs/method.md has them."""
     rows = [(check.what, check.limit, check.by and f"`{check.by}`", check.looks) for check in CHECKS]
     lines = [" | ".join(row).replace("|  |", "| |") for row in rows]
     return "| what | limit | set by | who looks |\n|---|---|---|---|\n" + "".join(f"| {line} |\n" for line in lines)
