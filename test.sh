@@ -14,7 +14,7 @@
 #   cluster   four hosts on this machine: clusters, synchronized clients, crashes; needs what hosts needs;
 #             `./test.sh cluster hbase` tests that system alone
 #
-# The Python tests and linters compute; beside them run the other parts, one after another, which wait most of the time.
+# Linters and unit tests compute; beside them run the other parts, one after another, which wait most of the time.
 # Logs and JUnit reports are in .setup/reports/. PYTEST_ADDOPTS has further options of pytest. With DOHYO_UNTIL, in seconds since
 # 1970, tests that would begin later are skipped.
 set -euo pipefail
@@ -48,26 +48,25 @@ ended() {
 # check NAME ARGUMENT…: the same as pytest, and waits
 check() { pytest "$1" -vv --timeout=1800 "${@:2}" && ended "$1" "$!"; }
 
-# A worker for each processor, as each of them collects all tests first. The tests of a file stay together,
-# because they share what Ansible has answered once.
-begin_python() {
-    local folders=()
-    if [[ " ${chosen[*]} " == *' lint '* ]]; then folders+=(suite/test_lint.py); fi
-    if [[ " ${chosen[*]} " == *' unit '* ]]; then folders+=(tests); fi
-    if ((${#folders[@]} == 0)); then return; fi
-    pytest python -n "$(nproc)" --dist loadfile "${quick[@]}" "${folders[@]}" >"$reports/python.out" 2>&1
-    python=$!
+# Some of these tests wait, so there are more workers than processors. The tests of a file stay together, because they share
+# what Ansible has answered once. Java's begin early, as they wait longest.
+begin_units() {
+    local files=()
+    if [[ " ${chosen[*]} " == *' lint '* ]]; then files+=(suite/test_lint.py); fi
+    if [[ " ${chosen[*]} " == *' unit '* ]]; then files+=(suite/test_java.py tests); fi
+    if ((${#files[@]} == 0)); then return; fi
+    pytest units -n "$(($(nproc) + 1))" --dist loadfile --no-loadscope-reorder "${quick[@]}" "${files[@]}" >"$reports/units.out" 2>&1
+    units=$!
 }
 
-python_ended() {
-    if [[ -z $python ]]; then return; fi
-    ended python "$python" >>"$reports/python.out"
-    python=
-    cat -- "$reports/python.out"
+units_ended() {
+    if [[ -z $units ]]; then return; fi
+    ended units "$units" >>"$reports/units.out"
+    cat -- "$reports/units.out"
 }
 
-lint() { :; } # see begin_python
-unit() { check java "${quick[@]}" suite/test_java.py suite/test_scripts.py --deselect "$many"; }
+lint() { :; } # see begin_units
+unit() { :; }
 contract() { check contract "${quick[@]}" suite/test_contract.py suite/test_adding_a_system.py; }
 hosts() { check hosts "$hosts"; }
 run() { check run --timeout=0 "${everyday[@]}" e2e; }
@@ -75,13 +74,13 @@ cluster() { check cluster suite/test_cluster.py --deselect "$hosts"; }
 
 # What needs the processors for itself, and what playbooks do with the lowest release of Ansible.
 alone() {
-    check many-clients "$many"
+    check scripts suite/test_scripts.py
     PYTHONPATH="$root/.setup/ansible-lowest" check lowest -n "$(nproc)" --dist loadfile \
         tests/test_bootstrap.py tests/test_system_role.py tests/harm/test_destroy.py
 }
 
-many=suite/test_scripts.py::test_many_clients hosts=suite/test_cluster.py::test_hosts
-parts=(lint unit contract hosts run cluster) chosen=() failed=() options=() quick=() everyday=() python=
+hosts=suite/test_cluster.py::test_hosts
+parts=(lint unit contract hosts run cluster) chosen=() failed=() options=() quick=() everyday=() units=
 for word in "$@"; do
     case " all ${parts[*]} " in
         *" $word "*) if [[ $word == all ]]; then chosen=("${parts[@]}"); else chosen+=("$word"); fi ;;
@@ -108,9 +107,9 @@ JAVA_HOME=$(readlink -f -- "$root/.setup/java")
 export JAVA_HOME
 mkdir -p -- "$reports"
 cd -- "$root/analysis"
-begin_python
+begin_units
 for part in "${chosen[@]}"; do "$part"; done
-python_ended
+units_ended
 if [[ " ${chosen[*]} " == *' unit '* && ${#quick[@]} == 0 ]]; then alone; fi
 if ((${#failed[@]})); then
     printf 'FAILED: %s\n' "${failed[*]}"

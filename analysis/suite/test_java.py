@@ -8,6 +8,7 @@ from suite.commands import MAVEN, Commands, without_slow
 ONE_LOOP = ("ClientTest", "KnownTruthTest")
 
 
+@pytest.mark.timeout(1800)
 def test_java(run: Commands, pytestconfig: pytest.Config) -> None:
     chosen = ["*Test"]
     if without := without_slow(pytestconfig):
