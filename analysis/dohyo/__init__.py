@@ -15,9 +15,9 @@ The packages, in the order of the data. Each imports only packages above it; its
 - foreign: logs that other clients wrote elsewhere, from reading them to their page; only `cli` imports it
 - running: running experiments, with all other packages
 
-Besides, there are `cli` (the command `dohyo`, a good start for readers), and modules that every package may import:
+Besides, there is `cli` (the command `dohyo`, a good start for readers). Every package may import the other modules:
 `places`, `host` (the control machine), `bad_input`, `signals`, `plain_text` (untrusted text), `folders` (reading and
 writing only inside of them), `owned` (deleting), `output` (standard output and standard error), `terminal` (printing),
-`console` (rich's, with untrusted text), `figures` (formatting of numbers), `metrics` (definitions of numbers), `sizes`
+`console` (rich's, with untrusted text); `figures` (formatting of numbers), `metrics` (definitions of numbers), `sizes`
 (in bytes), `operations` (YCSB's operation types), `statistics` (confidence intervals).
 """

@@ -605,9 +605,9 @@ def _folder(name: str | None) -> Path:
 
 
 def _experiment(name: str | None) -> Path:
-    """The folder of an experiment.
+    """Returns the folder of an experiment.
 
-    :raises BadInputError: if there is none, or it has logs of other clients
+    :raises BadInputError: if it does not exist, or has logs of other clients
     """
     from dohyo.summary.summary import is_experiment
 

@@ -70,17 +70,17 @@ def write(path: Path, content: str | bytes | Iterable[str]) -> None:
             file.write(content)
         else:
             parts = [content] if isinstance(content, str) else content
-            # JSON may contain halves of characters, which no encoding has.
+            # Text from JSON may contain lone surrogates, which cannot be encoded.
             file.writelines(part.encode("utf-8", "replace") for part in parts)
 
 
 @contextmanager
 def replacing(path: Path) -> Iterator[Path]:
-    """Yields the path of a new file that replaces another one in the end; the other one stays if anything fails.
+    """Yields the path of a new file that replaces another one at the end; the other one stays if anything fails.
 
     :raises OSError: with the other file's name
     """
-    # A new name, at which nobody can have planted anything.
+    # A random name: no link can have been prepared there.
     new = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
     try:
         yield new

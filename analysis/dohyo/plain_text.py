@@ -5,7 +5,7 @@ import re
 from dohyo.bad_input import BadInputError
 
 # Control characters (including NUL and line ends), line separators, marks that change the direction of writing, and
-# surrogates, which stand for bytes that are not UTF-8: they control a terminal, end a line, or hide parts of it.
+# surrogates, which stand for bytes that are not UTF-8. They control a terminal, end a line, or hide parts of it.
 CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 
 

@@ -349,7 +349,7 @@ _STEP, _STEPS = 0.05, 240
 
 def _beyond(q: float, count: int, freedom: float) -> float:
     """Returns the probability of a studentised range above q: the integral over s of P(range > q s) times the density
-    of the deviation s, by w = q s and the trapezoidal rule, which is nearly exact for such densities.
+    of the deviation s. It is computed by w = q s and the trapezoidal rule, nearly exact for such densities.
     """
     # With more degrees of freedom the density is narrower than the steps; the quantile differs by at most 0.5 %.
     freedom = min(freedom, 400.0)

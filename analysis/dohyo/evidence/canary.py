@@ -186,8 +186,8 @@ def compare(canaries: Mapping[str, Canary | None]) -> Comparison | None:
 def _drifts(of_trials: Mapping[str, CanaryFigure]) -> list[Drift]:
     """Compares one figure of one host before each trial with its usual value."""
     figures = list(of_trials.values())
-    # The median over the trials: an odd trial neither hides nor makes a drift. With an even number of trials, take the
-    # better of the two in the middle: in the order A B A B their mean would halve the difference between A and B.
+    # The median over the trials: an odd trial neither hides nor makes a drift. If their number is even, take the better
+    # of the two in the middle. Their mean would halve the difference between A and B in the order A B A B.
     middle = statistics.median_low if figures[0].unit == "ms" else statistics.median_high
     usual = replace(
         figures[0],

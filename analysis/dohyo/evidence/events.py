@@ -101,7 +101,7 @@ class Seconds:
 
     @property
     def by_operation(self) -> Mapping[str, Mapping[int, int]]:
-        """Operations by type, as the logs name it, and second."""
+        """Returns the operations by type, with its name in the logs, and second."""
         return self._counts
 
     def throughput(self, measured: float | None = None) -> list[int]:

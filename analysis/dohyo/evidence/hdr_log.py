@@ -50,7 +50,7 @@ _COMPRESSED = struct.Struct(">II")  # cookie, bytes
 _HEADER = struct.Struct(">IIIIQQd")  # cookie, payload bytes, index offset, digits, lowest, highest, ratio
 _MAX_PAYLOAD = 4 * 1024 * 1024  # the limit that the package itself sets for V2
 _WORD = 8  # bytes per counter
-_MOST_BYTES = 9  # of an encoded counter
+_MOST_BYTES = 9  # largest size of an encoded counter
 _STEP = 128  # counters by which an array grows at a time
 
 _NUMBER = r"\d+(?:\.\d*)?"
@@ -90,8 +90,8 @@ class Layout(HdrHistogram):  # type: ignore[misc]  # the package has no types
 class Histogram:
     """Counts of one interval, with only the counters in use.
 
-    It replaces the package's own class where millions of histograms are read: the package's has an array over the whole
-    range, 300 kB, and takes many times as long to create and to add.
+    It replaces the package's own class where millions of histograms are read. The package's class has an array over the
+    whole range, 300 kB, and takes many times as long to create and to add.
 
     :ivar layout: layout of its counters; histograms with equal layouts share the object
     :ivar indexes: indexes of the counters that are not 0, ascending
@@ -363,7 +363,7 @@ def _sound(decoded: Callable[[], Histogram]) -> Histogram:
 
 
 def _decode(blob: bytes, per_ms: int | None) -> Histogram:
-    """:param per_ms: None: the header says it"""
+    """Decodes a compressed histogram; :param per_ms: units in a millisecond, None to read them from the header"""
     cookie, length = _COMPRESSED.unpack_from(blob)
     if length != len(blob) - _COMPRESSED.size:
         raise ValueError(f"{len(blob) - _COMPRESSED.size} bytes instead of {length}")

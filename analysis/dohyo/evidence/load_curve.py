@@ -16,7 +16,7 @@ from dohyo.operations import is_call, is_failure
 # The logs have a value for each second, too few to distinguish the tenths of a shorter load.
 SHORTEST_SECONDS = 10.0
 TENTHS = 10
-# Inserts are stored by tenths of a second, so that intervals of several clients that are some ms apart add up, and the
+# Inserts are stored by tenths of a second, so that intervals of several clients that are some ms apart add up. The
 # number of clients does not change the memory needed.
 _BINS_PER_SECOND = 10
 

@@ -108,7 +108,7 @@ class TypeReport(Struct, frozen=True):
 
 
 class AccountingReport(Struct, frozen=True):
-    """What a client found with `verify=acknowledged`; docs/faults.md. Counts are of records.
+    """A client's findings with `verify=acknowledged`; docs/faults.md. Counts are numbers of records.
 
     :ivar sample: N, if it accounts for one of N records
     :ivar reads: reads of its own records, which it can judge

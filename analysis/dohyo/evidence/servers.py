@@ -1,9 +1,9 @@
 """Reads the servers' own evidence of a trial: pauses of JVMs, compactions and flushes in each run, and statistics.
 
-It is in the folder `server/HOST` of the trial: `gc*.log*` of each JVM, the servers' own logs (`server_log`), and the
-statistics that the step `stats` stored in `stats/load` after the load has settled, in `stats/PHASE-RUN` after each run,
-and in `stats/PHASE-RUN-before` if the servers settled before the run. Older trials have one copy from the end of the
-trial, in the folder itself.
+It is in the folder `server/HOST` of the trial: `gc*.log*` of each JVM, the servers' own logs (`server_log`), and
+statistics. The step `stats` stored these in `stats/load` after the load has settled, in `stats/PHASE-RUN` after each
+run, and in `stats/PHASE-RUN-before` if the servers settled before the run. Older trials have one copy from the end of
+the trial, in the folder itself.
 """
 
 from __future__ import annotations

@@ -19,7 +19,7 @@ from dohyo.scenario import faults as scenario_faults
 
 # The rate is full at or above the first share of the rate before the fault, and low below the second share.
 FULL_SHARE, LOW_SHARE = 0.9, 0.5
-# The rate has recovered when its mean over this many seconds is full: a second with a GC pause is not a fault, and
+# The rate has recovered when its mean over this many seconds is full. A second with a GC pause is not a fault, and
 # one good second between two bad ones is not a recovery.
 STEADY_SECONDS = 5
 _EXACT = 1e-9

@@ -42,7 +42,7 @@ class OnJvm(System):
     java_options: list[str] = option([], "Further options for the JVMs of the server's processes.")
 
     def default_jdk(self) -> int:
-        """The best JDK for the version."""
+        """Returns the best JDK for the version."""
         return self.jdks[0]
 
     @property

@@ -108,7 +108,7 @@ class Scylla(Cql):
         pattern="[0-9,-]*",
     )
     overprovisioned: bool = option(None, "The server shares its cores with others, as with a client on the same host.")
-    # Tuning takes minutes and root rights, on hosts that nobody else uses. Without it the server starts only in developer
+    # Tuning takes minutes and root rights, on hosts without other users. Without it the server starts only in developer
     # mode.
     tune: bool = option(False, "When deployed, measure the disk and prepare cores and interrupts with the vendor's scripts, as root.")
     developer_mode: bool = option(None, "Start on a host that was not prepared; slower.")
