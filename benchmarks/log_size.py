@@ -7,10 +7,10 @@ logs of READ and UPDATE, result lines and client.json; `--hosts` hosts have samp
 report.html with everything that `dohyo report` computes: rows per client, dips, changes of level, latencies over time,
 percentile curves. A second experiment has `--times` as many clients and shows how the costs grow.
 
-Each second has one of 300 encoded histograms of lognormal latencies. `--distinct` clients are written, each with its
-own order of histograms. The others are hard links to them, so that files come from memory instead of a slow disk; they
-are all decoded. A new process reads each experiment. Its memory is the maximum of the sum over all its processes;
-shared pages count for each process.
+Each second has one of 300 encoded histograms of lognormal latencies. `--distinct` logs of each operation type are
+written, each with its own order of histograms. Clients have hard links to them, each to another pair, so that files
+come from memory instead of a slow disk; they are all decoded. A new process reads each experiment. Its memory is the
+maximum of the sum over all its processes; shared pages count for each process.
 """
 
 import argparse
@@ -19,6 +19,7 @@ import json
 import os
 import random
 import resource
+import shutil
 import statistics
 import subprocess
 import sys
@@ -68,27 +69,34 @@ def encoded(distinct: int) -> list[tuple[str, int, int]]:
     return result
 
 
-def write_client(folder: Path, seconds: int, histograms: list[tuple[str, int, int]]) -> None:
-    """Writes the files of one client."""
-    folder.mkdir(parents=True)
-    counts, highest = {}, {}
-    for name in ("READ", "UPDATE"):
-        chosen = random.choices(histograms, k=seconds)  # noqa: S311
-        lines = [
-            f"#[Logging for: {name}, microseconds]\n#[Histogram log format version 1.3]\n",
-            f"#[StartTime: {AGREED:.3f} (seconds since epoch), Sat Nov 21 13:08:53 UTC 2026]\n",
-            '"StartTimestamp","Interval_Length","Interval_Max","Interval_Compressed_Histogram"\n',
-            *(f"{second}.001,1.000,12.345,{text}\n" for second, (text, _, _) in enumerate(chosen)),
-        ]
-        (folder / f"{name}.hdr").write_text("".join(lines), encoding="utf-8")
-        counts[name] = sum(operations for _, operations, _ in chosen)
-        highest[name] = max(latency for _, _, latency in chosen)
-    total = sum(counts.values())
+def write_log(path: Path, number: int, seconds: int, histograms: list[tuple[str, int, int]]) -> tuple[int, int]:
+    """Writes a histogram log that no other one of its kind equals.
+
+    :param number: of the log, below the number of histograms
+    :returns: number of operations, and maximum latency in µs
+    """
+    chosen = [histograms[number], *random.choices(histograms, k=seconds - 1)]  # noqa: S311
+    lines = [
+        f"#[Logging for: {path.stem}, microseconds]\n#[Histogram log format version 1.3]\n",
+        f"#[StartTime: {AGREED:.3f} (seconds since epoch), Sat Nov 21 13:08:53 UTC 2026]\n",
+        '"StartTimestamp","Interval_Length","Interval_Max","Interval_Compressed_Histogram"\n',
+        *(f"{second}.001,1.000,12.345,{text}\n" for second, (text, _, _) in enumerate(chosen)),
+    ]
+    path.write_text("".join(lines), encoding="utf-8")
+    return sum(operations for _, operations, _ in chosen), max(latency for _, _, latency in chosen)
+
+
+def write_client(folder: Path, seconds: int, logs: dict[str, tuple[int, int]]) -> None:
+    """Writes the files of one client besides its logs.
+
+    :param logs: operation type → number of operations, and maximum latency in µs
+    """
+    total = sum(number for number, _ in logs.values())
     result = [f"[OVERALL], RunTime(ms), {seconds * 1000}\n[OVERALL], Throughput(ops/sec), {total / seconds}\n"]
     result.append(f"[OVERALL], Operations, {total}\n[OVERALL], Records, {total}\n")
-    for name, number in counts.items():
+    for name, (number, highest) in logs.items():
         result.append(f"[{name}], Operations, {number}\n[{name}], AverageLatency(us), 1400.0\n")
-        result.append(f"[{name}], MaxLatency(us), {highest[name]}\n[{name}], Return=OK, {number}\n")
+        result.append(f"[{name}], MaxLatency(us), {highest}\n[{name}], Return=OK, {number}\n")
     (folder / "result.txt").write_text("".join(result), encoding="utf-8")
     (folder / "exit").write_text("0\n", encoding="utf-8")
     report = {
@@ -96,7 +104,7 @@ def write_client(folder: Path, seconds: int, histograms: list[tuple[str, int, in
         "measured_seconds": float(seconds), "operations": total, "records": total, "valid": True, "exit": 0,
         "operations_by_type": {
             name: {"operations": number, "records": number, "statuses": {"OK": number}}
-            for name, number in counts.items()
+            for name, (number, _) in logs.items()
         },
     }  # fmt: skip
     (folder / "client.json").write_text(json.dumps(report), encoding="utf-8")
@@ -124,15 +132,22 @@ def write_experiment(folder: Path, clients: int, options: argparse.Namespace) ->
     """Writes an experiment with one trial and one run, after a load of one second."""
     histograms = encoded(300)
     trial = folder / "raw" / "01-cassandra"
+    logs = folder / "logs"
     for phase, seconds in (("load", 1), ("run-1", options.seconds)):
+        written: dict[tuple[str, int], tuple[int, int]] = {}
         for number in range(clients):
             client = trial / phase / f"client{number:05d}"
-            if number < options.distinct:
-                write_client(client, seconds, histograms)
-                continue
-            client.mkdir()
-            for file in (trial / phase / f"client{number % options.distinct:05d}").iterdir():
-                (client / file.name).hardlink_to(file)
+            client.mkdir(parents=True)
+            # Each client has another pair of logs: equal ones would be copies of a run.
+            pair = {"READ": number % options.distinct, "UPDATE": number // options.distinct % options.distinct}
+            for name, which in pair.items():
+                log = logs / f"{phase}-{which}" / f"{name}.hdr"
+                if (name, which) not in written:
+                    log.parent.mkdir(parents=True, exist_ok=True)
+                    written[name, which] = write_log(log, which, seconds, histograms)
+                (client / log.name).hardlink_to(log)
+            write_client(client, seconds, {name: written[name, which] for name, which in pair.items()})
+    shutil.rmtree(logs)
     for number in range(options.hosts):
         write_host(trial / "hosts" / f"host{number}", options.seconds)
     (trial / "run-1/clients.json").write_text(json.dumps({"agreed": AGREED}), encoding="utf-8")
@@ -235,7 +250,7 @@ def main() -> None:
         "--distinct",
         type=int,
         default=100,
-        help="clients that are written; others are links to them",
+        help="logs of an operation type that are written, at most 300; their square must reach the number of clients",
     )
     parser.add_argument("--hosts", type=int, default=4)
     parser.add_argument("--rounds", type=int, default=3)
