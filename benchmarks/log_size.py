@@ -19,7 +19,6 @@ import json
 import os
 import random
 import resource
-import shutil
 import statistics
 import subprocess
 import sys
@@ -147,7 +146,6 @@ def write_experiment(folder: Path, clients: int, options: argparse.Namespace) ->
                     written[name, which] = write_log(log, which, seconds, histograms)
                 (client / log.name).hardlink_to(log)
             write_client(client, seconds, {name: written[name, which] for name, which in pair.items()})
-    shutil.rmtree(logs)
     for number in range(options.hosts):
         write_host(trial / "hosts" / f"host{number}", options.seconds)
     (trial / "run-1/clients.json").write_text(json.dumps({"agreed": AGREED}), encoding="utf-8")

@@ -49,7 +49,7 @@ def test_rounds_share_a_load_until_it_is_damaged_and_nothing_is_kept_after_the_e
     assert "is not whole" in read(third / "kept.json")["note"]
     summary = read(run.out / "summary.json")
     assert [trial["status"] for trial in summary["trials"]] == ["ok", "ok", "interrupted"]
-    assert "one load, that of 01-mysql-innodb" in (run.out / "summary.md").read_text()
+    assert "shared load of 01-mysql-innodb" in (run.out / "summary.md").read_text()
     assert not KEPT.exists()
 
 

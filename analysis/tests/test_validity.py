@@ -354,8 +354,43 @@ def test_every_check_is_in_the_list() -> None:
     """Each function that takes the facts of a run or a trial has an entry."""
     functions = inspect.getmembers(validity, inspect.isfunction)
     takes = {name: {*inspect.get_annotations(function).values()} for name, function in functions}
-    written = {name for name, kinds in takes.items() if kinds & {"RunFacts", "TrialFacts"}} - {"disturbing"}
+    written = {name for name, kinds in takes.items() if kinds & {"RunFacts", "TrialFacts", "TrialFolder"}} - {
+        "disturbing"
+    }
     kinds = ("of_evidence", "of_client", "of_run", "of_trial", "of_experiment")
     listed = {each.__name__ for check in validity.CHECKS for kind in kinds if (each := getattr(check, kind))}
     assert listed == written
     assert "saturated" in listed
+
+
+def test_a_failed_trial_outside_the_experiment_keeps_its_reason_and_its_losses(tmp_path: Path) -> None:
+    folder = trial(tmp_path, 1, "cassandra", repeats=1)
+    reads(folder / "run-1/node1", [100] * 3)
+    account = {"sample": 1, "acknowledged": 3000, "lost": 2700, "keys": 3000, "read_back": True}
+    edit_json(folder / "run-1/node1/client.json", valid=False, reason="too many errors", exit=5, accounting=account)
+    times = {"started": "2026-11-23T12:00:00+00:00", "finished": "2026-11-23T13:00:00+00:00"}
+    edit_json(folder / "state.json", **times)
+    write_json(tmp_path / "experiment.json", {"started": "2026-11-24T12:00:00+00:00"})
+    (found,) = summarise(tmp_path).trials
+    assert (found.status, found.reason) == ("failed", "run-1 on node1: too many errors")
+    assert found.accounting is not None
+    assert found.accounting.lost == 2700
+    # A valid one has no numbers there.
+    edit_json(folder / "run-1/node1/client.json", valid=True, reason=None, exit=0, accounting=None)
+    (found,) = summarise(tmp_path).trials
+    assert (found.status, found.reason[:31] if found.reason else "") == ("invalid", "state.json: the trial lasted fr")
+
+
+def test_a_phase_that_is_called_as_the_probes_of_a_search_ends_no_summary(tmp_path: Path) -> None:
+    folder = trial(tmp_path, 1, "cassandra", repeats=1)
+    edit_json(folder / "trial.json", trial_phases=[{"name": "probe"}], trial_search={"slo": "p99<10ms"})
+    (folder / "run-1").rename(folder / "probe-1")
+    (found,) = summarise(tmp_path).trials
+    assert found.status == "invalid"
+
+
+def test_a_file_with_very_many_faults_is_named_a_few_times(tmp_path: Path) -> None:
+    folder = trial(tmp_path, 1, "cassandra", repeats=1)
+    edit_json(folder / "conditions.json", server_settings={f"key{number}": [number] for number in range(300)})
+    warnings = [each for each in summarise(tmp_path).warnings if "conditions.json" in each]
+    assert 1 < len(warnings) < 50

@@ -289,10 +289,10 @@ class TrialSettings(Struct, frozen=True, rename=lambda name: f"trial_{name}"):
 
         Settings that a phase lacks are the trial's. Probes have the settings of the last phase, at other target rates.
         """
-        if name == PROBE:
-            last = self.phase((self.planned or [RUN])[-1])
-            return PhaseSettings(name, warmup=self.warmup, maxnotfoundrate=last.maxnotfoundrate)
         phases = [] if self.phases is UNSET else self.phases
+        if name == PROBE:
+            last = phases[-1] if phases else PhaseSettings()
+            return PhaseSettings(name, warmup=self.warmup, maxnotfoundrate=last.maxnotfoundrate)
         own = self.load if name == LOAD else next((each for each in phases if each.name == name), PhaseSettings())
         return structs.replace(
             own,
@@ -450,7 +450,7 @@ class ExperimentFacts(Struct, frozen=True):
     rounds_ended: str | None = None
     precision: Number | None = None
     until_decided: bool = False
-    alike: Number | None = None
+    alike: Annotated[float, Meta(gt=0, le=sys.float_info.max)] | None = None
     matrix: dict[str, Any] = {}
     hosts: Hosts | None = None
     host: dict[str, Any] = {}

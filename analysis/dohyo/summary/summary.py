@@ -67,9 +67,9 @@ def summarise(
         evidence = TrialEvidence(there[name], warnings)
         trial = evidence.trial()
         copied = copies.of(name, evidence.phases)
-        why = next(validity.of_another_experiment(evidence.facts, facts), None) if evidence.facts else None
+        why = next(validity.of_another_experiment(evidence.files, facts), None)
         if why is None and trial.status == "ok":
-            why = copied
+            why = copied or next(validity.outside_the_experiment(evidence.files, facts), None)
         if why:
             trial, evidence.measured = _without_numbers(trial, why), {}
         trials.append(trial)

@@ -17,6 +17,7 @@ from dohyo.evidence.healing import HealingLogs
 from dohyo.evidence.host_metrics import HostMetrics, Taken
 from dohyo.evidence.rows import Run, in_sequence, rows
 from dohyo.evidence.servers import Servers
+from dohyo.metrics import Row
 from dohyo.operations import OVERALL, is_call, is_failure
 from dohyo.scenario.phases import LOAD, MAX, OWN, PROBE, RUN
 from dohyo.scenario.properties import find as find_property
@@ -113,6 +114,7 @@ class TrialEvidence:
         ]
         self.measured = {part: _counted([phase for phase in self.phases if phase.part == part])
                          for part in parts_of(shown)}  # fmt: skip
+        rows = rows_of(self.measured)
         conditions_of_all, by_phase = self._conditions(of)
         return Trial(
             name=self.files.path.name,
@@ -126,7 +128,7 @@ class TrialEvidence:
             by_phase=by_phase,
             deviations=of.read_back.differences,
             exceeded={name: str(value) for name, value in of.read_back.exceeded.items()},
-            rows=rows_of(self.measured),
+            rows=rows,
             load_is_measured=self.settings.load_is_measured,
             system_failed=any(phase.system_failed for phase in self.phases),
             warmups={phase.name: phase.warmup for phase in of.runs},
@@ -135,7 +137,7 @@ class TrialEvidence:
             search=self._search([phase for phase in of.counted if phase.kind != LOAD]),
             asked=asked(self.files.asked),
             configured={**of.read_back.values, **of.read_back.server_settings},
-            **self._of_servers_and_hosts(of),
+            **self._of_servers_and_hosts(of, rows),
             **self._of_runs(of, valid),
         )
 
@@ -161,7 +163,7 @@ class TrialEvidence:
             "nodes": nodes([phase.conducted for phase in of.counted or of.load], together.seconds, together.records),
         }
 
-    def _of_servers_and_hosts(self, of: _Read) -> dict[str, Any]:
+    def _of_servers_and_hosts(self, of: _Read, rows: Sequence[Row]) -> dict[str, Any]:
         """Returns the fields of a trial that tell of its servers and hosts, and its notes and events."""
         return {
             "notes": [
@@ -183,7 +185,7 @@ class TrialEvidence:
                 for phase in self.phases
                 for event in phase.events(
                     [
-                        *(self._pauses(of.servers, phase) if phase in of.measured else []),
+                        *(self._pauses(of.servers, phase, rows) if phase in of.measured else []),
                         *phase.level_events(of.servers, of.metrics),
                     ],
                     measured=phase in of.measured,
@@ -276,11 +278,10 @@ class TrialEvidence:
         several = dict.fromkeys(name for of_phase in differing.values() for name in of_phase)
         return replace(of_trial, **several), differing
 
-    def _pauses(self, servers: Servers, phase: Phase) -> list[Event]:
+    def _pauses(self, servers: Servers, phase: Phase, rows: Sequence[Row]) -> list[Event]:
         """Returns pauses of the servers' JVMs that are long beside what the clients measured."""
-        measured = rows_of({part: of_part for part, of_part in self.measured.items() if part == phase.part})
-        calls = [row for row in measured if is_call(row.operation) and not is_failure(row.operation)]
-        known = [row.p99_ms for row in calls if row.p99_ms is not None]
+        calls = [row for row in rows if (row.phase, row.discarded) == phase.part and is_call(row.operation)]
+        known = [row.p99_ms for row in calls if row.p99_ms is not None and not is_failure(row.operation)]
         timeout, default = self.settings.properties.operationtimeout, find_property("operationtimeout")
         if timeout is None and default and default.default:
             timeout = float(default.default)

@@ -18,6 +18,7 @@ from dohyo.evidence.host_metrics import HostMetrics
 from dohyo.evidence.json_values import mapping, read_object
 from dohyo.evidence.over_time import MOST_SLOTS
 from dohyo.evidence.servers import Step
+from dohyo.evidence.text_file import limited
 from dohyo.scenario.phases import LOAD, PROBE
 from dohyo.scenario.properties import of_the_workload
 from dohyo.summary import conditions, in_parallel
@@ -59,9 +60,9 @@ class TrialFolder:
         """Returns how long the trial took; None where it did not come to its end."""
         try:
             began, ended = (datetime.fromisoformat(at or "") for at in (self.state.started, self.state.finished))
-        except ValueError:
+            return (ended - began).total_seconds() if self.state.status == "done" else None
+        except (ValueError, TypeError):  # one has a time zone, the other has not
             return None
-        return (ended - began).total_seconds() if self.state.status == "done" else None
 
     def workload(self) -> dict[str, str]:
         """Returns the properties that say what is measured, without those of the matrix."""
@@ -80,10 +81,11 @@ class TrialFolder:
     def read_back(self) -> tuple[records.ReadBack, dict[str, Any]]:
         """Returns conditions.json: the conditions in it by name, after the rest."""
         path = self.path / "conditions.json"
-        content = read_object(path, self.warn)
+        warn = limited(path, self.warn)
+        content = read_object(path, warn)
 
         def complain(what: str) -> None:
-            self.warn(f"{path}: {what}")
+            warn(f"{path}: {what}")
 
         return records.decoded(content, records.ReadBack, complain), conditions.stated(content, complain)
 
@@ -124,9 +126,10 @@ class TrialFolder:
         measured = sum(phase.run.seconds or 0.0 for phase in counted if phase.window)
         kinds = {phase.kind for phase in counted}
         hosts = self.path / "hosts"
+        uses = metrics.all()
         ill = {host for phase in counted for host in phase.ill}  # without power there is no sample either
         for host in sorted(path.name for path in hosts.iterdir()) if hosts.is_dir() else ():
-            covered = sum(use.covered_seconds for use in metrics.all() if use.host == host and use.phase in kinds)
+            covered = sum(use.covered_seconds for use in uses if use.host == host and use.phase in kinds)
             if covered < measured / 2 and host not in ill:
                 self.warn(f"{self.path}/hosts/{host}: has samples of {covered:.0f} of {measured:.0f} measured seconds")
 

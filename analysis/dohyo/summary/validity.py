@@ -24,6 +24,7 @@ from dohyo.evidence.timeline import when
 from dohyo.figures import instant, point_name
 from dohyo.scenario.phases import EQUAL, LOAD, RUN
 from dohyo.summary.phase import Phase
+from dohyo.summary.trial_folder import TrialFolder
 
 # A client that began later than this after the agreed instant, in ms, did not load the system together with the others;
 # one without others was missing in its own window. How far apart they may begin has a limit of its own
@@ -409,9 +410,9 @@ def of_another_trial(trial: TrialFacts) -> Iterator[str]:
         yield f"trial.json: is of {trial.settings.name}"
 
 
-def of_another_experiment(trial: TrialFacts, experiment: ExperimentFacts) -> Iterator[str]:
-    """Finds a trial that the experiment has not planned, has planned otherwise, or did not last for."""
-    name, settings = trial.folder.name, trial.settings
+def of_another_experiment(trial: TrialFolder, experiment: ExperimentFacts) -> Iterator[str]:
+    """Finds a trial that the experiment has not planned, or has planned otherwise."""
+    name, settings = trial.path.name, trial.settings
     if experiment.plan and name not in experiment.plan:
         yield (
             f"raw/{name} is of another experiment: experiment.json plans {', '.join(experiment.plan)}; two experiments"
@@ -426,11 +427,15 @@ def of_another_experiment(trial: TrialFacts, experiment: ExperimentFacts) -> Ite
     for key, stated, own in (("system", planned.system, settings.system), ("round", planned.round, settings.round)):
         if None not in (stated, own) and stated != own:
             yield f"trial.json: is of {key} {own}, experiment.json plans {key} {stated}"
-    # An experiment begins once, however often it was resumed. A time that is not known contradicts nothing.
+
+
+def outside_the_experiment(trial: TrialFolder, experiment: ExperimentFacts) -> Iterator[str]:
+    """Finds a trial that was not within the experiment's time, which begins once, however often it was resumed."""
+    # A time that is not known contradicts nothing.
     own_times, all_times = times(trial.state), times(experiment)
     early = math.isfinite(own_times[0]) and own_times[0] < all_times[0]
     late = math.isfinite(own_times[1]) and own_times[1] > all_times[1]
-    if trial.state.status == "done" and (early or late):
+    if early or late:
         yield f"state.json: the trial lasted {lasted(*own_times)}, the experiment {lasted(*all_times)}"
 
 
@@ -494,7 +499,7 @@ class Check:
     of_run: Callable[[RunFacts], Iterator[str]] | None = None
     of_evidence: Callable[[TrialFacts], Iterator[str]] | None = None
     of_trial: Callable[[TrialFacts], Iterator[str]] | None = None
-    of_experiment: Callable[[TrialFacts, ExperimentFacts], Iterator[str]] | None = None
+    of_experiment: Callable[[TrialFolder, ExperimentFacts], Iterator[str]] | None = None
 
 
 _APART = f"{LATE_MS:.0f} ms, or `client_skew_limit_ms` where that is more"
@@ -544,8 +549,9 @@ CHECKS = (
           by="max.other.cpu", of_trial=disturbed),
     Check("compactions pending after settling, before the first run", "0", of_trial=compacting),
     Check("the load, or a repeat of a phase, has left no results", of_trial=missing_runs),
-    Check("a trial is not in the plan of `experiment.json`, or the plan has another system or round for it;"
-          " the trial was not within the experiment's time", of_experiment=of_another_experiment),
+    Check("a trial is not in the plan of `experiment.json`, or the plan has another system or round for it",
+          of_experiment=of_another_experiment),
+    Check("a valid trial was not within the experiment's time", of_experiment=outside_the_experiment),
     Check("the intervals of a client's histogram logs are those of another run of the experiment: the run is a copy",
           "logs of 100 operations or more"),
     Check("evidence differs from the trial's `manifest` or cannot be read, or a value in `trial.json` or"

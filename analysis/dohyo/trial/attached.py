@@ -9,6 +9,7 @@ from collections.abc import Sequence
 import yaml
 
 from dohyo.bad_input import BadInputError
+from dohyo.systems.catalogue import all_systems
 from dohyo.trial.world import Host, HostError, World
 
 
@@ -24,6 +25,11 @@ def detach(host: Host, roles: Sequence[str]) -> str:
     return str(answer["left"])
 
 
+def all_roles() -> list[str]:
+    """Returns the roles of all systems."""
+    return list(dict.fromkeys(system.role for system in all_systems().values()))
+
+
 def detach_earlier(world: World, role: str) -> None:
     """Removes what an earlier trial has left on the attached system.
 
@@ -37,13 +43,13 @@ def detach_earlier(world: World, role: str) -> None:
     world.on(world.databases, "Remove what an earlier trial has left on the attached system", remove)
 
 
-def detach_all(world: World, role: str, there: Sequence[str]) -> None:
-    """Removes our tables. What is left is said: stop.yml tries again, and dohyo plays it in the end.
+def detach_all(world: World, roles: Sequence[str], there: Sequence[str]) -> None:
+    """Removes our tables, and what leads to them. A note names what is left: stop.yml tries again.
 
     :param there: names of the hosts that answer
     """
     names = [name for name in world.databases if name in there]
-    done, failed = world.attempt(names, lambda host: detach(host, [role]))
+    done, failed = world.attempt(names, lambda host: detach(host, roles))
     for left in filter(None, [*done.values(), *failed.values()]):
         world.progress.event("note", text=f"WARNING: {left}")
 

@@ -45,11 +45,13 @@ class Evidence:
 
     :ivar folder: on the control machine
     :ivar is_ours: the folder is marked as ours, and has no earlier evidence
+    :ivar noted: what of the trial is to be brought home; nothing before it is noted as under way
     """
 
     def __init__(self, world: World) -> None:
         self.world = world
         self.is_ours = False
+        self.noted: dict[str, Any] = {}
         self.values = world.first.values
         self.folder = Path(self.values["trial_dir"])
 
@@ -101,7 +103,14 @@ class Evidence:
             )  # fmt: skip
 
         self.world.on(self.world.hosts, "Remove what clients of an earlier trial wrote", forget)
-        write_json(Path(self.values["dohyo_control"]) / UNDER_WAY, {"role": role, "dir": str(self.folder)})
+        hosts = [*self.world.hosts]
+        self.noted = {
+            "role": role,
+            "dir": str(self.folder),
+            "deployment": self.values["dohyo_deployment"],
+            "hosts": hosts,
+        }
+        write_json(Path(self.values["dohyo_control"]) / UNDER_WAY, self.noted)
 
     def state(self, status: str, reason: str | None = None) -> None:
         """Writes down how far a trial by hand is."""
@@ -134,22 +143,21 @@ class Evidence:
         :param verb: begin or end
         """
         names = self.values["dohyo_observed"]
-        for name in names if verb == "begin" else []:
-            (self.folder / "hosts" / name).mkdir(parents=True, exist_ok=True)  # so that none is missed
-
-        def sample(host: Host) -> None:
-            observe(host, verb, self.values, self.folder)
-
-        if verb == "begin":
-            self.world.on(names, "Begin to sample the hosts of the attached system", sample)
+        if verb == "end":
+            end_observing(self.world, self.folder)
             return
-        self.world.attempt(names, sample)
+        for name in names:
+            (self.folder / "hosts" / name).mkdir(parents=True, exist_ok=True)  # so that none is missed
+        step = "Begin to sample the hosts of the attached system"
+        self.world.on(names, step, lambda host: observe(host, verb, self.values, self.folder))
 
     # ---- the end ----------------------------------------------------------------------------------------------------
 
     def bring_home(self, names: list[str]) -> dict[str, str]:
         """Brings home what a trial has left on hosts; returns by host why that failed."""
-        return collect(self.world, names, self.values)
+        # Another call of stop.yml or trial.yml may have replaced or removed the note.
+        trial = self.noted or under_way(self.world)
+        return collect(self.world, names, trial) if trial else {}
 
 
 def controller(values: Mapping[str, Any]) -> str:
@@ -174,22 +182,34 @@ def observe(host: Host, verb: str, values: Mapping[str, Any], folder: Path) -> N
         host.do("observe", state="leave", deployment=deployment)
 
 
-def under_way(values: Mapping[str, Any]) -> dict[str, str]:
-    """Returns the role and the folder (dir) of the trial that is under way; nothing if there is none."""
+def end_observing(world: World, folder: Path) -> bool:
+    """Ends the samplers of observed hosts, and brings their samples home; returns whether all hosts have answered."""
+    values = world.first.values
+    _, failures = world.attempt(values["dohyo_observed"], lambda host: observe(host, "end", values, folder))
+    for name, words in failures.items():
+        world.progress.event("note", text=f"{name}: {words}; its sampler may still run, and stop.yml ends it")
+    return not failures
+
+
+def under_way(world: World) -> dict[str, Any]:
+    """Returns what is noted of the trial that is under way on these hosts; nothing if there is none.
+
+    A note of other hosts is of another inventory.
+    """
+    values = world.first.values
     note = Path(values["dohyo_control"]) / UNDER_WAY
-    found: dict[str, str] = json.loads(note.read_text("utf-8")) if note.exists() else {}
-    return found
+    found: dict[str, Any] = json.loads(note.read_text("utf-8")) if note.exists() else {}
+    is_here = found.get("deployment") == values["dohyo_deployment"] and {*found.get("hosts", [])} <= {*world.hosts}
+    return found if is_here else {}
 
 
-def collect(world: World, names: list[str], values: Mapping[str, Any]) -> dict[str, str]:
-    """Brings home what the trial that is under way has left on hosts, complete or not.
+def collect(world: World, names: list[str], trial: Mapping[str, Any], *, keeps_note: bool = False) -> dict[str, str]:
+    """Brings home what a trial has left on hosts, complete or not.
 
-    :param values: variables of a host
+    :param trial: as it is noted
+    :param keeps_note: something else is to be fetched the next time
     :returns: by host, why that failed
     """
-    trial = under_way(values)
-    if not trial:
-        return {}
     folder = Path(trial["dir"])
 
     def fetch(host: Host) -> None:
@@ -207,7 +227,8 @@ def collect(world: World, names: list[str], values: Mapping[str, Any]) -> dict[s
             )  # fmt: skip
 
     _, failures = world.attempt(names, fetch)
-    if not failures and not world.hosts.keys() - set(names):
-        # What could not be brought home now, or is on a host that was lost, stop.yml fetches.
-        (Path(values["dohyo_control"]) / UNDER_WAY).unlink(missing_ok=True)
+    # stop.yml fetches what could not be brought home now, or is on a host that was lost.
+    is_whole = not failures and not {*trial["hosts"]} - {*names}
+    if is_whole and not keeps_note and under_way(world).get("dir") == trial["dir"]:
+        (Path(world.first.values["dohyo_control"]) / UNDER_WAY).unlink(missing_ok=True)
     return failures

@@ -167,7 +167,7 @@ class Measuring:
                 warmup=seconds(asked["warmup"]),
                 duration=seconds(asked["duration"]),
                 binding=values["client_binding"],
-                measured=bool(values["clients_measured"]),
+                measured=Context(values).flag("clients_measured"),
             )
             self.drive(phase, results / phase.folder)
             self.fetch(phase.folder, results)

@@ -6,9 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from dohyo.systems.catalogue import all_systems
 from dohyo.trial import attached, processes
-from dohyo.trial.evidence import collect, observe, under_way
+from dohyo.trial.evidence import collect, end_observing, under_way
 from dohyo.trial.servers import ServerSteps
 from dohyo.trial.world import Host, World, program
 
@@ -85,7 +84,6 @@ def stop_everything(world: World, *, keeps_loads: bool, only_halts: bool = False
     :param only_halts: destroy.yml removes the rest, and keeps the hosts until it has
     :returns: what failed, by host
     """
-    roles = list(dict.fromkeys(system.role for system in all_systems().values()))
     deployment = str(world.first.values["dohyo_deployment"] or "none")
     failures: dict[str, str] = {}
     world.phase("stop")
@@ -121,18 +119,19 @@ def stop_everything(world: World, *, keeps_loads: bool, only_halts: bool = False
     ours = [name for name, problems in found.items() if not problems]
     stopped, said = world.attempt(ours, stop)
     failed("Stop whatever runs", said)
-    detached, said = world.attempt(ours, lambda host: attached.detach(host, roles))
+    detached, said = world.attempt(ours, lambda host: attached.detach(host, attached.all_roles()))
     failed("Remove what was made on attached systems", detached | said)
+    trial = under_way(world) if ours else {}
+    have_answered = end_observing(world, Path(trial["dir"])) if trial else True
     if only_halts:
         return failures
     if not keeps_loads:
         found, said = world.attempt([name for name in world.databases if name in ours], forget_loads)
         failed("Remove the loads that were kept", said)
         leave("left alone: ", found)
-    # Last: somebody else may measure there from now on.
+    if trial:
+        fetched = collect(world, ours, trial, keeps_note=not have_answered)
+        failed("Bring home the evidence of an interrupted trial", fetched)
+    # Last: others may measure there from now on.
     failed("Note that no trial is under way", world.attempt(stopped, free)[1])
-    values = world.first.values
-    if ours and (trial := under_way(values)):
-        world.attempt(values["dohyo_observed"], lambda host: observe(host, "end", values, Path(trial["dir"])))
-        failed("Bring home the evidence of an interrupted trial", collect(world, ours, values))
     return failures

@@ -526,15 +526,14 @@ def with_notes(
 
 def ask_attached(world: World) -> None:
     """Asks attached systems what they are and what we may do there, for attached.yml; nothing of them is changed."""
-    values, roles = world.first.values, []
+    values = world.first.values
     try:
         for name in values["doctor_systems"]:
             for host in world.hosts.values():
                 host.remember({"trial_system": name})
             servers = ServerSteps(world)
-            roles.append(servers.first.role)
             servers.configure()
             servers.ask(Path(values["doctor_results"]) / f"{name}.json")
     finally:
-        # What leads to them; nothing was made there.
-        world.attempt(world.databases, lambda host: attached.detach(host, roles))
+        # Passwords must not stay; nothing was made there.
+        attached.detach_all(world, attached.all_roles(), world.databases)

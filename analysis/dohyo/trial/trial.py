@@ -81,6 +81,9 @@ class TrialSteps:
             self.failures = error.by_host
         except Exception as error:  # servers must not stay up, whatever it is
             self.failures = dict.fromkeys(self.world.hosts, self.world.unforeseen(error))
+        except BaseException:
+            self.failures = dict.fromkeys(self.world.hosts, "interrupted")
+            raise
         finally:
             reason = self.end()
         return reason
@@ -128,7 +131,7 @@ class TrialSteps:
             except StepError as error:
                 step, said = error.step, error.failures
             except Exception as error:  # servers must not stay up because a file could not be written
-                said = {self.world.first.name: self.world.unforeseen(error)}
+                said = dict.fromkeys(self.world.hosts, self.world.unforeseen(error))
             for name, words in said.items():
                 problems.setdefault(name, f"{step}: {words}")
             return {*said}
@@ -143,8 +146,9 @@ class TrialSteps:
             stop = on_hosts(there, lambda host: processes.stop_all(host, killed))
             up = attempt("Stop the servers and whatever else still runs", stop)
             if self.attached:
-                attempt("Remove our tables", lambda: attached.detach_all(self.world, self.system.role, there))
-        if self.attached and self.values["trial_until"] != "schema":
+                attempt("Remove our tables", lambda: attached.detach_all(self.world, [self.system.role], there))
+        # Samples of an interrupted trial are not this one's: stop.yml brings them home.
+        if self.attached and self.evidence.noted and self.values["trial_until"] != "schema":
             attempt("End the samples of the attached system", lambda: self.evidence.observe("end"))
         left = attempt("Bring home the evidence", lambda: self.evidence.bring_home(there))
         stopped = [name for name in there if name not in up]
@@ -158,11 +162,11 @@ class TrialSteps:
                 attempt("Remove the data", lambda: self.system.wipe(steps, "absent"))
         use = "kept" if stays and not self.attached else "free"
         attempt("Note that the trial is over", on_hosts(stopped, lambda host: note_use(host, use)))
-        if not reason and problems:
+        if not reason:
             reason = "; ".join(dict.fromkeys(problems.values()))
         if self.evidence.is_ours and self.evidence.is_by_hand:
-            self._write_end(reason)
-        return reason
+            attempt("Write down how the trial ended", lambda: self._write_end(reason))
+        return reason or "; ".join(dict.fromkeys(problems.values()))
 
     # ---- start ------------------------------------------------------------------------------------------------------
 
@@ -275,7 +279,7 @@ class TrialSteps:
             deaths = [each for each in said.values() if each]
         words = list(dict.fromkeys(each for each in self.failures.values() if each))
         words += [each for each in dict.fromkeys(deaths) if not any(each in word for word in words)]
-        return "; ".join(words)
+        return "; ".join(words) or "Ansible has refused it without a reason; see its output"
 
     def _logs_matter(self) -> bool:
         """Servers need time to end, for what their logs will tell.

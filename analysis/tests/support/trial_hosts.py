@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from dohyo.trial.clients import ClientPhase
+from dohyo.trial.evidence import UNDER_WAY
 from dohyo.trial.measuring import Measuring, Outcome
 from dohyo.trial.servers import ServerSteps
 from dohyo.trial.trial import TrialSteps
@@ -338,3 +339,13 @@ echo "dohyo: $1 $(basename "$2")" | sed "s/ $(basename "$PWD")$//" >>notes
 head -n 1 dohyo-answers
 sed -i 1d dohyo-answers
 """
+
+
+def note_under_way(trial: FakeTrial, folder: Path, **other: Any) -> None:
+    """Notes that a trial with Cassandra is under way on the trial's hosts.
+
+    :param folder: of the evidence, and of the control machine
+    :param other: what the note says otherwise
+    """
+    noted = {"role": "cassandra", "dir": str(folder), "deployment": "abc", "hosts": [*trial.world.hosts]}
+    (folder / UNDER_WAY).write_text(json.dumps({**noted, **other}))

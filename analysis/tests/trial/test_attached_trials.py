@@ -14,7 +14,7 @@ import proc
 from conducting import sent
 from conducting.channel import Channel, Way
 from dohyo.bad_input import BadInputError
-from dohyo.trial.attached import detach, secret_properties
+from dohyo.trial.attached import all_roles, detach, secret_properties
 from dohyo.trial.evidence import UNDER_WAY
 from dohyo.trial.servers import ask_attached
 from dohyo.trial.trial import begin
@@ -83,7 +83,7 @@ def test_what_leads_to_a_system_that_is_only_asked_does_not_stay(fails: bool, tm
     trial.answers["doctor"] = HostError("no such host") if fails else {"product": "Cassandra 5"}
     with pytest.raises(StepError, match="Ask: no such host") if fails else nullcontext():
         ask_attached(trial.world)
-    assert trial.calls[-1].arguments == {"home": "/opt/dohyo", "roles": ["cassandra"], "host": "node2"}
+    assert trial.calls[-1].arguments == {"home": "/opt/dohyo", "roles": all_roles(), "host": "node2"}
     assert fails or trial.json("cassandra.json") == {"product": "Cassandra 5"}
 
 

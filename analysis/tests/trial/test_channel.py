@@ -1,5 +1,8 @@
 """The connection with a host's agent, here: what goes wrong on the way to it, and what ends with it."""
 
+import json
+import os
+import select
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -10,6 +13,7 @@ import pytest
 
 from conducting import channel as conducting_channel
 from conducting import sent
+from conducting.agents import Conversation
 from conducting.channel import Channel, Rise, Way
 from dohyo.trial.world import HostError
 
@@ -139,3 +143,22 @@ def test_an_agent_that_has_answered_waits_for_the_next_request(monkeypatch: pyte
         time.sleep(2)
         assert host.is_open
         assert host.ask("program", {"argv": ["echo", "y"]})["stdout"] == "y"
+
+
+def test_a_message_that_is_larger_than_the_pipe_arrives_whole() -> None:
+    host = Conversation("node1", Way(["/bin/sh", "-c", "sleep 0.5; head -n 1 | wc -c; exec cat > /dev/null"]))
+    host.send({"do": "begin", "properties": "x" * 300_000})
+    until = time.monotonic() + 30
+    length = b""
+    while not length and time.monotonic() < until:
+        host.flush()
+        if select.select([host.output], [], [], 0.05)[0]:
+            length = os.read(host.output, 100)
+    host.close()
+    assert int(length) == len(json.dumps({"do": "begin", "properties": "x" * 300_000})) + 1
+
+
+def test_of_many_complaints_the_last_one_counts() -> None:
+    host = Conversation("node1", Way(["/bin/sh", "-c", "seq 200000 >&2; echo >&2 the last"]))
+    assert host.why_gone(10) == "the last"
+    host.close()

@@ -1,6 +1,5 @@
 """What stop.yml does on all hosts, whoever they belong to and whatever fails on some of them."""
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +8,7 @@ import pytest
 from dohyo.trial.evidence import UNDER_WAY
 from dohyo.trial.removing import stop_everything
 from dohyo.trial.world import HostError
-from support.trial_hosts import FakeTrial, fake_trial
+from support.trial_hosts import FakeTrial, fake_trial, note_under_way
 
 
 def stopped(
@@ -18,7 +17,7 @@ def stopped(
     """Two database hosts and one with a client after stop.yml, and what failed; a trial was interrupted."""
     trial = fake_trial(folder, 2, 1, **variables)
     trial.answers |= answers
-    (folder / UNDER_WAY).write_text(json.dumps({"role": "cassandra", "dir": str(folder)}))
+    note_under_way(trial, folder)
     return trial, stop_everything(trial.world, keeps_loads=keeps_loads, only_halts=only_halts)
 
 
@@ -28,7 +27,7 @@ def verbs(trial: FakeTrial, host: str) -> list[str]:
 
 
 STOPPED = ["owned checked", "look for faults", "stop-all", "detach"]
-FREED = ["owned absent", "in_use ended"]
+FORGOTTEN, FREED = "owned absent", "in_use ended"
 FETCHED = ["stop host-metrics", "pull", "pull"]
 
 
@@ -36,8 +35,8 @@ def test_everything_is_stopped_and_the_evidence_of_an_interrupted_trial_is_fetch
     trial, failures = stopped(tmp_path, {})
     assert failures == {}
     for name in ("node1", "node2"):
-        assert verbs(trial, name) == [*STOPPED, *FREED, *FETCHED]
-    assert verbs(trial, "client1") == [*STOPPED, "in_use ended", *FETCHED[:2], "owned absent"]
+        assert verbs(trial, name) == [*STOPPED, FORGOTTEN, *FETCHED, FREED]
+    assert verbs(trial, "client1") == [*STOPPED, *FETCHED[:2], "owned absent", FREED]
     (loads,) = (call for call in trial.calls if call.verb == "owned absent" and call.host == "node1")
     assert loads.arguments == {
         "state": "absent", "deployment": "abc", "folders": [["/data1", "dohyo/kept"]], "leave": True,
@@ -52,7 +51,7 @@ def test_everything_is_stopped_and_the_evidence_of_an_interrupted_trial_is_fetch
 
 def test_between_two_trials_loads_stay(tmp_path: Path) -> None:
     trial, _ = stopped(tmp_path, {}, keeps_loads=True)
-    assert verbs(trial, "node1") == [*STOPPED, "in_use ended", *FETCHED]
+    assert verbs(trial, "node1") == [*STOPPED, *FETCHED, FREED]
 
 
 def test_destroying_begins_with_a_stop_and_keeps_the_hosts(tmp_path: Path) -> None:
@@ -71,7 +70,7 @@ def test_a_host_whose_folder_is_not_ours_is_left_alone(tmp_path: Path) -> None:
     trial, failures = stopped(tmp_path, {("node2", "owned checked"): {"problems": ["/opt/dohyo is somebody else's"]}})
     assert failures == {}
     assert verbs(trial, "node2") == ["owned checked"]
-    assert verbs(trial, "node1") == [*STOPPED, *FREED, *FETCHED]
+    assert verbs(trial, "node1") == [*STOPPED, FORGOTTEN, *FETCHED, FREED]
     assert [each["text"] for each in trial.events if each["event"] == "note"] == ["/opt/dohyo is somebody else's"]
 
 
@@ -92,11 +91,11 @@ def test_foreign_files_among_the_loads_are_named(tmp_path: Path) -> None:
     [
         ("owned checked", "Look whose the folder is", []),
         # Where servers may still run, nobody else is to measure.
-        ("stop-all", "Stop whatever runs", ["detach", "owned absent", *FETCHED]),
-        ("detach", "Remove what was made on attached systems", [*FREED, *FETCHED]),
-        ("owned absent", "Remove the loads that were kept", ["in_use ended", *FETCHED]),
-        ("in_use ended", "Note that no trial is under way", FETCHED),
-        ("pull", "Bring home the evidence of an interrupted trial", []),
+        ("stop-all", "Stop whatever runs", ["detach", FORGOTTEN, *FETCHED]),
+        ("detach", "Remove what was made on attached systems", [FORGOTTEN, *FETCHED, FREED]),
+        ("owned absent", "Remove the loads that were kept", [*FETCHED, FREED]),
+        ("in_use ended", "Note that no trial is under way", []),
+        ("pull", "Bring home the evidence of an interrupted trial", [FREED]),
     ],
 )
 def test_what_fails_on_one_host_is_named_and_keeps_nobody_from_the_rest(
@@ -111,7 +110,7 @@ def test_what_fails_on_one_host_is_named_and_keeps_nobody_from_the_rest(
     ] == [(step, "node2", "no answer", False)]
     asked = verbs(trial, "node2")
     assert asked[asked.index(verb) + 1 :] == more
-    assert verbs(trial, "node1") == [*STOPPED, *FREED, *FETCHED]
+    assert verbs(trial, "node1") == [*STOPPED, FORGOTTEN, *FETCHED, FREED]
     # What could not be fetched now is fetched the next time.
     assert (tmp_path / UNDER_WAY).exists() == (verb in ("pull", "owned checked"))
 
@@ -120,10 +119,26 @@ def test_samples_of_observed_hosts_come_home_even_where_one_does_not_answer(tmp_
     trial = fake_trial(tmp_path, 1, dohyo_observed=["far1", "far2"])
     far = {name: type(trial.world.hosts["node1"])(name, {}, trial) for name in ("far1", "far2")}  # type: ignore[call-arg]
     trial.world.reach = far.__getitem__
-    (tmp_path / UNDER_WAY).write_text(json.dumps({"role": "cassandra", "dir": str(tmp_path)}))
+    note_under_way(trial, tmp_path)
     trial.answers["far1", "observe end"] = HostError("no answer")
     assert stop_everything(trial.world, keeps_loads=False) == {}
     assert verbs(trial, "far1") == ["observe end"]
     assert verbs(trial, "far2") == ["observe end", "pull", "observe leave"]
     (pulled,) = (call for call in trial.calls if call.verb == "pull" and call.host == "far2")
     assert pulled.arguments["dest"] == f"{tmp_path}/hosts/far2"
+    (note,) = [each["text"] for each in trial.events if each["event"] == "note"]
+    assert note == "far1: no answer; its sampler may still run, and stop.yml ends it"
+    # The next call asks the host again.
+    del trial.answers["far1", "observe end"]
+    assert stop_everything(trial.world, keeps_loads=False) == {}
+    assert verbs(trial, "far1") == [*["observe end"] * 2, "pull", "observe leave"]
+    assert not (tmp_path / UNDER_WAY).exists()
+
+
+@pytest.mark.parametrize("other", [{"deployment": "xyz"}, {"hosts": ["elsewhere"]}])
+def test_a_trial_of_another_inventory_is_not_touched(other: dict[str, Any], tmp_path: Path) -> None:
+    trial = fake_trial(tmp_path, 1)
+    note_under_way(trial, tmp_path, **other)
+    assert stop_everything(trial.world, keeps_loads=False) == {}
+    assert "pull" not in verbs(trial, "node1")
+    assert (tmp_path / UNDER_WAY).exists()

@@ -1,6 +1,5 @@
 """A whole trial: its parts, their order, and the end that it has whatever went wrong."""
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -11,13 +10,13 @@ from dohyo.places import ANSIBLE
 from dohyo.trial.evidence import UNDER_WAY
 from dohyo.trial.trial import begin
 from dohyo.trial.world import HostError, StepError
-from support.trial_hosts import FakeTrial, fake_trial, free_ports
+from support.trial_hosts import FakeTrial, fake_trial, free_ports, note_under_way
 
 
 def begun(folder: Path, hosts: int = 2, **variables: Any) -> FakeTrial:
     """A trial that is under way, as far as its evidence goes."""
     trial = fake_trial(folder, hosts, **variables)
-    (folder / UNDER_WAY).write_text(json.dumps({"role": "cassandra", "dir": str(folder)}))
+    note_under_way(trial, folder)
     return trial
 
 
@@ -504,3 +503,33 @@ def test_a_load_that_cannot_be_shared_says_so(tmp_path: Path) -> None:
     assert kept["note"].startswith("its load is not shared: ")
     (*_, wiped) = (call for call in trial.calls if call.verb == "owned absent")
     assert wiped.arguments["folders"] == [["/data1", "dohyo/cassandra"], ["/data1", "dohyo/kept"]]
+
+
+def test_a_trial_that_was_refused_without_a_reason_does_not_end_well(tmp_path: Path) -> None:
+    trial = fake_trial(tmp_path, 2)
+    refused = dict.fromkeys(trial.world.hosts, "")
+    assert trial.real().conduct(refused) == "Ansible has refused it without a reason; see its output"
+
+
+def test_a_stop_elsewhere_during_a_trial_does_not_lose_its_evidence(tmp_path: Path) -> None:
+    trial = fake_trial(tmp_path, 2)
+    parts = trial.real()
+    parts.evidence.begin(parts.system.role)
+    parts.evidence.note(parts.system.role)
+    (tmp_path / UNDER_WAY).unlink()
+    assert parts.end() == ""
+    assert "node2: pull run/cassandra" in done(trial)
+
+
+def test_an_interruption_is_a_failure(tmp_path: Path) -> None:
+    trial = fake_trial(tmp_path, trial_keep=True)
+    trial.answers["start cassandra"] = interrupt
+    parts = trial.real()
+    with pytest.raises(KeyboardInterrupt):
+        parts.conduct({})
+    assert parts.failures == {"node1": "interrupted"}
+    assert done(trial)[-1] == "node1: in_use free"
+
+
+def interrupt(**_: Any) -> None:
+    raise KeyboardInterrupt

@@ -45,6 +45,7 @@ from conducting.hosts import AnsibleHost, at_once, die_with_parent, said_of
 from conducting.power import Commands
 from conducting.report import faults, report, sentences
 from dohyo.bad_input import BadInputError
+from dohyo.systems.context import Context
 from dohyo.trial.clients import ClientOptions, ClientPhase, power_of
 from dohyo.trial.measuring import Measuring, Outcome
 from dohyo.trial.refusals import refuse
@@ -96,7 +97,7 @@ class ActionModule(ActionBase):  # type: ignore[misc]
             elif given["do"] == "clients":
                 Measuring(world, ServerSteps(world), drive).clients_alone()
             elif given["do"] in ("stop", "halt"):
-                keeps = bool(world.first.values.get("stop_keeps_loads", False))
+                keeps = Context(world.first.values).flag("stop_keeps_loads")
                 answer["failures"] = stop_everything(world, keeps_loads=keeps, only_halts=given["do"] == "halt")
             else:
                 ask_attached(world)

@@ -34,15 +34,25 @@ class Conversation(Connection):
     def __init__(self, host: str, way: Way) -> None:
         super().__init__(way)
         self.host = host
+        self._unsent = b""
         for pipe in (self.input, self.output):
             os.set_blocking(pipe, False)
 
     def send(self, message: dict[str, Any]) -> None:
-        """Sends at once; what a stuck connection does not take is lost, as its host soon is."""
+        """Sends at once what the pipe takes, and the rest when it takes more."""
+        # A stuck connection gets no more of them: its host soon is lost.
+        if message["do"] == "ping" and self._unsent:
+            return
         if message["do"] == "ping":
             message["sent"] = clock()
+        self._unsent += json.dumps(message).encode() + b"\n"
+        self.flush()
+
+    def flush(self) -> None:
+        """Sends what the pipe has not taken yet."""
         with suppress(OSError):
-            os.write(self.input, json.dumps(message).encode() + b"\n")
+            while self._unsent:
+                self._unsent = self._unsent[os.write(self.input, self._unsent) :]
 
     def receive(self) -> list[dict[str, Any]] | None:
         """The messages that have come; None at the end."""
@@ -72,6 +82,8 @@ class Connections:
 
     def heard(self) -> Iterator[Conversation]:
         """Those from which there are messages, or that have ended; waits a moment for some."""
+        for connection in self._open.values():
+            connection.flush()
         for key, _ in self._selector.select(TICK_SECONDS):
             yield key.data
 

@@ -19,6 +19,8 @@ from . import sent
 
 # For becoming root on a host, and for the agent to begin.
 OPEN_SECONDS = 60.0
+# Complaints that are looked at, from the last one back.
+LAST_BYTES = 1 << 16
 # For an agent that was let go of to end.
 CLOSE_SECONDS = 5.0
 LOOK_SECONDS = 0.01
@@ -122,8 +124,9 @@ class Connection:
         self._complaints.close()
 
     def _words(self) -> bytes:
-        # Its position is that of the process, too.
-        return os.pread(self._complaints.fileno(), 1 << 20, self._greeted)
+        file = self._complaints.fileno()
+        # Its position is that of the process, too. The last ones count.
+        return os.pread(file, LAST_BYTES, max(self._greeted, os.fstat(file).st_size - LAST_BYTES))
 
     def _last_words(self) -> str:
         lines = [line for line in self._words().decode("utf-8", "replace").splitlines() if line.strip()]
@@ -147,7 +150,7 @@ class Channel(Connection):
         except BaseException:
             self.close()
             raise
-        self._greeted = len(self._words())
+        self._greeted = os.fstat(self._complaints.fileno()).st_size
 
     def ask(self, verb: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
         """Returns the answer of the agent.
