@@ -79,8 +79,9 @@ PROGRAMS = ("*.py", "*.sh", "*.yml", "*.j2", "*.java", "workloads", "ansible/**/
 PLAIN = (
     *("analysis/dohyo/evidence", ":!analysis/dohyo/evidence/host_metrics.py", "analysis/dohyo/facts"),
     *("analysis/dohyo/foreign", "analysis/dohyo/planning", "analysis/dohyo/report", "analysis/dohyo/scenario"),
-    *("analysis/dohyo/summary", "analysis/dohyo/systems", "analysis/dohyo/tables", "analysis/tests/systems"),
-    *(":(glob)analysis/tests/*.py", "ansible/systems", "benchmarks", "examples", "ycsb-bindings"),
+    *("analysis/dohyo/summary", "analysis/dohyo/systems", "analysis/dohyo/tables", "analysis/dohyo/trial"),
+    *("analysis/tests/systems", ":(glob)analysis/tests/*.py", "ansible/systems", "benchmarks", "examples"),
+    "ycsb-bindings",
 )
 # Words that comments, docstrings and task names avoid.
 HOUSE_WORDS = re.compile(r"\b(somebody|nobody|whoever|so many|anew)\b", re.I)

@@ -1,3 +1,3 @@
-"""A trial: what is done to the servers and clients of one system of `dohyo.systems`, host by host, with the faults of
-`dohyo.scenario`. It needs nothing but the standard library and what Ansible brings: Ansible's process imports it.
+"""A trial: its steps on the servers and clients of one system of `dohyo.systems`, with the faults of `dohyo.scenario`.
+It imports only the standard library and packages that Ansible needs, because Ansible's process imports it.
 """

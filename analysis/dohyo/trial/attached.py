@@ -1,4 +1,4 @@
-"""Systems that are attached: how clients get in, and how what trials have made there is removed (docs/attach.md)."""
+"""Attached systems: how clients log in, and how the tables of trials are removed (docs/attach.md)."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from dohyo.trial.world import Host, HostError, World
 
 
 def detach(host: Host, roles: Sequence[str]) -> str:
-    """Removes what trials have made on attached systems of these roles.
+    """Removes what trials have created on attached systems of these roles.
 
-    :returns: what is left, and how a person removes it; empty if nothing is
+    :returns: what could not be removed, and how a person removes it; empty if everything was removed
     """
     try:
         answer = host.do("detach", home=str(host.values["dohyo_home"]), roles=list(roles), host=host.name)
@@ -31,9 +31,9 @@ def all_roles() -> list[str]:
 
 
 def detach_earlier(world: World, role: str) -> None:
-    """Removes what an earlier trial has left on the attached system.
+    """Removes what an earlier trial left on the attached system.
 
-    :raises StepError: if it could not be removed
+    :raises StepError: if something could not be removed
     """
 
     def remove(host: Host) -> None:
@@ -46,7 +46,7 @@ def detach_earlier(world: World, role: str) -> None:
 def detach_all(world: World, roles: Sequence[str], there: Sequence[str]) -> None:
     """Removes our tables, and what leads to them. A note names what is left: stop.yml tries again.
 
-    :param there: names of the hosts that answer
+    :param there: names of the hosts that respond
     """
     names = [name for name in world.databases if name in there]
     done, failed = world.attempt(names, lambda host: detach(host, roles))
@@ -55,12 +55,12 @@ def detach_all(world: World, roles: Sequence[str], there: Sequence[str]) -> None
 
 
 def secret_properties(text: str, file: str, system: str) -> dict[str, str]:
-    """Returns what lets clients into an attached system, by the binding's names.
+    """Returns the properties with which clients log in to an attached system, by the binding's names.
 
-    :param text: of the file, in YAML: the properties by system. The file of certificates that a property ``….ca`` names
-        is taken in, in Base64, so that clients and administration need no file of it
-    :param file: of the control machine
-    :raises BadInputError: where others may read the file, or it has another form
+    :param text: content of the file, in YAML: the properties by system. A property ``….ca`` names a file of
+        certificates; its content replaces the name, in Base64, so that clients and administration do not need the file
+    :param file: path of the file on the control machine
+    :raises BadInputError: if others may read the file, or it has another form
     """
     try:
         if os.stat(os.path.expanduser(file)).st_mode & 0o077:  # noqa: PTH111, PTH116 - pathlib fails for an unknown user
@@ -71,7 +71,7 @@ def secret_properties(text: str, file: str, system: str) -> dict[str, str]:
             with open(os.path.expanduser(properties[key]), "rb") as certificates:  # noqa: PTH111, PTH123 - as above
                 properties[key] = base64.b64encode(certificates.read()).decode()
     except (OSError, AttributeError, yaml.YAMLError) as error:
-        # YAML's own error would quote the line.
+        # The message of the YAML error would quote a line of the file, which may hold a password.
         known = f"{error.filename}: {error.strerror}" if isinstance(error, OSError) else "must be YAML, docs/attach.md"
         raise BadInputError(f"attached_secrets={file}: {known}") from None
     return properties

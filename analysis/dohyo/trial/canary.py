@@ -1,4 +1,4 @@
-"""The canary: what the hosts, and the network between them, can do before the servers are started (docs/method.md)."""
+"""The canary: measures hosts and network before the servers start (docs/method.md)."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from typing import Any
 
 from dohyo.trial.world import Host, HostError, World
 
-# For a listener's own end, should nobody end it. Hosts beyond those that are reached at the same time have to wait.
+# Seconds after which the kernel ends a listener, plus one per host, because hosts may have to wait.
 LISTEN_SECONDS = 60
 
 
 def measure(world: World, *, attached: bool) -> dict[str, Any]:
-    """Measures all hosts; of an attached system only those of the clients, as others depend on its servers.
+    """Measures all hosts; with an attached system only the clients' hosts, because other users depend on its servers.
 
     :returns: the contents of canary.json
     """
@@ -31,7 +31,7 @@ def measure(world: World, *, attached: bool) -> dict[str, Any]:
 
 
 def _network(world: World) -> dict[str, Any]:
-    """What the network does between the clients and the servers."""
+    """Measures the network between the clients and the servers."""
     lifetime = LISTEN_SECONDS + len(world.hosts)
 
     def listen(host: Host) -> dict[str, Any]:

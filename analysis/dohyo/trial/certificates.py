@@ -1,6 +1,6 @@
 """Certificates for the servers and clients of a deployment, made on the control machine.
 
-They are made with the Python package that Ansible itself needs for Vault, so that no program has to be installed.
+They are made with the Python package that Ansible itself needs for Vault, so no other program must be installed.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ Names = list[x509.GeneralName]
 
 
 def general(name: str) -> x509.GeneralName:
-    """An address, or else a name of the name service."""
+    """Returns an IP address as such, and any other name as a DNS name."""
     try:
         return x509.IPAddress(ipaddress.ip_address(name))
     except ValueError:
@@ -34,7 +34,7 @@ def general(name: str) -> x509.GeneralName:
 
 
 def certificate(file: Path) -> x509.Certificate | None:
-    """The certificate in a file, if there is one that lasts."""
+    """Returns the certificate in a file; None if there is none or it expires soon."""
     try:
         found = x509.load_pem_x509_certificate(file.read_bytes())
     except (FileNotFoundError, ValueError):
@@ -43,17 +43,17 @@ def certificate(file: Path) -> x509.Certificate | None:
 
 
 def fits(found: x509.Certificate, names: Names, authority: x509.Certificate) -> bool:
-    """Is it for exactly these names, and by this authority?"""
+    """Checks that a certificate is for exactly these names and was issued by this authority."""
     try:
         found.verify_directly_issued_by(authority)
         stated = found.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
-    except Exception:  # whatever is wrong with it, a new one is right
+    except Exception:  # whatever is wrong with it, a new one replaces it
         return False
     return set(stated) == set(names)
 
 
 def write(file: Path, *parts: bytes) -> None:
-    """Write it for the owner alone, whole or not at all."""
+    """Writes a file that only its owner can read, completely or not at all."""
     new = file.with_suffix(".new")
     new.unlink(missing_ok=True)
     with os.fdopen(os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as out:
@@ -62,7 +62,7 @@ def write(file: Path, *parts: bytes) -> None:
 
 
 def pem(key: ec.EllipticCurvePrivateKey) -> bytes:
-    """A private key as text."""
+    """Returns a private key as text."""
     return key.private_bytes(
         serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
     )
@@ -71,7 +71,7 @@ def pem(key: ec.EllipticCurvePrivateKey) -> bytes:
 def certify(
     subject: str, key: ec.EllipticCurvePrivateKey, issuer: x509.Name | None, signer: ec.EllipticCurvePrivateKey
 ) -> x509.CertificateBuilder:
-    """What every certificate has; the authority's issuer is itself."""
+    """Returns a builder with what all certificates have in common; without an issuer, it is for the authority."""
     name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, subject[:64])])
     now = datetime.now(UTC)
     return (
@@ -94,10 +94,10 @@ def make(folder: Path, hosts: Mapping[str, Sequence[str]]) -> str:
     """Makes the certificates that are missing, expire soon, or do not fit the names of a host.
 
     :param folder: gets ``ca.pem``, an authority for this folder, with its key ``ca.key``, and for each host
-        ``HOST.pem``: a private key (P-256, PKCS 8, without a password) followed by its certificate. Only their owner
-        can read the files
+        ``HOST.pem``: a private key (P-256, PKCS 8, without a password) followed by its certificate. Only the owner can
+        read the files
     :param hosts: names and addresses of each host
-    :returns: the authority's certificate as X.509 in Base64 on one line
+    :returns: the authority's certificate, X.509 in Base64 on one line
     :raises OSError: if a file cannot be written
     """
     names = {host: [general(name) for name in dict.fromkeys(own)] for host, own in hosts.items()}

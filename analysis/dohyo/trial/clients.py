@@ -1,4 +1,4 @@
-"""One load or run of the clients: the command and the properties of each, and the conductor's plan."""
+"""One load or run of the clients: each client's command and properties, and the conductor's plan."""
 
 from __future__ import annotations
 
@@ -12,22 +12,22 @@ from dohyo.systems.option import HEAP, declared_in, option
 from dohyo.systems.rendering import as_properties
 from dohyo.trial.world import Host
 
-# Properties with names that end like this are secret in every binding.
+# Properties with such names are secret in every binding.
 SECRET = re.compile("(password|passwd|secret)$", re.IGNORECASE)
-# Beyond a client's own limit of silence (Run.java), until a client counts as hung.
+# Seconds beyond a client's own limit of silence (Run.java) after which the client counts as hung.
 STALL_GRACE_SECONDS = 10.0
-# Seconds that a client waits for its start after it is ready.
+# Seconds that a client that is ready waits for its start.
 GATE_SECONDS = 300
 
 
 @dataclass(frozen=True)
 class ClientOptions:
-    """What users may set of the clients, in an inventory or with -e: ``heap`` is the variable ``client_heap``."""
+    """Options of the clients that users set in an inventory or with -e; ``heap`` is the variable ``client_heap``."""
 
     heap: str = option("", "Heap of a client's JVM; by default the scenario's.", pattern=f"({HEAP})?")
     module: str = option("", "Module of ycsb-bindings with the client's jars; by default the binding's own.")
     java_options: list[str] = option(
-        # The collector with the least work per operation, and what the drivers' buffers reach into on JDK 17.
+        # The collector that costs least per operation, and the packages that the drivers' buffers access on JDK 17.
         [
             "-XX:+UseParallelGC",
             "--add-opens=java.base/java.nio=ALL-UNNAMED",
@@ -44,14 +44,14 @@ class ClientOptions:
         10.0, "A run counts if its clients begin within so many ms, and clocks are known as exactly."
     )
     fault_grace: int = option(420, "Seconds after the window to undo faults and for the servers to be ready again.")
-    # Servers test their memory when they boot.
+    # Server hardware tests its memory when it boots.
     boot_timeout: int = option(600, "Seconds for a host to answer after it was switched on.")
 
     @classmethod
     def of(cls, values: Mapping[str, Any]) -> ClientOptions:
         """Reads the options from the variables of a host.
 
-        :raises BadInputError: naming a variable with a value that it cannot have
+        :raises BadInputError: naming a variable with a value that is not allowed
         """
         declared = declared_in(fields(cls), "client").items()
         return cls(**{name: each.check(values[each.name]) for name, each in declared if each.name in values})
@@ -59,21 +59,21 @@ class ClientOptions:
 
 @dataclass(frozen=True)
 class ClientPhase:
-    """A load or a run.
+    """One load, or one run of a phase.
 
-    :ivar name: of the folder and for people; ``load`` for the load
-    :ivar number: of the run, from 1; 0 for the load
-    :ivar threads: of each client, or of all together where the property threadcount.of is all
-    :ivar warmup: seconds at most
+    :ivar name: name for the folder and for people; ``load`` for the load
+    :ivar number: number of the run, from 1; 0 for the load
+    :ivar threads: threads of each client, or of all clients together if the property threadcount.of is all
+    :ivar warmup: longest warm-up, in seconds
     :ivar duration: seconds of the measured window; 0 if a number of operations ends the run
-    :ivar measured: it does not count if the clients began too far apart
-    :ivar tolerant: if the clients alone fail, the trial goes on without what was measured
-    :ivar of_trial: number of the run among those of the trial that verify=acknowledged accounts for, from 1
-    :ivar faults_asked: as in the scenario
-    :ivar faults: with their hosts (dohyo.scenario.faults.on_hosts)
-    :ivar connection: properties that lead the client to the servers
-    :ivar hidden: names of properties that are secret though their names do not say so
-    :ivar servers: role of the servers whose processes are watched; empty for none
+    :ivar measured: if true, the run does not count if the clients began too far apart
+    :ivar tolerant: if true and only clients fail, the trial goes on without what was measured
+    :ivar of_trial: number of this run, from 1, among the trial's runs with verify=acknowledged
+    :ivar faults_asked: the faults, as in the scenario
+    :ivar faults: the faults with their hosts (dohyo.scenario.faults.on_hosts)
+    :ivar connection: properties with which the client connects to the servers
+    :ivar hidden: names of properties that are secret although their names do not show it
+    :ivar servers: role of the servers whose processes are watched; empty to watch none
     """
 
     name: str
@@ -94,12 +94,12 @@ class ClientPhase:
 
     @property
     def is_load(self) -> bool:
-        """The clients insert the records."""
+        """True if the clients insert the records."""
         return self.number == 0
 
     @property
     def folder(self) -> str:
-        """Name of its folder, on the control machine and on the hosts."""
+        """Name of the phase's folder, on the control machine and on the hosts."""
         return self.name if self.is_load else f"{self.name}-{self.number}"
 
     @property
@@ -108,40 +108,40 @@ class ClientPhase:
         return list(dict.fromkeys(name for each in self.faults if each["kind"] == "power" for name in each["hosts"]))
 
     def undo_seconds(self, options: ClientOptions) -> int:
-        """Seconds after the window until all that faults did is undone, and the servers are ready again."""
+        """Returns the seconds after the window in which faults are undone and servers become ready again."""
         boots = options.boot_timeout if self.switched else 0
         return options.fault_grace + boots if self.faults else 0
 
     def bound(self, options: ClientOptions) -> int:
-        """Seconds from the start until every client must have ended."""
+        """Returns the seconds from the start until every client must have ended."""
         if self.is_load or self.duration == 0:
             return options.count_timeout
-        # Seconds to read the records back after the run (ReadBack.java).
+        # The client reads the records back after the run (ReadBack.java).
         verifies = self.properties.get("verify", "none") == "acknowledged"
         read_back = int(self.properties.get("verify.timeout", 600)) if verifies else 0
         return math.ceil(self.warmup + self.duration + options.grace + read_back + self.undo_seconds(options))
 
     def target(self, clients: int) -> float:
-        """Operations per second of one client; 0 for no limit."""
+        """Returns the operations per second of one client; 0 for no limit."""
         return float(self.properties.get("target", 0)) / clients
 
     def silence(self, clients: int) -> float:
-        """Seconds in the window without news in its logs after which a client hangs, from what it allows itself."""
+        """Returns the seconds without news in its logs after which a client hangs: its own limit and a grace."""
         target = self.target(clients)
         between = (30 if self.properties.get("arrival") == "poisson" else 10) / target if target > 0 else 0.0
         return max(float(self.properties.get("stalltime", 60)), between) + STALL_GRACE_SECONDS
 
 
 def folder_of(host: Host, phase: ClientPhase) -> str:
-    """Folder of a phase's client on a host."""
+    """Returns the folder of a phase's client on a host."""
     return f"{host.values['dohyo_home']}/client/{phase.folder}/{host.name}"
 
 
 def properties_of(host: Host, phase: ClientPhase, hosts: Sequence[str], inserted: int) -> dict[str, Any]:
-    """All properties of the client on a host.
+    """Returns all properties of the client on a host.
 
     :param hosts: names of all hosts with clients
-    :param inserted: key numbers for new records that this client has used before
+    :param inserted: number of keys for new records that this client has used before
     """
     options, count, number = ClientOptions.of(host.values), len(hosts), hosts.index(host.name)
     folder = folder_of(host, phase)
@@ -158,13 +158,13 @@ def properties_of(host: Host, phase: ClientPhase, hosts: Sequence[str], inserted
         "hdrhistogram.fileoutput": "true",
         "hdrhistogram.output.path": f"{folder}/",
     }
-    # Each client works out from clients and clientnumber which records of a load are its own (Division.java).
+    # Each client computes from clients and clientnumber which records of a load it inserts (Division.java).
     load = {"maxexecutiontime": 0}
     share = operations * (number + 1) // count - operations * number // count
     run = {
         "warmuptime": phase.warmup,
         "verify.run": phase.of_trial,
-        # With faults, all copies must be there again before records are read back.
+        # After faults, all copies must be up again before records are read back.
         "verify.wait": phase.undo_seconds(options),
         "maxexecutiontime": phase.duration,
         "inserted": inserted,
@@ -205,9 +205,9 @@ def plan_of(
     clients: Sequence[str],
     inserted: Mapping[str, int],
 ) -> dict[str, Any]:
-    """The arguments of the conductor's plan (conducting.conductor.Plan).
+    """Returns the arguments of the conductor's plan (conducting.conductor.Plan).
 
-    :param inserted: key numbers for new records that the client of each host has used before
+    :param inserted: number of keys for new records that the client of each host has used before
     """
     options = ClientOptions.of(next(iter(hosts.values())).values)
     agents = {}
@@ -236,5 +236,5 @@ def plan_of(
 
 
 def power_of(host: Host) -> dict[str, list[str]]:
-    """The words of the commands that switch a host off and on."""
+    """Returns the commands that switch a host off and on, as lists of arguments."""
     return {verb: [str(word) for word in host.values[f"dohyo_power_{verb}"]] for verb in ("off", "on")}

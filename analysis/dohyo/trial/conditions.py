@@ -1,4 +1,4 @@
-"""The conditions of a trial: what servers have stated, and what limits them, judged by what the scenario asks for."""
+"""The conditions of a trial: settings and limits of the servers, compared with what the scenario asks for."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from dohyo.trial.world import Host
 
 
 def read_back(servers: ServerSteps) -> dict[str, Any]:
-    """Returns the contents of conditions.json, once the servers have tables."""
+    """Returns the content of conditions.json. The servers must have tables."""
     world, role, values = servers.world, servers.first.role, servers.world.first.values
     asked = {**values["trial_conditions"]}
     if servers.is_attached:
-        asked.pop("profile", None)  # nobody can tell which profile others have chosen for their servers
+        asked.pop("profile", None)  # the profile of attached servers is unknown
     found = judged(servers.answers["conditions"], asked)
 
     def look(host: Host) -> dict[str, Any]:
@@ -37,7 +37,7 @@ def read_back(servers: ServerSteps) -> dict[str, Any]:
 
 
 def by_sentence(said: dict[str, list[str]]) -> list[str]:
-    """Equal sentences of several hosts merged, as in ``a, b: it rains``; of more than four hosts, three are named.
+    """Merges equal sentences of several hosts: ``a, b: it rains``; with more than four hosts, names three.
 
     :param said: sentences by host
     """
@@ -49,20 +49,19 @@ def by_sentence(said: dict[str, list[str]]) -> list[str]:
 
 
 def consistency(write_copies: Any, read_copies: Any, replication: Any) -> str:
-    """Whether a read is sure to see the last acknowledged write."""
+    """Returns ``strong`` if a read always sees the last acknowledged write; otherwise ``eventual`` or unknown."""
     if write_copies is None or read_copies is None or replication == UNKNOWN:
         return UNKNOWN
     return "strong" if write_copies + read_copies > replication else "eventual"
 
 
 def judged(found: dict[str, Any], asked: dict[str, Any]) -> dict[str, Any]:
-    """The conditions that a role has read back, with ``consistency`` and ``differences`` from those asked for.
+    """Returns the conditions that were read back, with ``consistency`` and the ``differences`` from those asked for.
 
     Consistency is strong if every read sees every acknowledged write: write copies + read copies > replication, because
-    a reader's and a writer's sets of copies must overlap. A role whose database is different states it itself.
+    a reader's and a writer's sets of copies must overlap. A system that works differently states it itself.
 
-    ``exceeded`` has what was asked for where the server gives more, and the role's ``fixed`` says that it cannot give
-    less.
+    ``exceeded`` has the requested value where the server gives more and says in ``fixed`` that it cannot give less.
     """
     result = {"consistency": consistency(found["write_copies"], found["read_copies"], found["replication"]), **found}
     wanted = dict(asked)
@@ -90,13 +89,13 @@ def judged(found: dict[str, Any], asked: dict[str, Any]) -> dict[str, Any]:
 def limits(
     found: Mapping[str, Mapping[str, Any]], budgets: Mapping[str, Any], processors: Mapping[str, Any]
 ) -> dict[str, str]:
-    """What holds the servers of all hosts, in words: ``memory_budget`` and ``server_cpus``, as far as it is known.
+    """Returns the limits of the servers on all hosts, in words: ``memory_budget`` and ``server_cpus``, where known.
 
-    A condition that was asked for on one host is said of all.
+    A limit that was asked for on one host is stated for all hosts.
 
-    :param found: what the agent's ``process_limits`` has read back, by host
-    :param budgets: MiB that were asked for, by host; 0 for none
-    :param processors: those that servers were to be bound to, by host; empty for all
+    :param found: limits that the agent's ``process_limits`` has read back, by host
+    :param budgets: requested MiB by host; 0 for no limit
+    :param processors: requested processors of the servers, by host; empty for all
     """
     memory: dict[str, list[str]] = {}
     serving = {host: each for host, each in found.items() if each["processes"]}

@@ -1,4 +1,4 @@
-"""The evidence of a trial: its folder on the control machine, and what is sampled on the hosts and brought home."""
+"""The evidence of a trial: its folder on the control machine, the samples and what else is fetched from hosts."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from dohyo.places import ANSIBLE
 from dohyo.trial.processes import tool
 from dohyo.trial.world import Host, World, program, write_json
 
-# What an earlier trial of the same folder may have left there, besides the folders of its runs.
+# Names that an earlier trial of the same folder may have left there, besides the folders of its runs.
 LEFT = (
     *("load", "load-server", "server", "hosts", "canary.json", "conditions.json", "settled.json", "kept.json"),
     *("counted.json", "probe-[0-9]*", "precondition-[0-9]*"),
 )
-# Files of a system's folder that say what its statistics and logs mean.
+# Files of a system's folder that describe its statistics and logs.
 MEANINGS = ("figures.yml", "log.yml", "healing.yml")
-# Variables that the program dohyo needs to know of a trial by hand.
+# Variables of a trial by hand that the program dohyo reads.
 ASKED = (
     *(
         "trial_system",
@@ -33,15 +33,15 @@ ASKED = (
     *("trial_warmup", "trial_duration", "trial_search", "trial_client_heap", "trial_strict", "trial_max_other_cpu"),
     *("trial_keep", "trial_canary", "trial_reuse"),
 )
-# Seconds in which no load or run begins, after which the sampler of a host ends by itself: of a host with our servers,
-# and of one that is only observed.
+# Seconds without a load or run after which the sampler of a host ends by itself. The second value is for hosts on which
+# nothing is deployed.
 ALONE = 86400
 ALONE_OBSERVED = 604800
 UNDER_WAY = "trial-under-way"
 
 
 class Evidence:
-    """The folder of a trial.
+    """The folder of a trial, and the samplers that write its evidence.
 
     :ivar folder: on the control machine
     :ivar is_ours: the folder is marked as ours, and has no earlier evidence
@@ -59,18 +59,18 @@ class Evidence:
 
     @property
     def experiment(self) -> Path:
-        """The folder that dohyo reads: the trials' folders are in its folder raw."""
+        """Folder that dohyo reads. It has the trials' folders in its folder raw."""
         return self.folder.parent.parent if self.folder.parent.name == "raw" else self.folder
 
     @property
     def is_by_hand(self) -> bool:
-        """No experiment of dohyo has asked for the trial."""
+        """True if no experiment of dohyo has asked for the trial."""
         return not (self.experiment / "experiment.json").exists()
 
     def begin(self, role: str) -> None:
-        """Marks the folder, empties it, and writes down what was asked for."""
+        """Marks the folder, empties it, and records the variables of the trial."""
         values = self.values
-        # Evidence belongs to whichever deployment; what dohyo writes there beforehand is no evidence yet.
+        # The folder may have evidence of any deployment. Files that dohyo writes there beforehand are not evidence.
         beside = ["trial.json", "state.json", "ansible.log", "events.jsonl"]
         runs = [f"{phase['name']}-[0-9]*" for phase in values["trial_phases"]]
 
@@ -86,14 +86,14 @@ class Evidence:
         if self.is_by_hand:
             write_json(self.folder / "trial.json", {name: values[name] for name in ASKED})
             self.state("running")
-        # A later version's files may mean something else by the same names, and what was measured stays what it was.
+        # Copy them: a later version may change what the names mean, but not what was measured.
         (self.folder / "server").mkdir(exist_ok=True)
         for name in MEANINGS:
             if (file := ANSIBLE / "systems" / role / name).is_file():
                 (self.folder / "server" / name).write_text(file.read_text("utf-8"), encoding="utf-8")
 
     def note(self, role: str) -> None:
-        """Notes that the trial is under way: from now on, what clients have left on the hosts is its evidence."""
+        """Notes that the trial is under way. From now on, the files of clients on the hosts are its evidence."""
 
         def forget(host: Host) -> None:
             values = host.values
@@ -113,20 +113,20 @@ class Evidence:
         write_json(Path(self.values["dohyo_control"]) / UNDER_WAY, self.noted)
 
     def state(self, status: str, reason: str | None = None) -> None:
-        """Writes down how far a trial by hand is."""
+        """Records the state of a trial by hand."""
         write_json(self.folder / "state.json", {"status": status, "reason": reason})
 
     # ---- samples of the hosts ---------------------------------------------------------------------------------------
 
     def begin_samples(self, servers: str) -> None:
-        """Begins to sample the hosts, until the evidence is fetched.
+        """Begins to sample the hosts. The samplers run until the evidence is fetched.
 
-        :param servers: addresses of an attached system, whose processes nobody knows; else empty
+        :param servers: addresses of an attached system, whose processes are unknown; otherwise empty
         """
         who = controller(self.values)
 
         def begin(host: Host) -> None:
-            # Beside what the clients write, so that both are fetched in one step.
+            # The samples are beside the clients' files, so that one step fetches both.
             folder = f"{host.values['dohyo_home']}/client/hosts/{host.name}"
             script = 'mkdir -p "$0" && exec "$@"'
             sampler = [tool(host), "sample", str(ALONE), who, servers]
@@ -136,9 +136,9 @@ class Evidence:
         self.world.on(self.world.hosts, "Begin to sample the host", begin)
 
     def observe(self, verb: str) -> None:
-        """Begins or ends to sample hosts of an attached system, on which nothing is deployed.
+        """Begins or ends the sampling of an attached system's hosts, on which nothing is deployed.
 
-        The end brings the samples home; the trial goes on without a host that does not answer then.
+        At the end the samples are fetched; the trial goes on without a host that does not respond then.
 
         :param verb: begin or end
         """
@@ -161,18 +161,16 @@ class Evidence:
 
 
 def controller(values: Mapping[str, Any]) -> str:
-    """The process that plays the playbook, for samplers that end when it is gone."""
+    """Returns the process of the playbook; samplers end when that process is gone."""
     who = values["dohyo_controller"]
     return f"{who['pid']} {who['start']} {who['machine']}"
 
 
 def observe(host: Host, verb: str, values: Mapping[str, Any], folder: Path) -> None:
-    """Begins or ends to sample a host on which nothing is deployed.
-
-    The end brings the samples home.
+    """Begins or ends the sampling of a host on which nothing is deployed. The end fetches the samples.
 
     :param values: variables of a host of the trial
-    :param folder: of the trial, on the control machine
+    :param folder: folder of the trial, on the control machine
     """
     deployment = values["dohyo_deployment"]
     who = controller(values)
@@ -214,13 +212,13 @@ def collect(world: World, names: list[str], trial: Mapping[str, Any], *, keeps_n
 
     def fetch(host: Host) -> None:
         home = host.values["dohyo_home"]
-        # The servers may stay up; the sampler does not.
+        # The servers may stay up; the sampler must not.
         host.do("program", argv=[tool(host), "stop", "host-metrics", "5"], removes=tool(host))
         if host.name in world.databases:
             host.pull(f"{home}/run/{trial['role']}", folder / "server" / host.name)
         host.pull(f"{home}/client", folder)
         if host.name in world.clients:
-            # A client that never was ready leaves it.
+            # A client that never became ready leaves its secrets file behind.
             host.do(
                 "owned", state="absent", deployment=host.values["dohyo_deployment"], home=home,
                 inside=[f"secret/client-{host.name}.properties"],

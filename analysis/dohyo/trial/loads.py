@@ -1,4 +1,4 @@
-"""Loads that trials of an experiment share: kept when the first has loaded, and copied before each start."""
+"""Loads that trials of an experiment share: the first trial keeps its load, and each start copies it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from dohyo.systems.context import Context
 from dohyo.trial.evidence import Evidence
 from dohyo.trial.world import Host, World
 
-# MiB beside the size of the data, to which systems add a little.
+# MiB to reserve beside the size of the data, because systems add a little.
 MORE_MB = 2000
 
 
@@ -18,9 +18,9 @@ MORE_MB = 2000
 class Load:
     """The load of a trial.
 
-    :ivar is_copy: the servers start from a copy of it
-    :ivar kept_by: name of the trial that has loaded
-    :ivar note: for people: why it is not shared, or not as asked for
+    :ivar is_copy: true if the servers start from a copy of it
+    :ivar kept_by: name of the trial that loaded
+    :ivar note: message for people: why the load is not shared, or not as asked for
     """
 
     world: World
@@ -35,16 +35,16 @@ class Load:
 
     @property
     def id(self) -> str:
-        """What tells it from other loads of the experiment; empty for one that is not shared."""
+        """Name of the load among those of the experiment; empty for one that is not shared."""
         return str(self.world.first.values["trial_load_id"])
 
     @property
     def known(self) -> dict[str, Any]:
-        """What is known of it, for the rest of the trial, in plain values."""
+        """State of the load for the rest of the trial, in plain values."""
         return {"is_copy": self.is_copy, "kept_by": self.kept_by, "note": self.note}
 
     def _do(self, state: str, step: str, **more: Any) -> dict[str, dict[str, Any]]:
-        """Asks the agents of all database hosts for something (kept_load)."""
+        """Calls kept_load of the agents on all database hosts."""
 
         role = self.world.system(self.world.first.name).role
 
@@ -59,7 +59,7 @@ class Load:
         return self.world.on(self.world.databases, step, do)
 
     def find(self) -> None:
-        """Looks for the load on every database host. Kept loads go where the trial would not have the room it needs."""
+        """Looks for the load on every database host. Kept loads are deleted where the trial needs their room."""
         if not self.id:
             return
 
@@ -76,7 +76,7 @@ class Load:
         self.note = next((each["note"] for each in found if each["note"]), "")
 
     def place(self) -> bool:
-        """Puts a copy into the empty data folders; returns whether every host has one."""
+        """Copies the load into the empty data folders; returns true if every host has a copy."""
         placed = self._do(
             "placed", "Put a copy of the load in place", trial=self.evidence.folder.name,
             budget_mb=lambda host: host.values["host_budget_mb"],
@@ -86,17 +86,17 @@ class Load:
         return self.is_copy
 
     def has_room(self) -> bool:
-        """Returns whether there is room for a copy on all hosts."""
+        """Returns true if all hosts have room for a copy."""
         found = self._do("room", "Look whether there is room for a copy", need_mb=free_mb).values()
         self.note = next((each["note"] for each in found if each["note"]), self.note)
         return all(each["found"] for each in found)
 
     def keep(self) -> None:
-        """Keeps the data of the stopped servers as the load."""
+        """Keeps the data of the stopped servers as a load for later trials."""
         self._do("kept", "Keep the data", trial=self.evidence.folder.name)
         self.is_copy, self.kept_by = True, self.evidence.folder.name
 
 
 def free_mb(host: Host) -> int:
-    """MB that must be left over on a disk of a host."""
+    """Returns the MB that must stay free on a disk of a host."""
     return int(float(Context(host.values).get("dohyo_min_free_gb", 2)) * 1000)

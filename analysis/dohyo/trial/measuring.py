@@ -1,6 +1,6 @@
 """The part of a trial that measures: load → settle → (settle → warm-up → measure → stats) × phases × repeats → search.
 
-The servers are up and the tables are made before it, and the servers are stopped after it.
+It begins when the servers are up and have tables. The servers are stopped after it.
 """
 
 from __future__ import annotations
@@ -20,15 +20,15 @@ from dohyo.trial.processes import tool
 from dohyo.trial.servers import ServerSteps
 from dohyo.trial.world import Host, World, program, write_json
 
-# Seconds for the servers to be ready after the last fault.
+# Seconds in which the servers must be ready after the last fault.
 FAULT_PATIENCE = 1200
 
 
 class Conduct(Protocol):
-    """Drives the clients of all hosts through a phase, together."""
+    """A function that drives the clients of all hosts through a phase, together."""
 
     def __call__(self, plan: Mapping[str, Any], phase: ClientPhase, folder: Path) -> Outcome:
-        """Returns what came of it; its files are in the folder, on the control machine.
+        """Returns the outcome; the files are in the folder, on the control machine.
 
         :param plan: arguments of conducting.conductor.Plan
         """
@@ -36,7 +36,7 @@ class Conduct(Protocol):
 
 @dataclass(frozen=True)
 class Outcome:
-    """What came of a phase.
+    """Outcome of a phase.
 
     :ivar report: the contents of clients.json
     :ivar vanished: hosts whose connection was lost
@@ -47,7 +47,7 @@ class Outcome:
 
     @property
     def hosts_are_well(self) -> bool:
-        """No host was lost, and no server has ended."""
+        """True if no host was lost and no server has ended."""
         return not self.vanished and all(node["state"] == "ran" for node in self.report["nodes"].values())
 
 
@@ -55,10 +55,10 @@ class Outcome:
 class Measuring:
     """The state of the part of a trial that measures.
 
-    :ivar folder: of the trial, on the control machine
-    :ivar inserted: key numbers for new records that the client of each host has used
-    :ivar counted: runs for which verify=acknowledged accounts
-    :ivar preconditionings: how often the updates of the scenario were written
+    :ivar folder: folder of the trial, on the control machine
+    :ivar inserted: number of keys for new records that the client of each host has used
+    :ivar counted: number of runs so far with verify=acknowledged
+    :ivar preconditionings: number of times that the scenario's updates were written
     :ivar vanished: hosts that were lost while clients ran
     """
 
@@ -83,12 +83,12 @@ class Measuring:
     # ---- the steps, in their order ----------------------------------------------------------------------------------
 
     def load(self) -> None:
-        """Loads the tables. The scenario's target rate is meant for the runs, not for the load."""
+        """Loads the tables. The scenario's target rate is for the runs, not for the load."""
         properties = {**self.values["trial_properties"], "target": 0}
         self.run({"properties": properties, **self.values["trial_load"], "name": "load"}, 0)
 
     def settle_load(self) -> None:
-        """Lets the servers settle after the load, and refuses one that is not complete.
+        """Lets the servers settle after the load, and fails if the load is incomplete.
 
         A system counts its rows up to a number that it sets; a larger load is not checked.
 
@@ -104,7 +104,7 @@ class Measuring:
             self.world.fail("Refuse an incomplete load", dict.fromkeys(self.world.hosts, words))
 
     def measure(self) -> None:
-        """Measures all phases, as often as the scenario says; then searches, and counts the rows."""
+        """Measures all phases as often as the scenario says, then searches and counts the rows."""
         phases = self.values["trial_phases"]
         for number in range(1, int(self.values["trial_repeats"]) + 1):
             for phase in phases:
@@ -112,27 +112,27 @@ class Measuring:
         if self.values["trial_search"]:
             self.search()
         rows = json.loads((self.folder / "settled.json").read_text("utf-8"))["rows"]
-        # Whether a row is missing follows from the evidence of all clients, which `dohyo` reads.
+        # `dohyo` decides from the evidence of all clients whether a row is missing.
         if rows and any(self.inserted.values()):
             with_new = int(self.values["trial_properties"]["recordcount"]) + sum(self.inserted.values())
             write_json(self.folder / "counted.json", {"rows": self.servers.count(with_new)})
 
     def measure_phase(self, phase: Mapping[str, Any], number: int, is_first: bool) -> None:
-        """One run of one phase, with what comes before and after it.
+        """Measures one run of one phase, with the steps before and after it.
 
-        :param is_first: it comes right after the servers have settled
+        :param is_first: true if the run comes right after the servers have settled
         """
         folder = f"{phase['name']}-{number}"
         settles = self.values["trial_settle"] == "phases"
         if settles and not is_first:
-            # Statistics before the run, too: what servers do while they settle is no part of it.
+            # Keep statistics before the run, too, because what servers do while they settle does not belong to the run.
             write_json(self.folder / folder / "settled.json", self.servers.settle(f"stats/{folder}-before"))
-        # Later runs find the servers in use anyway, unless these have settled again.
+        # Later runs find the servers in use, unless these have settled again.
         if self.values["trial_precondition"] and (settles or is_first):
             self.preconditionings += 1
             self.run(self.values["trial_precondition"], self.preconditionings)
         if "share" in phase:
-            # The rate of `own` is a share of what the first phase, `max`, has just done (docs/scenarios.md).
+            # The rate of the phase `own` is a share of what the first phase, `max`, just reached (docs/scenarios.md).
             self.fetch(f"{self.values['trial_phases'][0]['name']}-{number}", self.folder)
             target = self.world.ask_dohyo("own-target", self.folder)
             phase = {
@@ -143,7 +143,7 @@ class Measuring:
         self.servers.keep_stats(f"stats/{folder}")
 
     def search(self) -> None:
-        """Searches for the highest rate (docs/knee.md), probe by probe; what is next follows from the evidence."""
+        """Searches for the highest rate (docs/knee.md), probe by probe; the evidence determines the next probe."""
         asked, base = self.values["trial_search"], self.values["trial_phases"][0]
         for number in range(1, int(asked["probes"]) + 1):
             self.fetch("" if number == 1 else f"probe-{number - 1}", self.folder)
@@ -155,7 +155,7 @@ class Measuring:
             self.measure_phase(probe, number, is_first=False)
 
     def clients_alone(self) -> None:
-        """Drives clients that need no servers through a run of each phase, as the variables of the playbook say."""
+        """Drives clients that need no servers through a run of each phase, as the playbook's variables say."""
         values = self.world.first.values
         results = Path(values["clients_results"])
         for asked in values["clients_phases"]:
@@ -175,11 +175,11 @@ class Measuring:
     # ---- the clients ------------------------------------------------------------------------------------------------
 
     def run(self, asked: Mapping[str, Any], number: int) -> None:
-        """Drives the clients through the load, or a run.
+        """Drives the clients through the load or a run.
 
-        :param asked: what the trial's variables say of the phase
-        :param number: of the run, from 1; 0 for the load
-        :raises StepError: if it does not count
+        :param asked: the phase as in the trial's variables
+        :param number: number of the run, from 1; 0 for the load
+        :raises StepError: if the run does not count
         """
         world = self.world
         phase = self.phase_of(asked, number)
@@ -192,8 +192,8 @@ class Measuring:
     def drive(self, phase: ClientPhase, results: Path) -> None:
         """Drives the clients through a phase.
 
-        :param results: its folder on the control machine
-        :raises StepError: if it does not count
+        :param results: folder of the phase on the control machine
+        :raises StepError: if the run does not count
         """
         world = self.world
         plan = clients.plan_of(phase, world.hosts, world.databases, world.clients, self.inserted)
@@ -202,14 +202,14 @@ class Measuring:
         self.inserted = {
             name: client["inserted"] for name, client in outcome.report["clients"].items() if client["inserted"]
         }
-        # What Ansible had open to a host that was off is gone.
+        # Ansible's connections to hosts that were off are broken.
         back = [name for name in phase.switched if name not in outcome.vanished]
         world.on(back, "Close the connections to hosts that were off", lambda host: host.reset())
         if not outcome.report["valid"] and not (phase.tolerant and outcome.hosts_are_well):
             world.fail("Refuse what does not count", dict.fromkeys(world.hosts, outcome.report["failure"]))
 
     def phase_of(self, asked: Mapping[str, Any], number: int) -> ClientPhase:
-        """The phase that variables of the trial describe; what they do not say is as for the whole trial."""
+        """Returns the phase that the trial's variables describe. The whole trial's values are the defaults."""
         values, system = self.values, self.servers.first
         properties = asked.get("properties", values["trial_properties"])
         attached = self.servers.is_attached
@@ -226,20 +226,20 @@ class Measuring:
             warmup=seconds(asked.get("warmup", values["trial_warmup"])),
             duration=seconds(asked.get("duration", values["trial_duration"])),
             binding=system.binding,
-            # Where there are no runs, the load is what is measured.
+            # A trial without runs measures the load.
             measured=number > 0 or not values["trial_phases"],
             tolerant=name == "probe",
             of_trial=max(self.counted, 1),
             faults_asked=asked_faults,
             faults=faults.on_hosts(asked_faults, self.world.databases, system.role),
             connection=connection,
-            # Who is let in, and by what, is none of the evidence's business.
+            # Credentials do not belong in the evidence.
             hidden=[key for key in connection if key not in system.attachment.client_properties] if attached else [],
             servers="" if attached else system.role,
         )
 
     def prepare(self, phase: ClientPhase) -> None:
-        """Starts a program on every database host that waits for the window, and then does that host's faults."""
+        """Starts a program on every database host that waits for the window and then executes that host's faults."""
         addresses = {name: self.world.hosts[name].values["dohyo_address"] for name in self.world.databases}
 
         def serve(host: Host) -> None:
@@ -250,9 +250,9 @@ class Measuring:
         self.world.on(self.world.databases, "Prepare the faults", serve)
 
     def fetch(self, folder: str, results: Path) -> None:
-        """Brings home what the clients have written to a folder; to all folders where none is named.
+        """Fetches a folder of the clients' files; all folders if the name is empty.
 
-        :param results: where it goes, on the control machine
+        :param results: destination on the control machine
         """
 
         def pull(host: Host) -> None:
@@ -263,7 +263,7 @@ class Measuring:
 
 
 def fault_facts(host: Host, system: System) -> dict[str, Any]:
-    """Returns what the program `fault` must know of a host."""
+    """Returns what the program `fault` needs to know about a host."""
     unit = f"dohyo-{host.values['dohyo_deployment']}-fault.service"
     return {
         "role": system.role,
@@ -275,10 +275,10 @@ def fault_facts(host: Host, system: System) -> dict[str, Any]:
 
 
 def events_of(planned: Sequence[Mapping[str, Any]], host: str, addresses: Mapping[str, str]) -> list[dict[str, Any]]:
-    """Returns what the program `fault` is to do on a host.
+    """Returns the events that the program `fault` executes on a host.
 
     :param planned: as dohyo.scenario.faults.on_hosts returns it
-    :param addresses: of all database hosts; a partition cuts the host off from some of them
+    :param addresses: addresses of all database hosts; a partition cuts the host off from some of them
     """
     return [
         {
@@ -294,6 +294,6 @@ def events_of(planned: Sequence[Mapping[str, Any]], host: str, addresses: Mappin
 
 
 def seconds(value: Any) -> int | float:
-    """Returns a number of seconds, which -e on a command line gives as a text."""
+    """Returns a number of seconds. With -e on a command line it comes as a text."""
     number = float(value)
     return int(number) if number.is_integer() else number

@@ -1,4 +1,4 @@
-"""Processes of servers on the hosts: started, awaited and stopped by the agent of each host."""
+"""Processes of servers on the hosts: started, watched and stopped by the agent of each host."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from collections.abc import Sequence
 from dohyo.systems.context import Context
 from dohyo.trial.world import Host, program
 
-# Seconds that a server has to end before it is killed, where its system says nothing else.
+# Seconds from the request to stop until a server is killed, unless its system sets another value.
 STOP_SECONDS = 60
-# Of open files of a unit of systemd. Cassandra's manual asks for 100,000, Aerospike's and HBase's for less.
+# Limit of open files of a unit of systemd. Cassandra's manual asks for 100,000, Aerospike's and HBase's for less.
 OPEN_FILES = 1048576
 
 
 def tool(host: Host) -> str:
-    """The agent on a host."""
+    """Returns the path of the agent on a host."""
     return f"{host.values['dohyo_home']}/bin/agent"
 
 
@@ -31,24 +31,24 @@ def start(
     capabilities: Sequence[str] = (),
     stop_seconds: int = STOP_SECONDS,
 ) -> None:
-    """Starts one process of a server, as a unit of systemd where the inventory says so.
+    """Starts one process of a server, as a unit of systemd if the inventory says so.
 
-    :param folder: that it runs in
-    :param log: file in the folder, for all that it prints
-    :param writes: folders that a unit may write to besides
+    :param folder: working directory of the process
+    :param log: file in the folder for the whole output
+    :param writes: further folders that a unit may write to
     :param devices: block devices that a unit may use
-    :param capabilities: of the unit
+    :param capabilities: capabilities of the unit
     :raises HostError: if it does not start
     """
     values, systemd = host.values, Context(host.values).systemd
     budget, bound = int(values["host_budget_mb"]), str(values["host_cpus_server"])
     if not systemd:
         binding = ["taskset", "-c", bound] if bound else []
-        # Servers write the time of a line without its zone; evidence/server_log.py reads it as UTC.
+        # Servers write times without a zone; evidence/server_log.py reads them as UTC.
         program(host, [tool(host), "start", name, folder, log, log, "env", "TZ=UTC", *binding, *command])
         return
     deployment = values["dohyo_deployment"]
-    # All units of the deployment share a slice, as a system may be several processes, which share the budget.
+    # A system may be several processes that share the budget, so all units of the deployment share a slice.
     slice_ = f"dohyo-{deployment}.slice"
     limits = [slice_, f"MemoryMax={budget}M", "MemorySwapMax=0"] if budget else []
     text = unit(
@@ -66,13 +66,14 @@ def unit(
 ) -> str:  # fmt: skip
     """Returns the file of a unit of systemd; parameters as for :func:`start`.
 
-    A server that ends during a run must stay down: a restart would hide it from the measurement. It gets the limits
-    that the databases' manuals ask for (docs/cluster.md), its own folders and the network, and nothing else.
+    A server that ends during a run must stay down, because a restart would hide this from the measurement. The unit
+    gets the limits that the databases' manuals ask for (docs/cluster.md), its own folders and the network; nothing
+    else.
 
-    :param slice_: that it belongs to; empty for none
+    :param slice_: slice of the unit; empty for none
     """
-    # The server's shell opens the log, not systemd: nobody needs root to read it, and SELinux lets the shell, unlike
-    # systemd, start a program and write a file that are no part of the system. systemd expands % and $.
+    # A shell opens the log instead of systemd, so that reading it needs no root. SELinux also lets a shell, but not
+    # systemd, start programs and write files outside of the system. systemd expands % and $.
     words = ["/bin/sh", "-c", 'exec "$@" > "$0" 2>&1', f"{folder}/{log}", *command]
     line = " ".join(
         json.dumps(word.replace("%", "%%").replace("$", "$$"), ensure_ascii=False) for word in map(str, words)
@@ -94,7 +95,7 @@ def unit(
         *([f"CPUAffinity={cpus}"] if cpus else []),
         "Restart=no",
         f"TimeoutStopSec={stop_seconds}",
-        # What a JVM ends with when it is asked to.
+        # Exit status of a JVM after SIGTERM.
         "SuccessExitStatus=143",
         "KillMode=mixed",
         f"LimitNOFILE={open_files}",
@@ -106,7 +107,7 @@ def unit(
         "ProtectSystem=strict",
         "ProtectHome=read-only",
         f"ReadWritePaths={writable}",
-        # Block devices belong to the group disk; of all devices the unit gets these alone.
+        # Block devices belong to the group disk; the unit gets access only to these.
         *(["SupplementaryGroups=disk", "DevicePolicy=closed"] if devices else []),
         *(f"DeviceAllow={device.replace('%', '%%')} rw" for device in devices),
         "PrivateTmp=yes",
@@ -126,22 +127,22 @@ def unit(
 
 
 def stop_all(host: Host, killed: str = "") -> None:
-    """Stops whatever this project has started on a host, clients before servers.
+    """Stops everything that this project has started on a host, clients before servers.
 
-    Faults are undone before: a process that is paused cannot end.
+    Faults are undone first, because a paused process cannot end.
 
-    :param killed: role of servers that are killed at once, as nothing of them is kept
+    :param killed: role of servers that are killed at once, because nothing of them is kept
     """
     faults = f"{host.values['dohyo_home']}/run/fault-{host.name}"
     found = program(host, ["sh", "-c", '[ ! -e "$0" ] || echo there', faults])
     if found:
-        # After a run that has ended nothing is left to undo, and nobody needs to become root.
+        # After a run that has ended there are no faults to undo, so root is not needed.
         program(host, [tool(host), "faults", "undo"], root=Context(host.values).systemd)
     host.do("program", argv=[tool(host), "stop-all", str(STOP_SECONDS), killed], removes=tool(host))
 
 
 def ended(host: Host, role: str) -> str:
-    """Returns how processes of a system have ended on a host, a line each; empty if none has."""
+    """Returns how processes of a system have ended on a host, one per line; empty if none has ended."""
     script = """
     for name in "$1" "$1"-*; do
       words=$("$0" status "$name") || { [ $? != 3 ] || echo "$words"; }

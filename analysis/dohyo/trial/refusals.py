@@ -1,4 +1,4 @@
-"""What a trial refuses before it has measured anything."""
+"""Checks of a trial before it measures anything."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ UNTIL = ("schema", "settle", "stop")
 
 
 def refuse(world: World) -> None:
-    """Looks at what is asked for, before anything on a host is changed.
+    """Checks the trial's variables before anything on a host is changed.
 
     :raises StepError: saying what cannot be measured, and why
     """
@@ -56,7 +56,7 @@ def refuse(world: World) -> None:
 
 
 def asked_in_vain(values: Mapping[str, Any]) -> str:
-    """Returns why there is no such trial; empty if there is."""
+    """Returns which variable of the trial has an impossible value; empty if all are possible."""
     if values["trial_system"] not in values["systems"]:
         return f"trial_system={values['trial_system']}: one of {', '.join(values['systems'])}"
     if values["trial_until"] not in UNTIL:
@@ -72,7 +72,7 @@ def asked_in_vain(values: Mapping[str, Any]) -> str:
 
 
 def indivisible(values: Mapping[str, Any]) -> str:
-    """Returns what the clients cannot divide among them; empty if they can all."""
+    """Returns what the clients cannot divide equally among them; empty if they can divide everything."""
     clients = len(values["groups"].get("client", [])) or 1
     properties = values["trial_properties"]
     tables = int(properties.get("tablecount", 1))
@@ -96,7 +96,7 @@ def planned_faults(phases: Iterable[Mapping[str, Any]], hosts: Sequence[str], ro
     """Returns the faults of all phases with their hosts.
 
     :param hosts: names of the database hosts
-    :param role: of the system
+    :param role: role of the system
     :raises BadInputError: naming a fault whose target does not exist
     """
     asked = [str(phase.get("faults", "none")) for phase in phases]
@@ -104,9 +104,9 @@ def planned_faults(phases: Iterable[Mapping[str, Any]], hosts: Sequence[str], ro
 
 
 def look_at_hosts(world: World, system: System) -> None:
-    """Refuses faults that there cannot be on the hosts, and page caches that cannot be emptied.
+    """Rejects faults that are impossible on the hosts, and page caches that cannot be emptied.
 
-    :raises StepError: saying on which hosts, and why
+    :raises StepError: naming the hosts and the causes
     """
     values = world.first.values
     planned = planned_faults(values["trial_phases"], world.databases, system.role)
@@ -139,7 +139,7 @@ def why_it_stays_on(world: World, name: str) -> str:
 
 
 def of_this_machine(addresses: Iterable[str]) -> list[str]:
-    """Returns those of the addresses that are of this machine: only they can be listened on."""
+    """Returns the addresses that belong to this machine: a program can listen only on these."""
     found = []
     for address in addresses:
         with socket.socket(socket.AF_INET6 if ":" in address else socket.AF_INET) as each, contextlib.suppress(OSError):
@@ -149,12 +149,12 @@ def of_this_machine(addresses: Iterable[str]) -> list[str]:
 
 
 def no_command(off: Any, on: Any) -> str:
-    """Returns why a host cannot be switched by these words of its variables; empty if it can."""
+    """Returns why these commands cannot switch a host off and on; empty if they can."""
     for name, words in (("dohyo_power_off", off), ("dohyo_power_on", on)):
         if not isinstance(words, list) or not words:
             return f"cannot be switched: {name} is {words!r}; set it to the words of a command, or leave the fault out"
         for word in words:
-            # YAML takes on and off without quotes for true and false.
+            # YAML reads off and on without quotes as booleans.
             if isinstance(word, bool) or not isinstance(word, str | int) or str(word) == "" or "\0" in str(word):
                 return f"cannot be switched: {name} has the word {word!r}; put it in quotes"
         if shutil.which(str(words[0])) is None:

@@ -1,4 +1,4 @@
-"""What goes: the data of a trial, notes, and whatever runs on hosts (stop.yml)."""
+"""Removal: the data of a trial, notes, and everything that runs on hosts (stop.yml)."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from dohyo.trial.world import Host, World, program
 
 @dataclass(frozen=True)
 class Wiped:
-    """What a trial of a system leaves on hosts and takes away: data, run folders, passwords, how to connect.
+    """The files of a trial on the hosts: data, run folders, passwords, how to connect.
 
-    :ivar evidence: folder of the trial on the control machine, by which hosts know whose the data is
-    :ivar keeps_loads: loads that were kept are to be used again
+    :ivar evidence: folder of the trial on the control machine; hosts note it as the owner of the data
+    :ivar keeps_loads: true if kept loads will be used again
     """
 
     servers: ServerSteps
@@ -25,9 +25,9 @@ class Wiped:
     keeps_loads: bool
 
     def everywhere(self, state: str) -> None:
-        """Removes it on all hosts.
+        """Removes the files on all hosts.
 
-        :param state: ``absent``, or ``fresh``: the folders of the data are made and marked anew
+        :param state: ``absent``, or ``fresh`` to create and mark new data folders afterwards
         """
         world = self.servers.world
         world.on(world.hosts, "Remove the data", lambda host: self.on_host(host, state))
@@ -35,14 +35,14 @@ class Wiped:
             self.servers.first.wipe(self.servers, state)
 
     def on_host(self, host: Host, state: str) -> None:
-        """Removes it on a host, but for what the system has outside of its folders."""
+        """Removes the files on a host, except what the system stores outside of its folders."""
         values, system = host.values, self.servers.first
         role = system.role
         data: list[list[str]] = []
         if host.name in self.servers.databases:
             log_disks = self.servers.system(host.name).log_disks
             data = [[folder, f"dohyo/{role}"] for folder in (*values["dohyo_data"], *log_disks)]
-            # Nothing of an experiment that was killed may stay.
+            # Remove also the kept loads of an experiment that was killed.
             if state == "absent" and not self.keeps_loads:
                 data += [[folder, "dohyo/kept"] for folder in values["dohyo_data"]]
         inside = [f"run/{role}", f"run/{role}-*", f"run/{values['trial_system']}.properties", f"secret/{role}"]
@@ -55,9 +55,9 @@ class Wiped:
 
 
 def trim(host: Host) -> None:
-    """Lets the devices forget what was removed, so that a system does not inherit flash that is full of another's data.
+    """Trims the devices after a removal, so that a system does not inherit flash that is full of another system's data.
 
-    Only volumes are trimmed that host_devices calls ours.
+    Only the volumes that host_devices reports as ours are trimmed.
     """
     values = host.values
     found = host.do(
@@ -70,19 +70,19 @@ def trim(host: Host) -> None:
 
 
 def note_use(host: Host, state: str) -> None:
-    """Notes on a host whether a trial is under way."""
+    """Notes on a host that a trial is under way or has ended."""
     values = host.values
     host.do("in_use", state=state, deployment=values["dohyo_deployment"], controller=values["dohyo_controller"])
 
 
 def stop_everything(world: World, *, keeps_loads: bool, only_halts: bool = False) -> dict[str, str]:
-    """Stops what this project has started on hosts, and fetches what an interrupted trial has left; for stop.yml.
+    """Stops what this project has started on hosts, and fetches the evidence of an interrupted trial; for stop.yml.
 
-    What is left alone is a note for people.
+    Files that must not be removed are reported as notes.
 
-    :param keeps_loads: loads that were kept stay, between two trials of an experiment
-    :param only_halts: destroy.yml removes the rest, and keeps the hosts until it has
-    :returns: what failed, by host
+    :param keeps_loads: keep the loads between two trials of an experiment
+    :param only_halts: destroy.yml removes the rest itself, and keeps the hosts until then
+    :returns: failures by host
     """
     deployment = str(world.first.values["dohyo_deployment"] or "none")
     failures: dict[str, str] = {}
@@ -114,7 +114,7 @@ def stop_everything(world: World, *, keeps_loads: bool, only_halts: bool = False
 
     found, said = world.attempt(world.hosts, look)
     failed("Look whose the folder is", said)
-    # In a folder of somebody else's nothing of ours can run.
+    # No process of ours can run in a folder that is not ours.
     leave("", found)
     ours = [name for name, problems in found.items() if not problems]
     stopped, said = world.attempt(ours, stop)

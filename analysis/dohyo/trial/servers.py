@@ -17,12 +17,12 @@ from dohyo.trial import attached, certificates, processes
 from dohyo.trial.world import Host, HostError, World, program, write_json
 
 T = TypeVar("T")
-# Seconds for a call that does not wait for work. A server that answers no question must not hold up the trial for ever.
+# Seconds for a call that does not wait for work. A server that never responds must not block the trial.
 ADMIN_SECONDS = 900
 
 
 class ServerSteps:
-    """The steps of a trial that concern servers; dohyo.systems.steps.Steps says what systems use of it."""
+    """The steps of a trial that concern servers; systems use the part in dohyo.systems.steps.Steps."""
 
     def __init__(self, world: World) -> None:
         self.world = world
@@ -36,7 +36,7 @@ class ServerSteps:
 
     @property
     def clients(self) -> Sequence[str]:
-        """The hosts of clients."""
+        """The clients' hosts."""
         return self.world.clients
 
     @property
@@ -46,7 +46,7 @@ class ServerSteps:
 
     @property
     def is_attached(self) -> bool:
-        """The servers run already, and are not ours."""
+        """True if the servers were running already and are not ours."""
         values = self.world.first.values
         return values["trial_system"] in values["attached"]
 
@@ -55,7 +55,7 @@ class ServerSteps:
         return self.world.system(host, **more)
 
     def each(self, step: str, call: Callable[[str], T], hosts: Iterable[str]) -> dict[str, T]:
-        """Does a step on several hosts at the same time, and returns what came of it by host."""
+        """Does a step on several hosts at the same time, and returns the results by host."""
 
         def on_host(host: Host) -> T:
             try:
@@ -72,14 +72,14 @@ class ServerSteps:
     def until(self, host: str, process: str, argv: Sequence[str], *, ready: bool = False) -> None:
         """Repeats a program until it succeeds, while a process of the server runs."""
         verb, seconds = "ready" if ready else "until", self.system(host).timeouts["ready"]
-        # The tool does not end a program that hangs.
+        # The agent does not end a program that hangs; the timeout does.
         words = [processes.tool(self.world.hosts[host]), verb, process, str(seconds), *argv]
         self.run(host, words, timeout=seconds + ADMIN_SECONDS)
 
     def admin_words(self, host: str, verb: Sequence[str], words: Sequence[str], **more: Any) -> list[str]:
-        """Words of a call of the administration.
+        """Returns the command that calls the administration.
 
-        :param verb: the verb, and what must be right behind it
+        :param verb: the verb and the arguments that must follow it directly
         :param words: further arguments NAME=VALUE
         :param more: variables, as for World.system
         """
@@ -90,20 +90,20 @@ class ServerSteps:
         return [*values["dohyo_admin"], "-cp", bundle, name, *verb, *own, *words]
 
     def admin(self, host: str, verb: str, *words: str) -> str:
-        """Calls the administration of the system, and returns its answer.
+        """Calls the administration of the system, and returns its output.
 
-        The call is ended after ADMIN_SECONDS, beyond the time in which replicas may connect.
+        The call is ended after ADMIN_SECONDS and the time in which replicas may connect.
         """
         replicas = int(getattr(self.system(host), "replica_timeout", 0))
         return self.run(host, self.admin_words(host, [verb], words), timeout=replicas + ADMIN_SECONDS)
 
     def until_admin(self, host: str, verb: str, *words: str, ready: bool = False) -> None:
-        """Repeats such a call until it succeeds, while the server runs."""
+        """Repeats a call of the administration until it succeeds, while the server runs."""
         self.until(host, self.system(host).role, self.admin_words(host, [verb], words), ready=ready)
 
     def choose_ports(self, host: str, address: str, preferred: dict[str, int]) -> dict[str, Any]:
         """Returns free ports at an address of a host: ``address``, ``ports`` by name, ``moved`` in sentences."""
-        # On this machine, other programs may have a port. On a host of its own, a taken port is an error.
+        # Other programs may use a port of this machine. On a dedicated host, a taken port is an error.
         search = str(self.world.hosts[host].values.get("ansible_connection", "ssh")) == "local"
         found = self.world.hosts[host].do("free_ports", address=address, preferred=preferred, search=search)
         return {name: found[name] for name in ("address", "ports", "moved")}
@@ -112,7 +112,7 @@ class ServerSteps:
         self, host: str, files: Mapping[str, str], *, mode: str = "0644", folders: Sequence[str] = (),
         folder_mode: str = "0755", **more: Any,
     ) -> None:  # fmt: skip
-        """Writes files by their paths, after the folders were made.
+        """Creates the folders, and writes files by their paths.
 
         :param more: ``folder_owner`` and ``folder_group``, numbers
         """
@@ -122,7 +122,7 @@ class ServerSteps:
         )
 
     def lost_ports(self) -> list[str]:
-        """Returns sentences about ports of the only host that another program has taken."""
+        """Returns messages about ports of the only host that another program has taken."""
         name = self.world.first.name
         chosen = self.system(name).context.state(self.first.role).get("ports", {})
         secret = f"{self.world.first.values['dohyo_home']}/run/secret"
@@ -132,17 +132,17 @@ class ServerSteps:
         return notes
 
     def remember(self, host: str, **facts: Any) -> None:
-        """Keeps variables of a host."""
+        """Keeps variables of a host for later steps."""
         self.world.hosts[host].remember(facts)
 
     def answer(self, host: str, **answers: Any) -> None:
-        """Keeps what is known of the system on a host."""
+        """Keeps facts about the system on a host for later steps."""
         state = self.world.hosts[host].values.get("system_state", {})
         role = self.first.role
         self.remember(host, system_state={**state, role: {**state.get(role, {}), **answers}})
 
     def answer_secret(self, **answers: Any) -> None:
-        """Keeps what nobody may see, for all hosts."""
+        """Keeps secrets of the system for later steps, on all hosts."""
         role = self.first.role
         for host in self.databases:
             known = self.world.hosts[host].values.get("system_secrets", {})
@@ -150,12 +150,12 @@ class ServerSteps:
 
     @property
     def answers(self) -> Mapping[str, Any]:
-        """What the administration of the first server has answered."""
+        """Facts that the administration of the first server has returned."""
         first = next(name for name in self.databases if self.system(name).is_first)
         return self.system(first).context.state(self.first.role)
 
     def note(self, text: str) -> None:
-        """Says something to people."""
+        """Reports a note to the user."""
         self.world.progress.event("note", text=text)
 
     def refuse(self, step: str, reason: str) -> None:
@@ -191,7 +191,7 @@ class ServerSteps:
     def _write_configuration(self, host: str) -> None:
         system = self.system(host)
         if not system.serves:
-            self.write(host, {}, folders=[f"{system.run}/conf"])  # evidence is an empty folder there
+            self.write(host, {}, folders=[f"{system.run}/conf"])  # its evidence is an empty folder
             return
         owner = system.owner
         if owner is not None:
@@ -211,9 +211,9 @@ class ServerSteps:
         self.world.hosts[host].do("files", files=given, **more)
 
     def _configure_attached(self, host: str) -> None:
-        """Writes down how to connect, and how to remove our place: stop.yml does so, and a person can.
+        """Writes the connection file and the script that removes our tables; stop.yml runs it, and a person can.
 
-        It is on the host before anything is made.
+        The files are on the host before anything is created.
         """
         system, values = self.system(host), self.world.hosts[host].values
         if system.is_first:
@@ -233,24 +233,24 @@ class ServerSteps:
             }
             folders = [f"{values['dohyo_home']}/attached", there.folder]
             self.write(host, files, mode="0600", folders=folders, folder_mode="0700")
-        # Evidence is an empty folder, as there are no files of the servers.
+        # The evidence is an empty folder, because there are no files of the servers.
         self.write(host, {}, folders=[system.run])
 
     def access(self) -> dict[str, str]:
-        """Returns what lets clients into an attached system, by the binding's names; nothing where no file is named.
+        """Returns the properties with which clients log in to an attached system; empty if no file is named.
 
-        :raises BadInputError: where others may read the file, or it has another form
+        :raises BadInputError: if others may read the file, or it has another form
         """
         file = str(self.world.first.values["attached_secrets"])
         return attached.secret_properties(self.world.decrypted(file), file, self.first.name) if file else {}
 
     def certify(self) -> None:
-        """Makes the certificates that are missing, and gives them to the servers, and to clients that need one."""
+        """Makes the certificates that are missing, and copies them to the servers and to clients that need one."""
         world, system = self.world, self.first
         apart = [name for name in self.clients if name not in self.databases]
         names = [*self.databases, *(apart if system.clients_have_certificates else [])]
         values = world.first.values
-        # An inventory's certificates are its own; destroy.yml removes them with the folder.
+        # Each inventory has its own certificates; destroy.yml removes them with the folder.
         folder = Path(values["dohyo_control"]) / "tls" / Path(values["inventory_dir"]).name
         hosts = {name: [world.hosts[name].values["dohyo_address"], name, "localhost", "127.0.0.1"] for name in names}
         authority = world.here("Make the certificates that are missing", lambda _: certificates.make(folder, hosts))
@@ -267,13 +267,13 @@ class ServerSteps:
         self.each("Put the key pair on the host", give, names)
 
     def start(self) -> None:
-        """Starts configured servers, and waits until they serve clients."""
+        """Starts configured servers, and waits until they accept clients."""
         if not self.is_attached:
             self.first.start(self)
             self.first.ready(self)
 
     def start_nodes(self, hosts: Iterable[str] | None = None) -> None:
-        """Starts servers, and waits until each is up; nodes that must find those before them one after another."""
+        """Starts servers and waits until each is up; one after another if nodes must find the earlier ones."""
         system = self.first
         names = list(system.starts if hosts is None else hosts)
         if hosts is None:
@@ -295,7 +295,7 @@ class ServerSteps:
         self.start_process(host, system.role, system.command, writes=writes, **more)
 
     def start_process(self, host: str, name: str, command: Sequence[str], **more: Any) -> None:
-        """Starts one process of the server in its run folder; ``more`` as for processes.start."""
+        """Starts one process of the server in its run folder; ``more`` has arguments of processes.start."""
         system = self.system(host)
         stop_seconds = system.timeouts["stop"]
         processes.start(self.world.hosts[host], name, system.run, command, stop_seconds=stop_seconds, **more)
@@ -306,13 +306,13 @@ class ServerSteps:
             self.until(host, system.role, system.up, ready=True)
 
     def wait_until_all_know(self) -> None:
-        """Waits until every node sees all of them: one that has come up last is not known to all others at once."""
+        """Waits until every node sees all nodes: the others need time to see the last one that came up."""
         nodes = f"nodes={len(self.databases)}"
         step = "Wait until every node sees all of them"
         self.each(step, lambda host: self.until_admin(host, "ready", nodes, ready=True), self.databases)
 
     def stop(self) -> None:
-        """Stops the servers in good order."""
+        """Stops the servers, each process of a server in the order of its system."""
         if self.is_attached:
             return
 
@@ -324,7 +324,7 @@ class ServerSteps:
         self.each(f"Stop {self.first.title}", stop, self.databases)
 
     def make_tables(self) -> None:
-        """Makes the tables where they are not there, and keeps the conditions and how to connect."""
+        """Creates missing tables, and keeps the conditions and how to connect."""
         first = [name for name in self.databases if self.system(name).is_first]
 
         def make(host: str) -> dict[str, Any]:
@@ -352,9 +352,9 @@ class ServerSteps:
         self.answer_secret(client_properties=connection)
 
     def ask(self, file: Path) -> None:
-        """Asks an attached system what it is and what we may do there.
+        """Asks an attached system for its facts and for our permissions there.
 
-        :param file: of the control machine, for the answer
+        :param file: file of the control machine for the result
         """
 
         def ask(host: str) -> Any:
@@ -367,9 +367,9 @@ class ServerSteps:
     # ---- work and statistics ----------------------------------------------------------------------------------------
 
     def keep_stats(self, folder: str) -> None:
-        """Keeps what the servers say of themselves, in a folder of each one's run folder, which is evidence.
+        """Saves the servers' own statistics, in a folder of each server's run folder, which is evidence.
 
-        Most of it is counted since the start of a server: what a run has done is the difference of two.
+        Most counters begin at the start of a server, so a run's share is a difference of two statistics.
         """
         systems = {name: self.system(name) for name in self.databases}
         hosts = [name for name, each in systems.items() if each.serves and (each.is_first or not self.is_attached)]
@@ -377,14 +377,14 @@ class ServerSteps:
         self.each(step, lambda host: self.admin(host, "stats", f"folder={self.system(host).run}/{folder}"), hosts)
 
     def settle(self, folder: str) -> dict[str, Any]:
-        """Lets the servers settle, keeps their statistics in a folder, and returns the evidence of settling.
+        """Lets the servers settle, saves their statistics in a folder, and returns the evidence of settling.
 
         :param folder: as for :meth:`keep_stats`
         """
         values = self.world.first.values
         flush = BOOLEANS.get(str(values["trial_settle_flush"]).lower(), False)
         drops = str(values["trial_settle_cache"]) == "drop"
-        # One call for both where there is one server to ask, and nothing to do between the two.
+        # One call does both if there is only one server to ask and nothing to do between the two.
         at_once = len(self.databases) == 1 and not drops
         self.world.phase("settle")
 
@@ -395,7 +395,7 @@ class ServerSteps:
             if not self.is_attached:
                 words = [*system.first_words, *words, *system.settle_words]
             verb = ["settle+stats", f"folder={system.run}/{folder}"] if at_once else ["settle"]
-            # It waits as long as the servers make progress, and so has no other bound than its own.
+            # Settling takes as long as the servers make progress, so it has only its own limit.
             found = parsed(verb[0], self.run(host, self.admin_words(host, verb, words)))
             rows_of(found)
             return found
@@ -406,7 +406,7 @@ class ServerSteps:
         dropped: dict[str, Any] | None = None
         pages: dict[str, Any] = {}
         if drops:
-            # Begins on all hosts after the rows were counted, which reads all of them.
+            # Empty the caches on all hosts after the rows were counted, because counting reads all of them.
             names = [] if self.is_attached else [name for name in hosts if self.system(name).drops_here]
             said = self.each("Empty the server's caches", lambda host: parsed("drop", self.admin(host, "drop")), names)
             dropped = next(iter(said.values()), {})
@@ -420,9 +420,9 @@ class ServerSteps:
         return system.is_first if self.is_attached else system.settles_here
 
     def count(self, records: int) -> dict[str, int]:
-        """Has the servers count their rows, and returns them by table.
+        """Counts the rows on the servers, and returns them by table.
 
-        :param records: how many there should be; a system counts up to a number that it sets
+        :param records: expected number of rows; a system counts up to a number that it sets
         """
         self.world.phase("count")
 
@@ -438,9 +438,9 @@ class ServerSteps:
 
 
 def parsed(verb: str, answer: str) -> dict[str, Any]:
-    """Returns what the administration has answered in JSON.
+    """Returns the JSON object that the administration printed.
 
-    :raises HostError: if it has answered anything else
+    :raises HostError: if the output is anything else
     """
     try:
         found = json.loads(answer)
@@ -452,9 +452,9 @@ def parsed(verb: str, answer: str) -> dict[str, Any]:
 
 
 def rows_of(found: Mapping[str, Any]) -> dict[str, int]:
-    """Returns the rows by table of an answer.
+    """Returns the rows by table.
 
-    :raises HostError: if it has none
+    :raises HostError: if there are none
     """
     rows = found.get("rows")
     if not isinstance(rows, dict) or not all(isinstance(each, int) for each in rows.values()):
@@ -462,7 +462,7 @@ def rows_of(found: Mapping[str, Any]) -> dict[str, int]:
     return rows
 
 
-# Only root may; in most containers nobody may. Only clean pages can be dropped, hence sync.
+# Dropping needs root, and most containers do not allow it. sync comes first: only clean pages can be dropped.
 DROP_PAGE_CACHE = """
 cached() { awk '$1 == "Cached:" {print int($2 / 1024)}' /proc/meminfo; }
 sync
@@ -473,9 +473,9 @@ printf '{"page_cache_mb_before": %d, "page_cache_mb_after": %d}\\n' "$before" "$
 
 
 def look_at_page_cache(host: Host) -> None:
-    """Refuses a host whose page cache cannot be emptied.
+    """Fails if the page cache of a host cannot be emptied.
 
-    :raises HostError: saying why, and what to do
+    :raises HostError: with the cause and what to do
     """
     file = "/proc/sys/vm/drop_caches"
     try:
@@ -490,7 +490,7 @@ def look_at_page_cache(host: Host) -> None:
 
 
 def drop_page_cache(host: Host) -> dict[str, int]:
-    """Empties the page cache of a host; returns MiB before and after it."""
+    """Empties the page cache of a host; returns its MiB before and after."""
     answer: dict[str, int] = json.loads(program(host, ["bash", "-ec", DROP_PAGE_CACHE], root=True))
     return answer
 
@@ -503,14 +503,14 @@ def with_notes(
     dropped: Mapping[str, Any] | None,
     pages: Mapping[str, Any],
 ) -> dict[str, Any]:
-    """Returns what is kept of settling: what the first host's server has answered, with the notes of all hosts.
+    """Returns the evidence of settling: the result of the first host's server, with the notes of all hosts.
 
-    A server that does not say ``flushed`` always flushes; one that does not say ``dropped`` keeps its caches.
+    A server that does not report ``flushed`` always flushes; one that does not report ``dropped`` keeps its caches.
 
-    :param answers: what the server of each host has answered
-    :param title: of the system
-    :param flush: false where the scenario asks for no flush
-    :param dropped: what the server said when it emptied its caches; None where the scenario asks for full ones
+    :param answers: result of each host's server
+    :param title: title of the system
+    :param flush: false if the scenario asks for no flush
+    :param dropped: result of emptying the server's caches; None if the scenario asks for full caches
     :param pages: MiB of the page cache of each host before and after it was emptied
     """
     notes = [note for each in answers for note in each.get("notes", [])] + list((dropped or {}).get("notes", []))

@@ -1,6 +1,6 @@
 """A trial: canary → start → schema → load → settle → (warm-up → measure → stats) × phases × repeats → stop → fetch.
 
-Ansible has looked at the hosts before it, and has refused what cannot be (ansible/trial.yml).
+Ansible has checked the hosts before, and has rejected what is impossible (ansible/trial.yml).
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from dohyo.trial.removing import Wiped, note_use
 from dohyo.trial.servers import ServerSteps
 from dohyo.trial.world import Host, StepError, World, program, write_json
 
-# How often servers on this machine are started, on other ports each time, before the trial gives up.
+# Number of starts of servers on this machine, on other ports each time, before the trial fails.
 MOST_STARTS = 3
 NOT_REUSABLE = (
     "its load is not shared: not all of it is in files of the data folders, or its servers have a new password for each"
@@ -29,11 +29,11 @@ NOT_REUSABLE = (
 
 
 def begin(world: World) -> dict[str, Any]:
-    """Stops what an earlier trial has left running, and looks for a load that was kept.
+    """Stops what an earlier trial has left running, and looks for a kept load.
 
-    This comes before Ansible looks at the hosts, as what is kept may have to make room for the trial.
+    This comes before Ansible checks the hosts, because kept loads may have to make room for the trial.
 
-    :returns: what is known of the load (Load.known)
+    :returns: state of the load (Load.known)
     """
     world.phase("start")
     world.on(world.hosts, "Stop what an earlier trial has left running", processes.stop_all)
@@ -43,10 +43,10 @@ def begin(world: World) -> dict[str, Any]:
 
 
 class TrialSteps:
-    """One trial on all hosts; :meth:`conduct` is all of it.
+    """One trial on all hosts; :meth:`conduct` does all of it.
 
-    :ivar failures: what went wrong, by host
-    :ivar started: the servers were being started: from then on, a failure may be theirs
+    :ivar failures: failures by host
+    :ivar started: true once the servers were started: a later failure may be theirs
     """
 
     def __init__(self, world: World, conduct: Conduct, load: Mapping[str, Any]) -> None:
@@ -63,15 +63,15 @@ class TrialSteps:
         self.started = False
 
     def flag(self, name: str) -> bool:
-        """A variable that is true or false; -e on a command line gives it as a text."""
+        """Returns a boolean variable. With -e on a command line it comes as a text."""
         return BOOLEANS.get(str(self.values[name]).lower(), False)
 
     # ---- from its begin to its end ----------------------------------------------------------------------------------
 
     def conduct(self, failures: Mapping[str, str]) -> str:
-        """Does a trial, and ends it whatever has failed; returns why it failed, or nothing.
+        """Does a trial, and ends it whatever has failed; returns why it failed, or an empty text.
 
-        :param failures: what Ansible has found on the hosts, by host; with any, the trial only ends
+        :param failures: problems that Ansible has found, by host; if there are any, the trial only ends
         """
         self.failures = dict(failures)
         try:
@@ -79,7 +79,7 @@ class TrialSteps:
                 self.run()
         except StepError as error:
             self.failures = error.by_host
-        except Exception as error:  # servers must not stay up, whatever it is
+        except Exception as error:  # servers must not stay up, whatever the error is
             self.failures = dict.fromkeys(self.world.hosts, self.world.unforeseen(error))
         except BaseException:
             self.failures = dict.fromkeys(self.world.hosts, "interrupted")
@@ -89,7 +89,7 @@ class TrialSteps:
         return reason
 
     def run(self) -> None:
-        """The trial itself; it leaves the servers up."""
+        """Does the steps up to the last run, and leaves the servers up."""
         until, values = self.values["trial_until"], self.values
         look_at_hosts(self.world, self.system)
         self.evidence.begin(self.system.role)
@@ -111,7 +111,7 @@ class TrialSteps:
             self.measuring.measure()
 
     def end(self) -> str:
-        """Stops the servers, brings home the evidence, and removes the data; returns why the trial failed, or nothing.
+        """Stops the servers, fetches the evidence and removes the data; returns why the trial failed, or an empty text.
 
         Servers that are to be kept stay up, unless the trial failed.
         """
@@ -153,7 +153,7 @@ class TrialSteps:
         left = attempt("Bring home the evidence", lambda: self.evidence.bring_home(there))
         stopped = [name for name in there if name not in up]
         if not stays:
-            # Where evidence is left, it is in the folders that would be removed, and stop.yml fetches it.
+            # Keep the data folders where evidence is left; stop.yml fetches it from there.
             fetched = [name for name in stopped if name not in left]
             attempt("Remove the data", on_hosts(fetched, lambda host: self.wiped.on_host(host, "absent")))
             if not self.attached:
@@ -171,7 +171,7 @@ class TrialSteps:
     # ---- start ------------------------------------------------------------------------------------------------------
 
     def start(self) -> None:
-        """Starts fresh servers. On one host, it starts them again on other ports where somebody has taken one.
+        """Starts fresh servers. On a single host, it starts them again on other ports if another program has taken one.
 
         Other programs and checkouts may use such a host: one of them may take a port after it was chosen and before our
         server listens on it.
@@ -185,7 +185,7 @@ class TrialSteps:
                 if len(self.world.hosts) > 1:
                     raise
                 failure = error
-            # Also where all seems well: that may have been somebody else's server.
+            # Check after a success, too: the server that responded may be another one.
             try:
                 lost = self.servers.lost_ports() if len(self.world.hosts) == 1 else []
             except StepError as error:
@@ -203,13 +203,13 @@ class TrialSteps:
     def _start_once(self) -> None:
         self.wiped.everywhere("fresh")
         if self.load.is_copy and not self.load.place():
-            # Not all hosts have a whole copy: load anew.
+            # Some host has no complete copy, so the trial loads again.
             self.wiped.everywhere("fresh")
         self.servers.configure()
         self.servers.start()
 
     def make_tables(self) -> None:
-        """Makes the tables, and keeps the conditions and how to connect.
+        """Creates the tables, and saves the conditions and how to connect.
 
         :raises StepError: if strict conditions were asked for and the servers have others
         """
@@ -225,7 +225,7 @@ class TrialSteps:
         text = as_properties({**connection, **self.servers.answers["server_properties"]})
 
         def write(name: str) -> None:
-            # The user's own, as it may hold a password.
+            # Only the user may read the file, because it may hold a password.
             home = self.world.hosts[name].values["dohyo_home"]
             self.servers.write(name, {f"{home}/run/{self.values['trial_system']}.properties": text}, mode="0600")
 
@@ -234,7 +234,7 @@ class TrialSteps:
     # ---- load -------------------------------------------------------------------------------------------------------
 
     def _load(self) -> None:
-        """Loads, or starts with a load that was kept; keeps a new one for other trials that share it."""
+        """Loads, or starts with a kept load; keeps a new one for other trials that share it."""
         if not self.load.is_copy:
             self.measuring.load()
         self.measuring.settle_load()
@@ -246,13 +246,13 @@ class TrialSteps:
             write_json(self.evidence.folder / "kept.json", {"load": by, "note": note})
 
     def _keep_load(self) -> None:
-        """Keeps the load that has settled, and starts the servers again from a copy of it, as other trials will do."""
+        """Keeps the settled load, and starts the servers again from a copy of it, as other trials will."""
         world, role = self.world, self.system.role
         world.phase("start")
         self.servers.stop()
 
         def set_aside(host: Host) -> None:
-            # The next start would empty it.
+            # The next start would empty the folder.
             home = host.values["dohyo_home"]
             script = 'mkdir -p client/load-server && mv -- "run/$0" "client/load-server/$1"'
             program(host, ["sh", "-c", script, role, host.name], chdir=home)
@@ -269,7 +269,7 @@ class TrialSteps:
     # ---- small things -----------------------------------------------------------------------------------------------
 
     def _reason(self, there: list[str]) -> str:
-        """Why the trial failed, with what became of the servers; empty if it did not fail."""
+        """Returns why the trial failed, with how servers ended; empty if it did not fail."""
         if not self.failures:
             return ""
         names = [name for name in self.world.databases if name in there]
@@ -282,10 +282,10 @@ class TrialSteps:
         return "; ".join(words) or "Ansible has refused it without a reason; see its output"
 
     def _logs_matter(self) -> bool:
-        """Servers need time to end, for what their logs will tell.
+        """Returns true if servers need time to end because their logs will be read.
 
-        Where their data is removed and all went well they may be killed: statistics are there, and logs are written
-        line by line, except that of the collector of JDK 8. A log that is read needs the lines of a shutdown: they show
+        If their data is removed and all went well, servers may be killed: statistics exist, and logs are written line
+        by line, except that of JDK 8's collector. A log that is read needs the lines of a shutdown, because they show
         that it covers the last run.
         """
         buffered = "-Xloggc:gc.log" in Context(self.values).gc_options

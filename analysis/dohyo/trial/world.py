@@ -20,7 +20,7 @@ T = TypeVar("T")
 
 
 class Host(Protocol):
-    """A host of the inventory, with our agent on it."""
+    """A host of the inventory with our agent on it."""
 
     @property
     def name(self) -> str:
@@ -34,34 +34,34 @@ class Host(Protocol):
         """Closes all connections to the host."""
 
     def remember(self, facts: Mapping[str, Any]) -> None:
-        """Keeps variables of the host, for all steps that follow."""
+        """Keeps variables of the host for all later steps."""
 
     def do(self, verb: str, *, become: bool = False, **arguments: Any) -> dict[str, Any]:
-        """Asks the host's agent for something, and returns its answer.
+        """Calls a verb of the host's agent, and returns the result.
 
-        :param verb: a module of ansible/agent/verbs, whose function ``answer`` has the arguments
-        :param become: become root, by the means of the inventory
-        :raises HostError: saying why it failed, or that the host does not answer
+        :param verb: a module of ansible/agent/verbs; the arguments are those of its function ``answer``
+        :param become: become root with the inventory's method
+        :raises HostError: with the cause, or that the host does not respond
         """
 
     def pull(self, source: str, folder: Path) -> None:
-        """Brings home a file, or all files below a folder, in addition to what the folder here has.
+        """Fetches a file, or all files below a folder, and keeps what the folder here has.
 
-        A source that does not exist is no error.
+        A source that does not exist is not an error.
 
         :raises HostError: if that fails
         """
 
 
 class HostError(Exception):
-    """Something failed on a host: what the program or the agent has said."""
+    """A failure on a host, with the message of the program or the agent."""
 
 
 class StepError(Exception):
     """A step of the trial failed.
 
     :ivar step: name of the step
-    :ivar failures: what went wrong, by host
+    :ivar failures: messages by host
     """
 
     def __init__(self, step: str, failures: Mapping[str, str]) -> None:
@@ -71,12 +71,12 @@ class StepError(Exception):
 
     @property
     def by_host(self) -> dict[str, str]:
-        """What went wrong, with the name of the step, by host."""
+        """Messages by host, each with the name of the step."""
         return {name: f"{self.step}: {words}" for name, words in self.failures.items()}
 
 
 class EventLog(Protocol):
-    """What people see of a trial while it goes on."""
+    """Log of a trial's events, which users see while it runs."""
 
     def event(self, event: str, **fields: Any) -> None:
         """Reports an event; ansible/plugins/callback/dohyo_events.py lists the kinds and their fields."""
@@ -90,10 +90,10 @@ class World:
     :ivar databases: names of the hosts with servers
     :ivar clients: names of the hosts with clients
     :ivar control: the control machine, as a host
-    :ivar reach: gives a host of the inventory that is not among them
-    :ivar decrypted: gives the text of a file of the control machine that Ansible Vault may have encrypted
-    :ivar unforeseen: keeps where an error that no step expects comes from, and returns what to say of it
-    :ivar at_once: calls the functions of several hosts at the same time; returns what they return, or the HostError
+    :ivar reach: returns a host of the inventory that is not in ``hosts``
+    :ivar decrypted: returns the text of a file of the control machine that Ansible Vault may have encrypted
+    :ivar unforeseen: records the traceback of an unexpected error, and returns a message about it
+    :ivar at_once: calls the functions of several hosts at the same time; returns their results, or the HostError
     """
 
     hosts: Mapping[str, Host]
@@ -108,21 +108,21 @@ class World:
 
     @cached_property
     def first(self) -> Host:
-        """The first database host; the first host where there are no servers."""
+        """The first database host; without databases the first host."""
         return self.hosts[next(iter(self.databases or self.hosts))]
 
     def system(self, host: str, **more: Any) -> System:
         """Returns the trial's system as it is on a host.
 
-        :param more: variables that the host has not, or has otherwise
+        :param more: variables that the host lacks, or that replace its own
         """
         values = ChainMap(more, self.hosts[host].values)  # type: ignore[arg-type] # it is only read
         return catalogue.all_systems()[str(values["trial_system"])].on(Context(values))
 
     def on(self, names: Iterable[str], step: str, call: Callable[[Host], T]) -> dict[str, T]:
-        """Does a step on several hosts at the same time, and returns what came of it by host.
+        """Does a step on several hosts at the same time, and returns the results by host.
 
-        :raises StepError: if it failed on any of them, once all have ended
+        :raises StepError: if it failed on any host, after all have ended
         """
         began = time.time()
         tried = self.try_on(names, call)
@@ -133,15 +133,15 @@ class World:
         return {name: each for name, each in tried.items() if not isinstance(each, HostError)}
 
     def try_on(self, names: Iterable[str], call: Callable[[Host], T]) -> dict[str, T | HostError]:
-        """Does something on several hosts at the same time, and returns by host what came of it, or why it failed."""
+        """Calls a function for several hosts at the same time; returns the result or the failure of each."""
         chosen = {name: self.hosts[name] if name in self.hosts else self.reach(name) for name in names}
         calls = {name: lambda host=host: call(host) for name, host in chosen.items()}
         return self.at_once(calls) if calls else {}
 
     def attempt(self, names: Iterable[str], call: Callable[[Host], T]) -> tuple[dict[str, T], dict[str, str]]:
-        """Does something on several hosts, whatever happens on some of them.
+        """Calls a function for several hosts, even if it fails on some of them.
 
-        :returns: what came of it, and why it failed, by host
+        :returns: the results and the failures, by host
         """
         tried = self.try_on(names, call)
         failures = {name: str(each) for name, each in tried.items() if isinstance(each, HostError)}
@@ -150,7 +150,7 @@ class World:
     def here(self, step: str, call: Callable[[Host], T]) -> T:
         """Does a step on the control machine.
 
-        :raises StepError: for all hosts, if it failed
+        :raises StepError: for all hosts, if the step failed
         """
         try:
             return call(self.control)
@@ -171,9 +171,9 @@ class World:
         self.progress.event("phase", phase=name, run=run, client_dirs=list(client_dirs))
 
     def ask_dohyo(self, verb: str, folder: Path) -> str:
-        """Returns what the program dohyo says of the evidence in a trial's folder.
+        """Returns what a command of the program dohyo prints about a trial's folder.
 
-        :raises StepError: with its last line, if it fails
+        :raises StepError: with its error output, if it fails
         """
         program = str(self.first.values["dohyo_program"])
         done = subprocess.run([program, verb, folder], capture_output=True, text=True, check=False)
@@ -184,17 +184,17 @@ class World:
 
 
 def program(host: Host, argv: Sequence[str], *, stdin: str | None = None, root: bool = False, **more: Any) -> str:
-    """Runs a program on a host, and returns what it writes to standard output.
+    """Runs a program on a host, and returns its standard output.
 
     :param more: ``chdir``, ``creates``, ``removes``, ``timeout``, ``environment`` as the agent's verb knows them
-    :raises HostError: with what it wrote to standard error, if its exit code is not 0
+    :raises HostError: with its standard error, if its exit code is not 0
     """
     given = more if stdin is None else {**more, "stdin": stdin}
     return str(host.do("program", become=root, argv=[str(word) for word in argv], **given)["stdout"])
 
 
 def write_json(file: Path, content: Any) -> None:
-    """Writes a file of the evidence, on the control machine, in one step."""
+    """Writes a file of the evidence on the control machine, atomically."""
     file.parent.mkdir(parents=True, exist_ok=True)
     new = file.with_name(f".{file.name}.new")
     new.write_text(json.dumps(content, indent=4, sort_keys=True, ensure_ascii=False) + "\n", encoding="utf-8")
