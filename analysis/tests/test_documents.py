@@ -78,8 +78,14 @@ PROGRAMS = ("*.py", "*.sh", "*.yml", "*.j2", "*.java", "workloads", "ansible/**/
 # PROGRAMS takes the place of this list.
 PLAIN = (
     *("analysis/dohyo/evidence", ":!analysis/dohyo/evidence/host_metrics.py", "analysis/dohyo/facts"),
-    *("analysis/dohyo/foreign", "analysis/dohyo/planning", "analysis/dohyo/report", "analysis/dohyo/scenario"),
-    *("analysis/dohyo/summary", "analysis/dohyo/systems", "analysis/dohyo/tables", "analysis/dohyo/trial"),
+    *("analysis/dohyo/foreign", "analysis/dohyo/planning", "analysis/dohyo/report", "analysis/dohyo/running"),
+    *(
+        "analysis/dohyo/scenario",
+        "analysis/dohyo/summary",
+        "analysis/dohyo/systems",
+        "analysis/dohyo/tables",
+        "analysis/dohyo/trial",
+    ),
     *("analysis/tests/systems", ":(glob)analysis/tests/*.py", "ansible/systems", "benchmarks", "examples"),
     "ycsb-bindings",
 )

@@ -1,4 +1,4 @@
-"""Systems whose servers run already (docs/attach.md): the request, what a run does to them, and the user's consent."""
+"""Attached systems, whose servers run already (docs/attach.md): request, effects of a run, and consent."""
 
 import json
 import math
@@ -33,12 +33,12 @@ _ACCESS = (
     r"(.*\.)?(user|username|password|useSSL|ca|localdc|tlsname|tlsca|principal|keytab|krb5conf)"
     r"|hbase\.(security\.authentication|rpc\.protection|client\.netty\.tls\.enabled|rpc\.tls\..*)"
 )
-# Addresses with ports and, where a system has it, what stands behind a slash or a colon; no blank, no shell character.
+# Addresses with ports, without blanks and shell characters. Some systems allow more after a slash or a colon.
 _HOST = r"([0-9A-Za-z][0-9A-Za-z._-]*|\[[0-9A-Fa-f:.]+\])(:[0-9]{1,5})?"
 _LAST_PORT = 65535
 _HOSTS = rf"{_HOST}(,{_HOST})*"
-# By the folder of a system. A URL of JDBC has one host: of several, the driver would choose another one to look for the
-# place, and to remove it, than the one that has it. A path behind it would name the clients' database.
+# Forms by a system's folder. A JDBC URL has one host: with several hosts, the driver could look for our place, or
+# remove it, on another one than the one that has it. A path after the host would name the clients' database.
 _PLACES = {
     "mysql": _HOST,
     "postgresql": rf"{_HOST}(/[0-9A-Za-z_.-]+)?",
@@ -46,18 +46,18 @@ _PLACES = {
     "hbase": rf"{_HOSTS}(:?/[0-9A-Za-z_./-]*)?",
 }
 
-# Properties that concern nothing but servers that Dohyo starts, with that value.
+# Properties that only concern servers that Dohyo starts, with the value that does.
 _OF_SERVERS = {"profile": "tuned", "reuse": "data"}
 
 
 def overrides(
     given: Sequence[str], secrets: str | None, may: Sequence[str], inventory: Path | None
 ) -> dict[str, str | None]:
-    """The options and the inventory as properties of the scenario; options take precedence.
+    """Returns the options and the inventory as properties of the scenario. Options take precedence.
 
-    :param given: each NAME=HOSTS
+    :param given: texts NAME=HOSTS
     :param secrets: file with credentials
-    :param may: what may be done beyond a place of our own
+    :param may: permissions beyond a place of our own
     :raises BadInputError: naming the option and what is wrong with it
     """
     of_inventory = _of_inventory(inventory)
@@ -95,10 +95,10 @@ def overrides(
 
 
 def _of_inventory(inventory: Path | None) -> dict[str, Any]:
-    """The attached systems of an inventory.
+    """Returns the variables of an inventory that attach systems.
 
-    :raises BadInputError: if it is of another type, or if hosts differ: Ansible would attach systems without the user's
-    consent
+    :raises BadInputError: if a type is wrong, or if hosts differ: Ansible would attach systems without the user's
+        consent
     """
     known = {"attached": dict, "attached_secrets": str, "attached_may": list}
     said = []
@@ -117,9 +117,9 @@ def _of_inventory(inventory: Path | None) -> dict[str, Any]:
 
 
 def _check_places(name: str, places: Any) -> None:
-    """Refuses hosts that would lead elsewhere than to a place of our own.
+    """Rejects hosts that would lead to anything but a place of our own.
 
-    :raises BadInputError: naming them
+    :raises BadInputError: naming the hosts
     """
     form = _PLACES.get(catalogue.all_systems()[name].role, _HOSTS)
     if not isinstance(places, str) or not re.fullmatch(form, places):
@@ -130,9 +130,9 @@ def _check_places(name: str, places: Any) -> None:
 
 
 def check_secrets(file: Path, names: Sequence[str]) -> None:
-    """Checks the file with credentials; no message shows its content.
+    """Checks the file with credentials. No message shows its content.
 
-    :raises BadInputError: if it cannot be read, others may read it, or it is of another form
+    :raises BadInputError: if it cannot be read, others may read it, or its form is wrong
     """
     try:
         about = file.stat()
@@ -174,9 +174,9 @@ def _is_single(value: Any) -> bool:
 
 
 def of(scenario: Scenario) -> dict[str, str]:
-    """The systems to be measured that are attached, and where they are.
+    """Returns the attached systems among those to be measured, with their hosts.
 
-    :raises BadInputError: if their hosts are none; the file of a scenario may have them, too
+    :raises BadInputError: if the hosts are not valid; they may also come from a scenario's file
     """
     attached = scenario.role_variables.get("attached", {})
     found = {name: attached[name] for name in scenario.systems if name in attached}
@@ -186,9 +186,9 @@ def of(scenario: Scenario) -> dict[str, str]:
 
 
 def check_measured(given: Sequence[str], scenario: Scenario) -> None:
-    """Refuses to attach what is not measured.
+    """Rejects an attached system that is not measured.
 
-    :param given: each NAME=HOSTS
+    :param given: texts NAME=HOSTS
     :raises BadInputError: naming the option
     """
     for each in given:
@@ -198,12 +198,12 @@ def check_measured(given: Sequence[str], scenario: Scenario) -> None:
 
 
 def check(scenario: Scenario, target: str | None, most: str | None, changes: Mapping[str, str]) -> None:
-    """Refuses what a run must not do to servers that are not ours.
+    """Rejects what a run must not do to servers that are not ours.
 
-    :param target: operations per second that no phase may exceed, and records of the load, as given
-    :param most: bytes of records that may be written, as given
-    :param changes: what the command line says of the scenario
-    :raises BadInputError: naming what is too much, or cannot be bounded, or nobody would set
+    :param target: most operations per second of a phase, and records per second of the load, as given
+    :param most: most bytes of records to write, as given
+    :param changes: properties from the command line
+    :raises BadInputError: naming what is too much, cannot be bounded, or would have no effect
     """
     attached = of(scenario)
     if not attached:
@@ -236,7 +236,7 @@ def check(scenario: Scenario, target: str | None, most: str | None, changes: Map
 
 
 def _check_settings(scenario: Scenario, attached: Mapping[str, str], changes: Mapping[str, str]) -> None:
-    """Refuses settings of servers that nobody starts; those of the scenario's file are named.
+    """Rejects settings of servers that Dohyo does not start; warns of those in the scenario's file.
 
     :raises BadInputError: naming the setting of the command line
     """
@@ -261,9 +261,9 @@ def _check_settings(scenario: Scenario, attached: Mapping[str, str], changes: Ma
 
 
 def _check_rates(point: Scenario, target: str) -> None:
-    """Refuses what would go beyond a rate: of operations, and in the load, which is in batches, of records.
+    """Rejects phases above a rate: in operations, and for the load, which sends batches, in records.
 
-    :raises BadInputError: naming it
+    :raises BadInputError: naming the phase
     """
     if point["search"] != "none" and point["search"]:
         raise BadInputError(f"--target {target}: the search for the highest rate goes beyond it; leave one out")
@@ -283,7 +283,7 @@ def _check_rates(point: Scenario, target: str) -> None:
 
 
 def _written(point: Scenario) -> float | None:
-    """Bytes of records that a trial inserts at most, without copies; None if nothing bounds it."""
+    """Returns the most bytes of records that a trial inserts, without copies; None if nothing bounds them."""
     total = float(point.data_bytes)
     for name in point.phases:
         phase = point.of(name)
@@ -298,7 +298,7 @@ def _written(point: Scenario) -> float | None:
 
 
 def describe(scenario: Scenario) -> list[str]:
-    """What a run does to the attached systems, in sentences."""
+    """Returns sentences about what a run does to the attached systems."""
     attached = of(scenario)
     if not attached:
         return []
@@ -340,7 +340,7 @@ def agree(scenario: Scenario, *, agreed: bool) -> None:
     """Explains what a run does to attached systems, and asks for consent.
 
     :param agreed: --yes was given
-    :raises BadInputError: if the answer is no, or nobody can answer
+    :raises BadInputError: if the answer is no, or there is no terminal to ask on
     """
     said = describe(scenario)
     for line in said:
@@ -354,13 +354,13 @@ def agree(scenario: Scenario, *, agreed: bool) -> None:
 
 
 def loaded(load: Callable[..., Scenario], changes: Mapping[str, str], target: str | None) -> Scenario:
-    """A scenario whose runs and load --target bounds: both in operations, the load of attached systems in records.
+    """Loads a scenario with the limit --target: in operations for runs, in records for the load of attached systems.
 
-    Attached servers are in use, so only the command line preconditions them.
+    Attached servers are in use, so they are preconditioned only if the command line says so.
 
-    :param load: takes properties as `changes`
-    :param changes: what the command line says; rates that it has stay as they are
-    :raises BadInputError: if the target is no rate, or from loading
+    :param load: function that loads the scenario; takes properties as `changes`
+    :param changes: properties from the command line; its rates stay as they are
+    :raises BadInputError: if the target is not a rate, or from loading
     """
     scenario = load(changes=changes)
     if of(scenario) and scenario.preconditions and "preconditioning" not in changes:
@@ -375,13 +375,13 @@ def loaded(load: Callable[..., Scenario], changes: Mapping[str, str], target: st
     scenario = load(changes={**rates, **changes})
     if of_load in changes or not of(scenario):
         return scenario
-    # One rate for all points of a matrix: that of the largest batches.
+    # All points of a matrix get the same rate, which is that of the largest batches.
     most = max(trial.scenario.of(INSERT).number("batchsize") for trial in plan.trials(scenario))
     return load(changes={**rates, of_load: _rate(target, most), **changes}) if most > 1 else scenario
 
 
 def _rate(target: str, records: int) -> str:
-    """Returns the operations per second with which a load stays within a target in records; rounded down."""
+    """Returns the operations per second that keep a load within a target in records, rounded down."""
     return f"{math.floor(float(target) * 1e6 / records) / 1e6:.6f}".rstrip("0").rstrip(".")
 
 
@@ -415,7 +415,7 @@ def examine(scenario: Scenario, inventory: Path | None) -> int:
 
 
 def _show(system: str, said: Mapping[str, Any], threads: int) -> int:
-    """Prints the answers of one system; returns 1 if it cannot be measured."""
+    """Prints the results of one system; returns 1 if it cannot be measured."""
     missing = said["missing"]
     nodes = counted(said["nodes"], "node") if isinstance(said.get("nodes"), int) else f"{NOT_KNOWN} how many nodes"
     terminal.say(f"{system}: {said.get('version', NOT_KNOWN)}, {nodes}; {said['what']}")

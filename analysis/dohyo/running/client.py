@@ -7,6 +7,6 @@ from dohyo.signals import Signals
 
 
 def build_client(signals: Signals) -> None:
-    """JDK 17, Maven and the built client; takes no time if they exist."""
+    """Builds the client, with JDK 17 and Maven; takes no time if they exist."""
     if execute([SETUP, "client"], None, check=signals.check) != 0:
         raise BadInputError("setting up JDK 17, Maven and the client failed, see above; nothing was started")

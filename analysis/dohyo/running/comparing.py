@@ -18,14 +18,14 @@ Format = Literal["table", "json"]
 
 
 def compare(before: str, after: str, margin: float, fmt: Format, *, force: bool = False) -> int:
-    """Prints what has changed from one experiment to the other; both are summarised again from their evidence.
+    """Prints the changes from one experiment to the other. Both are summarised again from their evidence.
 
     :param before: ID below results/, or the experiment's folder
-    :param after: the same of the other experiment
-    :param margin: share of a figure within which a change counts as none
-    :param force: compare also what differs where it must not
+    :param after: ID or folder of the other experiment
+    :param margin: share of a value within which a change is ignored
+    :param force: compare even if conditions differ that must be equal
     :returns: the exit code, as in docs/method.md#two-experiments
-    :raises BadInputError: for an experiment that is none, or nothing that is in both
+    :raises BadInputError: if one is not an experiment, or if they have nothing in common
     """
     folders = [experiment.find(name) for name in (before, after)]
     for folder in folders:

@@ -1,5 +1,5 @@
-"""How much client a scenario needs: the rate of our client on its hosts without a database, beside the rates that it
-has to reach. ansible/doctor.yml measures it; the rule and its reasons are in docs/clients.md#how-much-client.
+"""Checks whether the clients are fast enough: compares their rate without a database with the rate that the scenario
+needs. ansible/doctor.yml measures; docs/clients.md#how-much-client has the rule and its reasons.
 """
 
 import tempfile
@@ -29,9 +29,9 @@ from dohyo.scenario.scenario import Scenario
 from dohyo.signals import Interruption, Signals
 from dohyo.summary import kept
 
-# Seconds of each phase. Long enough for the client's code to be compiled, which is all that has to warm up.
+# Seconds of each phase. The warm-up is long enough to compile the client's code; nothing else needs one.
 WARMUP, WINDOW = 3, 3
-# The client is the limit if it does less than so many times the wanted rate without a database, ...
+# The client is the limit if its rate without a database is less than this factor times the wanted rate, ...
 MARGIN = 3
 # ... or if it needs more than this share of its processors at that rate, with the driver of a database.
 SHARE = 0.5
@@ -39,9 +39,9 @@ SHARE = 0.5
 
 @dataclass(frozen=True)
 class Alone:
-    """The client of one host in a phase without a database, as fast as it can.
+    """Result of one host's client in a phase without a database, at full speed.
 
-    :ivar processors: that it may use
+    :ivar processors: number of processors that the client may use
     :ivar ops: operations per second
     :ivar records: records per second
     :ivar cpu: processor seconds per operation
@@ -57,11 +57,11 @@ class Alone:
 
 @dataclass(frozen=True)
 class Wanted:
-    """A rate of all clients together.
+    """A rate that all clients together must reach.
 
     :ivar ops: operations per second
-    :ivar of: where it is from, in words
-    :ivar cpu: processor seconds of a client per operation, those of the driver too; None: not measured yet
+    :ivar of: source of the rate, in words
+    :ivar cpu: processor seconds of a client per operation, with the driver; None if not measured yet
     """
 
     ops: float
@@ -70,9 +70,9 @@ class Wanted:
 
 
 def bound(alone: Alone, wanted: Wanted, clients: int) -> str:
-    """Why the client is the limit on its host; empty if it is not.
+    """Returns why the client is the limit on its host; empty if it is not.
 
-    :param clients: hosts among which the rate is divided
+    :param clients: number of hosts among which the rate is divided
     """
     own = wanted.ops / clients
     if alone.ops < MARGIN * own:
@@ -84,10 +84,10 @@ def bound(alone: Alone, wanted: Wanted, clients: int) -> str:
 
 
 def wanted_of(scenario: Scenario, phase: str, inventory: Path | None, results: Path = RESULTS) -> list[Wanted]:
-    """The rates of a phase: the target, else those last measured on these hosts, else the highest published one.
+    """Returns the wanted rates of a phase: the target, else the last ones on these hosts, else the highest published.
 
-    :param scenario: at a point of its matrix
-    :param results: the folder with the experiments
+    :param scenario: the scenario at one point of its matrix
+    :param results: folder with the experiments
     """
     of_phase = scenario.of(phase)
     measured = _measured(scenario, phase, inventory, results)
@@ -107,7 +107,7 @@ def wanted_of(scenario: Scenario, phase: str, inventory: Path | None, results: P
 
 
 def _measured(scenario: Scenario, phase: str, inventory: Path | None, results: Path) -> list[Wanted]:
-    """The rates in the newest experiment with the phase, by system."""
+    """Returns the rates in the newest experiment that has the phase, by system."""
     asked = (scenario.name, str(inventory) if inventory else None)
     batch = scenario.of(phase).number("batchsize")
     name = LOAD if phase == INSERT else phase
@@ -116,7 +116,7 @@ def _measured(scenario: Scenario, phase: str, inventory: Path | None, results: P
             facts = experiment_folder.strictly(folder / experiment_folder.FACTS, ExperimentFacts)
             trials = kept.read(folder).compared if (facts.scenario, facts.inventory) == asked else []
         except BadInputError:
-            continue  # it was not measured to its end, or is of another version
+            continue  # incomplete, or of another version
         found = [
             Wanted(row.ops_per_second, f"{trial.system} in {folder.name}", cpu)
             for trial in trials
@@ -133,9 +133,9 @@ def _measured(scenario: Scenario, phase: str, inventory: Path | None, results: P
 
 
 def examine(scenario: Scenario, inventory: Path | None, console: Console) -> int:
-    """Measures the hosts of the clients, prints the table, and returns the exit code: 1 if one is the limit.
+    """Measures the clients' hosts and prints the table; returns the exit code: 1 if a client is the limit.
 
-    Of a matrix it is the first point.
+    A matrix is measured at its first point.
 
     :param inventory: None for this machine
     :raises BadInputError: if an experiment of this checkout is running, or the client cannot be built
@@ -168,16 +168,16 @@ def examine(scenario: Scenario, inventory: Path | None, console: Console) -> int
 
 
 def phases_of(scenario: Scenario) -> list[dict[str, Any]]:
-    """The phases that ansible/doctor.yml measures: the scenario's, or its load where that is what it measures.
+    """Returns the phases that ansible/doctor.yml measures: the scenario's, or the load if there are none.
 
-    :param scenario: at a point of its matrix
+    :param scenario: the scenario at one point of its matrix
     """
     planned = plan.phases_of(scenario)
     runs = planned["trial_phases"]
     if not runs:
         inserts = {**dict.fromkeys(PROPORTIONS, "0"), "insertproportion": "1"}
         runs = [{**planned["trial_load"], "properties": {**planned["trial_load"]["properties"], **inserts}}]
-    # As fast as it can (random arrivals need a rate); and what was never written cannot be checked.
+    # Run at full speed, which random arrivals do not allow. Records that were never written cannot be verified.
     alone = {"target": "0", "arrival": "uniform", "dataintegrity": "false", "verify": "none", "warmup": "fixed"}
     return [{**run, "properties": {**run["properties"], **alone}, "warmup": WARMUP, "duration": WINDOW} for run in runs]
 
@@ -190,10 +190,10 @@ def _read(file: Path, host: str, phase: str, processors: int) -> Alone:
 
 
 def show(found: Sequence[Alone], wanted: dict[str, list[Wanted]], point: str, console: Console) -> int:
-    """Prints the clients' rates and whether they are enough; returns the exit code.
+    """Prints the clients' rates and whether they are high enough; returns the exit code.
 
-    :param wanted: by phase
-    :param point: of the matrix, in words
+    :param wanted: wanted rates by phase
+    :param point: point of the matrix, in words
     """
     clients = len({alone.host for alone in found})
     heads = ["host", "phase", "processors", "ops/s", "records/s", "CPU µs/op"]

@@ -38,22 +38,22 @@ from dohyo.scenario.hosts import Hosts
 from dohyo.scenario.scenario import Scenario
 
 Status = Literal["pending", "running", "done", "failed", "invalid", "interrupted", "skipped"]
-# Logs of an experiment are a few megabytes; a full disk in the middle would cost the whole measurement.
+# Evidence of an experiment takes a few megabytes; a disk that fills up midway would cost the whole measurement.
 FREE_BYTES_FOR_EVIDENCE = 200 * 10**6
-# Kept free by a file of our own, so that a disk that has run full takes the state, the tables and the logs of stopping.
+# Size of a file that keeps space free: on a full disk, the state, the tables and the logs of stopping still fit.
 RESERVE_BYTES = 16 * 10**6
-# How long a playbook may take to end after the run that had started it was killed.
+# Seconds for a playbook to end after the run that started it was killed.
 ENDING_SECONDS = 10.0
 
 
 def now() -> str:
-    """The current time with its zone, ISO 8601."""
+    """Returns the current time with its zone, in ISO 8601."""
     return datetime.now().astimezone().isoformat(timespec="seconds")
 
 
 @dataclass(frozen=True)
 class Experiment:
-    """One call of run.sh; all state is in its folder."""
+    """One call of run.sh; its whole state is in its folder."""
 
     folder: Path
     scenario: Scenario
@@ -65,17 +65,17 @@ class Experiment:
 
     @property
     def trials(self) -> list[plan.PlannedTrial]:
-        """The planned trials in order; those of rounds beyond the first `rounds` from then on that they are begun."""
+        """Planned trials in order. Trials of rounds beyond the first `rounds` are added when their round begins."""
         planned = self.facts.plan
         return [trial for trial in self.possible if trial.name in planned] if planned else plan.trials(self.scenario)
 
     @property
     def possible(self) -> list[plan.PlannedTrial]:
-        """All trials that there may be, also those of rounds that turn out not to be needed."""
+        """All trials that can become necessary, including rounds that turn out not to be needed."""
         return plan.trials(self.scenario, self.scenario.most_rounds)
 
     def add(self, trials: Sequence[plan.PlannedTrial]) -> None:
-        """Plans trials after those that are planned."""
+        """Appends trials to the plan."""
         for trial in trials:
             self.trial_folder(trial).mkdir(parents=True, exist_ok=True)
             self.mark(trial, "pending")
@@ -85,17 +85,17 @@ class Experiment:
 
     @property
     def has_ended(self) -> bool:
-        """Whether no round is to be added any more."""
+        """True if no more rounds will be added."""
         return not self.scenario.adds_rounds or bool(self.facts.rounds_ended)
 
     @property
     def equal_targets(self) -> dict[str, float]:
-        """By point the rate of the phase `equal`, once it is fixed: operations per second of all clients."""
+        """Rate of the phase `equal` by point, once it is fixed, in operations per second of all clients."""
         facts = records.read(self.folder / experiment_folder.FACTS, ExperimentFacts, lambda _: None)
         return {point: rate for point, rate in facts.equal_targets.items() if rate > 0}
 
     def seconds(self, trial: plan.PlannedTrial) -> float | None:
-        """How long a trial took; None where it did not come to its end."""
+        """Returns the seconds that a trial took; None if it did not finish."""
         state = self._state(trial)
         try:
             began, ended = (datetime.fromisoformat(at or "") for at in (state.started, state.finished))
@@ -104,18 +104,18 @@ class Experiment:
         return (ended - began).total_seconds() if state.status == "done" else None
 
     def trial_folder(self, trial: plan.PlannedTrial) -> Path:
-        """Where the evidence of a trial is."""
+        """Returns the folder with the evidence of a trial."""
         return self.folder / "raw" / trial.name
 
     def state(self, trial: plan.PlannedTrial) -> Status:
-        """How far a trial came."""
+        """Returns the state of a trial."""
         return cast(Status, self._state(trial).status)
 
     def _state(self, trial: plan.PlannedTrial) -> TrialState:
         return experiment_folder.strictly(self.trial_folder(trial) / "state.json", TrialState)
 
     def mark(self, trial: plan.PlannedTrial, status: Status, reason: str | None = None) -> None:
-        """Writes down how far a trial came, and why not further."""
+        """Records the state of a trial and the reason."""
         file = self.trial_folder(trial) / "state.json"
         before = read_json(file)
         started = now() if status == "running" else before.get("started")
@@ -124,7 +124,7 @@ class Experiment:
         write_json(file, {**before, **state})
 
     def seal(self, trial: plan.PlannedTrial) -> None:
-        """Writes the manifest of a trial to whose evidence nothing will be added any more."""
+        """Writes the manifest of a trial whose evidence is complete."""
         file = self.trial_folder(trial) / "state.json"
         write_json(file, {**read_json(file), "manifest": manifest.write(self.trial_folder(trial))})
 
@@ -134,18 +134,18 @@ class Experiment:
         if (folder / "ansible.log").exists():
             attempts = self.folder / "attempts"
             attempts.mkdir(exist_ok=True)
-            # Somebody may have removed some of them.
+            # Numbers may be missing: users may delete attempts.
             number = next(each for each in count(1) if not os.path.lexists(attempts / f"{trial.name}.{each}"))
             folder.rename(attempts / f"{trial.name}.{number}")
         folder.mkdir(parents=True, exist_ok=True)
 
     def reserve(self) -> None:
-        """Reserves disk space for the final files, if there is any."""
+        """Reserves disk space for the final files, if there is space."""
         with suppress(OSError), self._reserve.open("wb") as file:
             os.posix_fallocate(file.fileno(), 0, RESERVE_BYTES)
 
     def release(self) -> None:
-        """Releases that space."""
+        """Releases the reserved disk space."""
         with suppress(OSError):
             self._reserve.unlink()
 
@@ -154,16 +154,16 @@ class Experiment:
         return self.folder / ".reserve"
 
     def is_there(self) -> bool:
-        """Whether the folder is still the one that was made: somebody may have removed it meanwhile."""
+        """Checks that the folder is still the one that was made. Users may delete it meanwhile."""
         return self.facts.plan == [trial.name for trial in self.trials] and self.scenario_file.is_file()
 
     @property
     def scenario_file(self) -> Path:
-        """The effective scenario."""
+        """File with the effective scenario."""
         return self.folder / "scenario.properties"
 
     def variables(self, trial: plan.PlannedTrial, keep: bool, load: str = "") -> dict[str, Any]:
-        """Ansible's variables for a trial; parameters as of :func:`plan.variables`."""
+        """Returns Ansible's variables for a trial; parameters as in :func:`plan.variables`."""
         return plan.variables(trial, self.trial_folder(trial), keep, load, self.equal_targets)
 
     def update(self, **fields: Any) -> None:
@@ -175,8 +175,8 @@ class Experiment:
 def new_folder(chosen: Scenario, out: Path | None) -> Path:
     """Makes the folder of a new experiment.
 
-    :param out: the folder, which must be new or empty; without it a new one below results/
-    :raises BadInputError: if that is impossible
+    :param out: folder, which must be new or empty; None for a new one below results/
+    :raises BadInputError: if the folder cannot be made or is not empty
     """
     folder = (out or RESULTS / f"{datetime.now():%Y%m%d-%H%M%S}-{plan.shell_safe(chosen.name)[:100]}").absolute()
     check_path(folder, f"the folder {folder}")
@@ -198,8 +198,8 @@ def new_folder(chosen: Scenario, out: Path | None) -> Path:
 def create(chosen: Scenario, folder: Path, about: dict[str, Any], hosts: Hosts | None = None) -> Experiment:
     """Begins a new experiment in an empty folder.
 
-    :param about: what else experiment.json contains
-    :param hosts: what the scenario's sizes were computed from, for --resume
+    :param about: further fields of experiment.json
+    :param hosts: hosts from which the scenario's sizes were computed, for --resume
     """
     experiment = Experiment(folder, chosen)
     trials = plan.trials(chosen)
@@ -216,12 +216,12 @@ def create(chosen: Scenario, folder: Path, about: dict[str, Any], hosts: Hosts |
         scenario_sha256=manifest.checksum(experiment.scenario_file),
         systems=chosen.systems,
         matrix={key: list(values) for key, values in chosen.matrix.items()},
-        # The least; precision may add some, until rounds_ended says why there are no more.
+        # Fewest rounds. More may be added, until rounds_ended has the reason for stopping.
         rounds=chosen.number("rounds"),
         precision=chosen.precision,
         until_decided=chosen.adds_rounds and chosen.precision is None,
         alike=chosen.alike,
-        # Of the first point, where there are several; each trial's own are in its trial.json.
+        # Records of the first point; each trial.json has the trial's own.
         records=first.records,
         data_bytes=first.data_bytes,
         datasize=first.datasize or None,
@@ -249,9 +249,9 @@ def _facts(trial: plan.PlannedTrial) -> dict[str, Any]:
 
 
 def find(name: str) -> Path:
-    """The folder of an experiment, by its ID below results/ or by the path.
+    """Returns the folder of an experiment, given its ID below results/ or its path.
 
-    :raises BadInputError: if there is none
+    :raises BadInputError: if there is no such experiment
     """
     folder = Path(name).absolute() if "/" in name else RESULTS / name
     if not (folder / "experiment.json").is_file():
@@ -263,9 +263,9 @@ def find(name: str) -> Path:
 
 
 def reopen(name: str) -> tuple[Experiment, Path | None]:
-    """Opens an experiment by its ID below results/, or by the path of its folder; returns it and its inventory.
+    """Opens an experiment by its ID below results/ or the path of its folder; returns it and its inventory.
 
-    :raises BadInputError: if there is none, or it cannot be continued
+    :raises BadInputError: if there is no such experiment, or it cannot be continued
     """
     folder = find(name)
     check_path(folder, f"the folder {folder}")
@@ -275,21 +275,21 @@ def reopen(name: str) -> tuple[Experiment, Path | None]:
         raise BadInputError(f"{folder}/{experiment_folder.FACTS}: {missing} is missing, so it cannot be resumed")
     inventory = _inventory(about.inventory, folder) if about.inventory else None
     file = folder / "scenario.properties"
-    # Sizes such as 4*ram stay those of then.
+    # Keep sizes such as 4*ram that were computed when the experiment began.
     chosen = loading.load(file, name=about.scenario, hosts=about.hosts, caches=sizing.caches(inventory))
     return Experiment(folder, chosen), inventory
 
 
 def _inventory(name: str, folder: Path) -> Path:
-    """The inventory that an experiment was measured on.
+    """Returns the inventory of an experiment's hosts.
 
-    :raises BadInputError: if there is none, or if it may have come with the experiment: an inventory is code
+    :raises BadInputError: if there is none, or if it may have come with the experiment, because an inventory is code
     """
     inventory = Path(name)
     check_path(inventory, f"{folder}/experiment.json: the inventory {name}")
     if not inventory.is_absolute():
         raise BadInputError(f"{folder}/experiment.json: the inventory {name} must be an absolute path")
-    # In them, or around them: Ansible reads a folder with all below.
+    # Check both directions, because Ansible reads a folder with all that is below.
     place = inventory.resolve()
     if any(place.is_relative_to(each) or each.is_relative_to(place) for each in (RESULTS.resolve(), folder.resolve())):
         raise BadInputError(
@@ -301,9 +301,9 @@ def _inventory(name: str, folder: Path) -> Path:
 
 
 def check_disk(folder: Path, needed: int, what: str) -> None:
-    """Checks that a file system has room.
+    """Checks that a file system has enough free space.
 
-    :param folder: may not exist yet
+    :param folder: a folder on it, which may not exist yet
     :param needed: bytes
     :raises BadInputError: naming the folder, what is available and what is needed
     """
@@ -319,12 +319,12 @@ def check_disk(folder: Path, needed: int, what: str) -> None:
 
 @contextmanager
 def only_one() -> Iterator[Callable[[Path], None]]:
-    """Holds this checkout's lock: two experiments at once would measure each other.
+    """Holds this checkout's lock, because two experiments at once would distort each other's results.
 
-    The playbooks inherit it: while one works that a killed run has left, nobody else begins. What it gives is to be
-    called with the experiment's folder, for everybody else who wants to know what is being measured.
+    The playbooks inherit the lock, so that no other experiment begins while a playbook of a killed run still works.
+    Yields a function that records the experiment's folder in the lock file, for other programs.
 
-    :raises BadInputError: naming the processes that have it
+    :raises BadInputError: naming the processes that hold the lock
     """
     RESULTS.mkdir(exist_ok=True)
     with (RESULTS / experiment_folder.LOCK).open("a+", encoding="utf-8", errors="surrogateescape") as lock:
@@ -337,7 +337,7 @@ def only_one() -> Iterator[Callable[[Path], None]]:
                 raise BadInputError(
                     f"another experiment of this checkout is running (process {owner}); wait for its end"
                 )
-            # A killed run's playbook is just ending.
+            # The playbook of a killed run may be about to end.
             if time.monotonic() > deadline:
                 raise BadInputError(
                     f"the run of process {owner} was killed, but a part of it still runs; end that with:"
@@ -364,7 +364,7 @@ def _is_locked(lock: IO[str]) -> bool:
 
 
 def _having(file: IO[str]) -> list[str]:
-    """The other processes, by their numbers, that have a file open."""
+    """Returns the pids of other processes that have a file open."""
     this = os.fstat(file.fileno())
 
     def has_it(descriptor: Path) -> bool:
@@ -374,21 +374,21 @@ def _having(file: IO[str]) -> list[str]:
 
     found = []
     for process in Path("/proc").glob("[0-9]*"):
-        with suppress(OSError):  # ended, or somebody else's
+        with suppress(OSError):  # it has ended, or belongs to another user
             if process.name != str(os.getpid()) and any(map(has_it, (process / "fd").iterdir())):
                 found.append(process.name)
     return found
 
 
 def write_json(file: Path, content: dict[str, Any]) -> None:
-    """Writes a JSON file whole or not at all, also when the power goes; raises OSError with the file's name."""
+    """Writes a JSON file atomically and durably; an OSError has the file's name."""
     folders.write(file, json.dumps(content, indent=1, ensure_ascii=False) + "\n")
 
 
 def read_json(file: Path) -> dict[str, Any]:
-    """The object in a JSON file; empty where there is none.
+    """Returns the object in a JSON file; empty if there is no file.
 
-    :raises BadInputError: if there is something else in it
+    :raises BadInputError: if it contains anything else
     """
     try:
         return json_values.mapping(json_values.load(file))

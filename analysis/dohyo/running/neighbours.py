@@ -1,4 +1,4 @@
-"""Who else uses this machine's processors before the first trial: more than the limit would make every run invalid."""
+"""Finds programs that use this machine's processors before the first trial, which can make every run invalid."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ from dohyo.summary import validity
 from dohyo.terminal import say
 
 SAMPLER = ANSIBLE / "agent/sampler.py"
-# Three samples of the sampler: two seconds between the first and the last. On a busy machine it starts late, and what
-# it has seen is known at its end: then it is asked once more, for longer.
+# Seconds for three samples, which span two seconds. The sampler may start late on a busy machine; if samples are
+# missing then, it runs once more, for longer.
 LOOK_SECONDS = (2.2, 8)
-# The busiest processes are named: this many at most, each with at least this share of all processors.
+# Least share of all processors of a process that is named, and most processes that are named.
 _NAMED, _MOST_NAMED = 0.05, 3
 
 
@@ -35,7 +35,7 @@ _NAMED, _MOST_NAMED = 0.05, 3
 class Busy:
     """A process that used this machine's processors.
 
-    :ivar share: of all processors, while it was looked at
+    :ivar share: share of all processors, during the measurement
     """
 
     pid: int
@@ -45,7 +45,7 @@ class Busy:
 
 
 def agree(scenario: Scenario, *, agreed: bool) -> None:
-    """Says who uses this machine's processors beyond the scenario's limit, and asks where a person can answer.
+    """Warns if programs use more of this machine's processors than the scenario's limit; asks on a terminal.
 
     :param agreed: do not ask
     :raises BadInputError: if the answer is no
@@ -65,7 +65,7 @@ def agree(scenario: Scenario, *, agreed: bool) -> None:
 
 
 def look() -> tuple[Taken, list[Busy]]:
-    """What others use of this machine's processors, and the busiest of their processes."""
+    """Returns the processor use of other programs on this machine, and the busiest of their processes."""
     for seconds in LOOK_SECONDS:
         taken, busiest = _look(seconds)
         if taken.other is not None:
@@ -91,7 +91,7 @@ def _look(seconds: float) -> tuple[Taken, list[Busy]]:
 
 
 def _ticks() -> dict[tuple[int, str], int]:
-    """By process, its number and start time: ticks of the processors that it has used, as proc(5) has them."""
+    """Returns used processor ticks by process, which is a pid and a start time, as in proc(5)."""
     found = {}
     for folder in Path("/proc").glob("[0-9]*"):
         with suppress(OSError):  # ended meanwhile
@@ -101,7 +101,7 @@ def _ticks() -> dict[tuple[int, str], int]:
 
 
 def _named(pid: int, share: float) -> Busy | None:
-    """The process; None where it has ended."""
+    """Returns a process with its name and user; None if it has ended."""
     with suppress(OSError):
         name = Path(f"/proc/{pid}/comm").read_text(errors="replace").strip()
         uid = Path(f"/proc/{pid}").stat().st_uid

@@ -1,4 +1,4 @@
-"""`--plan`: what a run would measure, how long it takes, and what the hosts need. Nothing is started."""
+"""`--plan`: shows what a run would measure, how long it takes, and what the hosts need, without starting anything."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -19,10 +19,10 @@ from dohyo.scenario.scenario import Scenario
 
 
 def show_plan(scenario: Scenario, inventory: Path | None, hosts: Hosts, console: Console) -> int:
-    """Shows what :func:`runner.run` would do, and returns the exit code.
+    """Shows what :func:`runner.run` would do; returns the exit code.
 
-    :param hosts: what is known of the database hosts
-    :raises BadInputError: if the hosts have no room for it
+    :param hosts: facts about the database hosts
+    :raises BadInputError: if the hosts do not have enough room
     """
     if inventory is not None:
         check_count(scenario, hosts)
@@ -39,9 +39,9 @@ def show_plan(scenario: Scenario, inventory: Path | None, hosts: Hosts, console:
 
 
 def check_count(scenario: Scenario, hosts: Hosts) -> None:
-    """Checks that the scenario does not ask for another number of hosts than there are.
+    """Checks that the scenario's number of hosts, if it has one, is the number of hosts that there are.
 
-    :raises BadInputError: if it does
+    :raises BadInputError: if the numbers differ
     """
     if hosts.stated(scenario.values).count != hosts.count:
         raise BadInputError(
@@ -51,7 +51,9 @@ def check_count(scenario: Scenario, hosts: Hosts) -> None:
 
 
 def _available(scenario: Scenario, console: Console) -> Scenario:
-    """Names the systems that a run would skip on this machine; the scenario without them, unless these are all."""
+    """Names the systems that a run would skip on this machine; returns the scenario without them, or all if none is
+    left.
+    """
     attached = scenario.role_variables.get("attached", {})
     reasons = {} if attached.keys() >= set(scenario.systems) else available.ask(None, scenario.role_variables)
     skipped = [name for name in scenario.systems if reasons.get(name) and name not in attached]
@@ -65,11 +67,11 @@ def _available(scenario: Scenario, console: Console) -> Scenario:
 
 
 def _show_differences(scenario: Scenario, sizes: Sequence[sizing.Sizes], hosts: Hosts, console: Console) -> None:
-    """Shows how the scenario differs from the setups of the published experiments that it repeats."""
+    """Shows the differences between the scenario and the setups of the published experiments that it repeats."""
     setups = [record for record in map(published.load, scenario.published) if record.setup]
     if not setups:
         return
-    # Reading results and drawing tables takes longer to import than the rest of a plan.
+    # These imports take longer than the rest of a plan.
     from dohyo.summary import differences  # noqa: PLC0415
     from dohyo.tables import table  # noqa: PLC0415
 

@@ -25,20 +25,20 @@ from dohyo.scenario.phases import PROBE
 from dohyo.scenario.scenario import Scenario
 from dohyo.tables.screen import MOST_COLUMNS
 
-# Without a terminal.
+# Seconds between two lines of output without a terminal.
 SECONDS_BETWEEN_LINES = 10
-# First guesses in seconds, from two cores; each phase of a trial replaces them for the trials after it.
+# First guesses in seconds, from a machine with two cores; measured times replace them for later trials.
 _GUESSES = {"deploy": 30.0, "start": 15.0, "schema": 5.0, "settle": 10.0, "stop": 8.0}
 _LOOK = 3.0
-# Between two phases Ansible needs a moment for its tasks.
+# Seconds that Ansible needs for its tasks between two phases.
 _AROUND_A_RUN = 8.0
 
-# Maven's output while it fetches servers; empty when it is done.
+# Log of Maven while it fetches servers; it is empty afterwards.
 _MAVEN = LOCAL_HOME / "install" / "maven.log"
 _FETCHES = re.compile(r"Download(ing|ed) from \S+ \S*/([^/\s]+)(?: \((\d+(?:\.\d+)?) (kB|MB|B))?")
 _MB = {"B": 1e-6, "kB": 1e-3, "MB": 1.0}
 
-# Seconds whose rates the sparkline draws: an eighth of the highest of them for each step from the first block on.
+# Seconds that the sparkline covers. Each of its steps is an eighth of the highest rate.
 _SPARKS = 30
 _FIRST_BLOCK, _BLOCKS = ord("\N{LOWER ONE EIGHTH BLOCK}"), 8
 
@@ -53,35 +53,34 @@ _WORDS = {
     "count": "counting the rows",
     "stop": "stopping the servers",
 }
-# The phases in which nothing of the above is done to servers that run already.
+# Phases in which other things are done to attached servers.
 _ATTACHED = {"start": "checking the hosts", "settle": "counting the rows", "stop": "removing our tables"}
 
 
-# A phase and the number of its run, which is 0 for what is no run.
+# A phase and the number of its run; 0 if the phase is not a run.
 _Step = tuple[str, int]
 _LOADING: _Step = ("load", 0)
 
 
 class Forecast:
-    """How long things take: guesses first, then what was seen of the system, or of another one, in proportion to the
-    guesses."""
+    """Forecast of the remaining time: guesses, corrected by the times of the same system or the last one."""
 
     def __init__(self, trials: Sequence[PlannedTrial]) -> None:
-        self._ratios: dict[tuple[str, str], float] = {}  # seen / guessed, by system and phase; "": of the last system
+        self._ratios: dict[tuple[str, str], float] = {}  # measured / guessed, by system and phase; "": last system
         self._here: list[tuple[_Step, float]] = [(("deploy", 0), _GUESSES["deploy"])]
         self._system = ""
         self._position = 0
-        self._loaded: set[str] = set()  # loads that trials share and one of them has begun with
+        self._loaded: set[str] = set()  # shared loads that a trial has begun
         self._after = self._of_all(trials)
 
     def begin(self, trials: Sequence[PlannedTrial]) -> None:
-        """The first of these trials begins; the others are still to come."""
+        """Begins the first of these trials; the others are still to come."""
         (self._system, self._here), *self._after = self._of_all(trials)
         self._loaded.add(load_of(trials[0], Path()))
         self._position = 0
 
     def _of_all(self, trials: Sequence[PlannedTrial]) -> list[tuple[str, list[tuple[_Step, float]]]]:
-        """The system and the steps of each; of trials that share a load the first one has it."""
+        """Returns the system and steps of each trial; only the first trial with a shared load loads it."""
         loaded = set(self._loaded)
         found = []
         for trial in trials:
@@ -92,19 +91,19 @@ class Forecast:
         return found
 
     def enter(self, phase: str, run: int) -> None:
-        """A phase begins; what lies between it and the one before is over."""
+        """Begins a phase, and drops the steps before it."""
         steps = [step for step, _ in self._here]
         if (phase, run) in steps[self._position :]:
             self._position = steps.index((phase, run), self._position)
 
     def learn(self, phase: str, seconds: float) -> None:
-        """A phase has ended after that time; nothing is learned from one that is not a part of every trial."""
+        """Corrects the guesses by the seconds of a phase that has ended, if it is the expected one."""
         (expected, _), guess = self._here[self._position]
         if phase == expected:
             self._ratios[self._system, phase] = self._ratios["", phase] = seconds / guess
 
     def remaining(self, elapsed: float) -> float:
-        """Seconds to the end of the experiment, ``elapsed`` seconds into this phase."""
+        """Returns the seconds to the end of the experiment, ``elapsed`` seconds into the current phase."""
         here, *rest = self._expected(self._system, self._here[self._position :])
         after = (seconds for system, steps in self._after for seconds in self._expected(system, steps))
         return max(0.0, here - elapsed) + sum(rest) + sum(after)
@@ -115,7 +114,7 @@ class Forecast:
 
 
 def _guesses(scenario: Scenario) -> list[tuple[_Step, float]]:
-    """The steps of a trial, with a guess for each."""
+    """Returns the steps of a trial, with a guess for each."""
     runs = {}
     for name in scenario.phases:
         phase = scenario.of(name)
@@ -129,7 +128,7 @@ def _guesses(scenario: Scenario) -> list[tuple[_Step, float]]:
     measured: list[tuple[_Step, float]] = []
     for run in range(1, scenario.repeats + 1):
         for name, seconds in runs.items():
-            # The first run comes right after the load has settled.
+            # The load has settled already before the first run.
             if scenario["settle"] == "phases" and measured:
                 measured.append(fixed["settle"])
             if scenario["settle"] == "phases" or not measured:
@@ -139,19 +138,19 @@ def _guesses(scenario: Scenario) -> list[tuple[_Step, float]]:
         if scenario["settle"] == "phases":
             measured += [fixed["settle"], *before]
         measured.append(((PROBE, number), length + _AROUND_A_RUN))
-    # The hosts are looked at before they are measured, which counts as a start already.
+    # Ansible checks the hosts before the canary and reports this as phase "start".
     canary = canary_seconds(scenario)
     hosts: list[tuple[_Step, float]] = [(("start", 0), _LOOK), (("canary", 0), canary)] if canary else []
     return [*hosts, fixed["start"], fixed["schema"], (_LOADING, load), fixed["settle"], *measured, fixed["stop"]]
 
 
 class Progress:
-    """A live display on a terminal, a line every ten seconds elsewhere. Used as a context manager."""
+    """A live display on a terminal, a line every ten seconds elsewhere. It is a context manager."""
 
     def __init__(
         self, trials: Sequence[PlannedTrial], console: Console, processors: host.Processors | None = None
     ) -> None:
-        """`processors`: of this machine, where it is the one that is measured."""
+        """`processors`: those of this machine, if it is the one that is measured."""
         self._trials = trials
         self._console = console
         self._processors = processors
@@ -159,7 +158,7 @@ class Progress:
         self._forecast = Forecast(trials)
         self._began = time.monotonic()
         self._next_line = self._began + SECONDS_BETWEEN_LINES
-        self._number = 0  # of the trial, from 1
+        self._number = 0  # number of the trial, from 1
         self._phase = "deploy"
         self._run = 0
         self._phase_began = self._began
@@ -189,12 +188,12 @@ class Progress:
         self._console.print(Text(text, style), soft_wrap=True)
 
     def table(self, table: Callable[[int], Text], heading: str) -> None:
-        """Shows the ranking so far; on a terminal it replaces the previous one.
+        """Shows the ranking so far. On a terminal it replaces the previous one.
 
-        :param table: makes it, for so many columns
+        :param table: makes the ranking for a number of columns
         """
         if self._live is None:
-            # Into a pipe or a file as wide as a table may be.
+            # A pipe or a file gets the widest table.
             self.say(heading)
             self._console.print(table(MOST_COLUMNS), soft_wrap=True)
         else:
@@ -209,30 +208,30 @@ class Progress:
             self.table(table, heading)
 
     def trial(self, number: int, trials: Sequence[PlannedTrial]) -> None:
-        """The trial of that number, from 1, begins."""
+        """Begins the trial with that number, from 1."""
         self._number, self._trials = number, trials
         self._enter("start", 0)
         self._forecast.begin(trials[number - 1 :])
         self._cut_short = False
 
     def stopping(self, which: str) -> None:
-        """Servers are being stopped outside of a trial's own end; ``which`` says which, such as "of cassandra"."""
+        """Shows that servers are stopped outside of a trial's end; ``which`` names them, such as "of cassandra"."""
         self._enter("stop", 0)
         self._which = which
 
     @property
     def activity(self) -> str:
-        """The current activity, to be read after "while"."""
+        """Current activity, in words that can follow "while"."""
         return f"in {self._doing()}" if self._run else self._doing()
 
     def event(self, event: Event) -> None:
-        """Takes an event of Ansible's callback."""
+        """Handles an event of Ansible's callback."""
         if event["event"] == "failed" and not event.get("ignored"):
             self._cut_short = True
         if event["event"] == "note":
             self.say(event["text"])
         if event["event"] == "phase":
-            # What comes before the runs has no number.
+            # The phase before the runs is shown without a number.
             run = 0 if event["phase"] == phases.PRECONDITION else event["run"] or 0
             if (event["phase"], run) != (self._phase, self._run):
                 self._enter(event["phase"], run)
@@ -242,7 +241,7 @@ class Progress:
                 self._tail = IntervalTail([Path(folder) for folder in folders], phase.number("batchsize"))
 
     def tick(self) -> None:
-        """To be called often: reads the clients' logs, and prints the line that is due without a terminal."""
+        """Reads the clients' logs and, without a terminal, prints the line that is due. Must be called often."""
         now = time.monotonic()
         if self._phase == "deploy" and now >= self._next_poll:
             self._next_poll = now + 1
@@ -264,7 +263,7 @@ class Progress:
 
     def _enter(self, phase: str, run: int) -> None:
         now = time.monotonic()
-        # A trial that is deployed again begins only then.
+        # Learn nothing from a trial that has failed or that is deployed only now.
         if not self._cut_short and phase != "deploy":
             self._forecast.learn(self._phase, now - self._phase_began)
         self._forecast.enter(phase, run)
@@ -281,7 +280,7 @@ class Progress:
         return self._trial.scenario
 
     def _doing(self) -> str:
-        """The phase, in words."""
+        """Returns the current phase in words."""
         if not self._run:
             settles = self._phase == "settle" and "settle" in self._scenario.role_variables.get("attached_may", [])
             return (_WORDS | _ATTACHED if self._trial.is_attached and not settles else _WORDS)[self._phase]
@@ -304,9 +303,9 @@ class Progress:
         return f"{clock(now - self._began)} elapsed, about {clock(left)} left"
 
     def _rate(self, sparks: str = "") -> str:
-        """What the clients do right now; before that, what is fetched.
+        """Returns the clients' current rate, or the download during the deployment.
 
-        :param sparks: stands behind the rate
+        :param sparks: sparkline to show after the rate
         """
         if self._second is None:
             return self._fetching if self._phase == "deploy" else ""
@@ -321,21 +320,21 @@ class Progress:
         return " · ".join(parts)
 
     def _render(self) -> RenderableType:
-        # The table comes last: of what is too high for the terminal its end is cut off.
+        # Put the table last, because the terminal cuts off the bottom.
         rate = self._rate(sparkline(self._rates))
         lines = [Text(f"  {line}") for line in (self._times(), rate) if line]
         return Group(Text(self._where(), "bold cyan"), *lines, self._table)
 
 
 def sparkline(rates: Iterable[float]) -> str:
-    """A block for each rate, from 0 to the highest."""
+    """Returns a block for each rate, on a scale from 0 to the highest."""
     known = list(rates)
     highest = max(known, default=0.0) or 1.0
     return "".join(chr(_FIRST_BLOCK + max(math.ceil(_BLOCKS * rate / highest), 1) - 1) for rate in known)
 
 
 def fetching(log: Path) -> str:
-    """What Maven is fetching, and how much it has fetched before; empty when it fetches nothing."""
+    """Returns what Maven is fetching and how much it has fetched so far; empty if it fetches nothing."""
     try:
         found = _FETCHES.findall(log.read_text("utf-8", "replace"))
     except OSError:
@@ -347,7 +346,7 @@ def fetching(log: Path) -> str:
 
 
 def clock(seconds: float) -> str:
-    """62 → "1:02", 3723 → "1:02:03"."""
+    """Formats seconds: 62 → "1:02", 3723 → "1:02:03"."""
     minutes, rest = divmod(round(seconds), 60)
     hours, minutes = divmod(minutes, 60)
     return f"{hours}:{minutes:02d}:{rest:02d}" if hours else f"{minutes}:{rest:02d}"

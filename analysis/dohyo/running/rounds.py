@@ -1,4 +1,4 @@
-"""Whether another round is measured: until the rates are exact enough, as far as the scenario's limits allow."""
+"""Decides whether another round is measured: until the rates are precise enough, within the scenario's limits."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from dohyo.summary.summary import summarise
 
 
 def further(experiment: Experiment, summary: Summary, elapsed: float = 0.0) -> list[PlannedTrial]:
-    """The trials of the round that comes next. Without one, why is written down in experiment.json, so that --resume
-    does not ask again.
+    """Returns the trials of the next round; without one, records the reason in experiment.json, so that --resume does
+    not decide again.
 
-    Only what has a valid round gets another one, and no system that failed in one: it would cost the others their time.
+    A system at a point gets one if it has a valid round and failed in none; a failure would cost the others time.
 
-    :param summary: of all planned rounds
+    :param summary: summary of all planned rounds
     :param elapsed: seconds since the first trial
     """
     good = {_place(trial) for trial in summary.trials if trial.status == "ok"}
@@ -46,22 +46,22 @@ def further(experiment: Experiment, summary: Summary, elapsed: float = 0.0) -> l
 
 
 def common_cause(trials: Sequence[Trial]) -> str | None:
-    """The first trial's reason, where a run of each of the trials is invalid for the same one; else None.
+    """Returns the first trial's reason if every trial has a run that is invalid for the same one; otherwise None.
 
-    Reasons are the same if only their figures differ.
+    Reasons that differ only in their numbers are the same.
     """
     reasons = [re.sub(r" \(and [0-9]+ more\)$", "", trial.reason or "") for trial in trials]
     if any(trial.status != "invalid" for trial in trials) or len({re.sub("[0-9]", "", each) for each in reasons}) != 1:
         return None
-    # Without the name of a run it may be of a trial that has left nothing.
+    # A reason without the name of a run may be that of a trial without evidence.
     return reasons[0] if re.match("[a-z]+(-[0-9]+)?(:| on )", reasons[0]) else None
 
 
 def fix_equal_targets(experiment: Experiment, trial: PlannedTrial) -> None:
-    """Fixes the rate of the phase `equal`, for good, as soon as it is known: at each point a share of what the slowest
-    of the systems did that have a valid rate. It is written into experiment.json.
+    """Fixes the rate of the phase `equal` as soon as it is known, and records it in experiment.json. At each point it
+    is a share of the rate of the slowest system that has a valid one.
 
-    :param trial: the one that comes next: rounds before it count
+    :param trial: next trial; only earlier rounds count
     """
     scenario = experiment.scenario
     if phases.EQUAL not in scenario.phases or trial.round == 1 or trial.scenario.equal_target is not None:
@@ -75,10 +75,10 @@ def fix_equal_targets(experiment: Experiment, trial: PlannedTrial) -> None:
         for each in experiment.trials
         if each.scenario.equal_target is None
     }
-    # Not one whose evidence is lost, and its point with it.
+    # Leave out trials whose evidence is lost.
     summary = summarise(experiment.folder, only=before)
     slowest = slowest_rates([each for each in summary.compared if point_name(each.point) in shares], phases.MAX)
-    # Whoever was disturbed is measured again; without its rate that of the others may be more than it can do.
+    # An invalid trial will be repeated. Without its rate, the rate for all could be more than its system can do.
     valid = {_place(each) for each in summary.trials if each.status == "ok"}
     again = [each for each in summary.trials if each.status in ("invalid", "failed") and not each.system_failed]
     disturbed = set(map(_place, again))
@@ -88,7 +88,7 @@ def fix_equal_targets(experiment: Experiment, trial: PlannedTrial) -> None:
 
 
 def _expected(experiment: Experiment, following: list[PlannedTrial]) -> float:
-    """Seconds that trials will take: each its longest time until now."""
+    """Returns the seconds that trials will take; each counts with its longest time so far."""
     longest: dict[tuple[str, str], float] = {}
     for trial in experiment.trials:
         longest[_place(trial)] = max(longest.get(_place(trial), 0.0), experiment.seconds(trial) or 0.0)
@@ -96,13 +96,13 @@ def _expected(experiment: Experiment, following: list[PlannedTrial]) -> float:
 
 
 def _place(trial: Trial | PlannedTrial) -> tuple[str, str]:
-    """What it is a round of: the system, and the point of the matrix."""
+    """Returns the system and the point of the matrix that a trial measures."""
     point = trial.point if isinstance(trial, Trial) else trial.scenario.point
     return trial.system, point_name(point)
 
 
 def heading(scenario: Scenario, number: int, summary: Summary) -> str:
-    """Which round is over, and how far it is to the end, such as "after round 1 of 3"."""
+    """Returns a heading that says how far the experiment is, such as "after round 1 of 3"."""
     least, most = scenario.number("rounds"), scenario.most_rounds
     if not scenario.adds_rounds:
         return f"after round {number} of {most}"

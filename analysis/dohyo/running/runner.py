@@ -1,7 +1,7 @@
-"""The main job, from a checked scenario to the table: deploy, one trial after the other, stop, summary.
+"""The main job, from a checked scenario to the table: deploy, trials one after another, stop, summary.
 
-Whatever happens, the servers that this run started are stopped, everything gathered so far is kept and marked, and the
-table is printed.
+In any case the servers that this run started are stopped, the evidence so far is kept and marked, and the table is
+printed.
 """
 
 import shlex
@@ -54,9 +54,9 @@ from dohyo.tables import screen, table
 from dohyo.tables.again import Again
 from dohyo.tables.files import write
 
-# Cassandra takes up to 12 s to stop, HBase longer with much in its memory; after that a person must look.
+# Seconds for stop.yml. Cassandra stops within 12 s, HBase takes longer if its memory is full.
 STOP_SECONDS = 300.0
-# How the tasks begin that come when everything is stopped, and what their failure means.
+# Tasks that come after everything was stopped, by the beginning of their names, with the meaning of a failure.
 LEFT = {
     "Bring home ": "the servers are stopped, but evidence was left",
     "Remove what was made": "not all that was made on an attached system could be removed; the numbers stay",
@@ -67,13 +67,13 @@ LEFT = {
 class Options:
     """The options of ``run`` besides the scenario.
 
-    :ivar inventory: file or folder; None is the default one, this machine
-    :ivar named: the systems were named one by one, so that a skipped one is a failure
-    :ivar out: folder of the experiment; None is a new one below results/
-    :ivar hosts: what is known of the database hosts
-    :ivar open_report: open the page with charts in the end
+    :ivar inventory: file or folder; None for the default, which is this machine
+    :ivar named: true if the systems were named one by one, so that a skipped one is a failure
+    :ivar out: folder of the experiment; None for a new one below results/
+    :ivar hosts: facts about the database hosts
+    :ivar open_report: open the page with charts at the end
     :ivar details: print the details before the screen
-    :ivar agreed: do not ask whether a busy machine is measured
+    :ivar agreed: measure a busy machine without asking
     """
 
     inventory: Path | None = None
@@ -94,7 +94,7 @@ def run(scenario: Scenario, options: Options, console: Console) -> int:
     """
     with only_one() as measuring:
         existed = False
-        with suppress(OSError):  # what cannot be looked at is refused by new_folder
+        with suppress(OSError):  # new_folder reports it
             existed = options.out is not None and options.out.exists()
         folder = new_folder(scenario, options.out)
         measuring(folder)
@@ -106,7 +106,7 @@ def run(scenario: Scenario, options: Options, console: Console) -> int:
                 neighbours.agree(scenario, agreed=options.agreed)
             build_client(signals)
         except BaseException:
-            # Nothing was started, so nothing may be left.
+            # Nothing was started, so remove the folder.
             if not existed:
                 owned.remove_empty(folder)
             raise
@@ -126,11 +126,11 @@ def run(scenario: Scenario, options: Options, console: Console) -> int:
 
 
 def _check_size(scenario: Scenario, options: Options, signals: Signals) -> None:
-    """Refuses what the hosts have no room for, as far as is known of them; this machine is looked at."""
+    """Rejects a scenario for which the hosts lack room, as far as this is known."""
     hosts = options.hosts.stated(scenario.values)
     check_count(scenario, options.hosts)
     known = options.hosts if options.inventory is None else hosts
-    # If nothing is known of the hosts, deploy.yml finds out.
+    # If nothing is known about the hosts, deploy.yml checks their room.
     if known.memory is None and known.disk is None:
         return
     for sizes in sizing.ask_points(scenario, known, options.inventory, signals.check):
@@ -149,7 +149,7 @@ def resume(
 ) -> int:
     """Repeats the trials of an experiment that are not done, and returns the exit code.
 
-    :param scenario_name: must be the experiment's, if given
+    :param scenario_name: must be the experiment's name, if given
     :raises BadInputError: before anything is started
     :raises Interruption: like :func:`run`
     """
@@ -179,9 +179,7 @@ def resume(
 
 
 def _of_servers(scenario: Scenario) -> dict[str, Any]:
-    """Everything that the installation of servers depends on: the systems' variables, and the profile, which has their
-    defaults.
-    """
+    """Returns what an installation of servers depends on: the systems' variables and the profile."""
     return {**scenario.role_variables, "profile": scenario["profile"]}
 
 
@@ -197,31 +195,31 @@ class _Measurement:
         self.signals = signals
         self.console = console
         self.failed_while = ""
-        # By system: why it is not available, "" for one that is.
+        # Reason why a system is not available, by system; "" for an available one.
         self.unavailable: dict[str, str] = {}
-        # Systems and the reasons that were printed.
+        # Systems with the reasons that were printed.
         self.told: set[tuple[str, str]] = set()
-        # By role: the variables with which it is installed.
+        # Variables with which a role was installed, by role.
         self.deployed: dict[str, list[Mapping[str, Any]]] = {}
-        # When the first trial began, on the monotonic clock.
+        # Start of the first trial, on the monotonic clock.
         self.began: float | None = None
-        # Whether anything of ours may be left on the hosts.
+        # True if something of ours may be left on the hosts.
         self.leaves = False
         # The last trial, if its servers stay up.
         self.kept: PlannedTrial | None = None
-        # Why no further trial is begun; empty as long as they are.
+        # Reason why no further trial begins; empty while trials go on.
         self.stopped = ""
-        # Why nothing more can be measured: a file could not be written.
+        # Reason why nothing more can be measured: a file that could not be written.
         self.unwritten = ""
-        # By trial of the first round.
+        # Summaries of the first round's trials.
         self.measured: list[Summary] = []
         self.loads = shared_loads(experiment.possible, experiment.folder, inventory_state(options.inventory))
         self.progress = Progress(todo, console, host.Processors() if options.inventory is None else None)
 
     def begin_again(self) -> None:
-        """Makes room for the repetition of trials."""
+        """Stops what still runs and moves earlier attempts away, so that trials can be repeated."""
         if any(self.experiment.state(trial) == "running" for trial in self.todo):
-            # Whatever still runs on the hosts, and writes, belongs to the attempt that is set aside.
+            # Processes that still run and write on the hosts belong to the attempt that is set aside.
             self._stop("of a run that was killed")
         for trial in self.todo:
             self.experiment.set_aside(trial)
@@ -229,7 +227,7 @@ class _Measurement:
         self.experiment.update(status="running", finished=None)
 
     def carry_out(self) -> int:
-        """Measures what is to do, prints the summary and returns the exit code."""
+        """Measures the trials to do, prints the summary and returns the exit code."""
         interrupted, broken = 0, False
         if self.todo:
             self._announce()
@@ -278,9 +276,9 @@ class _Measurement:
             self.progress.say(f"{key} is read by the stock client only and has no effect here", "yellow")
 
     def _measure(self) -> None:
-        """Provisions and measures; in the end stops what a trial may have left, unless its servers are to be kept."""
+        """Provisions and measures; at the end stops what a trial may have left, unless its servers are to be kept."""
         for trial in self.todo:
-            # The summary also tells what a trial that never began would have measured.
+            # The summary also shows what a trial that never began would have measured.
             self._write(partial(self._write_variables, trial, keep=False))
         try:
             self._measure_all(self._provisioned())
@@ -293,10 +291,10 @@ class _Measurement:
                 self._mark(trial, "failed", str(self._unexpected(error)))
             raise
         finally:
-            # What runs where no trial of ours has begun is a trial that somebody plays by hand, or of another checkout.
+            # Otherwise the servers belong to a trial by hand or of another checkout.
             if self.leaves and self.kept is None:
                 self._stop()
-            # The end of the servers may still have added to these.
+            # Stopping the servers may still have added files.
             for trial in self._in_state("failed", "interrupted"):
                 self.experiment.seal(trial)
         if self.kept is not None:
@@ -304,9 +302,9 @@ class _Measurement:
         self.signals.check()
 
     def _measure_all(self, ready: list[PlannedTrial]) -> None:
-        """Measures one trial after the other, with the rounds that are added on the way."""
+        """Measures one trial after the other, and the rounds that are added meanwhile."""
         left_by = ""
-        # Loads are kept until the end. Attached systems, and hosts that a fault switches off, may not have answered.
+        # Loads are kept to the end. Attached systems, and hosts that faults switch off, may have been unreachable.
         always_leaves = bool(self.loads) or any(
             trial.is_attached or any(trial.scenario.of(phase).faults for phase in trial.scenario.phases)
             for trial in ready
@@ -314,7 +312,7 @@ class _Measurement:
         for number, trial in enumerate(ready, start=1):
             keep = self.options.keep and trial is ready[-1]
             if left_by:
-                # The next system must have the machine for itself.
+                # The next system needs the machine for itself.
                 self._stop(f"of {left_by}", keep_loads=True)
             self.progress.trial(number, ready)
             if self.began is None:
@@ -336,10 +334,10 @@ class _Measurement:
                     break
 
     def _after_round(self, number: int, *, is_last: bool) -> list[PlannedTrial]:
-        """Shows what is known after that round, where another one follows.
+        """Shows the results so far, if another round follows.
 
-        :param is_last: of those that are planned
-        :returns: the trials of a round that is added
+        :param is_last: true if it is the last of the planned rounds
+        :returns: trials of a round that is added
         """
         experiment = self.experiment
         if experiment.scenario.most_rounds == 1 or not experiment.is_there():
@@ -367,7 +365,7 @@ class _Measurement:
         return further
 
     def _in_state(self, *statuses: Status) -> list[PlannedTrial]:
-        """The trials to do that are in one of these states."""
+        """Returns the trials to do that are in one of these states."""
         return [trial for trial in self.todo if self.experiment.state(trial) in statuses]
 
     def _provisioned(self) -> list[PlannedTrial]:
@@ -377,13 +375,13 @@ class _Measurement:
         by_variables: dict[str, list[PlannedTrial]] = {}
         for trial in self.todo:
             by_variables.setdefault(repr(sorted(_of_servers(trial.scenario).items())), []).append(trial)
-        # The first trial's come last, so that it finds them in place.
+        # The first trial's variables come last, so that it finds its servers installed.
         for trials in reversed(by_variables.values()):
             ready += self._installed(trials)
         return [trial for trial in self.todo if trial in ready]
 
     def _installed(self, trials: list[PlannedTrial]) -> list[PlannedTrial]:
-        """The trials, alike in their systems' variables, whose system could be installed."""
+        """Installs the systems of trials with equal variables; returns the trials for which this succeeded."""
         failure = self._whatever_happens(partial(self._deploy, trials))
         if failure is None:
             return self._available(trials)
@@ -392,19 +390,19 @@ class _Measurement:
             for trial in trials:
                 self._failed(trial, failure)
             return []
-        # One system's failure must not cost the others their measurement.
+        # The failure of one system must not cost the others their measurement.
         ready = []
         for system in systems:
             ready += self._installed([trial for trial in trials if trial.system == system])
         return ready
 
     def _available(self, trials: list[PlannedTrial]) -> list[PlannedTrial]:
-        """The trials whose system is available; the others are skipped."""
+        """Marks the trials of unavailable systems as skipped; returns the others."""
         skipped: dict[str, str] = {}
         for trial in trials:
             if reason := self.unavailable.get(trial.system):
                 self._mark(trial, "skipped", reason)
-                if (trial.system, reason) not in self.told:  # once, and not for each of its rounds and points
+                if (trial.system, reason) not in self.told:  # once for all rounds and points
                     self.told.add((trial.system, reason))
                     skipped[trial.system] = reason
         if self.options.named:
@@ -415,10 +413,10 @@ class _Measurement:
         return [trial for trial in trials if not self.unavailable.get(trial.system)]
 
     def _deploy(self, trials: list[PlannedTrial]) -> Failure | None:
-        """Installs the systems of trials that are alike in their systems' variables."""
+        """Installs the systems of trials with equal variables."""
         folder = self.experiment.folder / "deploy"
         folder.mkdir(exist_ok=True)
-        # Preflight asks whether there is room for the data.
+        # The playbook checks the room for the largest data.
         largest = max((trial.scenario for trial in trials), key=lambda s: s.data_bytes * s.number("replication"))
         size = {
             "trial_properties": largest.client_properties,
@@ -426,13 +424,13 @@ class _Measurement:
             "trial_client_heap": largest["client_heap"],
         }
         names = list(dict.fromkeys(trial.system for trial in trials))
-        # The command has named the licences of what the scenario lets download, and asked; an inventory's it has not.
+        # The command has shown the scenario's licences and asked, but not those of downloads that an inventory allows.
         agreed = any(value is True for name, value in largest.role_variables.items() if name.endswith("_fetch"))
         asked = {"deploy_systems": names, "fetch_agreed": agreed, **size, **not_attached(), **largest.role_variables}
         write_json(folder / "deploy.json", asked)
         failure = self._play("deploy.yml", folder, asked)
         for system in map(all_systems().__getitem__, names):
-            # After a failed installation nothing counts as installed: the next trial deploys again.
+            # After a failed installation nothing counts as installed, so the next trial deploys again.
             before = self.deployed.get(system.role, []) if system.keeps_versions and failure is None else []
             self.deployed[system.role] = [*before, _of_servers(largest)] if failure is None else []
         return failure
@@ -454,7 +452,7 @@ class _Measurement:
         return failure
 
     def _show_result(self, trial: PlannedTrial, seconds: float) -> None:
-        """Prints what a trial has measured; in the first round the ranking on a terminal grows by it."""
+        """Prints the result of a trial; in the first round it extends the ranking on a terminal."""
         planned = self.experiment.trials
         try:
             of_trial = summarise(self.experiment.folder, only={trial.name})
@@ -474,13 +472,13 @@ class _Measurement:
             self._say(self._unexpected(error))
 
     def _write_variables(self, trial: PlannedTrial, keep: bool) -> dict[str, Any]:
-        """Stores Ansible's variables; the file is evidence only and is never passed to Ansible."""
+        """Stores Ansible's variables. The file is only evidence and is never passed to Ansible."""
         asked = self.experiment.variables(trial, keep, self.loads.get(trial.name, ""))
         write_json(self.experiment.trial_folder(trial) / "trial.json", asked)
         return asked
 
     def _whatever_happens(self, step: Callable[[], Failure | None]) -> Failure | None:
-        """Carries out a step; a file that cannot be written, or a bug of ours, makes it fail."""
+        """Does a step; a file that cannot be written, or a bug of ours, is a failure of the step."""
         failure = Failure(f"nothing was started: {self.unwritten}", self.experiment.folder)
         if not self.unwritten:
             try:
@@ -493,17 +491,17 @@ class _Measurement:
         return failure
 
     def _unexpected(self, error: Exception) -> Failure:
-        """An exception in words for the user: a file that cannot be written, or a bug of ours."""
+        """Returns an exception as a failure in words for the user: an unwritable file, or a bug of ours."""
         if isinstance(error, OSError):
             return Failure(named(error), self.experiment.folder)
-        if isinstance(error, BadInputError):  # such as a script that cannot be fetched
+        if isinstance(error, BadInputError):  # for example a script that cannot be fetched
             return Failure(str(error), self.experiment.folder)
         log = self.experiment.folder / "internal-error.log"
         self._write(partial(folders.write, log, "".join(traceback.format_exception(error))))
         return Failure(f"internal error: {type(error).__name__}: {' '.join(str(error).split())}", log)
 
     def _say(self, failure: Failure, what: str = "") -> None:
-        """Says why something failed; ``what`` it is comes first."""
+        """Prints why something failed, after the text ``what``."""
         self.progress.say(f"{what}{failure}", "red")
         self.progress.say(f"  the full log: {shown(failure.log)}")
 
@@ -511,7 +509,7 @@ class _Measurement:
         self._write(partial(self.experiment.mark, trial, status, reason))
 
     def _write(self, write: Callable[[], object]) -> None:
-        """Writes what can be written; on a full disk, into the reserved space."""
+        """Writes a file; on a full disk, into the reserved space."""
         try:
             write()
         except OSError as error:
@@ -527,7 +525,7 @@ class _Measurement:
         self._say(failure, f"{trial.label} failed while {self.failed_while}: ")
 
     def _play(self, name: str, folder: Path, asked: Mapping[str, Any]) -> Failure | None:
-        # By task, because the playbook goes on to stop the servers before it says that the trial has failed.
+        # Activities by task, because the playbook stops the servers before it reports the trial's failure.
         activities: dict[str, str] = {}
         keep_reason = available.watcher(self.unavailable)
 
@@ -550,16 +548,16 @@ class _Measurement:
         return failure
 
     def _stop(self, which: str = "", *, keep_loads: bool = False) -> None:
-        """Stops all servers and clients that this checkout has started, whatever signals come.
+        """Stops all servers and clients that this checkout has started, and ignores signals meanwhile.
 
-        :param keep_loads: further trials may start from them
+        :param keep_loads: keep loads from which further trials may start
         """
         self.progress.stopping(which)
         folder = self.experiment.folder / "stop"
         failure = None
         with self.signals.held_back("already stopping the servers, please wait"):
             try:
-                # Where there is no room for a folder, there is none for the log in it.
+                # If the folder cannot be made, the log cannot be written either, which is reported.
                 with suppress(OSError):
                     folder.mkdir(parents=True, exist_ok=True)
                 failure = play(
@@ -596,12 +594,12 @@ class _Measurement:
         return f"cd {shlex.quote(str(ANSIBLE))} && ../.venv/bin/ansible-playbook stop.yml{inventory}"
 
     def _conclude(self, interrupted: bool) -> bool:
-        """Writes and prints the summary; returns whether every trial has valid numbers, and every search a rate."""
+        """Writes and prints the summary; returns true if all trials have valid numbers and all searches a rate."""
         summary, found = measured.read(self.experiment.folder)
-        # Of what else lies in raw/ the summary says that it is of another experiment.
+        # The summary reports other folders in raw/ as belonging to another experiment.
         results = {result.name: result for result in summary.trials}
         for trial in self.experiment.trials:
-            # Logs that contradict each other are found only now; --resume must repeat such a trial, too.
+            # Contradictory logs are found only now; --resume must repeat such a trial, too.
             if self.experiment.state(trial) == "done" and results[trial.name].status != "ok":
                 self._mark(trial, "invalid", results[trial.name].reason)
         valid = summary.has_numbers(skipped=not self.options.named)
@@ -619,7 +617,7 @@ class _Measurement:
         return valid and summary.has_found_rates() and not self.unwritten
 
     def _write_page(self, summary: Summary, found: Measured) -> None:
-        """Writes the page with charts, and opens it if that was asked for; without a page the numbers are as valid."""
+        """Writes the page with charts, and opens it if requested. The numbers are valid without it."""
         if self.unwritten:
             return
         try:
