@@ -1,3 +1,3 @@
-"""Ansible, the only thing that touches a host: playing playbooks, reading inventories, finding out which systems are
-available. It may import `dohyo.systems` and `dohyo.scenario`.
+"""Ansible, the only access to hosts: plays playbooks, reads inventories, finds out which systems are available. It may
+import `dohyo.systems` and `dohyo.scenario`.
 """

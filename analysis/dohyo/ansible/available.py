@@ -1,4 +1,4 @@
-"""Asks the classes of the systems which of them are available on the hosts."""
+"""Finds out which systems are available on the hosts, by the systems' classes."""
 
 import os
 import subprocess
@@ -16,7 +16,7 @@ from dohyo.systems.system import System
 
 
 def watcher(reasons: dict[str, str]) -> Callable[[Event], None]:
-    """Watches a playbook's events and keeps why systems are unavailable, by name; "" for an available one."""
+    """Returns a function that collects from a playbook's events why systems are unavailable; "" if one is available."""
 
     def watch(event: Event) -> None:
         if event["event"] == "system":
@@ -28,9 +28,9 @@ def watcher(reasons: dict[str, str]) -> Callable[[Event], None]:
 def ask(inventory: Path | None, variables: Mapping[str, Any] | None = None) -> dict[str, str]:
     """Asks the hosts about all systems.
 
-    :param inventory: None for this machine, which is asked without Ansible
-    :param variables: of the systems, such as where a server's archive is
-    :returns: by system "", or why it is not available and how to get it
+    :param inventory: None for this machine, which is checked without Ansible
+    :param variables: variables of the systems, such as the path of a server's archive
+    :returns: by system "", or the reason why it is not available and how to get it
     :raises BadInputError: if the hosts cannot be asked
     """
     inventory = inventory or local_inventory()
@@ -47,7 +47,7 @@ def ask(inventory: Path | None, variables: Mapping[str, Any] | None = None) -> d
 
 
 def _here(system: System, variables: Mapping[str, Any]) -> str:
-    """Why a system is not available on this machine; "" where it is. As tasks/look_for.yml of the role `system`."""
+    """Returns why a system is unavailable on this machine; "" if it is available. See also tasks/look_for.yml."""
     if system.name in variables.get("attached", {}):
         return ""
     known = {

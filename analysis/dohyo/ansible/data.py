@@ -1,5 +1,5 @@
-"""Variables that Ansible gets as data. To Ansible a string of a file of variables (``-e @FILE``) is a Jinja template,
-also `{{ lookup("pipe", …) }}`, which runs a command; but below YAML's tag ``!unsafe`` strings, keys too, are only text.
+"""Passes variables to Ansible as data. To Ansible, a string in a file of variables (``-e @FILE``) is a Jinja template,
+including `{{ lookup("pipe", …) }}`, which runs a command. Below YAML's tag ``!unsafe``, strings and keys are only text.
 """
 
 import json
@@ -15,9 +15,9 @@ from dohyo.bad_input import BadInputError
 
 
 class _Dumper(yaml.SafeDumper):
-    """Tags every mapping and every list: ansible-core before 2.19 loses what is in untagged ones below a tag.
+    """Tags every mapping and list, because ansible-core before 2.19 drops the content of untagged ones below a tag.
 
-    A tagged single string would be parsed again without its quotes, "4.10" as a number.
+    Ansible would parse a tagged single string again without its quotes, "4.10" as a number.
     """
 
 
@@ -26,17 +26,17 @@ _Dumper.add_representer(list, lambda dumper, value: dumper.represent_sequence("!
 
 
 def as_data(variables: Mapping[str, Any]) -> str:
-    """The YAML text with which ``ansible-playbook -e @FILE`` has these variables, none of them a template.
+    """Returns YAML text from which ``ansible-playbook -e @FILE`` gets these variables, none of them as a template.
 
-    :param variables: of JSON's types; as in JSON, keys become strings
+    :param variables: variables of JSON's types; as in JSON, keys become strings
     """
     return yaml.dump(json.loads(json.dumps(variables)), Dumper=_Dumper, sort_keys=False)
 
 
 def check_path(path: Path, shown: str) -> None:
-    """Refuses a path that Ansible would not take as it is: it looks for variables of the environment in every path.
+    """Rejects a path that Ansible would change: it expands variables of the environment in every path.
 
-    :param shown: what the path is called in the message
+    :param shown: name of the path in the message
     :raises BadInputError: naming what is wrong with it
     """
     plain_text.check(str(path), shown)

@@ -1,8 +1,8 @@
-"""Running programs that may take long, Ansible's playbooks above all, so that Ctrl-C is handled at once and in order.
+"""Runs programs that may take long, especially Ansible's playbooks, so that Ctrl-C is handled at once and in order.
 
-Every program gets a session of its own: a Ctrl-C in the terminal reaches only this process, which then ends the
-program and has the servers stopped. A program ends with this process, also where that is killed. Output and the events
-of Ansible's callback plugin come through pipes and are written by us: a full disk must not end a playbook that has
+Every program gets a session of its own. A Ctrl-C in the terminal reaches only this process, which then ends the program
+and has the servers stopped. If this process dies, even if killed, the program ends, too. Output and the events of
+Ansible's callback plugin come through pipes, and this process writes them: a full disk must not end a playbook that has
 servers to stop.
 """
 
@@ -30,17 +30,17 @@ from dohyo.places import ANSIBLE, JDK
 from dohyo.scenario.hosts import Hosts, of_inventory
 
 Event = dict[str, Any]
-# The task of trial.yml that sums up why a trial failed.
+# Task of trial.yml that reports why a trial failed.
 VERDICT = "Trial failed"
-# Often enough for a smooth display, at hardly any cost to the measured window.
+# Seconds between two looks at a program: smooth enough for a display, and almost free in the measured window.
 POLL_SECONDS = 0.25
-# How long a program of Ansible may take to read an inventory or a file.
+# Seconds for a program of Ansible to read an inventory or a file.
 ANSWER_SECONDS = 300
-# How long a program may take to end by itself after SIGTERM.
+# Seconds for a program to end by itself after SIGTERM.
 GRACE_SECONDS = 5
-# Parts of a user's environment that would change how our playbooks run: other files or values of variables than those
-# of ansible.cfg, skipped tasks, another log. Everything else is the user's business: how hosts are reached
-# (ANSIBLE_SSH_ARGS, ANSIBLE_PRIVATE_KEY_FILE, ANSIBLE_BECOME_METHOD, …), at how many at once, vaults.
+# Environment variables that would change how our playbooks run: other paths or precedence than in ansible.cfg, skipped
+# tasks, another log. Users decide on everything else: connections to hosts (ANSIBLE_SSH_ARGS, ANSIBLE_PRIVATE_KEY_FILE,
+# ANSIBLE_BECOME_METHOD, …), the number of forks, vaults.
 _NOT_THE_USERS = frozenset(
     f"ANSIBLE_{name}"
     for name in (
@@ -54,7 +54,7 @@ _NOT_THE_USERS = frozenset(
 
 @dataclass(frozen=True)
 class Failure:
-    """Why a program failed; task and host are empty if it was not a task of Ansible."""
+    """Reason why a program failed; task and host are empty if it was not a task of Ansible."""
 
     message: str
     log: Path
@@ -67,10 +67,10 @@ class Failure:
 
 
 class Sink:
-    """A pipe into a file. The writer notices nothing when the file cannot take more. Used as a context manager.
+    """A pipe into a file. A full disk does not disturb the writer. It is a context manager.
 
-    :ivar writer: the descriptor to write to, which programs inherit
-    :ivar error: why the file is incomplete, with its name
+    :ivar writer: descriptor to write to, which programs inherit
+    :ivar error: error that left the file incomplete, with the file's name
     """
 
     def __init__(self, file: Path) -> None:
@@ -82,7 +82,7 @@ class Sink:
         self._append(b"")
 
     def take(self) -> bytes:
-        """Writes what has come into the file, and returns it."""
+        """Moves the data in the pipe to the file, and returns it."""
         data = b""
         with suppress(BlockingIOError):
             while more := os.read(self.reader, 1 << 16):
@@ -100,18 +100,18 @@ class Sink:
         os.close(self.reader)
 
     def _append(self, data: bytes) -> None:
-        # Nothing is added behind a gap.
+        # After an error, appending would leave a gap.
         if self.error is not None:
             return
         before = 0
         try:
-            # Opened each time, so that a file that was removed is missed.
+            # Open the file each time, to notice that it was removed.
             with self.file.open("r+b" if data else "ab") as file:
                 before = file.seek(0, os.SEEK_END)
                 file.write(data)
         except OSError as error:
             self.error = OSError(error.errno, error.strerror, str(self.file))
-            # No half lines.
+            # Remove a half-written line.
             with suppress(OSError):
                 os.truncate(self.file, before)
 
@@ -126,11 +126,11 @@ def execute(
     cwd: Path | None = None,
     timeout: float = float("inf"),
 ) -> int:
-    """Runs a program to its end, with its output appended to a file (or to our own output without one).
+    """Runs a program to its end, and appends its output to a file; without one the output is ours.
 
     The program inherits the lock of `running.experiment.only_one`, and gets SIGTERM when this process dies.
 
-    :param check: called often; when it raises, the program and its children are ended first
+    :param check: called often; if it raises, the program and its children are ended first
     :param watch: called often, and once more after the end
     :param timeout: seconds after which the program is ended
     :returns: the exit code, negative for a signal
@@ -143,13 +143,13 @@ def execute(
         cwd=cwd,
         env=env,
         start_new_session=True,
-        # Python marks descriptors as not inheritable.
+        # Descriptors that must not be inherited are marked by Python.
         close_fds=False,
     )
     deadline = time.monotonic() + timeout
     try:
         while process.poll() is None and time.monotonic() < deadline:
-            # In this order, so that the phase which a signal interrupts is known.
+            # Read the events first, so that the phase is known that a signal interrupts.
             watch()
             check()
             select.select([output.reader] if output else [], [], [], POLL_SECONDS)
@@ -164,7 +164,7 @@ def execute(
 
 
 def _end(process: "subprocess.Popen[bytes]") -> None:
-    """Ends a program and what it left in its process group; servers and clients are in sessions of their own."""
+    """Ends a program and its process group. Servers and clients have sessions of their own."""
     with suppress(ProcessLookupError):
         if process.poll() is None:
             os.killpg(process.pid, signal.SIGTERM)
@@ -175,9 +175,9 @@ def _end(process: "subprocess.Popen[bytes]") -> None:
 
 
 class Events:
-    """Follows the events of one playbook, and keeps its failures.
+    """Reads the events of one playbook, and keeps its failures.
 
-    :ivar sink: where the callback plugin writes them to
+    :ivar sink: pipe to which the callback plugin writes events
     """
 
     def __init__(self, file: Path, watch: Callable[[Event], None]) -> None:
@@ -187,7 +187,7 @@ class Events:
         self._failures: list[Event] = []
 
     def poll(self) -> None:
-        """Passes new events on."""
+        """Passes new events to the watcher."""
         # The last line may be incomplete.
         *lines, self._rest = (self._rest + self.sink.take()).split(b"\n")
         for event in map(json.loads, lines):
@@ -196,7 +196,7 @@ class Events:
             self._watch(event)
 
     def failure(self, log: Path) -> Failure | None:
-        """Why the playbook failed: the task, and the verdict of trial.yml, which knows the state of the servers."""
+        """Returns the failed task with its message, or with the verdict of trial.yml, which knows how servers ended."""
         final = [event for event in self._failures if not event.get("ignored")]
         if not final:
             return None
@@ -220,15 +220,15 @@ def play(
     tick: Callable[[], None] = lambda: None,
     timeout: float = float("inf"),
 ) -> Failure | None:
-    """Plays one of the playbooks in ansible/.
+    """Plays a playbook of ansible/.
 
-    :param inventory: without it the default one of ansible.cfg, which is this machine
-    :param folder: where ansible.log and events.jsonl go
-    :param variables: its extra variables, which are data to Ansible and never templates
-    :param watch: gets each event
-    :param tick: called often while it plays
-    :returns: why it failed, or None
-    :raises OSError: after its end, if one of the two files could not be written whole
+    :param inventory: None for the default one of ansible.cfg, which is this machine
+    :param folder: folder for ansible.log and events.jsonl
+    :param variables: extra variables, which are data to Ansible and never templates
+    :param watch: called with each event
+    :param tick: called often while the playbook runs
+    :returns: the failure, or None
+    :raises OSError: after the playbook's end, if one of the two files is incomplete
     """
     log = Sink(folder / "ansible.log")
     command: list[str | Path] = [Path(sys.executable).with_name("ansible-playbook"), name]
@@ -241,7 +241,7 @@ def play(
         tick()
 
     environment = _environment(f"/dev/fd/{events.sink.writer}")
-    # In a folder that only the user can read, as there may be passwords; and whose name Ansible takes as it is.
+    # Use a folder that only the user can read, because of passwords, and whose path Ansible does not change.
     with log, events.sink, tempfile.TemporaryDirectory() as scratch:
         if variables is not None:
             file = Path(scratch) / "variables.yml"
@@ -260,15 +260,15 @@ def play(
 
 
 def named(error: OSError) -> str:
-    """The file name and the reason of an error."""
+    """Returns the file name and the reason of an error."""
     return f"{error.filename}: {error.strerror}" if error.filename else str(error.strerror or error)
 
 
 def check_inventory(inventory: Path) -> Hosts:
     """Checks that Ansible can read an inventory and that it names hosts for databases and for clients.
 
-    :returns: what it says of the database hosts
-    :raises BadInputError: saying what is wrong with it
+    :returns: facts about the database hosts
+    :raises BadInputError: naming what is wrong with the inventory
     """
     groups = _groups(inventory)
 
@@ -290,7 +290,7 @@ _SHIPPED = {
 
 
 def local_inventory(folder: Path = LOCAL) -> Path | None:
-    """The inventory of this machine where a user has set variables in it, which Ansible resolves; None as shipped."""
+    """Returns this machine's inventory if a user has added variables, which Ansible must resolve; otherwise None."""
 
     def keys(value: object) -> set[str]:
         if not isinstance(value, dict):
@@ -303,15 +303,15 @@ def local_inventory(folder: Path = LOCAL) -> Path | None:
 
 @cache
 def _groups(inventory: Path) -> dict[str, Any]:
-    """What ansible-inventory says of an inventory, asked once: half a second of processor time."""
+    """Returns the output of ansible-inventory. It is cached, because the call takes half a second of processor time."""
     check_path(inventory, f"the inventory {inventory}")
     if not inventory.exists():
         raise BadInputError(f"the inventory {inventory} does not exist; ansible/inventories/ has examples")
-    # Without plugins/vars, which would print the variables of all systems for each of perhaps hundreds of hosts.
+    # Leave out plugins/vars, which would print the variables of all systems for each of perhaps hundreds of hosts.
     words = ("ansible-inventory", "-i", inventory, "--list")
     answer = _answer(f"the inventory {inventory}", words, {"ANSIBLE_VARS_PLUGINS": os.devnull})
     if answer.returncode != 0:
-        # Ansible tries one format after the other; most inventories are YAML.
+        # Ansible tries one format after another; most inventories are YAML.
         reasons = re.findall(r"Failed to parse inventory with '(\w+)' plugin: (.+)", answer.stderr)
         reason = dict(reasons).get("yaml") or answer.stderr.strip().rpartition("\n")[2]
         raise BadInputError(f"Ansible cannot read the inventory {inventory}: {reason}")
@@ -320,18 +320,18 @@ def _groups(inventory: Path) -> dict[str, Any]:
 
 
 def host_variables(inventory: Path | None) -> dict[str, dict[str, Any]]:
-    """What an inventory says, by host; nothing without an inventory, or of a host without variables.
+    """Returns an inventory's variables by host; empty without an inventory.
 
-    :raises BadInputError: as :func:`check_inventory`
+    :raises BadInputError: like :func:`check_inventory`
     """
     found: dict[str, dict[str, Any]] = _groups(inventory).get("_meta", {}).get("hostvars", {}) if inventory else {}
     return found
 
 
 def decrypted(file: Path) -> str:
-    """What is in a file that Ansible Vault has encrypted, with the password that Ansible's environment names.
+    """Returns the content of a file that Ansible Vault encrypted, with the password file of Ansible's environment.
 
-    :raises BadInputError: if there is none, or another one
+    :raises BadInputError: if the password is missing or wrong
     """
     answer = _answer(str(file), ("ansible-vault", "view", file), {})
     if answer.returncode != 0:
@@ -347,8 +347,8 @@ def _answer(
 ) -> "subprocess.CompletedProcess[str]":
     """Runs a program of Ansible and returns its output and exit code.
 
-    :param about: what it is asked about, for the error
-    :raises BadInputError: if it takes longer than its limit; the script of an inventory may hang
+    :param about: subject of the call, for the error
+    :raises BadInputError: after ANSWER_SECONDS, because the script of an inventory may hang
     """
     try:
         return subprocess.run(
@@ -359,7 +359,7 @@ def _answer(
             capture_output=True,
             text=True,
             check=False,
-            # Playbooks do not ask for a password.
+            # Without a terminal, the program cannot ask for a password.
             start_new_session=True,
             timeout=ANSWER_SECONDS,
         )
@@ -368,9 +368,9 @@ def _answer(
 
 
 def _environment(events: str) -> dict[str, str]:
-    """Ansible's environment: this venv and JDK 17 first, a UTF-8 locale (it refuses others), a log without colours.
+    """Returns Ansible's environment: this venv and JDK 17 first, a UTF-8 locale as required, a log without colours.
 
-    Callbacks that the user has enabled run beside ours, which writes the events.
+    The user's callbacks run beside ours, which writes the events.
     """
     environment = {name: value for name, value in os.environ.items() if name not in _NOT_THE_USERS}
 
@@ -397,7 +397,7 @@ def _environment(events: str) -> dict[str, str]:
 
 
 def _last_error(log: Path) -> str:
-    """Ansible's message if no task failed: a broken playbook, a killed process."""
+    """Returns Ansible's message if no task failed, as after a broken playbook or a killed process."""
     try:
         lines = log.read_text(encoding="utf-8", errors="replace").splitlines()
     except OSError:

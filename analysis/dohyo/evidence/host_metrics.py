@@ -1,8 +1,8 @@
-"""What the hosts of a trial did: processors, memory, disks and network, from the samples of the agent (sampler.py).
+"""Use of the hosts of a trial: processors, memory, disks and network, from the samples of the agent (sampler.py).
 
-The evidence is `hosts/HOST/metrics.jsonl.gz` of the trial: the kernel's counters, once a second from before the load to
-the end of the trial, database hosts and client hosts alike. That tool says what a line holds; docs/method.md says what
-the figures mean.
+The evidence is `hosts/HOST/metrics.jsonl.gz` of the trial: the kernel's counters of database hosts and client hosts,
+once a second from before the load to the end of the trial. sampler.py describes a line; docs/method.md describes the
+figures.
 """
 
 from __future__ import annotations
@@ -27,43 +27,43 @@ from dohyo.evidence.servers import Window
 from dohyo.evidence.text_file import Warn, limited, lines
 
 FILE = "metrics.jsonl.gz"
-# Shares of the time of all processors together, which add up to 1. User has the nice ones in it, system the interrupts.
+# Shares of the time of all processors together, which add up to 1. User includes nice, system includes interrupts.
 _CPU = ("cpu_user", "cpu_system", "cpu_iowait", "cpu_steal", "cpu_idle")
-# As `free` has them: used is what is neither free, buffers, page cache nor reclaimable; cached are the latter three.
+# Memory as in `free`: cached is buffers, page cache and reclaimable; used is the rest without free memory.
 _MEMORY = ("memory_used_bytes", "memory_cached_bytes", "memory_available_bytes")
-# Utilisation: share of the time in which at least one request was under way.
+# Utilisation is the share of the time in which at least one request was in progress.
 _DISK = (
     "disk_reads_per_second", "disk_read_bytes_per_second",
     "disk_writes_per_second", "disk_written_bytes_per_second", "disk_utilisation",
 )  # fmt: skip
 _NETWORK = ("network_received_bytes_per_second", "network_sent_bytes_per_second")
-# What user and system time other processes had: a part of these two.
+# Share of other processes; it is a part of user and system.
 _OTHERS = ("other_cpu",)
-# Of the processors: mean frequency as a share of the highest, temperature of the hottest; every ten seconds.
+# Mean frequency as a share of the highest, and temperature of the hottest processor; every ten seconds.
 CLOCKS = ("processor_frequency", "processor_celsius")
 FIGURES = (*_CPU, *_MEMORY, *_DISK, *_NETWORK, *_OTHERS, *CLOCKS)
-# A host talks to itself over it; it is sampled, and is not part of what crosses the network.
+# Interface of a host to itself. It is sampled, but left out of the host's network use.
 _LOOPBACK = "lo"
-# From this share on the processors count as the limit.
+# Share from which the processors count as the limit.
 SATURATED = 0.9
-# From this share on a reason beside the ranking names the processor time that somebody else took.
+# Share from which a reason beside the ranking names the processor time that others took.
 NOTED = 0.05
 
 # Columns of `HostMetrics.series`.
 SERIES = ("phase", "run", "host", "time", "seconds", "device", *FIGURES)
 
-# Of `HostMetrics.series` at a time.
+# Most lines that `HostMetrics.series` yields at a time.
 _MOST_LINES = 10_000
 
-# NaN: not known.
+# Values of a sample; NaN if unknown.
 _Values = list[float]
-# By name, of `FIGURES`; one that is not known is not in it.
+# Values by name in `FIGURES`, without unknown ones.
 Figures = dict[str, float]
 
 
 @dataclass(frozen=True)
 class Use:
-    """One figure over the measured windows: the mean by time, and the highest second."""
+    """One figure over the measured windows: mean over the time, and highest second."""
 
     mean: float
     maximum: float
@@ -71,14 +71,14 @@ class Use:
 
 @dataclass(frozen=True)
 class HostUse:
-    """What one host did in the measured windows of a phase.
+    """Use of one host in the measured windows of a phase.
 
-    :ivar cpus: its processors; None where that is not known
-    :ivar covered_seconds: of the windows that there are samples of
-    :ivar figures: name (`FIGURES`) → use; of all disks and all networks together, the utilisation that of the busiest
-        disk. One that is not known is not in it
-    :ivar devices: disk or network → name → use
-    :ivar memory_bytes: all of its memory that the kernel has; None where that is not known
+    :ivar cpus: number of processors; None if unknown
+    :ivar covered_seconds: seconds of the windows that have samples
+    :ivar figures: use by name in `FIGURES`, without unknown ones; all disks and all networks together, but the
+        utilisation is that of the busiest disk
+    :ivar devices: use by name, by disk or network
+    :ivar memory_bytes: memory that the kernel has; None if unknown
     """
 
     host: str
@@ -91,19 +91,19 @@ class HostUse:
 
     @property
     def busy(self) -> float | None:
-        """Share of the processors' time that was not idle; None where that is not known."""
+        """Share of the processors' time that was not idle; None if unknown."""
         idle, waiting = self.figures.get("cpu_idle"), self.figures.get("cpu_iowait")
         return None if idle is None or waiting is None else 1 - idle.mean - waiting.mean
 
 
 @dataclass(frozen=True)
 class Taken:
-    """Shares of a host's processors that somebody else took in the measured window of a run.
+    """Shares of a host's processors that others took in the measured window of a run.
 
-    :ivar run: its number; None for a load that is measured
-    :ivar other: other processes; None: not known
-    :ivar stolen: the hypervisor; None: not known
-    :ivar alone: whether the host has a kernel of its own, and nothing bounds its processors
+    :ivar run: number of the run; None for a measured load
+    :ivar other: share of other processes; None if unknown
+    :ivar stolen: share of the hypervisor; None if unknown
+    :ivar alone: true if the host has a kernel of its own, and nothing limits its processors
     """
 
     host: str
@@ -116,18 +116,17 @@ class Taken:
 
 @dataclass(frozen=True)
 class Samples:
-    """The samples of one host, in order of time: a line for each second and device.
+    """The samples of one host in order of time, with a line for each second and device.
 
-    :ivar cpus: its processors; None where that is not known
-    :ivar boot: what tells its kernel from others; None in samples before other processes were
-        distinguished from ours
-    :ivar sees_all: whether all processes of that kernel were seen, no cgroup bounded ours, and no server was attached
-    :ivar device: of each line: a disk or a network; None: the host, with its disks and networks together
+    :ivar cpus: number of processors; None if unknown
+    :ivar boot: identifier of the kernel's boot; None in old samples that do not distinguish other processes
+    :ivar sees_all: true if all processes of the kernel were seen, no cgroup limited ours, and no server was attached
+    :ivar device: disk or network of each line; None for the host, with its disks and networks together
     :ivar time: end of that second, in seconds since 1970 on the host's own clock
-    :ivar seconds: how long it really was
-    :ivar figures: a column for each of `FIGURES`: shares of 1, bytes, or per second; NaN where not known, or none of
-        the device's
-    :ivar memory: bytes, of the last sample; None without one
+    :ivar seconds: actual length of that second
+    :ivar figures: a column for each of `FIGURES`, as shares of 1, bytes, or per second; NaN if unknown or not of the
+        device
+    :ivar memory: bytes of memory in the last sample; None without samples
     """
 
     cpus: int | None
@@ -141,17 +140,17 @@ class Samples:
 
 
 def read(path: Path, warn: Warn) -> Samples:
-    """Reads a host's samples; what cannot be read is a warning and leaves a gap.
+    """Reads a host's samples; unreadable ones cause a warning and leave a gap.
 
-    A counter that has become smaller (it wrapped, a device was exchanged, the host booted) makes its figures of that
-    second unknown, never negative. Of a host that was switched off the samples before that are in FILE.1, FILE.2, …
+    A counter that decreased (it wrapped, a device was exchanged, the host booted) makes its figures of that second
+    unknown, never negative. If a host was switched off, earlier samples are in FILE.1, FILE.2, …
     """
     host: Mapping[str, Any] = {}
     devices: list[str | None] = []
     values = array("d")
     before: _Sample | None = None
     earlier = [each for each in path.parent.glob(f"{path.name}.[0-9]*") if each.suffix[1:].isdecimal()]
-    # That these end within a line is no news.
+    # Earlier files may end within a line, because the power went off; that needs no warning.
     cut = [_objects(each, lambda _: None) for each in sorted(earlier, key=lambda each: int(each.suffix[1:]))]
     for content in itertools.chain(*cut, _objects(path, limited(path, warn))):
         if isinstance(content, _Sample):
@@ -175,7 +174,7 @@ def read(path: Path, warn: Warn) -> Samples:
 
 
 class _HostFacts(Struct, frozen=True):
-    """What the first line says."""
+    """Facts in the first line of a file."""
 
     cpus: Whole | None = None
     boot: str | None = None
@@ -183,7 +182,7 @@ class _HostFacts(Struct, frozen=True):
 
 
 class _Sample(Struct, frozen=True):
-    """One sample; every number in it is one."""
+    """One sample, with its counters."""
 
     time: Number
     up: Number
@@ -197,7 +196,7 @@ class _Sample(Struct, frozen=True):
 
 
 def _objects(path: Path, warn: Warn) -> Iterator[_Sample | Mapping[str, Any]]:
-    """Samples, and the line before them."""
+    """Yields the samples, and the first line before them as a mapping."""
     for at, line in lines(path, warn):
         try:
             content = mapping(loads(line))
@@ -208,9 +207,9 @@ def _objects(path: Path, warn: Warn) -> Iterator[_Sample | Mapping[str, Any]]:
 
 
 def _rows(before: _Sample, after: _Sample) -> list[tuple[str | None, _Values]]:
-    """Of the host, of each disk and each network between two samples; none where the host was booted between them.
+    """Returns the host's, each disk's and each network's row between two samples; none if the host booted between them.
 
-    :returns: the device, and its time, seconds and figures
+    :returns: device and values of each row: time, seconds and figures
     """
     seconds = after.up - before.up
     if seconds <= 0:
@@ -259,14 +258,14 @@ def _growth(before: Sequence[float], after: Sequence[float], seconds: float) -> 
 
 
 def _sums(parts: Sequence[_Values], size: int) -> _Values:
-    """Column by column; not known where one of them is not, or where there are none."""
+    """Returns the sum of each column; unknown if a value is unknown or if there are none."""
     return [sum(column) for column in zip(*parts, strict=True)] or [math.nan] * size
 
 
 def _shares(ticks: _Values) -> _Values:
-    """:param ticks: user, nice, system, idle, iowait, irq, softirq, steal
+    """Returns the shares in `_CPU`; unknown if the kernel has reduced its counts of idle or iowait (proc(5)).
 
-    The kernel sometimes reduces its counts of idle and iowait (proc(5)): the shares of such a second are unknown.
+    :param ticks: user, nice, system, idle, iowait, irq, softirq, steal
     """
     user, nice, system, idle, iowait, irq, softirq, steal = ticks
     total = sum(ticks) or math.nan
@@ -274,10 +273,10 @@ def _shares(ticks: _Values) -> _Values:
 
 
 def _others(ticks: _Values, told: _Values) -> _Values:
-    """May be below 0, because the kernel's counts are not exact; over several seconds that averages out.
+    """Returns the share of other processes, which inexact counts of the kernel can make negative for a second.
 
-    :param ticks: as of :func:`_shares`
-    :param told: of our processes, and of the kernel's own threads
+    :param ticks: ticks as in :func:`_shares`
+    :param told: ticks of our processes, and of the kernel's own threads
     """
     user, nice, system, *_ = ticks
     return [(user + nice + system - sum(told)) / (sum(ticks) or math.nan)]
@@ -290,23 +289,23 @@ def _memory(sizes: Sequence[float]) -> _Values:
 
 
 def _disk(values: _Values) -> _Values:
-    """The last one, ms per second in which it was busy, becomes a share; the kernel rounds to its own ticks."""
+    """Converts the last value, busy ms per second, to a share of at most 1, because the kernel rounds to its ticks."""
     *others, busy = values
     return [*others, busy if math.isnan(busy) else min(1.0, busy / 1000)]
 
 
 class HostMetrics:
-    """The hosts of one trial. They are read one after the other, so that only the samples of one are in memory."""
+    """The hosts of one trial. They are read one after another, so that only one host's samples are in memory."""
 
     def __init__(self, folder: Path, windows: Sequence[Window], wanted: Sequence[str], warn: Warn) -> None:
-        """Reads `folder`, the trial's `hosts`; experiments from before there were any samples have none.
+        """Reads `folder`, the trial's `hosts`, which old experiments lack.
 
         :param wanted: hosts that should have left samples
         """
         self._windows = windows
         self._files: dict[str, Path] = {}
         self._uses: list[HostUse] = []
-        self.taken: list[Taken] = []  # of each window and host; nothing of samples that say nothing of other processes
+        self.taken: list[Taken] = []  # for each window and host that distinguishes other processes
         # Hosts where the use by other processes is unknown.
         self.untold: list[str] = []
         phases = list(dict.fromkeys(window.phase for window in windows))
@@ -325,7 +324,7 @@ class HostMetrics:
                 else:
                     warn(f"{path}: there are no samples of this host")
         self._uses.sort(key=lambda use: phases.index(use.phase))
-        # Of hosts with one kernel each has the work of all, and those of the others are no other processes.
+        # Hosts that share a kernel see each other's processes, so the use by other processes is unknown.
         kernels = list(boots.values())
         self.untold = [host for host, boot in boots.items() if kernels.count(boot) > 1 or host in self.untold]
         self.taken = [
@@ -336,24 +335,24 @@ class HostMetrics:
                 use.figures.pop(*_OTHERS, None)
 
     def all(self) -> list[HostUse]:
-        """Of each phase each host that has samples of it."""
+        """Returns the hosts that have samples, for each phase."""
         return [use for use in self._uses if use.covered_seconds]
 
     def notes(self) -> list[str]:
-        """Notes on the hosts where the use by other processes is unknown."""
+        """Returns notes on the hosts where the use by other processes is unknown."""
         if not self.untold:
             return []
         why = "unknown: the hosts share a kernel, are containers, or have a CPU quota or attached servers"
         return [f"what other processes used on {', '.join(self.untold)}: {why}"]
 
     def series(self) -> Iterator[list[list[object]]]:
-        """All samples of all runs and loads, warm-up included, run by run of each host: their files are read again.
+        """Yields all samples of all runs and loads with their warm-up, by host and run. It reads the files again.
 
-        :returns: lines with the columns `SERIES`, some at a time, as those of a day take hundreds of megabytes: `time`
-            is seconds after the agreed instant of the run; None where not known
+        :returns: lines with the columns `SERIES`, in parts, because a day has hundreds of megabytes: `time` is seconds
+            after the agreed start of the run; values are None if unknown
         """
         for host, path in self._files.items():
-            samples = read(path, lambda _: None)  # warned of before
+            samples = read(path, lambda _: None)  # read() has warned before
             if host in self.untold:
                 samples.figures[:, FIGURES.index(*_OTHERS)] = math.nan
             for window in self._windows:
@@ -369,12 +368,12 @@ class HostMetrics:
                     ]
 
     def means(self, window: Window, stretches: Sequence[tuple[float, float]]) -> Iterator[tuple[str, list[Figures]]]:
-        """Each host, with its figures in each of some stretches of a run: its file is read again.
+        """Yields each host with its mean figures in each period of a run. It reads the files again.
 
-        :param stretches: begin and end of each, in seconds after the agreed instant
+        :param stretches: begin and end of each period, in seconds after the agreed start
         """
         for host, path in self._files.items():
-            samples = read(path, lambda _: None)  # warned of before
+            samples = read(path, lambda _: None)  # read() has warned before
             lines, time, overlap = _inside(samples, host, window, window.agreed)
             of_host = samples.device[lines] == None  # noqa: E711 - of each line
             lines, time, overlap = lines[of_host], time[of_host], overlap[of_host]
@@ -400,7 +399,7 @@ class HostMetrics:
         figures = np.concatenate(
             [_figures(samples, *part[:2], window) for part, window in zip(parts, windows, strict=True)]
         )
-        # A second that lies outside by more than half says nothing of a maximum.
+        # A second mostly outside of the windows does not count for the maximum.
         mostly = weight >= samples.seconds[lines] / 2
         covered = 0.0
         uses: dict[str | None, dict[str, Use]] = {}
@@ -422,9 +421,9 @@ class HostMetrics:
 def _inside(
     samples: Samples, host: str, window: Window, begin: float
 ) -> tuple[NDArray[np.intp], NDArray[np.float64], NDArray[np.float64]]:
-    """The lines of the samples that have a part in the time from `begin` to the window's end.
+    """Finds the lines of the samples that overlap the time from `begin` to the window's end.
 
-    :returns: their positions, their `time` in seconds after the agreed instant, and those parts in seconds
+    :returns: their positions, their `time` in seconds after the agreed start, and their overlaps in seconds
     """
     time = samples.time - window.offsets_ms.get(host, 0.0) / 1000 - window.agreed
     since, until = begin - window.agreed, window.end - window.agreed
@@ -436,9 +435,9 @@ def _inside(
 def _figures(
     samples: Samples, lines: NDArray[np.intp], time: NDArray[np.float64], window: Window
 ) -> NDArray[np.float64]:
-    """The figures of lines that :func:`_inside` has found.
+    """Returns the figures of lines from :func:`_inside`.
 
-    The use by other processes is not known in a second that ends after the window: clients end then, and Ansible works.
+    In a second that ends after the window, the use by other processes is unknown: clients end then, and Ansible works.
     """
     figures = samples.figures[lines]
     figures[time > window.end - window.agreed, FIGURES.index(*_OTHERS)] = math.nan
@@ -446,7 +445,7 @@ def _figures(
 
 
 def _uses(figures: NDArray[np.float64], weight: NDArray[np.float64], mostly: NDArray[np.bool_]) -> dict[str, Use]:
-    """What is known of one device: means by weight, and the maxima of those lines that are mostly inside."""
+    """Returns the known figures of one device: weighted means, and maxima of the lines mostly inside."""
     found = {}
     for name, values in zip(FIGURES, figures.T, strict=True):
         known = ~np.isnan(values)
@@ -457,7 +456,7 @@ def _uses(figures: NDArray[np.float64], weight: NDArray[np.float64], mostly: NDA
 
 
 def taken(samples: Samples, host: str, window: Window) -> Taken:
-    """The shares of a host's processors that other processes and the hypervisor took in a window."""
+    """Returns the shares of a host's processors that other processes and the hypervisor took in a window."""
     lines, time, weight = _inside(samples, host, window, window.begin)
     of_host = samples.device[lines] == None  # noqa: E711 - of each line
     lines, time, weight = lines[of_host], time[of_host], weight[of_host]
@@ -471,10 +470,10 @@ def _rounded(value: float) -> float | None:
 
 
 def busy(uses: Sequence[HostUse], servers: Collection[str], clients: Collection[tuple[str, str]]) -> list[str]:
-    """Sentences on clients' hosts that had next to no processor left, though the client itself did not use it all.
+    """Returns sentences about hosts of clients whose processors were almost fully busy.
 
-    :param uses: of clients' hosts and others
-    :param servers: hosts that carry servers, whose own work is no sign of that
+    :param uses: uses of clients' hosts and others
+    :param servers: hosts with servers, which are left out because servers may use all processors
     :param clients: phase and host of each client
     """
     return [
