@@ -1,1 +1,1 @@
-"""What several tests need: they import from here, and never from each other."""
+"""Code that several tests use. Tests import from here, and never from each other."""

@@ -11,14 +11,14 @@ from dohyo.places import ROOT
 
 
 def run(folder: Path, file: str, line: str, more: str, program: str, *arguments: Path) -> Any:
-    """Adds lines behind one of a file of the package, and runs a program with this package.
+    """Adds lines behind a line in a file of the package, and runs a program with this package.
 
-    :param folder: gets the copy
-    :param file: of the package
-    :param line: which is there once
+    :param folder: folder for the copy
+    :param file: file of the package
+    :param line: line that is in the file once
     :param more: lines to add
-    :param program: Python; it prints JSON
-    :returns: what it printed
+    :param program: Python program that prints JSON
+    :returns: the parsed output
     :raises AssertionError: if the program fails
     """
     package = folder / "analysis/dohyo"
@@ -31,7 +31,7 @@ def run(folder: Path, file: str, line: str, more: str, program: str, *arguments:
     (package / file).write_text(declared.replace(line, line + more), "utf-8")
     done = subprocess.run(
         [sys.executable, "-c", program, *arguments],
-        cwd=package.parent,  # where Python looks first
+        cwd=package.parent,  # Python imports from here first
         check=False,
         capture_output=True,
         text=True,

@@ -1,5 +1,6 @@
-"""A headless Chromium, driven over its own protocol (https://chromedevtools.github.io/devtools-protocol/) and a pair of
-pipes, so that no further package is needed."""
+"""A headless Chromium, controlled over pipes (https://chromedevtools.github.io/devtools-protocol/), which needs no
+package.
+"""
 
 from __future__ import annotations
 
@@ -17,15 +18,15 @@ from typing import Any
 
 
 def chromium() -> str | None:
-    """The program, None where there is none: Debian has it in the package chromium."""
+    """Returns the path of the program; None without it. Debian has it in the package chromium."""
     return next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 
 
 class Browser:
     """One page of a browser.
 
-    :ivar errors: what the console, uncaught exceptions and the browser itself (a blocked script) complained of
-    :ivar requests: addresses that the page asked for
+    :ivar errors: errors in the console, uncaught exceptions, and messages of the browser such as blocked scripts
+    :ivar requests: addresses that the page requested
     """
 
     def __init__(self, program: str, profile: Path) -> None:
@@ -33,7 +34,7 @@ class Browser:
         self._in, from_browser = os.pipe()
 
         def pipes() -> None:
-            # The protocol's pipes are 3 and 4 in the browser. Both are copied away first: either may be 3 or 4 already.
+            # The browser needs the pipes as 3 and 4. Copy both first, because either may be 3 or 4 already.
             reading, writing = os.dup(to_browser), os.dup(from_browser)
             for wanted, given in ((3, reading), (4, writing)):
                 os.dup2(given, wanted)
@@ -67,7 +68,7 @@ class Browser:
         os.close(self._out)
 
     def call(self, method: str, **parameters: Any) -> dict[str, Any]:
-        """Asks the browser for something and returns its answer."""
+        """Calls a method of the browser and returns the result."""
         self._number += 1
         message = {"id": self._number, "method": method, "params": parameters}
         if self._session:
@@ -88,20 +89,20 @@ class Browser:
         self.wait("document.readyState === 'complete' && document.documentElement.dataset.drawn !== 'no'")
 
     def wait(self, condition: str, seconds: float = 60.0) -> None:
-        """Until an expression is true."""
+        """Waits until an expression is true."""
         end = time.monotonic() + seconds
         while not self.value(condition):
             assert time.monotonic() < end, f"not within {seconds:.0f} s: {condition}; {self.errors}"
             time.sleep(0.1)
 
     def value(self, expression: str) -> Any:
-        """What an expression of the page comes to."""
+        """Returns the value of an expression in the page."""
         answer = self.call("Runtime.evaluate", expression=expression, returnByValue=True, awaitPromise=True)
         assert "exceptionDetails" not in answer, answer["exceptionDetails"]
         return answer["result"].get("value")
 
     def screenshot(self, path: Path, *, whole: bool = True) -> None:
-        """A picture of the page."""
+        """Saves a picture of the page."""
         content = self.call("Page.captureScreenshot", captureBeyondViewport=whole)["data"]
         path.write_bytes(base64.b64decode(content))
 
@@ -130,7 +131,7 @@ class Browser:
 
 @contextmanager
 def browser(profile: Path) -> Iterator[Browser]:
-    """A browser that is ended afterwards; there must be one."""
+    """Yields a browser that is ended afterwards. Chromium must be installed."""
     program = chromium()
     assert program
     with Browser(program, profile) as found:

@@ -1,4 +1,4 @@
-"""A finished experiment as somebody may pass it on, and the command that reads it."""
+"""A finished experiment as users may pass it on, and the command that reads it."""
 
 import io
 import os
@@ -21,7 +21,7 @@ SCENARIO = Scenario("small", {"recordcount": "10000", "operationcount": "1000", 
 
 
 class Answer(NamedTuple):
-    """What a command said."""
+    """Result of a command."""
 
     code: int
     out: str
@@ -29,9 +29,9 @@ class Answer(NamedTuple):
 
 
 def dohyo(*arguments: object, encoding: str = "utf-8", results: Path | None = None) -> Answer:
-    """Calls the command as a shell does, in this process. An exception that is not caught fails the test.
+    """Runs the command in this process, as a shell would. An uncaught exception fails the test.
 
-    :param results: what it takes for results/ of the checkout; default: a new folder
+    :param results: folder to use instead of the checkout's results/; by default a new one
     """
     out, err = (io.TextIOWrapper(io.BytesIO(), encoding) for _ in range(2))
     with ExitStack() as all_of, TemporaryDirectory() as empty:
@@ -49,9 +49,9 @@ def dohyo(*arguments: object, encoding: str = "utf-8", results: Path | None = No
 
 
 def finished(folder: Path, *, sealed: bool = True) -> Path:
-    """Two trials that went well. Nothing is left to be repeated, so that a --resume starts nothing.
+    """Creates an experiment of two successful trials, so that --resume repeats nothing.
 
-    :param sealed: whether each has a manifest
+    :param sealed: true if each trial has a manifest
     """
     made = experiment.create(SCENARIO, experiment.new_folder(SCENARIO, folder), {"inventory": None, "named": True})
     shutil.rmtree(folder / "raw")
@@ -64,12 +64,12 @@ def finished(folder: Path, *, sealed: bool = True) -> Path:
 
 
 def tree(folder: Path) -> dict[str, bytes | None]:
-    """Every path below a folder, with what is in it."""
+    """Returns every path below a folder, with the file's content."""
     return {str(path.relative_to(folder)): path.read_bytes() if path.is_file() else None for path in folder.rglob("*")}
 
 
 def without_rights(*arguments: str) -> subprocess.CompletedProcess[str]:
-    """Runs the command as a user whom the modes of files stop; root must first lose two capabilities."""
+    """Runs the command as a user who is bound by the modes of files; root first drops two capabilities."""
     command = [sys.executable, "-c", "import sys; from dohyo.cli import main; sys.exit(main())", *arguments]
     if os.geteuid() == 0:
         lost = "-dac_override,-dac_read_search"

@@ -1,4 +1,4 @@
-"""Systems as the playbooks describe them on hosts that exist only here."""
+"""Systems as playbooks describe them, on imaginary hosts."""
 
 import difflib
 import json
@@ -16,10 +16,11 @@ PASSWORDS = {"client": "client-password", "replica": "replica-password"}
 
 
 def described(system: str, hosts: int = 1, host: int = 1, **variables: Any) -> System:
-    """A system on one of several database hosts, whose servers have their preferred ports.
+    """Returns a system on one of several database hosts, whose servers have their preferred ports.
 
     :param host: number of the host, from 1
-    :param variables: of the hosts, the scenario and the system; ``properties`` and ``conditions`` of the trial
+    :param variables: variables of the hosts, the scenario and the system; ``properties`` and ``conditions`` of the
+        trial
     """
     names = [f"node{number}" for number in range(1, hosts + 1)]
     given: dict[str, Any] = {
@@ -38,7 +39,7 @@ def described(system: str, hosts: int = 1, host: int = 1, **variables: Any) -> S
         **variables,
     }
     role = all_systems()[system].role
-    states = dict(given.pop("states", {}))  # more of a host's state, by its name
+    states = dict(given.pop("states", {}))  # further state of a host, by name
     own: dict[str, dict[str, Any]] = {
         each: {"dohyo_address": f"10.0.0.{number}"} for number, each in enumerate(names, start=1)
     }
@@ -61,7 +62,7 @@ def described(system: str, hosts: int = 1, host: int = 1, **variables: Any) -> S
 
 
 def compare(name: str, texts: Mapping[str, str], folder: Path = GOLDEN) -> None:
-    """Compares texts with the golden files NAME/KEY; with DOHYO_GOLDEN=write it writes them instead."""
+    """Compares texts with the golden files NAME/KEY; with DOHYO_GOLDEN=write, writes the files instead."""
     there = folder / name
     if os.environ.get("DOHYO_GOLDEN") == "write":
         there.mkdir(parents=True, exist_ok=True)
@@ -75,7 +76,7 @@ def compare(name: str, texts: Mapping[str, str], folder: Path = GOLDEN) -> None:
 
 
 def difference(before: Mapping[str, str], after: Mapping[str, str]) -> str:
-    """Returns what differs between texts of the same names, as a unified diff without context and numbers of lines."""
+    """Returns the difference of texts by name, as a unified diff without context and line numbers."""
     lines: list[str] = []
     for key in sorted({*before, *after}):
         old, new = before.get(key, "").splitlines(), after.get(key, "").splitlines()
@@ -84,7 +85,7 @@ def difference(before: Mapping[str, str], after: Mapping[str, str]) -> str:
 
 
 def texts_of(system: System) -> dict[str, str]:
-    """Everything that a trial on servers of ours takes from a class, by the name of a golden file."""
+    """Returns all texts that a trial on our servers gets from a class, by the name of a golden file."""
     about = {
         "needs": system.planned,
         "refusals": system.refusals,

@@ -1,4 +1,4 @@
-"""Builds the folder of an experiment from the real output of Dohyo's client, and shows what it comes to."""
+"""Builds experiments' folders from the real output of Dohyo's client, and renders their results."""
 
 import io
 import itertools
@@ -49,17 +49,17 @@ TITLES = {"cassandra": "Apache Cassandra", "hbase": "Apache HBase"}
 Color = Literal["standard"] | None
 
 
-# Its folder goes with the program.
+# Removed at the end of the program.
 _UNPACKED = tempfile.TemporaryDirectory(prefix="dohyo-sample-")
 
 
 def sample() -> Path:
-    """The experiment whose page and table are in docs/sample, without its evidence."""
+    """Returns the experiment whose page and table are in docs/sample, without its evidence."""
     return _unpacked("sample")
 
 
 def noisy() -> Path:
-    """An experiment with many reasons to doubt it, without its evidence."""
+    """Returns an experiment that has many reasons for doubt, without its evidence."""
     return _unpacked("noisy")
 
 
@@ -68,7 +68,7 @@ def _unpacked(name: str) -> Path:
     with tarfile.open(DATA / f"{name}.tar.xz") as archive:
         archive.extractall(_UNPACKED.name, filter="data")
         folder = Path(_UNPACKED.name, archive.getnames()[0].partition("/")[0])
-    # As it is today: for another one the screen would propose the experiment's own file.
+    # Use today's scenario: with another one the screen would propose the experiment's own file.
     (folder / "scenario.properties").write_text(loading.load(WORKLOADS / "workloadA").text(), encoding="utf-8")
     return folder
 
@@ -81,20 +81,20 @@ def edit_json(path: Path, **changes: Any) -> None:
     write_json(path, {**json.loads(path.read_text(encoding="utf-8")), **changes})
 
 
-# No two runs have the very same interval logs: µs by which the intervals of a client's run begin late.
+# µs by which the intervals of each client's run begin late, because no two runs have equal interval logs.
 _RUNS = itertools.count(1)
 _STAMPS = re.compile(r"^(\d[\d.]*),(\d[\d.]*),(?=.*,HIST)", re.MULTILINE)
 
 
 def run_of(client: Path, to: Path) -> Path:
-    """Makes a client's run of the one in a folder: with the same figures, and not the same times in its logs."""
+    """Copies a client's run, with the same figures but other times in its logs."""
     shutil.copytree(client, to)
     as_another(to)
     return to
 
 
 def as_another(client: Path) -> None:
-    """Gives a client's run other times in its logs than any other run has."""
+    """Gives a client's run times in its logs that no other run has."""
     late = next(_RUNS) / 1e6
     for log in client.glob("*.hdr"):
         text = log.read_text(encoding="utf-8")
@@ -102,7 +102,7 @@ def as_another(client: Path) -> None:
 
 
 def lasted(client: Path, seconds: float, **changes: Any) -> None:
-    """Gives a client another measured window, in all places where it says how long it was."""
+    """Changes a client's measured window in all places that have its length."""
     before = json.loads((client / "client.json").read_text(encoding="utf-8"))["measured_seconds"]
     edit_json(client / "client.json", measured_seconds=seconds, **changes)
     result = client / "result.txt"
@@ -125,9 +125,9 @@ def trial(
     target: float = 0,
     **settings: Any,
 ) -> Path:
-    """A trial that went well; the tests then break it. `settings`: what else its trial.json holds.
+    """Creates a successful trial, for tests to break. `settings`: further content of trial.json.
 
-    :param target: operations per second asked of each client; 0: as fast as possible
+    :param target: operations per second of each client; 0 for as fast as possible
     """
     point = "".join(f"-{key}={value}" for key, value in settings.get("trial_point", {}).items())
     folder = experiment / "raw" / f"{number:02d}-{system}{point}"
@@ -161,7 +161,7 @@ def trial(
 
 
 def encoded(count: int, latency_us: int = 500) -> str:
-    """Returns so many operations of one latency as a line of a histogram log has them."""
+    """Returns `count` operations of one latency, encoded as in a line of a histogram log."""
     histogram = HdrHistogram(1, MAX_LATENCY_US, 3)
     if count:
         histogram.record_value(latency_us, count)
@@ -169,14 +169,14 @@ def encoded(count: int, latency_us: int = 500) -> str:
 
 
 def interval(since_start: float, seconds: float, count: int) -> Interval:
-    """Returns an interval of a histogram log that was begun at 1,000 s."""
+    """Returns an interval of a histogram log that began at 1,000 s."""
     return Interval(1000 + since_start, seconds, decode(encoded(count)), since_start)
 
 
 def reads(client: Path, counts: Sequence[int], latency_us: int = 500, not_found: Sequence[int] = ()) -> None:
-    """Makes a client's run one of so many reads in each second, as its client would have written it.
+    """Gives a client's run these numbers of reads per second, in all files that its client writes.
 
-    :param not_found: further ones in each second, which found nothing
+    :param not_found: further reads per second, which found nothing
     """
     for old in client.glob("*.hdr"):
         old.unlink()
@@ -204,7 +204,7 @@ def reads(client: Path, counts: Sequence[int], latency_us: int = 500, not_found:
 
 
 def cluster(experiment: Path, which: str, conducted: dict[str, dict[str, Any]], number: int = 1) -> Path:
-    """A trial with runs of several clients (`data/cluster/<which>`); `conducted`: phase -> its clients.json."""
+    """Creates a trial with runs of several clients (`data/cluster/<which>`); `conducted`: clients.json by phase."""
     hosts = sorted(path.name for path in (DATA / "cluster" / which / "run-1").iterdir() if path.is_dir())
     repeats = len(list((DATA / "cluster" / which).iterdir()))
     folder = trial(experiment, number, "cassandra", repeats=0, hosts=tuple(hosts))
@@ -218,7 +218,7 @@ def cluster(experiment: Path, which: str, conducted: dict[str, dict[str, Any]], 
 
 
 def clients_json(hosts: tuple[str, ...], **changes: Any) -> dict[str, Any]:
-    """What conducting clients writes about a run in which all went well."""
+    """Returns clients.json as the conductor writes it for a successful run."""
     return {
         "agreed": 1795266533.14,
         "offset_limit_ms": 10,
@@ -247,7 +247,7 @@ def clients_json(hosts: tuple[str, ...], **changes: Any) -> dict[str, Any]:
 
 
 def printed(draw: Callable[[Console], object], width: int, color: Color = None) -> str:
-    """Returns what is drawn on a terminal of that width."""
+    """Returns the output of `draw` on a terminal of that width."""
     console = Console(width=width, force_terminal=True, color_system=color, file=io.StringIO())
     draw(console)
     assert isinstance(console.file, io.StringIO)
@@ -255,23 +255,23 @@ def printed(draw: Callable[[Console], object], width: int, color: Color = None) 
 
 
 def rendered(summary: Summary, width: int = 120, color: Color = None) -> str:
-    """Returns the details as a terminal of that width shows them."""
+    """Returns the details on a terminal of that width."""
     return printed(lambda console: table.render(summary, console), width, color)
 
 
 def on_screen(summary: Summary, width: int = 100, color: Color = None) -> str:
-    """Returns the screen as a terminal of that width shows it."""
+    """Returns the screen on a terminal of that width."""
     return printed(lambda console: screen.render(summary, console, RESULTS / "x"), width, color)
 
 
 def changes_shown(changes: regression.Changes, width: int = 200, color: Color = None) -> str:
-    """Returns the comparison of two experiments as a terminal of that width shows it."""
+    """Returns the comparison of two experiments on a terminal of that width."""
     return printed(lambda console: changes_table.render(changes, console), width, color)
 
 
 SETTINGS = {"slo": "p99<10ms", "probes": 8, "duration": 30, "precision": 0.03}
-# What the client in tests/data has measured: 6,000 operations, p99 from the intended start 0.327 ms (READ) and
-# 0.388 ms (UPDATE); without a target rate it would have been 2,000 per second.
+# Operations of the client in tests/data. Its p99 from the intended start is 0.327 ms (READ) and 0.388 ms (UPDATE);
+# without a target rate it would have reached 2,000 per second.
 OPERATIONS = 6000
 
 
@@ -283,7 +283,7 @@ def searched(
     of: dict[str, Any] | None = None,
     **changes: Any,
 ) -> Path:
-    """A trial with probes: target and achieved rate of each. `of`: what else is said of the trial."""
+    """Creates a trial with probes, each with target and achieved rate. `of`: further settings of the trial."""
     folder = trial(experiment, number, "cassandra", hosts=hosts, **(of or {}))
     edit_json(folder / "trial.json", trial_search={**SETTINGS, **changes})
     for probe, (target, achieved) in enumerate(probes, start=1):
@@ -296,7 +296,7 @@ def searched(
 
 
 def keep(folder: Path, host: str, **files: str | Path) -> None:
-    """Files as `server/HOST` holds them; `__` stands for a dot, `___` for a dash."""
+    """Writes files of `server/HOST`. In the names `__` stands for a dot, `___` for a dash."""
     (folder / host).mkdir(parents=True, exist_ok=True)
     for name, content in files.items():
         path = folder / host / name.replace("___", "-").replace("__", ".")
@@ -309,14 +309,14 @@ def keep(folder: Path, host: str, **files: str | Path) -> None:
 def in_rounds(
     experiment: Path, rounds: int, systems: Iterable[str], **settings: Any
 ) -> Iterator[tuple[int, str, Path]]:
-    """Makes a trial of one run for each system in each round; yields the round from 1, the system and the folder."""
+    """Creates a trial of one run per system and round; yields the round from 1, the system and the folder."""
     for number, (at, system) in enumerate(itertools.product(range(1, rounds + 1), systems), start=1):
         about = {"trial_round": at, "trial_rounds": rounds, **settings}
         yield at, system, trial(experiment, number, system, repeats=1, **about)
 
 
 def row(of: Trial | Client, operation: str, phase: str = "run") -> Row:
-    """Returns the row of an operation, the first one there is."""
+    """Returns the first row of an operation."""
     return next(each for each in of.rows if (each.phase, each.operation) == (phase, operation))
 
 
@@ -327,7 +327,7 @@ def only(experiment: Path) -> Trial:
 
 
 def shorts(summary: Summary) -> list[str]:
-    """Returns the reasons to doubt a summary, as a cell of a table names them."""
+    """Returns the short names of the reasons for doubt, as in a cell of a table."""
     return [reason.short for reason in judged(summary).reasons]
 
 

@@ -1,4 +1,4 @@
-"""Logs that other YCSB clients have written."""
+"""Logs of other YCSB clients."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Plays tasks and roles of ours on hosts that are all this one."""
+"""Runs our tasks and roles on hosts that are all this machine."""
 
 import json
 import subprocess
@@ -15,9 +15,9 @@ def play(
     folder: Path, tasks: list[Any], hosts: dict[str, dict[str, Any]], clients: int | dict[str, dict[str, Any]],
     facts: list[str], **variables: Any,
 ) -> dict[str, list[Any]]:  # fmt: skip
-    """Has Ansible do tasks on hosts that are all this one; the first so many of them are clients, too, or others are.
+    """Runs tasks with Ansible on hosts that are all this machine. `clients`: other hosts, or a number of these.
 
-    :returns: the facts wanted, of all hosts
+    :returns: the requested facts of all hosts
     """
     answer = {fact: f"{{{{ ansible_play_hosts | map('extract', hostvars, '{fact}') }}}}" for fact in facts}
     last = {"copy": {"content": answer, "dest": str(folder / "answer")}, "run_once": True}
@@ -34,7 +34,7 @@ def play(
     }
     others = dict.fromkeys([*hosts][:clients]) if isinstance(clients, int) else clients
     groups = {"database": {"hosts": hosts}, "client": {"hosts": others}}
-    # Beside the playbook, what plugins/vars/systems.py says would override it.
+    # Beside the playbook, the variables of plugins/vars/systems.py would override the inventory.
     (folder / "inventory").mkdir()
     inventory = folder / "inventory" / "hosts.yml"
     inventory.write_text(yaml.safe_dump({"all": {"vars": everywhere, "children": groups}}))
@@ -46,7 +46,7 @@ def play(
     return json.loads((folder / "answer").read_text())  # type: ignore[no-any-return]
 
 
-# What all inventories have, but for folders.
+# Variables of all inventories, except folders.
 DEFAULTS = {
     name: value
     for name, value in yaml.safe_load((ANSIBLE / "group_vars/all.yml").read_text()).items()

@@ -1,4 +1,4 @@
-"""Plays with the lowest and the highest supported release of Ansible."""
+"""Runs plays with the lowest and the highest supported release of Ansible."""
 
 import json
 import os
@@ -18,7 +18,7 @@ BOTH = pytest.mark.parametrize("lowest", [True, False], ids=["lowest", "highest"
 
 
 def with_lowest() -> str:
-    """Returns the PYTHONPATH with which Ansible is the lowest release; skips the test without it."""
+    """Returns the PYTHONPATH for the lowest release of Ansible; skips the test without that release."""
     if not LOWEST.exists():
         pytest.skip("./setup.sh test installs the lowest release of ansible-core")
     return f"{LOWEST}{os.pathsep}{os.environ.get('PYTHONPATH', '')}"
@@ -32,10 +32,10 @@ def play_with(
     *,
     unreachable: bool = False,
 ) -> None:
-    """Has a release of Ansible do plays, without facts.
+    """Runs plays with a release of Ansible, without gathering facts.
 
-    :param groups: of the inventory: by name its hosts with their variables
-    :param unreachable: one of the hosts does not answer
+    :param groups: groups of the inventory: variables by host
+    :param unreachable: true if one of the hosts does not respond
     """
     (folder / "play.yml").write_text(json.dumps([{"gather_facts": False, **each} for each in plays]))
     inventory = {name: {"hosts": dict(hosts)} for name, hosts in groups.items()}

@@ -1,4 +1,4 @@
-"""Scenarios that a test writes down."""
+"""Scenarios from the text of a test."""
 
 from pathlib import Path
 
@@ -8,7 +8,7 @@ from dohyo.scenario.scenario import Scenario
 
 
 def load(folder: Path, text: str, *assignments: str, hosts: Hosts | None = None, full: bool = False) -> Scenario:
-    """Loads a scenario of that text, with assignments as `--set` has them."""
+    """Loads a scenario from a text, with assignments as in `--set`."""
     file = folder / "small"
     file.write_text(text)
     return loading.load(file, loading.overrides(assignments, {}), hosts=hosts, full=full)

@@ -1,4 +1,4 @@
-"""Makes up summaries of experiments that nobody has measured."""
+"""Creates summaries of imaginary experiments."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -35,7 +35,7 @@ def measured(
     errors: int = 0,
     **about: Any,
 ) -> Trial:
-    """A trial of three rounds, with an operation type in each of several phases, or all of them in one."""
+    """Returns a trial of three rounds, with its operation types in one phase or in one phase each."""
     rates = [rate * share for share in (0.98, 1.0, 1.02)]
     rows = []
     for position, phase in enumerate(phases):

@@ -1,6 +1,6 @@
-"""A trial without hosts: fakes answer for hosts, clients and the program `dohyo`, and note what they are asked.
+"""A trial without hosts: fakes stand for hosts, clients and the program `dohyo`, and record all calls.
 
-One list has all of it in order, so that a test compares the whole of a small trial at once.
+A single list has all calls in order, so that a test can compare the whole of a small trial.
 """
 
 import json
@@ -23,9 +23,9 @@ ROWS = {"usertable": 1000}
 PAGES = {"page_cache_mb_before": 900, "page_cache_mb_after": 90}
 ADMIN = ["/jdk17/bin/java", "-Xmx128m"]
 ADMINISTRATION = re.compile(r"dohyo\.\w+\.admin\.")
-# Words of the administration that say how it does what it is asked; others only lead it to the servers.
+# Arguments of the administration that say how to do something; others only say how to connect.
 SAID = re.compile(r"(?:folder|flush|timeout|recordcount)=")
-# What some scripts do, and what is in them alone.
+# Text that occurs in only one script, by the name of the script.
 SCRIPTS = {
     "look for faults": "|| echo there",
     "sample": 'exec "$@"',
@@ -37,7 +37,7 @@ CONDITIONS = {"write_copies": 1, "read_copies": 1, "replication": 1, "notes": []
 
 
 def free_ports(**arguments: Any) -> dict[str, Any]:
-    """Stands for the module on a host where all ports are free."""
+    """Replaces the verb on a host where all ports are free."""
     return {"address": arguments.get("address"), "ports": arguments.get("preferred"), "moved": [], "notes": []}
 
 
@@ -52,12 +52,12 @@ class Call:
 
     @property
     def argv(self) -> list[str]:
-        """The command of a program."""
+        """Command line of a program."""
         return list(self.arguments["argv"])
 
     @property
     def verb(self) -> str:
-        """What the administration, or another program, is asked for."""
+        """Name of the call: the verb of the administration, or the other program."""
         if self.action != "program":
             return " ".join(filter(None, [self.action, self.arguments.get("state", "")]))
         if self.asked:
@@ -71,7 +71,7 @@ class Call:
 
     @property
     def asked(self) -> list[str]:
-        """The verb and the words for the administration; none for another program."""
+        """Verb and arguments for the administration; empty for another program."""
         argv = list(self.arguments.get("argv", []))
         return next((argv[number + 1 :] for number, word in enumerate(argv) if ADMINISTRATION.match(word)), [])
 
@@ -79,7 +79,7 @@ class Call:
         argv = list(self.arguments.get("argv", []))
         if self.asked:
             shown = [self.verb, *filter(SAID.match, self.asked[1:])]
-            # All calls have the number of records; only that of a count may differ.
+            # All calls have the number of records, but it can only differ in a count.
             shown = [word for word in shown if "count" in self.verb or not word.startswith("recordcount=")]
             bound = f" within {self.arguments['timeout']} s" if "timeout" in self.arguments else ""
             words = f"{' '.join(shown)}{bound}".replace("/opt/dohyo/run/", "")
@@ -103,19 +103,19 @@ class FakeHost:
     trial: "FakeTrial"
 
     def reset(self) -> None:
-        """Notes the call."""
+        """Records the call."""
         self.do("reset")
 
     def remember(self, facts: Mapping[str, Any]) -> None:
-        """Keeps variables."""
+        """Keeps variables of the host."""
         self.values = {**self.values, **facts}
 
     def pull(self, source: str, folder: Path) -> None:
-        """Notes the call."""
+        """Records the call."""
         self.do("pull", src=source, dest=str(folder))
 
     def do(self, verb: str, *, become: bool = False, **arguments: Any) -> dict[str, Any]:
-        """Notes the call; answers with what :attr:`FakeTrial.answers` has for it."""
+        """Records the call; returns the answer in :attr:`FakeTrial.answers`."""
         call = Call(self.name, verb, become, arguments)
         self.trial.calls.append(call)
         self.trial.note(str(call))
@@ -134,14 +134,14 @@ class FakeHost:
 
 @dataclass
 class FakeTrial:
-    """A trial on hosts that are not there.
+    """A trial on imaginary hosts.
 
-    :ivar answers: what a verb answers, by the verb or by host and verb; an exception is raised, a function is called
-        with the arguments of the action, whose whole answer it returns
+    :ivar answers: answers by verb, or by host and verb; exceptions are raised; functions are called with the arguments
+        of the action, and return the whole answer
     :ivar fails_at: number of the call that fails, from 0; None for none
-    :ivar outcomes: of phases, by their folder; others are valid
-    :ivar events: what people see
-    :ivar steps: of each step on hosts the number of its first call, and that behind its last
+    :ivar outcomes: outcomes of phases by folder; others are valid
+    :ivar events: events that users see
+    :ivar steps: for each step on hosts, the number of its first call and of the call after its last one
     """
 
     world: World = field(init=False)
@@ -158,7 +158,7 @@ class FakeTrial:
 
     @property
     def notes(self) -> list[str]:
-        """All that was asked, in order; what several hosts are asked in one step is one line."""
+        """All calls in order; equal calls to several hosts in one step are one line."""
         file = self.folder / "notes"
         found: list[str] = []
         for line in file.read_text("utf-8").splitlines() if file.exists() else []:
@@ -171,18 +171,18 @@ class FakeTrial:
         return found
 
     def note(self, text: str) -> None:
-        """Adds a line."""
+        """Adds a line to the notes."""
         with (self.folder / "notes").open("a", encoding="utf-8") as file:
             file.write(f"{text}\n")
 
     def event(self, event: str, **fields: Any) -> None:
-        """Stands for the progress display."""
+        """Records the event instead of displaying it."""
         self.events.append({"event": event, **fields})
         if event == "phase":
             self.note(" ".join(map(str, filter(None, ["phase", fields["phase"], fields["run"]]))))
 
     def conduct(self, plan: Mapping[str, Any], phase: ClientPhase, folder: Path) -> Outcome:
-        """Stands for the conductor of the clients."""
+        """Records the phase instead of running clients; returns the prepared outcome."""
         self.note(f"clients: {folder.relative_to(self.folder)}")
         self.plans.append(dict(plan))
         self.phases.append(phase)
@@ -198,10 +198,10 @@ class FakeTrial:
     def real(
         self, failures: dict[str, str] | None = None, started: bool = False, vanished: Sequence[str] = (), **load: Any
     ) -> TrialSteps:
-        """The trial itself, on these hosts.
+        """Returns the real trial on these hosts.
 
-        :param failures: what went wrong before
-        :param load: as `begin` has found it
+        :param failures: earlier failures by host
+        :param load: state of the load, as from `begin`
         """
         found = TrialSteps(self.world, self.conduct, load)
         found.failures, found.started, found.measuring.vanished = failures or {}, started, list(vanished)
@@ -209,11 +209,11 @@ class FakeTrial:
         return found
 
     def outcome(self, inserted: Sequence[int | None] = (), failure: str = "", **more: Any) -> Outcome:
-        """What came of a phase: by default it is valid.
+        """Returns the outcome of a phase, by default a valid one.
 
-        :param inserted: key numbers that the client of each host has used
-        :param failure: why it does not count
-        :param more: ``ended``, hosts whose servers did not last; ``vanished``, hosts that were lost
+        :param inserted: number of keys that the client of each host has used
+        :param failure: reason why the run does not count; empty if it does
+        :param more: ``ended``: hosts whose servers ended; ``vanished``: hosts that were lost
         """
         numbers = dict(zip(self.world.clients, inserted, strict=False))
         states = {name: "ended" if name in more.get("ended", ()) else "ran" for name in self.world.databases}
@@ -226,7 +226,7 @@ class FakeTrial:
         return Outcome(report, list(more.get("vanished", ())))
 
     def at_once(self, calls: Mapping[str, Callable[[], Any]]) -> dict[str, Any]:
-        """Stands for calls at the same time: each is done, also after one has failed."""
+        """Calls one function after another instead of at the same time, even after a failure."""
         first = len(self.calls)
 
         def tried(call: Callable[[], Any]) -> Any:
@@ -240,12 +240,12 @@ class FakeTrial:
         return found
 
     def property_lines(self, phase: int, host: str) -> list[str]:
-        """What the properties file of a client says in a phase, by the number of the phase."""
+        """Returns the lines of a client's properties file in a phase, given by number."""
         process = self.plans[phase]["agents"][host]["client"]
         return process["properties"].splitlines()  # type: ignore[no-any-return]
 
     def json(self, file: str) -> Any:
-        """A file of the evidence."""
+        """Returns the content of a file of the evidence."""
         return json.loads((self.folder / file).read_text("utf-8"))
 
 
@@ -257,11 +257,11 @@ def fake_trial(
     dohyo: Sequence[str] = (),
     **variables: Any,
 ) -> FakeTrial:
-    """Returns a trial of one run on so many database hosts.
+    """Returns a trial of one run on that number of database hosts.
 
-    :param clients: how many hosts of their own the clients have; 0: they are on the database hosts
-    :param dohyo: what the program `dohyo` answers, one call after the other; it fails when there is nothing more
-    :param variables: of all hosts; a dict with names of hosts as keys has the values of these hosts
+    :param clients: number of separate hosts for clients; 0 if they are on the database hosts
+    :param dohyo: outputs of the program `dohyo`, one for each call; further calls fail
+    :param variables: variables of all hosts; a dict with names of hosts as keys has the values of these hosts
     """
     databases = [f"node{number}" for number in range(1, hosts + 1)]
     with_clients = [f"client{number}" for number in range(1, clients + 1)] or databases
