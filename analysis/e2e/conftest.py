@@ -1,4 +1,4 @@
-"""For all end-to-end tests: whatever a test does, no process of this checkout outlives it."""
+"""Checks for all end-to-end tests that no process of this checkout outlives a test."""
 
 import signal
 from collections.abc import Iterator
@@ -12,7 +12,7 @@ from e2e.runs import ours, running  # noqa: E402 - its assertions are rewritten 
 
 @pytest.fixture(autouse=True)
 def nothing_stays() -> Iterator[None]:
-    """Checks that no process stays, and ends a run that a failed test has left, for the sake of the next test."""
+    """Checks that no process stays, and ends a run that a failed test has left, so that the next test can begin."""
     assert ours() == []
     yield
     for run in list(running):

@@ -1,4 +1,4 @@
-"""Runs of ./run.sh that ask for little work on small servers, and for nothing that a busy machine could spoil."""
+"""Small runs of ./run.sh on small servers, with settings under which a busy machine cannot make them fail."""
 
 import contextlib
 import hashlib
@@ -15,11 +15,11 @@ import yaml
 
 from dohyo.places import ANSIBLE, LOCAL_HOME, ROOT
 
-# Variables of the roles, also for those who play a playbook by hand.
+# Variables of the roles, also for tests that run a playbook by hand.
 ROLES = yaml.safe_load((ANSIBLE / "tests/quick_start.yml").read_text(encoding="utf-8"))
 
-# Nobody looks at a speed here: what else the machine does makes no run invalid, and a server may answer late. A client,
-# which is alone, may begin as late as its window.
+# Speeds do not matter here: other work on the machine makes no run invalid, and servers may respond late. A single
+# client may start late by up to its window.
 SETTINGS = {
     "warmuptime": "1",
     "operationtimeout": "30000",
@@ -35,25 +35,25 @@ SETTINGS = {
 
 
 def options(*, rounds: int = 1, duration: int = 3, preconditioning: int = 0, without: str = "") -> list[str]:
-    """Options of run.sh. Preconditioning is one more start of the client in each trial."""
+    """Returns options of run.sh. Preconditioning starts the client once more in each trial."""
     chosen = {**SETTINGS, "preconditioning": str(preconditioning)}
     settings = [f"--set={name}={value}" for name, value in chosen.items() if name != without]
     return [f"--rounds={rounds}", f"--duration={duration}s", *settings]
 
 
 SMALL = ["--records=2000", *options()]
-# Long enough to be hit in its middle.
+# Options of a run that is long enough for a signal to hit its middle.
 LONG = ["--records=2000", *options(duration=60)]
 
 
 def listen() -> None:
-    """Where the tests themselves run in a script's background or below nohup, these are ignored and would stay so."""
+    """Restores signals that a script's background or nohup has made the tests ignore."""
     for number in (signal.SIGINT, signal.SIGHUP):
         signal.signal(number, signal.SIG_DFL)
 
 
 def ours() -> list[int]:
-    """Processes that this checkout's agent has started: servers, clients, their supervisors."""
+    """Returns the pids of processes that this checkout's agent has started: servers, clients, their supervisors."""
     secret = LOCAL_HOME / "run" / "secret"
     mark = f"DOHYO_SERVICE={secret.read_text().strip() if secret.exists() else ''}:".encode()
     found = []
@@ -66,15 +66,15 @@ def ours() -> list[int]:
     return found
 
 
-# Runs that have not ended yet.
+# Runs that have not ended.
 running: list["Run"] = []
 
 
 class Run:
-    """A run.sh in the background, as from a terminal's foreground."""
+    """A run.sh in the background, with the signals of a terminal's foreground."""
 
     def __init__(self, out: Path, *arguments: str, within: Sequence[str] = ()) -> None:
-        """`within`: what the command is begun with."""
+        """`within`: command that starts run.sh."""
         self.out = out
         self.text = ""
         running.append(self)
@@ -93,11 +93,11 @@ class Run:
         )
 
     def until(self, phase: str, trial: str) -> None:
-        """Waits until a trial has come to a phase."""
+        """Waits until a trial has reached a phase."""
         events = self.out / f"raw/{trial}/events.jsonl"
         deadline = time.monotonic() + 300
         while time.monotonic() < deadline and self._process.poll() is None:
-            # --resume sets the folder of an earlier attempt aside.
+            # --resume may just be moving the folder of an earlier attempt.
             with contextlib.suppress(FileNotFoundError):
                 if f'"phase": "{phase}"' in events.read_text():
                     return
@@ -108,7 +108,7 @@ class Run:
         self._process.send_signal(number)
 
     def until_interrupted(self, trial: str) -> None:
-        """Waits until a signal has been seen."""
+        """Waits until the run has handled a signal."""
         deadline = time.monotonic() + 60
         while json.loads((self.out / f"raw/{trial}/state.json").read_text())["status"] != "interrupted":
             assert time.monotonic() < deadline, self.end()
@@ -118,20 +118,20 @@ class Run:
         return self._process.poll() is None
 
     def end(self) -> int:
-        """Waits for the end, and returns the exit code."""
+        """Waits for the end and returns the exit code."""
         self.text, _ = self._process.communicate(timeout=900)
         running.remove(self)
         print(self.text)
         return self._process.returncode
 
     def trials(self) -> dict[str, dict[str, Any]]:
-        """The trials of summary.json by system."""
+        """Returns the trials of summary.json by system."""
         summary = json.loads((self.out / "summary.json").read_text())
         return {trial["system"]: trial for trial in summary["trials"]}
 
 
 def shorten(experiment: Path) -> None:
-    """Makes the rest of an experiment short; as if it had been from its beginning."""
+    """Shortens the rest of an experiment, as if it had been short from its beginning."""
     scenario, facts = experiment / "scenario.properties", experiment / "experiment.json"
     scenario.write_text(scenario.read_text().replace("duration=60", "duration=3"))
     stated = {"scenario_sha256": hashlib.sha256(scenario.read_bytes()).hexdigest()}
@@ -139,7 +139,7 @@ def shorten(experiment: Path) -> None:
 
 
 def mix(trial: dict[str, Any]) -> set[str]:
-    """The operations of a valid trial's runs."""
+    """Returns the operations of a valid trial's runs."""
     assert trial["status"] == "ok", trial["reason"]
     run = [row for row in trial["rows"] if row["phase"] == "run" and row["operation"] != "OVERALL"]
     assert all(row["operations"] > 0 and row["errors"] == 0 for row in run), run
@@ -147,7 +147,7 @@ def mix(trial: dict[str, Any]) -> set[str]:
 
 
 def read_back(folder: Path) -> tuple[dict[str, Any], dict[str, str]]:
-    """What a trial's tuned server was to have, and what it says it has."""
+    """Returns the values that a trial's tuned server should have, and those that it reports."""
     found = json.loads((folder / "conditions.json").read_text())
     assert (found["profile"], found["differences"]) == ("tuned", [])
     return found["values"], found["server_settings"]

@@ -1,4 +1,4 @@
-"""./run.sh SCENARIO --doctor on this machine: the real client, by way of the real playbook."""
+"""./run.sh SCENARIO --doctor on this machine, with the real client and the real playbook."""
 
 import json
 import os
@@ -25,7 +25,7 @@ def test_the_client_is_measured_and_nothing_else_is_touched() -> None:
     others = LOCAL_HOME / "client" / "run-9"
     others.mkdir(parents=True, exist_ok=True)
     try:
-        # Of what a client can do in any case, and of what none can do.
+        # A rate that every client can reach, and one that no client can reach.
         results = {target: doctor("--set", f"target={target}") for target in (1, 1_000_000_000)}
         assert others.is_dir()
     finally:
@@ -64,9 +64,9 @@ def test_a_host_that_cannot_be_measured_is_named_and_left_alone(tmp_path: Path) 
 
 def test_an_interruption_leaves_no_client() -> None:
     command = [str(ROOT / "run.sh"), "workloadA", "--doctor", "--set", "client_heap=64m"]
-    shutil.rmtree(LOCAL_HOME / "client/doctor-run-1", ignore_errors=True)  # of one that was interrupted before
+    shutil.rmtree(LOCAL_HOME / "client/doctor-run-1", ignore_errors=True)  # an earlier test may have been interrupted
     process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, start_new_session=True)
-    # When it is connected: the client writes this file.
+    # The client writes this file when it is connected.
     ready = LOCAL_HOME / "client/doctor-run-1/localhost/ready"
     wait_until(ready.exists)
     process.terminate()
@@ -77,10 +77,10 @@ def test_an_interruption_leaves_no_client() -> None:
 
 
 def clients() -> list[str]:
-    """The processes of this checkout's doctor, by their command lines."""
+    """Returns the command lines of this checkout's doctor."""
     found = []
     for file in Path("/proc").glob("[0-9]*/cmdline"):
-        with suppress(OSError):  # it has ended
+        with suppress(OSError):  # the process has ended
             found.append(file.read_bytes().decode(errors="replace"))
     return [line for line in found if f"{LOCAL_HOME}/client/doctor-" in line or f"{LOCAL_HOME}/bundle/client/" in line]
 

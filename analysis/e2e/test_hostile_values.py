@@ -1,5 +1,5 @@
-"""A measurement and its --resume where every name, value and answer of a server is one that a template or a shell would
-run: it works, nothing is run, and the evidence holds what was given.
+"""Runs a measurement and its --resume in which a template or a shell would execute each name, value and server's
+answer. Both work, nothing is executed, and the evidence has the original texts.
 """
 
 import json
@@ -17,7 +17,7 @@ LOOKUP = '{{ lookup("pipe", "touch MARKER; echo x") }}'
 SETTINGS = {
     "connect_timeout": 11,
     "init_connect": f"SELECT 1 /* {LOOKUP} $(touch MARKER) `touch MARKER` %s $HOME */",
-    # The server answers with it.
+    # The version that the server reports.
     "version": "11.4.5-{{ 7*7 }}-MariaDB",
 }
 SCENARIO = f"""
@@ -40,7 +40,7 @@ def run(command: str) -> None:
 
 def test_names_values_and_answers_are_data(tmp_path: Path) -> None:
     scenario = tmp_path / f"{NAME}.properties"
-    # As in Java, a backslash escapes.
+    # A backslash is an escape character, as in Java.
     scenario.write_text(SCENARIO.replace("\\", "\\\\"))
     inventory = Path(shutil.copytree(ANSIBLE / "inventories/local", tmp_path / f"inventory {NAME}"))
     out = tmp_path / f"out {NAME}"
@@ -72,7 +72,7 @@ def test_names_values_and_answers_are_data(tmp_path: Path) -> None:
     first.signal(signal.SIGTERM)
     assert first.end() == 128 + signal.SIGTERM
 
-    # Somebody has changed what the trial was asked for.
+    # Change the trial's variables, as other users may.
     (trial / "trial.json").write_text(
         json.dumps({"trial_system": LOOKUP, "trial_python": "touch MARKER", "trial_dir": LOOKUP})
     )

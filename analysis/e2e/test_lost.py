@@ -1,4 +1,4 @@
-"""What a run loses on its way: its process, the disk, who reads its output. It ends in order."""
+"""Runs that lose something on the way: the process, the disk, the reader of the output. They end in order."""
 
 import json
 import os
@@ -18,7 +18,7 @@ from e2e.runs import LONG, SMALL, Run, listen, mix, ours, shorten
 
 
 def playbooks() -> list[int]:
-    """Processes of Ansible that a killed run of this checkout may have left."""
+    """Returns the pids of Ansible processes that a killed run of this checkout may have left."""
     found = []
     for process in Path("/proc").glob("[0-9]*"):
         try:
@@ -32,7 +32,7 @@ def playbooks() -> list[int]:
 
 
 def test_a_run_that_was_ended_in_any_phase_is_resumed_at_once(tmp_path: Path) -> None:
-    """In each phase one that comes after those of the attempts before, whose folders are still there at first."""
+    """Each phase is later than those of earlier attempts, whose folders are still there at first."""
     asked = ["workloadA", "--systems=mysql-innodb", "--details", *LONG]
     run = Run(tmp_path / "out", *asked)
     for phase, number in (("start", signal.SIGTERM), ("load", signal.SIGKILL), ("run", signal.SIGKILL)):
@@ -49,7 +49,7 @@ def test_a_run_that_was_ended_in_any_phase_is_resumed_at_once(tmp_path: Path) ->
     assert mix(run.trials()["mysql-innodb"]) == {"READ", "UPDATE"}
     attempts = sorted(path.name for path in (run.out / "attempts").iterdir())
     assert attempts == [f"01-mysql-innodb.{number}" for number in range(1, 5)]
-    # Its own evidence, and only that.
+    # The trial has only its own evidence.
     trial = run.out / "raw" / "01-mysql-innodb"
     log = (trial / "ansible.log").read_text()
     assert log.count("PLAY [Trial]") == log.count("PLAY RECAP") == 1
@@ -60,7 +60,7 @@ def test_a_run_that_was_ended_in_any_phase_is_resumed_at_once(tmp_path: Path) ->
 
 
 def end(run: Run, number: signal.Signals) -> None:
-    """Ends a run by a signal: in order, unless it is killed."""
+    """Ends a run by a signal; the run ends in order, unless it is killed."""
     run.signal(number)
     if number == signal.SIGKILL:
         assert run.end() == -number
@@ -75,7 +75,7 @@ def end(run: Run, number: signal.Signals) -> None:
 
 @pytest.fixture
 def small_disk(tmp_path: Path) -> Iterator[tuple[list[str], Path, Path]]:
-    """A disk that is soon full: what begins commands that see it, where they see it, and where the test does."""
+    """Yields a small disk: a command prefix that shows it, its path for the command, and its path for the test."""
     if os.geteuid() != 0:
         pytest.skip("needs root to mount a file system of its own")
     disk = tmp_path / "disk"
@@ -92,7 +92,7 @@ def small_disk(tmp_path: Path) -> Iterator[tuple[list[str], Path, Path]]:
 
 
 def fill(file: Path) -> None:
-    """Leaves no room on a disk."""
+    """Fills a disk."""
     with pytest.raises(OSError, match="No space left"):
         file.write_bytes(bytes(220 * 10**6))
 
@@ -118,7 +118,7 @@ def test_a_full_disk_and_a_reader_that_goes_away(small_disk: tuple[list[str], Pa
     assert "No space left on device" in state["reason"]
     assert f"{disk}/out/raw/01-mysql-innodb/" in state["reason"]
     assert "could not be stopped" not in run.text
-    # The load was whole.
+    # The load was complete.
     assert "Loads before the runs" in run.text
     assert not list(seen.rglob("*.new"))
     (seen / "fill").unlink()

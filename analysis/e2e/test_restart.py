@@ -1,4 +1,4 @@
-"""Faults of a server of this machine: what a restart costs is a result, and nothing stays as a fault has left it."""
+"""Faults of a server of this machine: the cost of a restart is a result, and all faults are undone."""
 
 import json
 import signal
@@ -17,16 +17,16 @@ def test_what_a_restart_costs_and_that_no_acknowledged_write_is_lost(tmp_path: P
     assert run.end() == 0
     trial = run.trials()["mysql-innodb"]
     assert (trial["status"], trial["reason"]) == ("ok", None)
-    assert not any("under faults" in note for note in trial["notes"])  # each end was asked for
+    assert not any("under faults" in note for note in trial["notes"])  # each end was requested
     (of,) = trial["faults"]
     kill, stop = of["faults"]
     assert 2 <= kill["at"] < 3
     assert 4 <= kill["until"] < 5
     assert kill["zero_seconds"] >= 1
-    # It is known in whole seconds.
+    # The time is known in whole seconds.
     assert kill["recovery_seconds"] is None or kill["recovery_seconds"] >= int(kill["until"]) - int(kill["at"])
     assert 9 <= stop["at"] < 10
-    assert stop["until"] >= 12  # the end of the window has started it again
+    assert stop["until"] >= 12  # at its end, the window starts the server again
     assert of["ready_seconds"] >= 12
     assert 0 < of["before_ops_per_second"] < 220
     assert of["errors"]

@@ -1,6 +1,6 @@
 """The published comparisons in workloads/ at their smallest size, with real servers; test_run.py has the core mixes.
 
-Of heavyweights, several tables are measured in hbase-read-variants, and batches of 100 in yokozuna.
+Among the large ones, hbase-read-variants measures several tables, and yokozuna batches of 100.
 """
 
 import csv
@@ -17,7 +17,7 @@ SMALL = ["--repeats=1", *options(without="threadcount")]
 
 
 def measured(folder: Path, name: str, *options: str) -> list[dict[str, Any]]:
-    """The trials of a scenario that must come to valid numbers."""
+    """Runs a scenario and returns its trials, which must have valid numbers."""
     run = Run(folder / Path(name).name, name, *SMALL, *options)
     assert run.end() == 0
     trials: list[dict[str, Any]] = json.loads((run.out / "summary.json").read_text())["trials"]
@@ -29,7 +29,7 @@ def operations(trial: dict[str, Any]) -> set[str]:
 
 
 def test_a_part_of_the_records(tmp_path: Path) -> None:
-    """The load has nothing but the part, and runs find all that they ask for."""
+    """The load has only a part of the records, and runs find all that they read."""
     text = "recordcount=2000\noperationcount=2000\nreadproportion=0\nupdateproportion=0\nscanproportion=0.95\n"
     text += "insertproportion=0.05\nrequestdistribution=zipfian\nmaxscanlength=20\ninsertstart=1000\ninsertcount=900\n"
     (file := tmp_path / "part.properties").write_text(text)
@@ -81,7 +81,7 @@ def test_hbase_cache_of_two_region_servers_in_an_older_version(tmp_path: Path) -
     folder = tmp_path / "hbase-cache" / "raw" / trial["name"]
     (client,) = (folder / "load").glob("*/client.json")
     assert json.loads(client.read_text())["threads"] == 1
-    # Each mix has a hit ratio of its own, of the second repeat, in which everything is in the cache.
+    # Each mix has its own hit ratio. It is that of the second repeat, which finds everything in the cache.
     (server,) = trial["servers"]
     of_phases = {each["phase"]: each for each in server["phases"]}
     assert list(of_phases) == ["load", "c", "a"]
@@ -102,7 +102,7 @@ def test_hbase_cache_of_two_region_servers_in_an_older_version(tmp_path: Path) -
     assert (settled["flushed"], settled["memstore_mb"]) == (True, 0)
     assert settled["store_files"] == 8
     assert settled["block_cache_mb"] >= 1
-    assert server["figures"]["store_files"] >= 8  # HBase has some of its own
+    assert server["figures"]["store_files"] >= 8  # HBase has some files of its own
     assert {None, "regionserver2"} <= {pauses["process"] for pauses in server["pauses"]}
     assert {"regionserver.log", "regionserver2.log"} <= {file.name for file in (folder / "server/localhost").iterdir()}
     statistics = list((folder / "server").glob("*/stats/*/stats-*"))
@@ -111,7 +111,7 @@ def test_hbase_cache_of_two_region_servers_in_an_older_version(tmp_path: Path) -
 
 
 def test_hbase_reads_from_memstores(tmp_path: Path) -> None:
-    """The test above reads from files."""
+    """In contrast, the test above reads from files."""
     part = ["--set=matrix.variant=memstore", "--set=threadcount=4", "--set=fieldlength=100"]
     (trial,) = measured(tmp_path, "hbase-read-variants", "--scale=0.0005", *part)
     assert trial["point"] == {"variant": "memstore"}

@@ -1,4 +1,4 @@
-"""A real ScyllaDB, where this machine has one: SCYLLA_DIR=FOLDER names it."""
+"""A real ScyllaDB, if SCYLLA_DIR=FOLDER names one on this machine."""
 
 import json
 from pathlib import Path
@@ -39,7 +39,7 @@ def test_passwords_tls_and_a_restart_that_loses_nothing(tmp_path: Path) -> None:
     conditions = json.loads((raw / "conditions.json").read_text())
     assert conditions["durability"] == "disk"
     assert {"users have passwords", "TLS to clients", "TLS among nodes", "commit log: batch"} <= {*conditions["notes"]}
-    # The log names unknown settings; the password and its hash are nowhere.
+    # The log names unknown settings. No file contains the password or its hash.
     assert not [file for file in raw.rglob("*") if file.is_file() and b"$6$" in file.read_bytes()]
 
 

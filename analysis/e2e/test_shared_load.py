@@ -1,5 +1,5 @@
-"""./run.sh with reuse=data on a real server: one load for several rounds, whatever their runs insert, and another one
-where the copy is damaged. The rounds have the phases max and equal, the latter from the second one on.
+"""./run.sh with reuse=data on a real server: several rounds share one load, whatever their runs insert; with a damaged
+copy a trial loads again. Rounds have the phase max, and from the second one on the phase equal.
 """
 
 import json
@@ -26,7 +26,7 @@ def test_rounds_share_a_load_until_it_is_damaged_and_nothing_is_kept_after_the_e
     run.until("max", "02-mysql-innodb")
     (table,) = KEPT.glob("mysql-*/data/ycsb/usertable.ibd")
     os.truncate(table, 4096)
-    # The third one must load anew, and has shown what it is here for.
+    # The third trial must load again. Once it has, it need not go on.
     run.until("max", "03-mysql-innodb")
     assert KEPT.is_dir()
     run.signal(signal.SIGINT)
@@ -36,7 +36,7 @@ def test_rounds_share_a_load_until_it_is_damaged_and_nothing_is_kept_after_the_e
     assert loaded == [True, False, True]
     for folder, load in ((first, first), (second, first), (third, third)):
         assert read(folder / "kept.json")["load"] == load.name
-        # Each begins with what was loaded alone, and ends with what its own run has inserted.
+        # Each trial begins with only the loaded rows, and ends with the inserts of its own run.
         assert read(folder / "settled.json")["rows"] == {"usertable": 2000}
     for folder in (first, second):
         files = (folder.glob(f"{phase}-1/localhost/client.json") for phase in ("equal", "max"))

@@ -1,4 +1,4 @@
-"""Real servers with profile=tuned: they start, and have the values that the profile gives them."""
+"""Real servers with profile=tuned: they start with the values that the profile gives them."""
 
 import json
 import os
@@ -26,7 +26,7 @@ SYSTEMS = ("cassandra", "hbase", "mysql-innodb", "postgresql", "aerospike")
 
 @dataclass
 class Tuned:
-    """What a tuned system has come to."""
+    """The trial of a tuned system, and its evidence."""
 
     trial: dict[str, Any]
     folder: Path
@@ -40,7 +40,7 @@ class Tuned:
 
 @pytest.fixture(scope="module")
 def tuned(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Tuned]:
-    """One experiment with all systems; gives those that are available."""
+    """Runs one experiment with all available systems; returns their trials."""
     out = tmp_path_factory.mktemp("tuned") / "out"
     settings = [f"--set={name}={value}" for name, value in {"profile": "tuned", **VARIABLES}.items()]
     chosen = [name for name in SYSTEMS if not available.ask(None)[name]]
@@ -57,11 +57,11 @@ def file_of(trial: Path, name: str) -> str:
 def test_hbase_on_hdfs_reads_its_own_blocks(tuned: dict[str, Tuned]) -> None:
     conditions, trial = tuned["hbase"].conditions, tuned["hbase"].folder
     notes = "; ".join(conditions["notes"])
-    # Below a folder in which others may write, such as /tmp, Hadoop refuses the socket that they need.
+    # Hadoop rejects the socket for such reads below a folder that others may write, such as /tmp.
     safe = not any(folder.stat().st_mode & stat.S_IWOTH for folder in ROOT.parents)
     assert f"short-circuit reads: {'on' if safe else 'off'}" in notes
     assert "splits of regions: off" in notes
-    # A heap of 512 MiB: 0.4 of it are memstores, of 128 MiB each.
+    # With a heap of 512 MiB, 0.4 of it is for memstores of 128 MiB each.
     assert "regions per table: 1" in notes
     beans = json.loads(file_of(trial, "stats/run-1/stats-jmx.txt"))["beans"]
     assert (max(bean.get("shortCircuitBytesRead", 0) for bean in beans) > 0) == safe
@@ -71,7 +71,7 @@ def test_hbase_on_hdfs_reads_its_own_blocks(tuned: dict[str, Tuned]) -> None:
 
 
 def values_of(trial: Path, name: str) -> dict[str, str]:
-    """What a server says of itself, by name."""
+    """Returns a server's values by name, as it reports them."""
     lines = file_of(trial, f"stats/run-1/{name}").splitlines()
     return {key: value for key, _, value in (line.replace("\t", "=").partition("=") for line in lines)}
 
@@ -96,7 +96,7 @@ def test_postgresql(tuned: dict[str, Tuned]) -> None:
         "maintenance_work_mem": "65536",
     }
     assert names.items() <= running.items()
-    assert running["effective_cache_size"] == str(3 * 128 * 1024 // 8)  # pages of 8 KiB
+    assert running["effective_cache_size"] == str(3 * 128 * 1024 // 8)  # in pages of 8 KiB
     assert running["random_page_cost"] == str(conditions["tuned"].get("random_page_cost", 4))
 
 
@@ -115,7 +115,7 @@ def test_cassandra_has_the_values_of_its_profile_and_the_user_s(tuned: dict[str,
     values, server = read_back(tuned["cassandra"].folder)
     names = {"column_index_size", "compaction_throughput", "concurrent_compactors", "key_cache_size"}
     names |= {"memtable_allocation_type", "trickle_fsync", "trickle_fsync_interval"}
-    # Some are set on flash alone.
+    # Two settings are only made on flash.
     names -= {"concurrent_compactors", "trickle_fsync"} - values.keys()
     assert {name: server[name] for name in names} == {name: str(values[name]).replace("True", "true") for name in names}
     assert server["concurrent_writes"] == str(values["cassandra_concurrent_writes"])

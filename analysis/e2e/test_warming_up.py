@@ -1,4 +1,4 @@
-"""Warm-ups of several real clients, each with an agent of its own, that end together."""
+"""Several real clients, each with its own agent, end their warm-ups at the same time."""
 
 import json
 import shutil
@@ -21,8 +21,9 @@ MOST = 120
 
 
 def conducted(home: Path, warmup: str, most: float) -> tuple[dict[str, Any], list[dict[str, Any]], list[float]]:
-    """What the conductor and what the clients say of a run with a warm-up of at most so many seconds, and how many
-    processor seconds each client's JIT compilers have used until its window began."""
+    """Does a run with a warm-up of at most `most` seconds. Returns the reports of the conductor and of the clients, and
+    the processor seconds of each client's JIT compilers before its window.
+    """
     shutil.copytree(ANSIBLE / "agent", home / "bin/modules")
     told = {}
     for number, host in enumerate(HOSTS):
@@ -60,7 +61,7 @@ def test_several_clients_end_their_warm_up_at_one_instant(tmp_path: Path) -> Non
     assert min(compiled) > 0
     assert LEAST <= outcome["warmup_seconds"] < MOST
     for client in clients:
-        # Instants have milliseconds; the rest of the difference is how exactly a busy host reads its two clocks.
+        # Times have milliseconds. The rest of the difference comes from reading two clocks on a busy host.
         assert client["warmup_seconds"] == pytest.approx(outcome["warmup_seconds"], abs=0.1)
         assert (client["measured_seconds"], client["valid"]) == (2, True)
         assert client["warmup_operations"] > client["operations"] > 0

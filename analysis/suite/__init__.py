@@ -1,1 +1,1 @@
-"""The tests that are commands: linters, Maven, scripts, and contracts against real servers."""
+"""Tests that run commands: linters, Maven, scripts, and contracts against real servers."""

@@ -1,4 +1,4 @@
-"""Runs commands as a test, and leaves nothing of them running."""
+"""Runs commands as a test, and stops what they leave running."""
 
 import os
 import re
@@ -13,7 +13,7 @@ from dohyo.places import BINDINGS, JDK, ROOT
 
 BIN = ROOT / ".venv/bin"
 MAVEN = ("mvn", "-q", "-B", "--strict-checksums", "-f", str(BINDINGS / "pom.xml"))
-# run.sh needs that long to stop its servers.
+# Seconds that run.sh needs to stop its servers.
 SECONDS_TO_END = 120
 
 

@@ -1,4 +1,4 @@
-"""A pytest plugin for all tests: none begins late, and a signal ends pytest in good order."""
+"""A pytest plugin for all tests: no test begins late, and a signal ends pytest in order."""
 
 import os
 import signal

@@ -1,4 +1,4 @@
-"""docs/adding-a-system.md, followed to the letter in a copy of the checkout."""
+"""Follows docs/adding-a-system.md to the letter, in a copy of the checkout."""
 
 import json
 import re
@@ -13,14 +13,14 @@ from dohyo.places import ROOT
 from e2e.runs import options
 
 PAGE = (ROOT / "docs" / "adding-a-system.md").read_text(encoding="utf-8")
-# As long as an experiment.
+# These tests take as long as an experiment.
 pytestmark = pytest.mark.slow
 COMMANDS = re.compile(r"^```sh\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
 @pytest.fixture(scope="module")
 def copy(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """A checkout with what the working tree holds, committed or not."""
+    """Yields a copy of the checkout with all files of the working tree, committed or not."""
     folder = tmp_path_factory.mktemp("adding") / "dohyo"
     files = subprocess.run(
         ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
@@ -34,7 +34,7 @@ def copy(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     for command in (["init", "-q"], ["add", "-A"], ["-c", "user.name=x", "-c", "user.email=x", "commit", "-qm", "x"]):
         subprocess.run(["git", *command], cwd=folder, check=True)
     yield folder
-    if (agent := folder / ".dohyo/bin/agent").exists():  # of a test that was interrupted
+    if (agent := folder / ".dohyo/bin/agent").exists():  # from an interrupted test
         subprocess.run([agent, "stop-all", "30"], check=True)
 
 

@@ -20,7 +20,7 @@ def cases(config: pytest.Config) -> dict[str, tuple[str, str]]:
     """Returns system and binding of each case: the systems of --system, else the first one of each binding."""
     known = catalogue.all_systems().values()
     found = {system.name: (system.name, system.binding) for system in known}
-    # The driver also speaks to Cassandra, which shows that it works where there is no ScyllaDB.
+    # The driver also works with Cassandra, which tests it on machines without ScyllaDB.
     found[SCYLLA_DRIVER] = ("cassandra", "scylla")
     firsts = {system.binding: system.name for system in reversed(known)}
     names = config.getoption("system") or [name for name in found if name in (*firsts.values(), SCYLLA_DRIVER)]
@@ -37,13 +37,13 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 @pytest.fixture(scope="module")
 def reasons() -> dict[str, str]:
-    """Why a system is not available on this machine, by name; "" for one that is."""
+    """Returns why a system is not available on this machine, by name; "" for an available one."""
     return available.ask(None)
 
 
 @pytest.fixture(scope="module")
 def data(pytestconfig: pytest.Config, reasons: dict[str, str]) -> Iterator[Path]:
-    """Deploys the systems of all cases, and in the end stops what runs. Returns a folder for their data."""
+    """Deploys the systems of all cases, and stops everything at the end. Returns a folder for their data."""
     run = Commands(LOGS / "contract.log")
     names = {system for system, _ in cases(pytestconfig).values()}
     with tempfile.TemporaryDirectory(dir=ROOT / ".setup") as folder:
@@ -76,14 +76,14 @@ def test_contract(
     reports = BINDINGS / binding / "target/failsafe-reports"
     for report in reports.glob("*.xml"):
         report.unlink()
-    # In a folder of its own: no trial would remove what these tests leave in the server.
+    # Use a separate folder, because no trial would remove what these tests leave in the server.
     folder: Path = request.getfixturevalue("data") / f"{system}-{binding}"
     folder.mkdir()
     folder.chmod(0o755)
-    # It stops the servers of the trial before.
+    # The playbook also stops the servers of the previous trial.
     variables = (f"trial_system={system} trial_until=schema", f"{{dohyo_data: ['{folder}']}}")
     _play(run, "trial.yml", *variables, "@tests/quick_start.yml")
-    # Nothing is packaged: setup.sh has done it, and other tests use the jars.
+    # Package nothing: setup.sh has done so, and other tests use the jars.
     goals = ("test-compile", "failsafe:integration-test", "failsafe:verify", "-Pcontract", "-Dcheckstyle.skip")
     tests = (f"-Dit.test=dohyo/{binding}/**/*IT", "-Dfailsafe.failIfNoSpecifiedTests=false")
     server = f"-Ddohyo.server={LOCAL_HOME}/run/{system}.properties"

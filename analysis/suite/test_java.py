@@ -4,7 +4,7 @@ import pytest
 
 from suite.commands import MAVEN, Commands, without_slow
 
-# Tests of one of the client's two loops. Their subclasses repeat them on the other: ClientOnEventsTest and so on.
+# Tests for one of the client's two loops. Subclasses repeat them for the other: ClientOnEventsTest and so on.
 ONE_LOOP = ("ClientTest", "KnownTruthTest")
 
 

@@ -31,7 +31,7 @@ def test_shellcheck(run: Commands) -> None:
 
 
 def test_ruff_check(run: Commands) -> None:
-    # A host may run Ansible's modules with an old Python, where os.path is as good as pathlib.
+    # A host may run Ansible's modules with an old Python, in which pathlib offers no advantage over os.path.
     less = ("--extend-per-file-ignores", "../ansible/plugins/**:PTH")
     for config, folders in PYTHON_FOLDERS.items():
         run(BIN / "ruff", "check", "--config", config, *less, *folders, cwd=ANALYSIS)

@@ -1,4 +1,4 @@
-"""Tests that are scripts of their own: ansible/tests/*.sh, and twelve clients on one machine."""
+"""Runs tests that are scripts: ansible/tests/*.sh, and twelve clients on one machine."""
 
 from pathlib import Path
 

@@ -1,5 +1,5 @@
-"""A headless Chromium, controlled over pipes (https://chromedevtools.github.io/devtools-protocol/), which needs no
-package.
+"""A headless Chromium, controlled without further packages, over pipes with its own protocol
+(https://chromedevtools.github.io/devtools-protocol/).
 """
 
 from __future__ import annotations
