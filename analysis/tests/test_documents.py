@@ -80,9 +80,9 @@ PLAIN = (
     *(":(glob)analysis/dohyo/*.py", ":!analysis/dohyo/cli.py", "analysis/dohyo/ansible", "analysis/dohyo/evidence"),
     *("analysis/dohyo/facts", "analysis/dohyo/foreign", "analysis/dohyo/planning", "analysis/dohyo/report"),
     *("analysis/dohyo/running", "analysis/dohyo/scenario", "analysis/dohyo/summary", "analysis/dohyo/systems"),
-    *("analysis/dohyo/tables", "analysis/dohyo/trial", "analysis/e2e", "analysis/suite"),
-    *("analysis/tests/support", "analysis/tests/systems", ":(glob)analysis/tests/*.py", "ansible/systems"),
-    *("benchmarks", "examples", "ycsb-bindings"),
+    *("analysis/dohyo/tables", "analysis/dohyo/trial", "analysis/e2e", "analysis/suite", "analysis/tests/harm"),
+    *("analysis/tests/support", "analysis/tests/systems", "analysis/tests/trial", ":(glob)analysis/tests/*.py"),
+    *("ansible/systems", "benchmarks", "examples", "ycsb-bindings"),
 )
 # Words that comments, docstrings and task names avoid.
 HOUSE_WORDS = re.compile(r"\b(somebody|nobody|whoever|so many|anew)\b", re.I)

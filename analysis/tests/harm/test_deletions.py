@@ -1,6 +1,6 @@
-"""Folders, file systems and tables are removed in one place of each language, which checks whose they are.
+"""Checks that folders, file systems and tables are removed only by the listed code, which checks the owner.
 
-A rule for all code that is no test. The places are listed here.
+The rule is for all code except tests.
 """
 
 import re
@@ -19,11 +19,11 @@ DELETIONS = re.compile(
     r"|(?i:\bDROP +(TABLE|KEYSPACE|DATABASE|SCHEMA|USER|ROLE|NAMESPACE|INDEX)|\bTRUNCATE +[a-z`\"])"
     r"|(disable|delete|truncate|drop)(Table|Keyspace|Namespace)s?\("
 )
-# By file the lines that may match, each with a part of it, and why.
+# Lines of a file that may match: a part of each, with the reason.
 PLACES = {
-    # It checks the mark.
+    # Checks the mark.
     "ansible/agent/verbs/ours.py": ["os.rmdir(at)", "os.rmdir(name, dir_fd=parent)"],
-    # Devices that the agent's host_devices calls empty, or ours.
+    # Devices that the agent's host_devices reports as empty or ours.
     "ansible/roles/host/tasks/devices.yml": ["mkfs.xfs, -q, -L"],
     "ansible/roles/host/tasks/release.yml": [
         "wipefs, --all, --quiet",
@@ -32,9 +32,9 @@ PLACES = {
     ],
     # A folder with the deployment's id in its name, if it is empty.
     "ansible/agent/verbs/observe.py": ["os.rmdir(folder)"],
-    # What a person may type.
+    # Command for a person.
     "ansible/agent/verbs/host_devices.py": ["way_out ="],
-    # Devices that are empty or ours: it looks at each before.
+    # Checks before that each device is empty or ours.
     "ansible/systems/aerospike/files/raw-devices": [
         "is not empty${found",
         'blkdiscard "$1"',
@@ -46,7 +46,7 @@ PLACES = {
     "ansible/roles/system/tasks/install.yml": ['rm -rf -- "$part"', 'rm -rf -- "$unpacked"'],
     "ansible/systems/hbase/tasks/install.yml": ['rm -rf -- "$jar"'],
     "ansible/systems/aerospike/tasks/install.yml": ['rm -rf -- "$unpacked"'],
-    # If it is empty.
+    # Removes only an empty folder.
     "ansible/roles/host/tasks/restore.yml": ["rmdir, --ignore-fail-on-non-empty, /etc/systemd/system.conf.d"],
     # Folders of mktemp.
     "ansible/roles/jdk/files/fetch-jdk": ['rm -rf -- "$work"', 'rm -rf -- "${work:?}"/'],
@@ -56,16 +56,16 @@ PLACES = {
     # The testbed's own folder in the checkout.
     "ansible/testbed/image.sh": ['-- "$image"', '-- "$image.tmp"'],
     "ansible/testbed/testbed": ["-exec rmdir {}", 'find "$state"', 'rmdir --ignore-fail-on-non-empty -- "$state"'],
-    # After a look at the mark; what Maven made, and what it makes again; a folder of mktemp in .setup.
+    # An environment with our mark; Maven's output, which it can build again; a folder of mktemp in .setup.
     "setup.sh": ['rm -rf -- "$venv"', 'rm -rf -- "$root"/ycsb-bindings/*/target', 'rm -rf -- "$folder"'],
-    # Accounts of servers that were just made.
+    # Accounts of servers that have just been created.
     "ansible/systems/mysql/templates/init.sql.j2": ["DROP USER IF EXISTS root@localhost"],
     "ycsb-bindings/cassandra/src/main/java/dohyo/cassandra/admin/CqlAdmin.java": ["DROP ROLE IF EXISTS"],
-    # Names that would end a statement, for the contract.
+    # Names for the contract that would end a statement.
     "ycsb-bindings/contract/src/main/java/dohyo/contract/BindingContract.java": ['"; DROP TABLE t"'],
-    # Below dohyo_home, once what a trial has made on an attached system is gone; if it is empty.
+    # An empty folder below dohyo_home, after everything of a trial on an attached system was removed.
     "ansible/agent/verbs/detach.py": ["os.rmdir("],
-    # A trial's own place on an attached system, after a look at the mark of each table in it.
+    # The place of a trial on an attached system, after a check of each table's mark.
     "ycsb-bindings/cassandra/src/main/java/dohyo/cassandra/admin/AttachedCql.java": ["DROP KEYSPACE"],
     "ycsb-bindings/hbase/src/main/java/dohyo/hbase/admin/AttachedHBase.java": [
         "disableTable(name)",
@@ -74,12 +74,12 @@ PLACES = {
     ],
     "ycsb-bindings/mysql/src/main/java/dohyo/mysql/admin/AttachedMysql.java": ["DROP DATABASE"],
     "ycsb-bindings/postgresql/src/main/java/dohyo/postgresql/admin/AttachedPostgresql.java": ["DROP DATABASE"],
-    # What it has noted of a run's faults, below dohyo_home/run, and a folder of systemd's in /run; if they are empty.
+    # Empty folders: notes on a run's faults below dohyo_home/run, and one of systemd's in /run.
     "ansible/agent/faults.py": ["folder.rmdir()"],
-    # A new folder, while it is empty.
+    # A new folder that is still empty.
     "analysis/dohyo/owned.py": ["folder.rmdir()"],
 }
-# Tasks that remove with Ansible's own module; each removes files alone, or a folder that tempfile has made.
+# Tasks that remove with Ansible's own module. Each removes only files, or a folder that tempfile has created.
 FILE_TASKS = {
     ("roles/bootstrap/tasks/packages.yml", "Remove the folder"),
     ("roles/host/tasks/restore.yml", "Remove the settings that should last"),
@@ -89,7 +89,7 @@ SUFFIXES = {"", ".sh", ".py", ".yml", ".yaml", ".j2", ".java", ".sql", ".xml"}
 
 
 def sources() -> Iterator[Path]:
-    """Every source of the checkout that is no test."""
+    """Yields all sources of the checkout except tests."""
     for folder in ("ansible", "analysis", "benchmarks", "ycsb-bindings"):
         for path in sorted((ROOT / folder).rglob("*")):
             parts = path.relative_to(ROOT).parts
@@ -99,18 +99,18 @@ def sources() -> Iterator[Path]:
 
 
 def deletions(text: str) -> list[str]:
-    """The lines that remove something, without comments."""
+    """Returns the lines that remove something, without comments."""
     lines = (line.strip() for line in text.splitlines())
     return [line for line in lines if not line.startswith(("#", "//", "*", "--")) and DELETIONS.search(line)]
 
 
 def elsewhere(name: str, text: str) -> list[str]:
-    """The lines of a file that remove something and are not listed."""
+    """Returns the lines of a file that remove something and are not listed."""
     return [line for line in deletions(text) if not any(part in line for part in PLACES.get(name, []))]
 
 
 def file_removals(tasks: Any) -> Iterator[str]:
-    """Names of the tasks in a playbook or a list of tasks that remove by Ansible's own module."""
+    """Yields the names of tasks that remove with Ansible's own module, in a playbook or a list of tasks."""
     if isinstance(tasks, list):
         for task in tasks:
             yield from file_removals(task)

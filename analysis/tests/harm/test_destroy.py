@@ -1,4 +1,4 @@
-"""destroy.yml asks on a terminal; each answer is typed on one."""
+"""destroy.yml asks on a terminal. The tests type the answers on one."""
 
 import contextlib
 import os
@@ -34,11 +34,11 @@ def test_an_answer_other_than_yes_removes_nothing_and_is_no_failure(
     signal.alarm(240)
     text, is_answered = "", False
     try:
-        with contextlib.suppress(OSError):  # the terminal's end
+        with contextlib.suppress(OSError):  # the terminal was closed
             while read := os.read(terminal, 4096):
                 text += read.decode("utf-8", "replace")
                 if ", or no:" in text and not is_answered:
-                    time.sleep(1)  # what is typed before Ansible reads is thrown away
+                    time.sleep(1)  # Ansible drops what is typed before it reads
                     is_answered = bool(os.write(terminal, f"{answer}\r".encode()))
         _, status = os.waitpid(pid, 0)
     finally:

@@ -1,4 +1,4 @@
-"""What experiment.json, state.json and the evidence may hold: one line and an exit code, never a traceback."""
+"""Any content of experiment.json, state.json and the evidence leads to one line and an exit code, never a traceback."""
 
 import copy
 import json
@@ -37,7 +37,7 @@ FACTS = {
 @pytest.fixture(scope="module")
 def original(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = finished(tmp_path_factory.mktemp("original") / "it", sealed=False)
-    for log in folder.rglob("*.hdr"):  # they take the time and are not what this is about
+    for log in folder.rglob("*.hdr"):  # they take time and do not matter here
         log.unlink()
     return folder
 
@@ -109,7 +109,7 @@ values = st.recursive(
 
 
 def paths(content: Any) -> Iterator[tuple[Any, ...]]:
-    """Every place in a JSON value."""
+    """Yields the path of each place in a JSON value."""
     yield ()
     entries = content.items() if isinstance(content, dict) else enumerate(content) if isinstance(content, list) else ()
     for key, below in entries:
@@ -117,7 +117,7 @@ def paths(content: Any) -> Iterator[tuple[Any, ...]]:
 
 
 def changed(content: Any, place: tuple[Any, ...], value: Any) -> Any:
-    """The content with another value at that place."""
+    """Returns a copy of the content with another value at that place."""
     if not place:
         return value
     result = copy.deepcopy(content)

@@ -1,4 +1,4 @@
-"""Links and special files in folders that are passed around: refused before anything is read or written."""
+"""Links and special files in folders that are passed around are rejected before anything is read or written."""
 
 import os
 import shutil
@@ -30,7 +30,7 @@ PLACES = (
 
 
 def planted(tmp_path: Path, place: str) -> tuple[Path, Path]:
-    """An experiment in which a path is a link to somebody else's folder or file; returns both."""
+    """Creates an experiment in which a path is a link to a foreign folder or file; returns both."""
     experiment = finished(tmp_path / "results" / "it")
     path, theirs = experiment / place, tmp_path / "theirs"
     if path.exists():
@@ -74,7 +74,7 @@ def test_a_special_file_is_refused(kind: str, place: str, tmp_path: Path, monkey
     if kind == "a FIFO":
         os.mkfifo(experiment / place)
     else:
-        monkeypatch.chdir((experiment / place).parent)  # its whole path is too long for one
+        monkeypatch.chdir((experiment / place).parent)  # the absolute path is too long for a socket
         with socket.socket(socket.AF_UNIX) as listening:
             listening.bind(Path(place).name)
     for arguments in READERS.values():
@@ -129,7 +129,7 @@ def test_a_report_elsewhere_does_not_go_through_a_link_in_an_experiment(tmp_path
     answer = dohyo("report", logs, "--out", other / "figures" / "report.html")
     assert (answer.code, f"{other}/figures is a link inside an experiment" in answer.err) == (2, True)
     assert tree(theirs) == before
-    # A link at the very place is replaced.
+    # A link with the file's own name is replaced.
     (tmp_path / "profile").write_text("mine")
     (tmp_path / "page.html").symlink_to(tmp_path / "profile")
     assert dohyo("report", logs, "--out", tmp_path / "page.html").code == 0
@@ -161,7 +161,7 @@ def test_a_name_that_drives_a_terminal_is_refused(name: str, tmp_path: Path) -> 
 
 
 def test_a_folder_that_goes_to_the_hosts_has_no_link_to_a_file_of_this_machine(tmp_path: Path) -> None:
-    """As an archive with a JDK may bring one; those within it are usual."""
+    """An archive with a JDK may contain such a link; links within the archive are usual."""
     (tmp_path / "jdk" / "legal").mkdir(parents=True)
     (tmp_path / "jdk" / "licence").write_text("free")
     (tmp_path / "jdk" / "legal" / "licence").symlink_to("../licence")

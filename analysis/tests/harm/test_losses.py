@@ -1,4 +1,4 @@
-"""What a program loses while it works: who reads its output, room on the disk, its own parent."""
+"""Programs that lose something while they work: the reader of their output, space on the disk, their parent."""
 
 import os
 import pty
@@ -36,7 +36,7 @@ LINES = [f"line {number}" for number in range(500)]
 
 
 def talk(redirections: str) -> tuple[int, list[str], list[str]]:
-    """The exit code of the talking program in a shell, its standard output and its standard error."""
+    """Runs the talking program in a shell; returns its exit code, standard output and standard error."""
     shell = subprocess.run(
         ["bash", "-c", f'printf "%s\\n" go | "$0" -c "$1" {redirections}', sys.executable, TALK],
         capture_output=True, text=True, check=False,
@@ -52,7 +52,7 @@ def test_what_standard_output_does_not_take_goes_to_standard_error(redirections:
 def test_a_reader_that_goes_away_misses_nothing_but_what_it_did_not_want() -> None:
     code, out, err = talk("| head -n 1; exit ${PIPESTATUS[1]}")
     assert (code, out) == (3, ["begins"])
-    # What the pipe had taken is lost with its reader.
+    # Lines that were in the pipe are lost with the reader.
     assert err == [*LINES, "words"][-len(err) :]
     assert err[-1] == "words"
 
@@ -61,7 +61,7 @@ def test_a_reader_that_goes_away_misses_nothing_but_what_it_did_not_want() -> No
     "redirections", [">&-", ">&- 2>&-", "> /dev/full 2>&1", "2> /dev/full > /dev/full", "> /dev/full 2>&- <&-"]
 )
 def test_a_program_without_output_works_on(redirections: str) -> None:
-    # Without standard input it has nothing to wait for.
+    # Without standard input the program waits for nothing.
     code, out, _ = talk(redirections.replace(" <&-", ""))
     assert (code, out) == (3, [])
 
@@ -79,7 +79,7 @@ def test_a_terminal_that_is_gone_ends_nothing() -> None:
 
 
 def no_room() -> None:
-    """Files may have 4096 bytes, and no signal comes, as on a full disk."""
+    """Limits files to 4096 bytes without a signal, as on a full disk."""
     signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
     resource.setrlimit(resource.RLIMIT_FSIZE, (4096, resource.RLIM_INFINITY))
 
@@ -98,7 +98,7 @@ def test_a_log_without_room_stops_no_program(tmp_path: Path) -> None:
         signal.signal(signal.SIGXFSZ, before)
     assert log.error is not None
     assert log.error.filename == str(tmp_path / "log")
-    # Nothing is added behind a gap, and no line is cut.
+    # Nothing follows a gap, and no line is cut.
     lines = log.file.read_text().splitlines(keepends=True)
     assert lines == [f"{number}\n" for number in range(len(lines))]
 
@@ -159,7 +159,7 @@ with experiment.only_one():
 
 
 def works(pid: str) -> bool:
-    """A zombie does not."""
+    """Returns true if a process runs; a zombie does not."""
     try:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
     except OSError:

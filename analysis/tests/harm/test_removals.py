@@ -1,4 +1,4 @@
-"""Removal under attack: names like ours, second attempts, copies, links put in the way, and files that cannot go."""
+"""Removal under attack: names like ours, second attempts, copies, links, and files that cannot be removed."""
 
 import json
 import os
@@ -36,7 +36,7 @@ def precious(path: Path) -> Path:
 
 
 def removed(home: Path) -> list[str]:
-    """Removes the folder and returns what was named as left."""
+    """Removes the folder; returns the messages about what stays."""
     said: list[str] = []
     ours.remove(str(home), MINE, foreign=said)
     return said
@@ -87,7 +87,7 @@ def test_a_second_removal_knows_the_files_of_others_as_the_first_did(home: Path)
     data = home / "data/dohyo/mysql"
     mark = json.loads((data / ".dohyo").read_text())
     (data / ".dohyo").write_text(json.dumps({**mark, "makes": {"any": ["thing"]}}))
-    (data / "any/shop").mkdir()  # Because of it the mark of the home stays.
+    (data / "any/shop").mkdir()  # because of it the mark of the home stays
     path = precious(home / "install/mysql/x/server/theirs.txt")
     for _ in range(2):
         assert any(str(path) in reason for reason in removed(home))
@@ -95,7 +95,7 @@ def test_a_second_removal_knows_the_files_of_others_as_the_first_did(home: Path)
 
 
 def dying(last: int) -> Callable[..., None]:
-    """Returns an os.unlink that ends the program at a call."""
+    """Returns a replacement of os.unlink that ends the program at its nth call."""
     calls, unlink = count(1), os.unlink
 
     def replacement(*args: Any, **more: Any) -> None:

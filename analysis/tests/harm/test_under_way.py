@@ -1,4 +1,4 @@
-"""Reports and sites label an experiment while it is being measured, and no longer once it has ended or was killed."""
+"""Reports and sites label an experiment as running only while it is being measured."""
 
 import json
 import os
@@ -18,7 +18,7 @@ from support.command import dohyo, finished
 
 
 def unfinished(folder: Path) -> Path:
-    """An experiment whose second trial is not over."""
+    """Creates an experiment whose second trial has not ended."""
     finished(folder, sealed=False)
     write_json(folder / "raw/02-hbase/state.json", {"status": "running"})
     facts = json.loads((folder / "experiment.json").read_text())
@@ -28,7 +28,7 @@ def unfinished(folder: Path) -> Path:
 
 @contextmanager
 def measuring(folder: Path) -> Iterator["subprocess.Popen[str]"]:
-    """While another process has the lock of the folder's results for it."""
+    """Yields while another process holds the lock of the results' folder for an experiment."""
     hold = (
         "import sys; from pathlib import Path; from dohyo.running import experiment\n"
         "folder = Path(sys.argv[1]); experiment.RESULTS = folder.parent\n"
@@ -59,9 +59,9 @@ def test_it_is_labelled_while_it_lasts_and_no_longer(tmp_path: Path) -> None:
         assert dohyo("site", tmp_path / "site", "--results", results).code == 0
         index = (tmp_path / "site/index.html").read_text("utf-8")
         assert (index.count(said), index.count("Not over yet.")) == (1, 1)
-        # Without an ID: the newest that has ended.
+        # Without an ID, the command takes the newest experiment that has ended.
         assert dohyo("report", results=results).out.strip() == str(older / "report.html")
-    # Killed: its experiment says "running" forever, and is not.
+    # The experiment of a killed run has the status "running" forever, but does not run.
     assert experiment_folder.running(newer) is None
     answer = dohyo("report", results=results)
     assert (answer.code, answer.out.strip(), "still being" in answer.err) == (1, str(newer / "report.html"), False)

@@ -1,4 +1,4 @@
-"""Trials on systems that are attached: what is left there, how it is removed, and what lets clients in."""
+"""Trials on attached systems: what they leave there, how it is removed, and how clients log in."""
 
 import gzip
 import json
@@ -23,7 +23,7 @@ from support.trial_hosts import FakeTrial, fake_trial
 
 
 def attached(folder: Path, **variables: Any) -> FakeTrial:
-    """A trial on an attached system, whose hosts are observed."""
+    """Returns a trial on an attached system with observed hosts."""
     trial = fake_trial(
         folder, 2, 1, attached={"cassandra": "10.1.0.1"}, dohyo_observed=["far"], trial_canary=False, **variables
     )
@@ -39,7 +39,7 @@ def test_a_trial_on_an_attached_system_starts_nothing_and_removes_its_tables(tmp
     parts.run()
     notes = [line.replace("/opt/dohyo/", "") for line in trial.notes]
     begun = notes.index("node1 node2: detach")
-    # Removed before the note is written that this trial is under way.
+    # The tables are removed before the note that this trial is under way.
     assert notes[begun - 1] == "localhost: owned absent load"
     assert notes[begun + 1].endswith("owned absent client")
     assert "far: observe begin" in notes
@@ -62,9 +62,9 @@ def test_a_place_that_could_not_be_removed_refuses_the_next_trial(tmp_path: Path
     parts = trial.real()
     with pytest.raises(StepError, match="Remove what an earlier trial has left on the attached system"):
         parts.run()
-    # What an interrupted trial has left is not taken for this one's.
+    # Evidence of an interrupted trial is not attributed to this one.
     assert not (tmp_path / UNDER_WAY).exists()
-    # At the end it is said, and the trial counts.
+    # At the end this is a warning, and the trial counts.
     assert parts.end() == ""
     assert {"event": "note", "text": f"WARNING: {left}"} in trial.events
 
@@ -88,7 +88,7 @@ def test_what_leads_to_a_system_that_is_only_asked_does_not_stay(fails: bool, tm
 
 
 def left_on(home: Path, role: str, script: str) -> Path:
-    """What a trial has left on a host for an attached system."""
+    """Writes the files that a trial has left on a host for an attached system."""
     folder = home / "attached" / role
     folder.mkdir(parents=True)
     for name, text in {"remove": script, "connection.properties": "a=b\n", "made": ""}.items():
@@ -139,7 +139,7 @@ def test_what_is_left_is_said(tmp_path: Path) -> None:
 
 
 def test_a_host_that_is_observed_has_one_sampler_and_keeps_nothing(tmp_path: Path) -> None:
-    """The sampler comes with the agent, outlives it, and ends when it is asked to."""
+    """The sampler comes with the agent, outlives it, and ends on request."""
 
     def observe(state: str) -> Path:
         host = Channel(Way(["/bin/sh", "-c", sent.command("python3")], {"HOME": str(tmp_path)}))

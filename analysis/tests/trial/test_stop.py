@@ -1,4 +1,4 @@
-"""What stop.yml does on all hosts, whoever they belong to and whatever fails on some of them."""
+"""stop.yml on all hosts: other owners, and failures on some hosts."""
 
 from pathlib import Path
 from typing import Any
@@ -14,7 +14,7 @@ from support.trial_hosts import FakeTrial, fake_trial, note_under_way
 def stopped(
     folder: Path, answers: dict[Any, Any], *, keeps_loads: bool = False, only_halts: bool = False, **variables: Any
 ) -> tuple[FakeTrial, dict[str, str]]:
-    """Two database hosts and one with a client after stop.yml, and what failed; a trial was interrupted."""
+    """Runs stop.yml after an interrupted trial on two database hosts and a client; returns trial and failures."""
     trial = fake_trial(folder, 2, 1, **variables)
     trial.answers |= answers
     note_under_way(trial, folder)
@@ -22,7 +22,7 @@ def stopped(
 
 
 def verbs(trial: FakeTrial, host: str) -> list[str]:
-    """What a host was asked for."""
+    """Returns the calls to a host."""
     return [call.verb for call in trial.calls if call.host == host]
 
 
@@ -44,7 +44,7 @@ def test_everything_is_stopped_and_the_evidence_of_an_interrupted_trial_is_fetch
     pulled = [call.arguments["dest"] for call in trial.calls if call.verb == "pull"]
     assert pulled == [f"{tmp_path}/server/node1", str(tmp_path), f"{tmp_path}/server/node2", *[str(tmp_path)] * 2]
     assert not (tmp_path / UNDER_WAY).exists()
-    # There is none any more.
+    # Now there is no interrupted trial.
     assert stop_everything(trial.world, keeps_loads=False) == {}
     assert len([call for call in trial.calls if call.verb == "pull"]) == 5
 

@@ -1,4 +1,4 @@
-"""A whole trial: its parts, their order, and the end that it has whatever went wrong."""
+"""A whole trial: its parts, their order, and its end after any failure."""
 
 from pathlib import Path
 from typing import Any
@@ -14,18 +14,18 @@ from support.trial_hosts import FakeTrial, fake_trial, free_ports, note_under_wa
 
 
 def begun(folder: Path, hosts: int = 2, **variables: Any) -> FakeTrial:
-    """A trial that is under way, as far as its evidence goes."""
+    """Returns a trial that is under way, as far as its evidence shows."""
     trial = fake_trial(folder, hosts, **variables)
     note_under_way(trial, folder)
     return trial
 
 
 def done(trial: FakeTrial) -> list[str]:
-    """All that was asked, with short folders."""
+    """Returns all calls, with shortened folders."""
     return [line.replace("/opt/dohyo/", "") for line in trial.notes]
 
 
-# Of each host, when all went well.
+# Calls at the end of a successful trial.
 ENDED = [
     "phase stop",
     "node1: look for faults",
@@ -40,12 +40,12 @@ ENDED = [
 
 
 def in_order(notes: list[str]) -> list[str]:
-    """The notes of the first host alone: what several hosts are asked in one step is noted host by host."""
+    """Returns the notes of the first host. Each host has its own notes of a common step."""
     return [line for line in notes if line.startswith(("phase", "node1"))]
 
 
 def tried(trial: FakeTrial) -> str:
-    """Does a trial as the playbook does; returns why it failed."""
+    """Runs a trial like the playbook; returns why it failed."""
     try:
         load = begin(trial.world)
     except StepError as error:
@@ -78,7 +78,7 @@ def test_all_steps_of_a_trial_in_their_order(tmp_path: Path) -> None:
         "phase canary", "node1: canary host",
         *START, *TABLES, "phase load", "clients: load", *SETTLE,
         "phase run 1", "clients: run-1", "node1: stats folder=cassandra/stats/run-1 within 900 s",
-        # Its log is read, and so it needs the lines of a shutdown.
+        # The log is read, so it needs the lines of a shutdown.
         *(line.replace(" node2", "").replace("stop-all cassandra", "stop-all") for line in ENDED),
     ]  # fmt: skip
 
@@ -95,7 +95,7 @@ def test_nodes_start_one_after_another_on_several_hosts_and_their_ports_are_thei
         *("node1: start cassandra", "node1: ready cassandra", "node2: start cassandra", "node2: ready cassandra"),
         "node1 node2: ready within 1080 s",
     ]
-    # On a host of its own a taken port is an error.
+    # On a dedicated host, a taken port is an error.
     assert len([call for call in trial.calls if call.action == "free_ports"]) == 2
     assert not [line for line in notes if "canary" in line]
 
@@ -106,7 +106,7 @@ def test_whatever_fails_the_servers_are_stopped_and_the_hosts_are_free(number: i
     trial.fails_at = number
     reason = tried(trial)
     failed = trial.calls[number]
-    # A listener ends by itself, too.
+    # A listener also ends by itself.
     expected = "" if failed.verb == "canary end" else f"{failed.host} has no {failed.verb}"
     assert reason.endswith(expected)
     assert bool(reason) == bool(expected)
@@ -130,7 +130,7 @@ def test_the_calls_above_are_all_before_the_end(tmp_path: Path) -> None:
 
 
 def taken(times: int) -> Any:
-    """A fake of the agent's free_ports: another program takes a port, as often as `times` says."""
+    """Returns a fake of the agent's free_ports: another program takes a port `times` times."""
     left = [times]
 
     def answer(**arguments: Any) -> dict[str, Any]:
@@ -221,7 +221,7 @@ def test_strict_conditions_refuse_other_ones(tmp_path: Path) -> None:
         " strict conditions were asked for, so it is not measured"
     )
     assert tried(trial) == reason
-    # The report says which ones they were.
+    # The report names the differences.
     assert trial.json("conditions.json")["differences"]
     assert "phase load" not in done(trial)
 
@@ -428,7 +428,7 @@ def test_the_room_for_a_load_follows_from_the_memory_of_the_host(tmp_path: Path)
         begin(trial.world)
         needs += [call.arguments["need_mb"] for call in trial.calls if call.verb == "kept_load found"]
     assert needs[1] > needs[0] + 20000
-    # Hence the playbook asks for the memory before it begins.
+    # Therefore the playbook asks for the memory first.
     tasks = yaml.safe_load((ANSIBLE / "trial.yml").read_text())[0]["tasks"]
     (block,) = (task["block"] for task in tasks if "block" in task)
     files = [task["ansible.builtin.include_tasks"] for task in block[:2]]
@@ -436,7 +436,7 @@ def test_the_room_for_a_load_follows_from_the_memory_of_the_host(tmp_path: Path)
 
 
 def in_turn(trial: FakeTrial) -> list[str]:
-    """What was done with a load, in short."""
+    """Returns the steps with a load, shortened."""
     words = ("kept_load", "clients", "set aside", "start cassandra", "stop cassandra")
     return [line.removeprefix("node1: ") for line in done(trial) if any(word in line for word in words)]
 

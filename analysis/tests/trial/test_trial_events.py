@@ -1,4 +1,4 @@
-"""What people see of a trial: events for the progress display, or lines on the screen where there is none."""
+"""Output of a trial for users: events for the progress display, or lines on the screen without one."""
 
 import importlib.util
 import json
@@ -13,7 +13,7 @@ from support.trial_hosts import fake_trial
 
 @pytest.fixture(scope="module")
 def conduct() -> Any:
-    """The action's module."""
+    """Returns the action's module."""
     spec = importlib.util.spec_from_file_location("conduct", ANSIBLE / "plugins/action/conduct.py")
     assert spec is not None
     assert spec.loader is not None
