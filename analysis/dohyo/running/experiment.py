@@ -2,11 +2,11 @@
 
 FOLDER/experiment.json       format of the evidence, scenario, options, plan, versions, hardware, status
 FOLDER/scenario.properties   the effective scenario; --resume measures with it
-FOLDER/published/            figures of others that are shown below ours
+FOLDER/published/            published figures of others, shown below the results
 FOLDER/raw/01-cassandra/     evidence of a trial: trial.json (its input), state.json, ansible.log, events.jsonl,
                              canary.json, conditions.json, load/, a folder for each run of each phase (run-1/,
-                             update-2/, …) and for each probe of a search (probe-1/, …), server/; manifest with the
-                             checksum of each of them but state.json
+                             update-2/, …) and for each probe of a search (probe-1/, …), server/; manifest with
+                             checksums of all files except state.json
 FOLDER/attempts/             trials that --resume repeated, as they were before
 """
 

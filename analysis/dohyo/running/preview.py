@@ -51,9 +51,7 @@ def check_count(scenario: Scenario, hosts: Hosts) -> None:
 
 
 def _available(scenario: Scenario, console: Console) -> Scenario:
-    """Names the systems that a run would skip on this machine; returns the scenario without them, or all if none is
-    left.
-    """
+    """Names systems that are skipped on this machine; returns the scenario without them, or all if none is left."""
     attached = scenario.role_variables.get("attached", {})
     reasons = {} if attached.keys() >= set(scenario.systems) else available.ask(None, scenario.role_variables)
     skipped = [name for name in scenario.systems if reasons.get(name) and name not in attached]

@@ -14,7 +14,7 @@ from dohyo.trial.world import Host, World, program
 
 @dataclass(frozen=True)
 class Wiped:
-    """The files of a trial on the hosts: data, run folders, passwords, how to connect.
+    """The files of a trial on the hosts: data, run folders, passwords, connection files.
 
     :ivar evidence: folder of the trial on the control machine; hosts note it as the owner of the data
     :ivar keeps_loads: true if kept loads will be used again
