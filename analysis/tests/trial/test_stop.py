@@ -90,7 +90,7 @@ def test_foreign_files_among_the_loads_are_named(tmp_path: Path) -> None:
     ("verb", "step", "more"),
     [
         ("owned checked", "Look whose the folder is", []),
-        # Where servers may still run, nobody else is to measure.
+        # No other deployment may measure on a host on which servers may still run.
         ("stop-all", "Stop whatever runs", ["detach", FORGOTTEN, *FETCHED]),
         ("detach", "Remove what was made on attached systems", [FORGOTTEN, *FETCHED, FREED]),
         ("owned absent", "Remove the loads that were kept", [*FETCHED, FREED]),
@@ -111,7 +111,7 @@ def test_what_fails_on_one_host_is_named_and_keeps_nobody_from_the_rest(
     asked = verbs(trial, "node2")
     assert asked[asked.index(verb) + 1 :] == more
     assert verbs(trial, "node1") == [*STOPPED, FORGOTTEN, *FETCHED, FREED]
-    # What could not be fetched now is fetched the next time.
+    # The next call fetches the rest.
     assert (tmp_path / UNDER_WAY).exists() == (verb in ("pull", "owned checked"))
 
 
