@@ -1,22 +1,22 @@
-"""Dohyo's agent on a host: all that happens there during a trial.
+"""Dohyo's agent on a host: does everything that happens there during a trial.
 
   agent start NAME DIR OUT ERR COMMAND...  start in DIR, in a session of its own, output to the files OUT and ERR
   agent until NAME SECONDS COMMAND...      wait until COMMAND succeeds; fail at once when NAME ends first
-  agent ready NAME SECONDS COMMAND...      the same, where COMMAND says that NAME is ready
-  agent status NAME                        0: runs; 3: has ended, and how; 4: was not started
+  agent ready NAME SECONDS COMMAND...      like until; COMMAND is recorded as the check that NAME is ready
+  agent status NAME                        exit code 0: runs; 3: has ended, with its reason; 4: was not started
   agent stop NAME SECONDS                  TERM, wait, KILL; 0 seconds: KILL at once
-  agent stop-all SECONDS [NAME]            the same for all that was started here; NAME, and all NAME-PART, are killed at once
+  agent stop-all SECONDS [NAME]            stop all processes started here; NAME, and all NAME-PART, are killed at once
   agent log NAME                           print its output
   agent start-unit NAME ERR UNIT [SLICE PROPERTY...]  start NAME as that unit of systemd, whose file is on standard input;
-                                           its SLICE gets the properties before
+                                           SLICE gets the properties first
   agent units                              print the files of the units that were written here
-  agent remove-units                       remove them, and the properties of the slice; this verb and start-unit need root
+  agent remove-units                       remove them, and the properties of the slice; this and start-unit need root
   agent faults check|serve|boot|undo ...   faults.py
   agent sample ...                         sampler.py
   agent converse                           conversation.py
 
-Exit code 1 with a line ERROR: says what failed. A host needs only Python 3.9 and its standard library. `status` is called often:
-what it does not need is imported later.
+Exit code 1 with a line ERROR: says what failed. A host needs only Python 3.9 and its standard library. `status` is called often,
+so the modules that it does not need are imported later.
 """
 
 import os
@@ -26,7 +26,7 @@ from processes import HOME, AgentError, Processes
 
 
 def main(verb="", *words):
-    """Does what a verb says; returns the exit code."""
+    """Executes a verb; returns the exit code."""
     if verb == "sample":
         import sampler
 
@@ -80,7 +80,7 @@ def main(verb="", *words):
 
 
 def say(text):
-    """Prints a line at once; nothing for no text."""
+    """Prints a line at once; nothing for an empty text."""
     if text:
         sys.stdout.buffer.write(f"{text}\n".encode("utf-8", "surrogateescape"))
         sys.stdout.buffer.flush()

@@ -1,4 +1,4 @@
-"""The client of a host, from its launch to its end."""
+"""Starts, watches and stops the client of a host."""
 
 import contextlib
 import json
@@ -10,7 +10,7 @@ import proc
 from processes import KILL, LONGEST_EXIT, LONGEST_START, TERM, AgentError
 from servers import Process
 
-STOP = 10  # seconds that a client has to end by itself, in which it writes what it has measured
+STOP = 10  # seconds for a client to end by itself and write its measurements
 FORWARD = 1.0  # seconds between two looks at the logs; the client writes them once a second
 FORWARDED = ("*.hdr", "warmup.txt", "readback.txt")  # the logs of a client
 CHUNK = 256 * 1024  # bytes of a log per message
@@ -26,25 +26,25 @@ class Client:
         self._folder = Path(folder)
         self._secrets = Path(secrets)
         self._command = command
-        # The folder is brought home; what is secret is outside of it, and there only until the client has read it.
+        # The folder is fetched, so the secret properties are outside of it, and only until the client has read them.
         write_private(self._folder / "client.properties", properties, 0o755)
         write_private(self._secrets, secret_properties, 0o711)
-        self._has_begun = None  # says whether it was started, while that is under way
+        self._has_begun = None  # function that returns whether it was started; None unless a start is under way
         self._process = None
         self._ready = self._stopping = self._ended = False
-        self._patience = 0.0  # until when a start, a stop or an exit code is waited for, as time.monotonic() has it
-        self._gone_at = None  # when it was seen that it has ended
-        self._read = {}  # bytes by log
+        self._patience = 0.0  # deadline for a start, a stop or an exit code, on the clock time.monotonic()
+        self._gone_at = None  # seconds since 1970 when its end was noticed
+        self._read = {}  # bytes read of each log
         self._next_forward = 0.0
 
     @property
     def processes(self):
-        """Its process, while there is one."""
+        """Its process in a list, which is empty before the start."""
         return [self._process] if self._process is not None else []
 
     @property
     def is_awaited(self):
-        """Something is about to happen that should be seen at once."""
+        """Whether an event is about to happen that should be noticed at once."""
         is_starting = self._process is not None and not self._ready
         return not self._ended and (self._has_begun is not None or is_starting or self._gone_at is not None)
 
@@ -56,15 +56,15 @@ class Client:
             self._report_end(None, f"ERROR: {failure}")
 
     def tell(self, file, at):
-        """Puts an instant into the client's gate: `start`, or `measure`."""
+        """Writes an instant into a file of the client's gate: `start`, `measure` or `readback`."""
         proc.write(self._folder / file, f"{round(at * 1000)}\n")
 
     def stop(self):
-        """Asks it to end, which is then reported like any other end."""
+        """Asks it to end; the end is then reported like any other."""
         self._stopping = True
 
     def stop_now(self):
-        """Returns when nothing of it runs any more."""
+        """Stops the client; returns when nothing of it runs any more."""
         if self._ended:
             return
         if self._has_begun is not None:
@@ -124,11 +124,11 @@ class Client:
         for log in sorted(path for name in FORWARDED for path in self._folder.glob(name)):
             with log.open("rb") as file:
                 file.seek(self._read.get(log, 0))
-                # Whole lines only: the reader at the other end follows a growing log.
+                # Only whole lines: the reader at the other end follows a growing log.
                 while whole := whole_lines(file.read(CHUNK)):
                     self._read[log] = self._read.get(log, 0) + len(whole)
                     file.seek(self._read[log])
-                    # Text: bytes as Latin-1.
+                    # The bytes are decoded as Latin-1.
                     self._send("log", file=log.name, text=whole.decode("latin-1"))
 
     def _report_end(self, code, said):
@@ -143,13 +143,13 @@ class Client:
         except (OSError, ValueError):
             wrote = {}
         summary = {key: wrote.get(key) for key in ("agreed_start_ms", "skew_ms", "finished_ms", "inserted")}
-        # Exit: null if it never ran; at: by this host's clock; summary: what the client wrote about its own times and
-        # about the key numbers that it has used for new records.
+        # Exit: null if it never ran; at: by this host's clock; summary: its own times, and the key numbers that it has used
+        # for new records.
         self._send("ended", exit=code, words=said, at=at, summary=summary)
 
 
 def write_private(file, text, folder_mode):
-    """Writes a file that only its own user can read; its folder is made where it is missing."""
+    """Writes a file that only its owner can read, and its folder if that is missing."""
     file.parent.mkdir(parents=True, exist_ok=True)
     file.parent.chmod(folder_mode)
     file.unlink(missing_ok=True)

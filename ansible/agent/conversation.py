@@ -6,16 +6,16 @@ reports how it ended. It also reports which of a database's server processes end
 window. Nothing may keep running when the controller dies or the network breaks: the end of the input, or HEARTBEAT
 seconds without a ping, stop the client.
 
-In:   {"do": "ping", "sent": …}                 to be answered at once
-      {"do": "begin", "tool": of this host, "servers": system or "", "faults": the folder of those that are prepared on this host or "",
-       "client": {"name", "folder", "properties", "secrets", "secret_properties", "command"} or null}
-                                                properties: the text of client.properties in the folder; secrets: a
-                                                file for the secret ones, which is removed when the client has read it
+In:   {"do": "ping", "sent": …}                 answer at once
+      {"do": "begin", "tool", "servers", "faults", "client"}            find the servers and prepare the client:
+         servers, faults      name of the system; folder of the faults that were prepared on this host; each may be ""
+         client               {"name", "folder", "properties", "secrets", "secret_properties", "command"}, or null
+         properties, secrets  text of client.properties; file for secret_properties, removed when the client has read it
       {"do": "launch"}                          start the client
-      {"do": "start", "at": s, "window": [s, s or null], "compilers": bool}    instants of this host's clock; the measured
-                                                window; whether to say until then what JIT compilers use
+      {"do": "start", "at": s, "window": [s, s or null], "compilers": bool}      instants of this host's clock, measured
+                                                window, and whether to report until then what JIT compilers use
       {"do": "measure", "window": [s, s or null]}           the window begins earlier: the warm-up is over
-      {"do": "readback"}                        what faults did is undone: the client may read its records back
+      {"do": "readback"}                        all faults are undone: the client may read its records back
       {"do": "stop"}                            stop the client
       {"do": "finish"}                          say what the servers used, and end
 Out:  pong, hello, ready, compilers, log, ended, server, fault, finished; each is described where it is sent.
@@ -34,9 +34,9 @@ from client import Client, whole_lines
 from processes import ENDED, AgentError
 from servers import Compilers, Servers
 
-LOOK = 0.2  # seconds between two looks at processes
-LOOK_CLOSELY = 0.02  # the same while something is about to happen
-BACKLOG = 16 * 1024 * 1024  # unsent bytes at which a connection counts as broken
+LOOK = 0.2  # seconds between two checks of processes
+LOOK_CLOSELY = 0.02  # seconds between two checks while an event is expected
+BACKLOG = 16 * 1024 * 1024  # unsent bytes above which a connection counts as broken
 
 
 class GoneError(Exception):
@@ -44,14 +44,14 @@ class GoneError(Exception):
 
 
 class Faults:
-    """What is done to the servers of this host by faults.py, which waits for this process to say when the window is."""
+    """Faults on this host's servers: tells faults.py the measured window, and reports what faults.py has done."""
 
     def __init__(self, send, servers, folder):
         self._send = send
         self._servers = servers
         self._folder = Path(folder)
-        self._read = 0  # bytes of what was done
-        # After a boot the window of before is one by another clock.
+        self._read = 0  # bytes of done.jsonl that were read
+        # After a boot, an earlier window is one of another clock.
         (self._folder / "window").unlink(missing_ok=True)
         proc.write_pid(self._folder / "agent", os.getpid())
 
@@ -67,12 +67,12 @@ class Faults:
             done = json.loads(line)
             if done.get("kind") == "start":
                 self._servers.find()
-            # What was done, and when, by this host's clock; last whether all servers are ready again (faults.py has the fields).
+            # Event, and its times by this host's clock; the last one says whether all servers are ready again (format: faults.py).
             self._send("fault", done=done)
 
 
 class Agent:
-    """Input, output, and the order of things."""
+    """Reads the controller's messages, watches the processes, and sends what it sees."""
 
     def __init__(self, processes):
         self._processes = processes
@@ -86,7 +86,7 @@ class Agent:
 
     def serve(self):
         os.set_blocking(sys.stdout.fileno(), False)
-        # A login may have printed something without a line end.
+        # The login shell may have printed a line without an end.
         self._unsent = b"\n"
         try:
             while True:
@@ -143,7 +143,7 @@ class Agent:
         self._send("hello", servers=self._servers.names)
 
     def _sample_again(self):
-        """Starts the sampler of the host that has ended with the host's power."""
+        """Starts the host's sampler again if it ended with the host's power."""
         if self._processes.status("host-metrics")[1] == ENDED:
             with contextlib.suppress(AgentError):
                 self._processes.again("host-metrics")

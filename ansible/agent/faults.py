@@ -1,28 +1,28 @@
-"""Does faults to the servers of this host at their times in a run, and undoes them (docs/faults.md).
+"""Causes faults on this host at their times in a run, and undoes them (docs/faults.md).
 
-  agent faults check KIND...   prints why there cannot be faults of these kinds here, one reason a line; the plan has the folders
-  agent faults serve HOST      reads its plan from standard input, goes on in the background, and does it
-  agent faults boot HOST       goes on with that after the host was off; a unit of systemd that `serve` has written calls it
-  agent faults undo            ends what `serve` has left, and undoes it; servers that are down stay down
+  agent faults check KIND...   prints why faults of these kinds are not possible here, one reason a line; the plan has the folders
+  agent faults serve HOST      reads a plan from standard input and carries it out in the background
+  agent faults boot HOST       continues after the host was off; called by a unit of systemd that `serve` has written
+  agent faults undo            ends what `serve` left behind, and undoes it; servers that are down stay down
 
-The plan is JSON: {"role": system, "spared": processes, "events": [{"n", "kind", "at", "apart": addresses, "rate": bytes a second}],
-"folders": of the data, "unit": what goes on after a boot, empty where systemd does not start the servers, "patience": seconds}.
-The controller switches hosts off and on; events of the kind power are here for what follows them. Files in HOME/run/fault-HOST:
+The plan is JSON:
+  {"role": system, "spared": processes, "events": [{"n", "kind", "at", "apart": addresses, "rate": bytes a second}],
+   "folders": of the data,  "unit": continues after a boot, "" if systemd does not start the servers,  "patience": seconds}
+The controller switches hosts off and on; events of kind power only tell where to go on after a boot. Files in HOME/run/fault-HOST:
 
   agent        pid file of the conversation, which writes it. When that process is gone, everything is undone at once
   pid          pid file of this process
-  window       "BEGIN END" of the measured window, in seconds since 1970 by this host's clock, which the conversation writes
-  done.jsonl   what was done, a JSON object a line, which the conversation reads: {"n": of the event, null for what the end undoes,
-               "kind", "began", "done", "what", "error"}; last {"whole": when all servers were ready, or null}
-  changed      what is to be undone, written before it is done
-  plan         with "servers", the names of those that ran; for undo, and after a boot
+  window       "BEGIN END" of the measured window, in seconds since 1970 by this host's clock; written by the conversation
+  done.jsonl   a JSON object for each event, read by the conversation: {"n": of the event, null for the undoing at the end,
+               "kind", "began", "done", "what", "error"}; the last is {"whole": when all servers were ready, or null}
+  changed      changes to undo, written before they are made
+  plan         the plan, with "servers", the names of the servers that ran; for undo, and after a boot
 
-Where this process is killed, too, nothing cuts a host off, or leaves its disks full or slow: the kernel forgets the addresses of a
-partition at the end of the window, what fills a disk is a file without a name, which ends with the process, and a timer of systemd ends
-the limits of units.
+If this process is killed, too, no fault stays for long. The kernel drops a partition's addresses at the end of the window.
+A disk is filled by a file without a name, which ends with the process. A timer of systemd ends the limits of units.
 
-Faults of one host follow one another: one that takes longer, such as a stop in good order, delays the next. Processes of
-others take root; whoever calls this gets root by the means of the site.
+Faults of one host follow one another: a slow one, such as an orderly stop, delays the next. Faults on processes of other
+users need root; the caller becomes root as the site allows.
 """
 
 import contextlib
@@ -40,18 +40,18 @@ import proc
 import units
 from processes import SELF, AgentError
 
-AHEAD = 1.0  # seconds before its time in which a fault is prepared
-STOP = 120  # seconds that a server has to end in good order
+AHEAD = 1.0  # seconds before its time at which a fault is prepared
+STOP = 120  # seconds for an orderly stop of a server
 KILLED = 10  # seconds in which the kernel ends a process
-READY = 300  # seconds for the servers to be ready again after the window
-PROBE = 0.5  # seconds between two such looks
-FORGOTTEN = 10  # seconds after the window until what nobody has undone, a partition or a limit of a unit, is gone
-LEAST = 1 << 20  # bytes that a full disk may have left
-TABLE = "inet dohyo_fault"  # of nftables
+READY = 300  # seconds for the servers to become ready after the window
+PROBE = 0.5  # seconds between two checks whether the servers are ready
+FORGOTTEN = 10  # seconds after the window at which a partition, or the limit of a unit, ends by itself
+LEAST = 1 << 20  # bytes that may stay free on a full disk
+TABLE = "inet dohyo_fault"  # table of nftables
 
 
 def run(*argv, stdin=""):
-    """Runs a program; raises what it says if it fails."""
+    """Runs a program and returns its output; raises RuntimeError with its message if it fails."""
     done = subprocess.run(list(map(str, argv)), input=stdin, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, check=False)
     if done.returncode:
         raise RuntimeError((done.stderr or done.stdout).strip() or f"{argv[0]} ended with exit code {done.returncode}")
@@ -59,7 +59,7 @@ def run(*argv, stdin=""):
 
 
 def started(processes, role):
-    """Names of a system's processes on this host, in the order in which they were started."""
+    """Returns the names of a system's processes on this host, in the order in which they were started."""
     found = []
     for folder in Path(processes.run).glob("*"):
         if folder.name == role or folder.name.startswith(f"{role}-"):
@@ -76,15 +76,15 @@ class Servers:
         self._names = names
 
     def running(self):
-        """Names and pids of those that run."""
+        """Returns name and pid of each process that runs."""
         return [(name, pid) for name in self._names if (pid := self._processes.pid(name)) is not None]
 
     def down(self):
-        """Names of those that do not run any more."""
+        """Returns the names of the processes that ended."""
         return [name for name in self._names if self._processes.pid(name) is None]
 
     def units(self):
-        """The units of systemd that run."""
+        """Returns the systemd units that run."""
         return [self._processes.unit(name).unit for name, _ in self.running()]
 
     def stop(self, name):
@@ -99,7 +99,7 @@ class Servers:
 
 
 def freeze(pids):
-    """Stops processes, and then what they have started: nothing can start more. Returns all of them."""
+    """Stops processes and then their children, as a stopped process starts no others. Returns the pids of all."""
     proc.send(signal.SIGSTOP, pids)
     children = proc.descendants(pids)
     proc.send(signal.SIGSTOP, children)
@@ -107,7 +107,7 @@ def freeze(pids):
 
 
 class Changed:
-    """What is to be undone, in a file: it is there before anything is done."""
+    """Record of the changes to undo, in a file that is written before a change is made."""
 
     def __init__(self, folder):
         self._file = folder / "changed"
@@ -121,7 +121,7 @@ class Changed:
         self._write()
 
     def forget_all(self):
-        """Nothing of it outlives the power of the host."""
+        """Forgets all changes: a power cut undoes them."""
         self.what = {}
         self._write()
 
@@ -134,17 +134,17 @@ class Changed:
 
 
 class Faults:
-    """Each kind: what it does, and what undoes it. A method looks first, and returns what then does it."""
+    """Faults by kind, and what undoes each. A method prepares the event and returns a function that executes it."""
 
     def __init__(self, processes, folder, plan):
         self.changed = Changed(folder)
         self._servers = Servers(processes, plan["servers"])
         self._plan = plan
         self._fillers = []
-        self.until = time.time()  # the end of the window
+        self.until = time.time()  # seconds since 1970 of the window's end
 
     def prepare(self, event):
-        """What does an event, and returns what it has done."""
+        """Prepares an event; returns a function that executes it and returns a description."""
         return getattr(self, f"_{event['kind']}")(event)
 
     def _there(self):
@@ -189,7 +189,7 @@ class Faults:
         pids = [pid for _, pid in found]
 
         def do():
-            # Those that they have started are found again when all are resumed.
+            # Only these are recorded: resuming finds their children again.
             self.changed.note("pause", [[pid, proc.start_time(pid)] for pid in pids])
             freeze(pids)
             return f"SIGSTOP to {named(found)}"
@@ -266,7 +266,7 @@ class Faults:
         return do
 
     def undo(self, starts):
-        """The events that undo what is still done, servers that have ended by themselves included."""
+        """Returns the events that undo the changes still in effect; with `starts`, also one that starts servers that ended."""
         order = {"slow": "normal", "fill": "free", "partition": "heal", "pause": "resume"}
         undone = [kind for changed, kind in order.items() if changed in self.changed.what]
         if starts and self._servers.down():
@@ -285,7 +285,7 @@ NO_RULES = f"table {TABLE} {{}}\ndelete table {TABLE}\n"  # declared first, so t
 
 
 def rules(addresses, seconds):
-    """What drops all packets from these addresses where they come in, so that no sender notices: the others do the same."""
+    """Returns nftables rules that drop incoming packets from these addresses; senders get no error. The other hosts do so, too."""
     text = ""
     for version, kind in (("ip", "ipv4_addr"), ("ip6", "ipv6_addr")):
         if own := [each for each in addresses if (":" in each) == (version == "ip6")]:
@@ -300,7 +300,7 @@ def nft(text, *options):
 
 
 def fill(descriptor):
-    """Fills the disk of an open file up to LEAST bytes; how many there were."""
+    """Fills the disk of an open file up to LEAST bytes; returns the size of the file."""
     size, step = 0, 1 << 30
     while step >= LEAST:
         try:
@@ -313,14 +313,14 @@ def fill(descriptor):
     return size
 
 
-LIMITS = ("IOReadBandwidthMax", "IOWriteBandwidthMax")  # of systemd
+LIMITS = ("IOReadBandwidthMax", "IOWriteBandwidthMax")  # properties of systemd units
 
 
 def limit(unit, folders, rate, seconds):
-    """Limits what a unit reads from, and writes to, each disk of its data to so many bytes a second, and for how long at most."""
+    """Limits what a unit reads and writes to `rate` bytes a second on each disk of its data, for at most `seconds`."""
     allowed = run("systemctl", "show", "--property=DeviceAllow", "--value", unit).split()
     disks = [*folders, *(word for word in allowed if word.startswith("/dev/"))]
-    # First of all what ends it.
+    # Start the timer that ends the limit before the limit itself.
     stop_timer(unit)
     run("systemd-run", "--quiet", "--collect", f"--unit={timer(unit)}", f"--on-active={max(1, round(seconds))}",
         "--timer-property=AccuracySec=1s", *no_limit(unit))  # fmt: skip
@@ -335,11 +335,11 @@ def limit(unit, folders, rate, seconds):
 def end_limit(unit):
     stop_timer(unit)
     run(*no_limit(unit))
-    # What is left says nothing, but is there.
+    # The empty files that systemd leaves limit nothing, but would be leftovers.
     folder = Path(f"/run/systemd/system.control/{unit}.d")
     for name in LIMITS:
         (folder / f"50-{name}.conf").unlink(missing_ok=True)
-    with contextlib.suppress(OSError):  # it has more, or is gone
+    with contextlib.suppress(OSError):  # the folder has other files, or is gone
         folder.rmdir()
 
 
@@ -352,7 +352,7 @@ def timer(unit):
 
 
 def stop_timer(unit):
-    with contextlib.suppress(RuntimeError):  # there is none, or no more
+    with contextlib.suppress(RuntimeError):  # the timer was never started, or has ended
         run("systemctl", "stop", f"{timer(unit)}.timer")
 
 
@@ -375,7 +375,7 @@ WantedBy=multi-user.target
 
 
 def install_unit(processes, host, unit, folders):
-    """What calls `boot`, and all that it and the servers need to begin, is on the disks when the power goes."""
+    """Installs the unit that calls `boot`, and writes all that it and the servers need to the disks before the power goes."""
     words = [*SELF, "faults", "boot", host]
     command = " ".join(json.dumps(word).replace("%", "%%").replace("$", "$$") for word in words)
     Path(units.UNITS, unit).write_text(UNIT.format(mark=processes.mark("fault"), command=command), "utf-8")
@@ -391,7 +391,7 @@ def remove_unit(unit):
 
 
 def wrong(kinds, plan):
-    """Why there cannot be faults of these kinds, which all take root, here."""
+    """Yields the reasons why faults of these kinds are not possible here; all of them need root."""
     if os.geteuid():
         yield f"{', '.join(sorted(kinds))}: takes root; set dohyo_systemd: true in the inventory, so that Ansible becomes root"
         return
@@ -428,7 +428,7 @@ def wrong(kinds, plan):
 
 
 class Serving:
-    """One run: waits for its window, does each event at its time, and undoes everything."""
+    """Carries out the plan of one run: waits for the window, executes each event at its time, and undoes everything."""
 
     def __init__(self, processes, folder, plan):
         self._folder = folder
@@ -439,9 +439,9 @@ class Serving:
         self._window = None
 
     def go_on(self):
-        """Does what follows a boot, when the controller is there again: else nobody would end it."""
+        """Continues after a boot, once the controller is back: only the controller ends this process."""
         self._faults.changed.forget_all()
-        # In this order: before it says who it is, the agent removes the window of before.
+        # The order counts: the agent removes the earlier window before it writes its pid file.
         while not (self._agent_lives(False) and self._read_window()):
             if time.time() > self._until:
                 remove_unit(self._unit)
@@ -502,7 +502,7 @@ class Serving:
             file.write(json.dumps(words) + "\n")
 
     def _read_window(self):
-        # The warm-up may end earlier than was planned at first.
+        # The warm-up may end earlier than planned.
         with contextlib.suppress(OSError, ValueError):
             begin, end = map(float, (self._folder / "window").read_text("ascii").split())
             self._window = begin, end
@@ -510,7 +510,7 @@ class Serving:
         return self._window
 
     def _agent_lives(self, before):
-        """Whether it runs; `before` it has begun."""
+        """Returns whether the conversation runs, or `before` if it has not begun."""
         agent = proc.read_pid(self._folder / "agent")
         return proc.is_alive(*agent) if agent else before
 
@@ -530,7 +530,7 @@ def serve(processes, host, plan):
     if switched:
         install_unit(processes, host, plan["unit"], plan["folders"])
     if child := os.fork():
-        # The sampler of the host counts it as ours.
+        # The host's sampler counts processes with a pid file as ours.
         proc.write_pid(folder / "pid", child)
         return
     os.setsid()
@@ -557,7 +557,7 @@ def undo(processes):
                 os.kill(known[0], signal.SIGKILL)
                 time.sleep(proc.LOOK)
         plan = {"servers": [], "unit": ""}
-        with contextlib.suppress(OSError, ValueError):  # `serve` was ended before it had begun
+        with contextlib.suppress(OSError, ValueError):  # the earlier `serve` ended before it wrote its plan
             plan = json.loads((folder / "plan").read_text("utf-8"))
         faults = Faults(processes, folder, plan)
         for event in faults.undo(starts=False):
@@ -567,7 +567,7 @@ def undo(processes):
             (folder / file).unlink(missing_ok=True)
         for file in (*folder.glob("changed*"), *folder.glob("*.new")):
             file.unlink()
-        with contextlib.suppress(OSError):  # something that was not written here
+        with contextlib.suppress(OSError):  # the folder has files that this program did not write
             folder.rmdir()
 
 

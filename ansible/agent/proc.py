@@ -1,14 +1,14 @@
-"""What /proc says of processes, and the files that name one; every other module asks here.
+"""Reads /proc, and reads and writes pid files; every other module uses this one.
 
-A pid alone names no process, as the kernel uses it again: a process is its pid and its start time, in clock ticks since boot. A pid
-file has both, "PID START-TIME".
+The kernel reuses pids, so a pid does not identify a process: pid and start time do, the latter in clock ticks since boot. A pid
+file has both: "PID START-TIME".
 """
 
 import os
 import time
 
-HEARTBEAT = 30.0  # seconds without a sign of life after which the controller counts as gone
-LOOK = 0.02  # seconds between two looks at something that is about to happen
+HEARTBEAT = 30.0  # seconds without a message after which the controller counts as gone
+LOOK = 0.02  # seconds between two checks of something that is about to happen
 
 
 def read(path):
@@ -30,7 +30,7 @@ def stat(pid):
 
 
 def start_time(pid):
-    """Returns the start time of a process; None for one that has ended, also if nobody has waited for it."""
+    """Returns the start time of a process; None if it has ended, even if its parent has not waited for it."""
     try:
         fields = stat(pid)
     except OSError:
@@ -39,7 +39,7 @@ def start_time(pid):
 
 
 def is_alive(pid, start):
-    """Returns whether this very process runs."""
+    """Returns whether the process with this pid and start time runs."""
     return start is not None and start_time(pid) == start
 
 
@@ -49,7 +49,7 @@ def process_ids():
 
 
 def descendants(pids, sessions=()):
-    """Returns all processes that these, and those, have started, and all in sessions, without these themselves."""
+    """Returns all descendants of these processes, and all processes in these sessions, without the processes themselves."""
     parents, found = {}, list(pids)
     for pid in process_ids():
         try:
@@ -65,7 +65,7 @@ def descendants(pids, sessions=()):
 
 
 def send(number, pids):
-    """Sends a signal to those that still run; raises PermissionError."""
+    """Sends a signal to the processes that still run; raises PermissionError."""
     for pid in pids:
         try:
             os.kill(pid, number)
@@ -74,7 +74,7 @@ def send(number, pids):
 
 
 def read_pid(file):
-    """Returns pid and start time of a pid file; None without one, and if it has no start time."""
+    """Returns pid and start time of a pid file; None if the file is missing or has no start time."""
     try:
         pid, start = read(file).split()
         return int(pid), int(start)
@@ -83,13 +83,13 @@ def read_pid(file):
 
 
 def write_pid(file, pid):
-    """Writes a pid file, also of a process that has just ended; raises OSError if it was waited for."""
+    """Writes a pid file, also of a process that has just ended; raises OSError if its parent has waited for it."""
     write(file, f"{pid} {int(stat(pid)[19])}\n")
 
 
 def write(file, text, sync=False):
-    """Writes a file in one step, so that nobody reads half of it; raises OSError."""
-    new = f"{file}.{os.getpid()}.new"  # hosts of an inventory may be one machine
+    """Writes a file in one step, so that readers never see half of it; raises OSError."""
+    new = f"{file}.{os.getpid()}.new"  # hosts of an inventory may share a machine
     with open(new, "w", encoding="utf-8", errors="surrogateescape") as output:
         output.write(text)
         if sync:
@@ -99,7 +99,7 @@ def write(file, text, sync=False):
 
 
 def waited(holds, seconds):
-    """Waits until `holds()` says something; returns it, or what it said last."""
+    """Waits until `holds()` returns a true value; returns its last value."""
     end = time.monotonic() + seconds
     while not (answer := holds()) and time.monotonic() < end:
         time.sleep(LOOK)

@@ -1,11 +1,11 @@
-"""Our processes: starts, watches and stops them; nothing else in the project does.
+"""Starts, watches and stops our processes; no other program of this project does.
 
-Files of NAME in HOME/run/NAME: pid (proc.py has the format), exit (exit code), errors (link to ERR), command (DIR OUT ERR COMMAND…,
-each ended by a NUL; of a unit empty), probes (commands that say that NAME is ready, each a list in JSON); of a unit of systemd
-also unit (units.py).
+Files of NAME in HOME/run/NAME: pid (format: proc.py), exit (exit code), errors (link to ERR), command (DIR OUT ERR COMMAND…,
+each ended by a NUL; empty for a unit), probes (commands that succeed when NAME is ready, each a list in JSON), and for a unit of
+systemd also unit (units.py).
 
-A process is ours only if its environment carries our mark: the secret of this installation and the name. A pid file alone proves
-nothing, and a process whose pid file was lost is still found by its mark.
+A process is ours only if its environment has our mark: the secret of this installation and the name. A pid file proves nothing,
+and the mark also finds a process whose pid file was lost.
 """
 
 import os
@@ -16,20 +16,20 @@ import proc
 from failure import AgentError
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-SELF = [sys.executable, "-EsSB", os.path.join(HERE, "agent.py")]  # how this program is called
-HOME = os.path.dirname(os.path.dirname(HERE))  # of the deployment, if the modules are in HOME/bin/modules
-# Seconds for one check: ZooKeeper 3.8 leaves a question open that comes before it has read its database.
+SELF = [sys.executable, "-EsSB", os.path.join(HERE, "agent.py")]  # command of this program
+HOME = os.path.dirname(os.path.dirname(HERE))  # folder of the deployment, if the modules are in HOME/bin/modules
+# Seconds for one check: ZooKeeper 3.8 does not answer a question that comes before it has read its database.
 LONGEST_CHECK = 150
 LONGEST_START = 30  # seconds for a supervisor to start its process
 LONGEST_EXIT = 30  # seconds for a living supervisor to write the exit code: a busy machine, or SIGSTOP, may delay it
-REST = 0.2  # seconds between two looks
+REST = 0.2  # seconds between two checks
 TERM, KILL, STOP_SIGNAL = 15, 9, 19  # the module `signal` takes as long to import as all of this
 RUNS, ENDED, NOT_STARTED = 0, 3, 4  # exit codes of the verb `status`
 FIRST_ERROR = rb" \[?(?:ERROR|FATAL|CRITICAL)\]? |^(?:Error: |Exception in |[a-z.]+\.[A-Za-z]*(?:Exception|Error))"
 
 
 class Processes:
-    """The processes of one home."""
+    """The processes of one home folder."""
 
     def __init__(self, home=HOME):
         self.home = home
@@ -43,7 +43,7 @@ class Processes:
         return os.path.join(self.run, name, *file)
 
     def secret(self):
-        """Returns the secret of this installation, which is made where it is missing."""
+        """Returns the secret of this installation, and makes it if it is missing."""
         file = os.path.join(self.run, "secret")
         try:
             secret = proc.read(file).decode("ascii").strip()
@@ -58,11 +58,11 @@ class Processes:
         return secret
 
     def mark(self, name):
-        """Returns the variable by which a process of NAME is known."""
+        """Returns the environment variable that marks a process of NAME."""
         return f"DOHYO_SERVICE={self.secret()}:{name}"
 
     def own(self, *files):
-        """Gives what root has made to the owner of the home, who must be able to write and to remove it."""
+        """Gives files that root has made to the owner of the home, who must be able to write and remove them."""
         if os.geteuid() == 0:
             owner = os.stat(proc.__file__)
             for file in files:
@@ -73,7 +73,7 @@ class Processes:
         return os.path.exists(self.path(name, "unit"))
 
     def unit(self, name):
-        """Returns the module for units; most calls have none."""
+        """Returns NAME's unit. The import is late because most calls have no unit."""
         import units
 
         return units.Unit(self, name)
@@ -81,7 +81,7 @@ class Processes:
     # ---- What runs ----
 
     def pid(self, name):
-        """Returns the pid of NAME if it runs and is the very process that was started; else None."""
+        """Returns the pid of NAME if it runs and is the process that was started, otherwise None."""
         if self.is_unit(name):
             return self.unit(name).pid()
         known = proc.read_pid(self.path(name, "pid"))
@@ -94,7 +94,7 @@ class Processes:
             return False
 
     def marked(self, name):
-        """Returns the pids of NAME: the process, its supervisor, their children. systemd knows its own."""
+        """Returns the pids of NAME: the process, its supervisor, their children. For a unit, only the main pid."""
         if self.is_unit(name):
             pid = self.pid(name)
             return [pid] if pid else []
@@ -102,7 +102,7 @@ class Processes:
         for pid in proc.process_ids():
             try:
                 environment = proc.read(f"/proc/{pid}/environ")
-            except OSError:  # it has ended, or is somebody else's
+            except OSError:  # it has ended, or belongs to another user
                 continue
             if mark in environment and mark in environment.split(b"\0") and proc.start_time(pid) is not None:
                 found.append(pid)
@@ -120,21 +120,21 @@ class Processes:
     # ---- How it ended ----
 
     def exit_code(self, name):
-        """Returns the exit code of NAME, 128 + the signal that has ended it; None where there is none (yet)."""
+        """Returns the exit code of NAME, or 128 + the signal that ended it; None if there is none (yet)."""
         try:
             return int(proc.read(self.path(name, "exit")))
         except (OSError, ValueError):
             return None
 
     def is_over(self, name):
-        """Returns whether all that can be known of the end of NAME is known."""
+        """Returns whether nothing more will become known of the end of NAME."""
         if self.is_unit(name):
             return self.unit(name).note_exit()
         has_exit = self.exit_code(name) is not None
         return has_exit or not os.path.exists(self.path(name, "pid")) or not self._is_supervised(name)
 
     def how_it_ended(self, name, patience=LONGEST_EXIT):
-        """Returns a sentence on the end of NAME, for which it waits so many seconds."""
+        """Returns a sentence on the end of NAME; waits for the end up to `patience` seconds."""
         proc.waited(lambda: self.is_over(name), patience)
         code = self.exit_code(name)
         if code is not None:
@@ -145,7 +145,7 @@ class Processes:
         return f"{name} was not started"
 
     def last_words(self, name):
-        """Returns its own last error; else the first error in its log, with the line behind it; else its last line."""
+        """Returns NAME's last error message; without one, the first error in its log and the next line; without that, the last line."""
         import re
 
         try:
@@ -166,7 +166,7 @@ class Processes:
         return os.path.exists(self.path(name, "pid")) or self.is_unit(name)
 
     def status(self, name, patience=LONGEST_EXIT):
-        """Returns a sentence on NAME and an exit code: it runs, has ended, or was not started."""
+        """Returns a sentence on NAME and an exit code: RUNS, ENDED or NOT_STARTED."""
         if pid := self.pid(name):
             return f"{name} runs as process {pid}", RUNS
         return self.how_it_ended(name, patience), ENDED if self.was_started(name) else NOT_STARTED
@@ -174,7 +174,7 @@ class Processes:
     # ---- Starting ----
 
     def refuse_second(self, name):
-        """Raises AgentError where NAME runs."""
+        """Raises AgentError if NAME runs."""
         if pids := self.marked(name):
             listed = ", ".join(map(str, pids))
             way_out = f"{self.home}/bin/agent stop {name} 60"
@@ -187,7 +187,7 @@ class Processes:
             raise AgentError(f"{name} was not started: {self.last_words(name)}")
 
     def begin(self, name, folder, out, err, *command):
-        """Begins to start NAME; returns a function that says whether it was started. Both raise AgentError."""
+        """Begins to start NAME; returns a function that returns whether it was started. Both raise AgentError."""
         import fcntl
         import subprocess
 
@@ -227,13 +227,13 @@ class Processes:
         return has_begun
 
     def link_log(self, name, err):
-        """Lets `errors` lead to the log of NAME."""
+        """Makes `errors` a link to the log of NAME."""
         link = self.path(name, "errors")
         _remove(link)
         os.symlink(os.path.realpath(err), link)
 
     def supervise(self, name, folder, out, err, *command):
-        """Runs the command, in the new session; records who it is and, in the end, its exit code."""
+        """Runs the command in the new session; records its pid and, in the end, its exit code."""
         import signal
 
         os.chdir(folder)
@@ -245,7 +245,7 @@ class Processes:
                 errors = output if is_one else os.open(err, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o666)
                 os.dup2(output, 1)
                 os.dup2(errors, 2)
-                for number in (signal.SIGPIPE, signal.SIGXFSZ):  # Python ignores them, and a program inherits that
+                for number in (signal.SIGPIPE, signal.SIGXFSZ):  # Python ignores these signals, and a program inherits that
                     signal.signal(number, signal.SIG_DFL)
                 os.execvp(command[0], command)
             except OSError as error:
@@ -257,7 +257,7 @@ class Processes:
         proc.write(self.path(name, "exit"), f"{code}\n")
 
     def again(self, name):
-        """Starts NAME, which has ended, as it was started; its files of before are kept as OUT.N, ERR.N. Raises AgentError."""
+        """Starts NAME again after it has ended, with the same command; keeps its earlier files as OUT.N, ERR.N. Raises AgentError."""
         try:
             log = os.readlink(self.path(name, "errors"))
             words = proc.read(self.path(name, "command")).decode("utf-8", "surrogateescape").split("\0")[:-1]
@@ -275,7 +275,7 @@ class Processes:
     # ---- Readiness ----
 
     def until(self, name, seconds, command):
-        """Waits until a command succeeds; raises AgentError at once when NAME ends first, and after so many seconds."""
+        """Waits until a command succeeds; raises AgentError at once if NAME ends first, and after `seconds`."""
         end = time.monotonic() + seconds
         while (left := end - time.monotonic()) > 0:
             used = _used_by_children()
@@ -283,14 +283,14 @@ class Processes:
                 return
             if not self.pid(name):
                 raise AgentError(self.how_it_ended(name))
-            # A command that takes processor time must not slow the server's start: it rests as long as it worked.
+            # The command's processor time must not slow the server's start, so the pause is as long as the work.
             time.sleep(max(REST, _used_by_children() - used))
         if not self.pid(name):
             raise AgentError(self.how_it_ended(name))
         raise AgentError(f"{name} is not ready after {seconds} s: {self.last_words(name)}")
 
     def ready(self, name, seconds, command):
-        """Waits like `until`, and keeps the command, which says that NAME is ready, for `probe`."""
+        """Waits like `until`, and records the command, which succeeds when NAME is ready, for `probe`."""
         import json
 
         line = json.dumps(command) + "\n"
@@ -301,7 +301,7 @@ class Processes:
         self.until(name, seconds, command)
 
     def probe(self, name):
-        """Returns whether NAME runs, and all commands of `ready` say so again."""
+        """Returns whether NAME runs and all commands of `ready` succeed again."""
         import json
 
         if not self.pid(name):
@@ -315,24 +315,24 @@ class Processes:
     # ---- Stopping ----
 
     def stop(self, name, seconds):
-        """Ends NAME: TERM, wait, KILL, or KILL at once for 0 seconds. Returns a sentence; empty where nothing ran."""
+        """Ends NAME: TERM, wait, KILL, or KILL at once for 0 seconds. Returns a sentence; empty if nothing ran."""
         pids = self.marked(name)
         if not pids:
             return ""
         self.ask_to_end(name, pids, KILL if seconds == 0 else TERM)
-        # The kernel needs a moment, too.
+        # The kernel also needs a moment after KILL.
         if self.wait_for_end(name, seconds or 10):
             return f"stopped {name}"
         proc.send(KILL, self.marked(name))
         return f"killed {name}: it did not stop within {seconds or 10} s"
 
     def ask_to_end(self, name, pids, number):
-        """Sends a signal to the process alone: its supervisor, or systemd, then records the exit code."""
+        """Sends a signal to the process only: its supervisor, or systemd, then records the exit code."""
         pid = self.pid(name)
         proc.send(number, [pid] if pid else pids)
 
     def wait_for_end(self, name, seconds):
-        """Returns whether all of NAME ends within so many seconds."""
+        """Returns whether all of NAME ends within `seconds`."""
         end = time.monotonic() + seconds
         while self.marked(name):
             if time.monotonic() >= end:
@@ -341,9 +341,9 @@ class Processes:
         return True
 
     def stop_all(self, seconds, killed=""):
-        """Stops all that was started here, the last one first: clients before the servers that they talk to. Yields sentences.
+        """Stops everything that was started here, the last first: clients before the servers that they use. Yields sentences.
 
-        What says how to connect goes, too. :param killed: the process of that name, and all NAME-PART, are killed at once
+        Removes the files of connection settings, too. :param killed: the process of that name, and all NAME-PART, are killed at once
         """
         started = []
         for name in _folders(self.run):
@@ -365,7 +365,7 @@ class Processes:
 
 
 def succeeds(command, seconds):
-    """Returns whether a check succeeds in this time, and in LONGEST_CHECK. Otherwise it is killed with all that it has started."""
+    """Returns whether a command succeeds within `seconds` and LONGEST_CHECK; kills it with all its descendants otherwise."""
     import subprocess
 
     nothing = subprocess.DEVNULL
@@ -379,7 +379,7 @@ def succeeds(command, seconds):
         return False
     finally:
         if check.poll() is None:
-            # What stands still starts nothing more.
+            # A stopped process starts no others.
             proc.send(STOP_SIGNAL, [check.pid])
             children = proc.descendants([check.pid], [check.pid])
             proc.send(STOP_SIGNAL, children)

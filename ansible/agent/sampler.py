@@ -1,25 +1,24 @@
-"""Writes the kernel's counters of this host to standard output, once a second; docs/method.md says what they come to.
+"""Writes the kernel's counters of this host to standard output, once a second; docs/method.md describes the metrics.
 
-The kernel counts everything that is wanted, so what stands here does no more than copy: sysstat would have to be
-installed by root on hosts without internet, and psutil is compiled for each of them. To hosts on which nothing is deployed
-this file and proc.py are sent alone.
+The kernel counts everything that is needed, so this program only copies. On hosts without internet, root would have to install
+sysstat, and psutil would have to be compiled for each host. Hosts without a deployment get only this file and proc.py.
 
-Gzip of JSON lines. The first says what the host is: {"cpus": how many, "boot": the kernel's boot id, "sees_all": whether
-all processes of the kernel are seen from here, no cgroup bounds ours, and no attached server is here}; each of the others is one sample:
+Gzip of JSON lines. The first describes the host, each further line is one sample:
+{"cpus": number of processors,  "boot": the kernel's boot id,  "sees_all": sees_all(), and no attached server is here}
 {"time": seconds since 1970, "up": seconds since boot,
  "cpu": [user, nice, system, idle, iowait, irq, softirq, steal],               ticks of all processors together
  "memory": [total, free, available, buffers, cached, reclaimable slab],        bytes
  "disks": {name: [reads, bytes read, writes, bytes written, ms in which it was busy]},
  "networks": {name: [bytes received, bytes sent]},
- "known": [our processes, the kernel's own threads],                           ticks of them; only if it sees all, and not
-                                                                               where one of ours has ended unaccounted
- "frequency": of the processors, mean as a share of their highest,              both every ten seconds, and only where
+ "known": [our processes, the kernel's own threads],                           their ticks; only if sees_all, and not
+                                                                               after one of ours ended unaccounted for
+ "frequency": of the processors, mean as a share of their highest,              both every ten seconds, and only if
  "celsius": of the hottest sensor of a processor}                               the kernel has them
-  agent sample [SECONDS "PID START MACHINE" [SERVERS]]   it ends by itself when nobody is left to read the samples (class Reader);
-                                             SERVERS are the addresses of an attached system, whose processes nobody knows
+  agent sample [SECONDS "PID START MACHINE" [SERVERS]]   ends by itself when there is no reader left (class Reader);
+                                             SERVERS are the addresses of an attached system, whose processes are unknown
 
-The counters are since boot, as the kernel has them, those of "known" since the first sample: what they grow by is for the
-reader to see, reboots and wraps too.
+The counters are since boot, as in the kernel; "known" is since the first sample. The reader computes the growth, and handles
+reboots and wraps.
 """
 
 import contextlib
@@ -38,12 +37,12 @@ from collections import namedtuple
 import proc
 
 PERIOD = 1.0  # seconds between two samples
-FLUSH = 10  # samples after which they are on the disk, whatever happens: each flush costs a few bytes
-LIMIT = 200 * 1024 * 1024  # bytes that it writes at most, should nobody end it: some weeks
+FLUSH = 10  # samples between two flushes to the disk; each flush costs a few bytes
+LIMIT = 200 * 1024 * 1024  # bytes after which it ends by itself: some weeks
 GZIP = 31  # zlib's number for a gzip stream
-SECTOR = 512  # bytes, in /proc/diskstats whatever the disk's own are (Documentation/admin-guide/iostats.rst)
-KERNEL_THREAD = 0x00200000  # PF_KTHREAD, of the flags in /proc/PID/stat
-SENSORS = ("x86_pkg_temp", "cpu", "soc")  # how the types of thermal zones begin that measure processors
+SECTOR = 512  # bytes in /proc/diskstats, whatever the disk's sectors are (Documentation/admin-guide/iostats.rst)
+KERNEL_THREAD = 0x00200000  # PF_KTHREAD, a flag in /proc/PID/stat
+SENSORS = ("x86_pkg_temp", "cpu", "soc")  # beginnings of the types of thermal zones that measure processors
 MEMORY = ("MemTotal", "MemFree", "MemAvailable", "Buffers", "Cached", "SReclaimable")
 
 
@@ -52,7 +51,7 @@ def read(path):
 
 
 def processors():
-    """Of the first line of /proc/stat: guests' time, which stands behind, is in user and nice already."""
+    """Reads the first line of /proc/stat, without guests' time at its end, which is in user and nice already."""
     with open("/proc/stat", encoding="ascii") as file:
         return [int(field) for field in file.readline().split()[1:9]]
 
@@ -63,16 +62,16 @@ def memory():
 
 
 def has_device(kind, name):
-    """Whether it is hardware, or a virtual machine's idea of it, and nothing that is made of other devices."""
+    """Returns whether it is hardware, or a virtual machine's, and not made of other devices."""
     return os.path.exists(f"/sys/{kind}/{name}/device")
 
 
 def disks():
-    """Whole disks. Partitions are in them already, and so is what loop, ram, dm and md devices do."""
+    """Returns the counters of whole disks, which include those of partitions and of loop, ram, dm and md devices."""
     found = {}
     for line in read("/proc/diskstats").splitlines():
         fields = line.split()
-        # In /sys a "/" of a name is a "!".
+        # /sys replaces a "/" of a name by a "!".
         if has_device("block", fields[2].replace("/", "!")):
             reads, _, read_sectors, _, writes, _, written_sectors, _, _, busy = map(int, fields[3:13])
             found[fields[2]] = [reads, read_sectors * SECTOR, writes, written_sectors * SECTOR, busy]
@@ -80,7 +79,7 @@ def disks():
 
 
 def networks():
-    """Network cards, without bonds and bridges that are made of them; in a container, which has none, all there is."""
+    """Returns the counters of network cards, without bonds and bridges made of them; in a container without cards, of all."""
     found = {}
     for line in read("/proc/net/dev").splitlines()[2:]:
         name, _, fields = line.partition(":")
@@ -93,8 +92,8 @@ def networks():
 
 
 def sees_all():
-    """Whether other processes can be told from ours: not in a container, where /proc/stat is of the whole machine all the
-    same, nor where /proc hides them. A cgroup with a quota is no measure for what others leave."""
+    """Returns whether other processes can be told from ours. In a container they cannot, as /proc/stat is of the whole
+    machine, nor if /proc hides them. A cgroup's quota hides how much time other processes leave."""
     try:
         return read("/proc/2/comm").strip() == "kthreadd" and not has_quota()
     except OSError:
@@ -102,7 +101,7 @@ def sees_all():
 
 
 def has_quota():
-    """Of cgroups(7), both versions: cpu.max is "max" or has the quota first, cpu.cfs_quota_us is -1 or the quota."""
+    """Returns whether a cgroup has a quota, see cgroups(7): cpu.max begins with it or "max", cpu.cfs_quota_us is it or -1."""
     for line in read("/proc/self/cgroup").splitlines():
         _, controllers, path = line.split(":", 2)
         root, file = ("cpu", "cpu.cfs_quota_us") if "cpu" in controllers.split(",") else ("", "cpu.max")
@@ -117,7 +116,7 @@ def has_quota():
 
 
 def has_servers(places):
-    """Whether one of the addresses, as in docs/attach.md, is of this host: only such a one can be bound."""
+    """Returns whether one of the addresses (format: docs/attach.md) is of this host: only such a one can be bound."""
     for place in filter(None, places.split(",")):
         name, plain = re.match(r"\[(.*)\]|([^:/]*)", place).groups()
         with contextlib.suppress(OSError, ValueError):
@@ -129,9 +128,9 @@ def has_servers(places):
 
 
 def clocks(root="/sys"):
-    """Frequency and temperature of the processors; asking for a frequency interrupts a processor on some machines."""
+    """Returns frequency and temperature of the processors; reading a frequency interrupts a processor on some machines."""
     found = {}
-    # Of a highest frequency of 0 there is no share; it must not end the samples.
+    # A highest frequency of 0 must not end the samples.
     with contextlib.suppress(OSError, ValueError, ZeroDivisionError):
         folders = glob.glob(f"{root}/devices/system/cpu/cpufreq/policy*")
         shares = [int(read(f"{each}/scaling_cur_freq")) / int(read(f"{each}/cpuinfo_max_freq")) for each in folders]
@@ -143,14 +142,14 @@ def clocks(root="/sys"):
     return found
 
 
-# Of /proc/PID/stat: used are the ticks of the process itself, of_children those of children that it has waited for.
+# From /proc/PID/stat: used are the ticks of the process, of_children those of children that it has waited for.
 Process = namedtuple("Process", "start parent session flags used of_children")
 
 
 def all_processes():
     found = {}
     for pid in proc.process_ids():
-        # One that ends meanwhile is gone.
+        # A process may end meanwhile.
         with contextlib.suppress(OSError, ValueError):
             fields = proc.stat(pid)
             user, system, of_user, of_system = map(int, fields[11:15])
@@ -159,11 +158,11 @@ def all_processes():
 
 
 class Known:
-    """What our processes and the kernel's own threads have used since the first look; the rest is somebody else's.
+    """Ticks that our processes and the kernel's own threads have used since the first look; the rest is of other processes.
 
-    Ours are the processes with a pid file in the folder `run`, with all in their sessions, the conversation, this process,
-    and the descendants of all; of what started them (Ansible, dohyo, sshd, a shell) what these used themselves: a shell starts
-    other work, too.
+    Ours are the processes with a pid file in the folder `run`, all processes in their sessions, the conversation,
+    this process, and the descendants of all of these. Their ancestors (Ansible, dohyo, sshd, a shell) count without
+    their other descendants: a shell starts other work, too.
     """
 
     def __init__(self, run):
@@ -172,12 +171,12 @@ class Known:
         self._before, self._were = {}, set()
 
     def look(self):
-        """Both; None where not all that ours have used since the look before is known."""
+        """Returns both; None if some of our processes' ticks since the look before are unknown."""
         now = all_processes()
         ours, starters = self._told_apart(now)
         is_whole = all(self._is_accounted(pid, now, ours) for pid in self._were)
         if self._before:
-            # A child that has ended is in its parent's figure from then on; what was counted of it is not counted twice.
+            # A child that ended is in its parent's figure from then on, so the ticks that it had already are subtracted.
             ended = [self._before[pid] for pid in self._were if not self._is_same(pid, now)]
             children = sum(self._growth(now, pid, "of_children") for pid in ours)
             children -= sum(each.used + each.of_children for each in ended)
@@ -194,7 +193,7 @@ class Known:
             pid, start = proc.read_pid(path) or (None, None)
             if pid in now and now[pid].start == start:
                 named.add(pid)
-                # The conversation's may be that of a terminal, in which somebody compiles.
+                # The conversation's session may be that of a terminal with other work.
                 sessions |= set() if path.endswith("/agent/pid") else {now[pid].session}
         ours = named | {pid for pid, each in now.items() if each.session in sessions}
         while children := {pid for pid, each in now.items() if each.parent in ours} - ours:
@@ -206,8 +205,8 @@ class Known:
         return ours, starters - ours
 
     def _is_accounted(self, pid, now, ours):
-        """Whether it is there, or one of ours has waited for it. A client and its supervisor end within milliseconds, and
-        init, which is nobody's, waits for them: the kernel forgets what they used since the look before."""
+        """Returns whether the process is there, or one of ours has waited for it. A client and its supervisor end within
+        milliseconds. Then init waits for them, and the ticks since the look before are lost."""
         while not self._is_same(pid, now):
             if pid not in self._were:
                 return False
@@ -218,7 +217,7 @@ class Known:
         return pid in now and pid in self._before and now[pid].start == self._before[pid].start
 
     def _growth(self, now, pid, what):
-        """Since the look before; of a process that is new, all that it has used."""
+        """Returns the ticks since the look before; all ticks of a new process."""
         return getattr(now[pid], what) - (getattr(self._before[pid], what) if self._is_same(pid, now) else 0)
 
 
@@ -236,8 +235,8 @@ def sample(known, clock):
 
 
 class Reader:
-    """Who wants the samples: the controller, PID START as the lookup `controller` has it, if it is of this machine and
-    can be seen; else agents, which run in loads and runs alone, so that none may be there for SECONDS."""
+    """The reader of the samples: the controller (PID START as in the lookup `controller`), if it is visible here,
+    otherwise the agents. Agents run only during loads and runs, so for SECONDS there may be none."""
 
     def __init__(self, run, seconds="inf", controller="", _servers=""):
         pid, start, machine = (*controller.split(" ", 2), "", "", "")[:3]
@@ -276,7 +275,7 @@ class Output:
 
 def main(run="", *words):
     output = Output()
-    # A signal in the middle of writing would spoil the file: it is looked for between two samples only.
+    # A signal while writing would spoil the file, so signals are checked only between two samples.
     ends = (signal.SIGTERM, signal.SIGINT)
     signal.pthread_sigmask(signal.SIG_BLOCK, ends)
     reader = Reader(run, *words)
@@ -288,7 +287,7 @@ def main(run="", *words):
         output.line(sample(known, clocks() if count % FLUSH == 0 else {}))
         if count % FLUSH == 0:
             output.flush()
-        # A host that stood still has no samples of that time; they are not made up for.
+        # A host that stood still has no samples of that time; later ones do not catch up.
         due = max(due + PERIOD, time.monotonic())
         ended = signal.sigtimedwait(ends, max(0, due - time.monotonic()))
         if ended is not None or output.written > LIMIT or reader.is_gone():

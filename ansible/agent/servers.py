@@ -1,4 +1,4 @@
-"""The processes of a database on this host during one load or run, and what they and the clients use."""
+"""Watches the processes of a database on this host during one load or run, and measures what they and the clients use."""
 
 import time
 from os import sysconf
@@ -7,26 +7,26 @@ from pathlib import Path
 import proc
 from processes import LONGEST_EXIT
 
-COMPILERS = ("C1 CompilerThre", "C2 CompilerThre", "JVMCI")  # what HotSpot's compiler threads are called, from JDK 9 on
-LOOK_AT_COMPILERS = 1.0  # seconds between two looks at them
-AT_THE_END = 5  # seconds for the last words of a server, at the end of the conversation
+COMPILERS = ("C1 CompilerThre", "C2 CompilerThre", "JVMCI")  # beginnings of the names of HotSpot's compiler threads, from JDK 9 on
+LOOK_AT_COMPILERS = 1.0  # seconds between two looks at the compiler threads
+AT_THE_END = 5  # seconds to wait for the last output of a server, at the end of the conversation
 TICKS = sysconf("SC_CLK_TCK")
 PAGE = sysconf("SC_PAGE_SIZE")
 
 
 class Process:
-    """A process, and no other that gets its number later."""
+    """A process, identified by pid and start time, as the kernel reuses pids."""
 
     def __init__(self, pid, started=None):
         self.alive = True
         self.cpu = 0.0  # seconds, user and system, with children that have ended
-        self.memory = 0.0  # resident, in MiB
+        self.memory = 0.0  # MiB, resident
         self.pid = pid
         self._started = started
         self.look()
 
     def look(self):
-        """Reads its figures; the last ones of a process that has ended stay."""
+        """Reads its figures; a process that has ended keeps its last ones."""
         fields = _stat(self.pid)
         if fields is None or fields[0] in (b"Z", b"X") or self._started not in (None, int(fields[19])):
             self.alive = False
@@ -36,9 +36,9 @@ class Process:
         self.memory = int(fields[21]) * PAGE / 2**20
 
     def with_children(self):
-        """Processor seconds and MiB with its living children: PostgreSQL has a process for each connection.
+        """Returns processor seconds and MiB with its living children: PostgreSQL has a process for each connection.
 
-        What they share with it, such as a cache, is in memory once: as much as the one that has touched most of it.
+        Memory that the children share with it, such as a cache, counts once, as that of the process with the largest share.
         """
         if not self.alive:
             return self.cpu, self.memory
@@ -62,7 +62,7 @@ class Process:
                 pass
 
     def compilers(self):
-        """Processor seconds of its JIT compilers' threads, by thread; of those that have ended nothing is known."""
+        """Returns the processor seconds of its JIT compiler threads, by thread; threads that have ended are missing."""
         found = {}
         for thread in Path(f"/proc/{self.pid}/task").glob("*"):
             try:
@@ -93,15 +93,15 @@ class Servers:
         self._send = send
         self._system = system
         self._processes = {}
-        self._before = []  # those that had ended when they were started again: their last figures
+        self._before = []  # last figures of processes that had ended when they were started again
         self._reported = set()
-        self._gone = {}  # when it was seen that one has ended, in seconds since 1970
+        self._gone = {}  # seconds since 1970 when the end of a process was noticed
         self._window = None
-        self._cpu = []  # at the beginning and at the end of the measured window
+        self._cpu = []  # processor seconds at the beginning and at the end of the measured window
         self.find()
 
     def find(self):
-        """Takes note of the processes, also of those that were started again since."""
+        """Finds the processes, also those that were started again since."""
         for folder in sorted(Path(self._of_host.run).glob("*")) if self._system else []:
             if folder.is_dir() and (folder.name == self._system or folder.name.startswith(f"{self._system}-")):
                 process = self._process(folder.name)
@@ -115,10 +115,10 @@ class Servers:
                 self._processes[folder.name] = process
 
     def _process(self, name):
-        """The process of that name, which may have ended already; None where none was started."""
+        """Returns the process of that name, which may have ended already; None if it was not started."""
         if pid := self._of_host.pid(name):
             return Process(pid)
-        # No process has the number 0.
+        # The pid 0 is never that of a process.
         return Process(0) if self._of_host.was_started(name) else None
 
     @property
@@ -147,7 +147,7 @@ class Servers:
         processes = self._of_host
         if processes.pid(name) or processes.is_over(name) or time.time() > at + LONGEST_EXIT:
             self._reported.add(name)
-            # A process of the servers has ended; at: by this host's clock, at most LOOK late.
+            # A process of the servers ended; at: by this host's clock, at most LOOK late.
             self._send("server", name=name, at=at, words=processes.status(name, 0)[0])
 
     def _all_are_reported(self):
@@ -162,7 +162,7 @@ class Servers:
         if len(self._cpu) == 2:
             cpu = self._cpu[1] - self._cpu[0]
             memory = sum(process.with_children()[1] for process in self._processes.values())
-        # Seconds within the measured window, and MiB; null without servers, or if the window was not reached.
+        # Seconds in the measured window, and MiB; null without servers, or if the window was not reached.
         self._send("finished", cpu=cpu, memory=memory)
 
     def _sample(self):
@@ -170,14 +170,14 @@ class Servers:
 
 
 class Compilers:
-    """What the JIT compilers of the client's and of the servers' JVMs use until the measured window begins."""
+    """Reports what the JIT compilers of the client's and the servers' JVMs use until the measured window begins."""
 
     def __init__(self, send, parts):
         self._send = send
         self._parts = parts
         self._until = 0.0
         self._next = 0.0
-        self._seen = {}  # processor seconds by thread, which ends when a JVM needs it no more
+        self._seen = {}  # processor seconds by thread; a JVM ends threads that it no longer needs
         self._used = 0.0
 
     def watch(self, until):

@@ -1,7 +1,7 @@
-"""Our processes that are units of systemd.
+"""Starts and watches processes that are units of systemd.
 
-Files of NAME in HOME/run/NAME, beside those of processes.py: unit ("UNIT INVOCATION"). The slice of the units is named in
-HOME/run/slice, with its properties, each on a line. To a unit's file are added our mark and, as its user, the owner of the home.
+NAME has one more file in HOME/run/NAME than in processes.py: unit ("UNIT INVOCATION"). HOME/run/slice has the name of the units'
+slice and its properties, one a line. A unit's file gets our mark and, as its user, the owner of the home.
 """
 
 import glob
@@ -15,13 +15,13 @@ UNITS = "/etc/systemd/system"
 
 
 def asked(unit, what):
-    """Returns what systemd says of a unit; empty where it says nothing."""
+    """Returns a property of a unit; empty if systemd has none."""
     words = ["systemctl", "show", "--property", what, "--value", "--", unit]
     return subprocess.run(words, stdout=subprocess.PIPE, text=True, check=False).stdout.strip()
 
 
 def as_root(*words, text=None):
-    """Runs a program that takes root; whoever calls this gets root by the means of the site. Raises AgentError without it.
+    """Runs a program that needs root; the caller becomes root as the site allows. Raises AgentError without root.
 
     :returns: whether it succeeded
     """
@@ -45,17 +45,17 @@ class Unit:
 
     @property
     def unit(self):
-        """Its name in systemd."""
+        """Name of the unit in systemd."""
         return proc.read(self._processes.path(self._name, "unit")).decode("ascii").split()[0]
 
     def pid(self):
-        """Returns the pid of its process; None where none runs."""
+        """Returns the pid of its process; None if none runs."""
         pid = int(asked(self.unit, "MainPID") or 0)
-        # It may be gone already, and systemd about to notice.
+        # The process may have ended a moment before systemd notices.
         return pid if pid and proc.start_time(pid) is not None else None
 
     def note_exit(self):
-        """Writes the exit code once systemd has it; returns whether it has."""
+        """Writes the exit code once systemd has it; returns whether the process has ended."""
         if asked(self.unit, "MainPID") not in ("", "0"):
             return False
         code = asked(self.unit, "ExecMainStatus")
@@ -68,10 +68,10 @@ class Unit:
         return True
 
     def start(self, err, unit, text, slice_words):
-        """Starts NAME as that unit; raises AgentError where it does not start, and for a unit of that name which is not ours.
+        """Starts NAME as that unit; raises AgentError if it does not start, or if a unit of that name is not ours.
 
-        :param text: of the unit's file
-        :param slice_words: its slice, and the properties that this gets before; empty without one
+        :param text: content of the unit's file
+        :param slice_words: its slice, and the properties that the slice gets first; empty without one
         """
         processes, name = self._processes, self._name
         os.makedirs(processes.path(name), exist_ok=True)
@@ -82,7 +82,7 @@ class Unit:
         if os.path.lexists(file) and not is_ours(processes, file):
             raise AgentError(f"{file} is there already and was not written by {processes.home}/bin/agent; remove or rename it")
         text += f"\n[Service]\nEnvironment={mark}\nUser={owner()}\n"
-        # Anybody may read it: by its mark, destroy.yml tells it from others before it asks for root.
+        # Everybody may read it: destroy.yml recognises our units by the mark before it asks for root.
         if not as_root("install", "-m", "644", "--", "/dev/stdin", file, text=text):
             raise AgentError(f"{file} cannot be written")
         must("systemctl", "daemon-reload")
@@ -118,7 +118,7 @@ class Unit:
 
 
 def owner():
-    """Returns the name of the user whose the home is."""
+    """Returns the name of the user who owns the home."""
     import pwd
 
     return pwd.getpwuid(os.stat(proc.__file__).st_uid).pw_name
@@ -132,7 +132,7 @@ def is_ours(processes, file):
 
 
 def limit_slice(processes):
-    """Limits the slice in the running system, as a boot forgets it."""
+    """Limits the slice in the running system; a boot removes the limits."""
     if words := _slice(processes):
         must("systemctl", "set-property", "--runtime", "--", *words)
 
@@ -152,7 +152,7 @@ def files(processes):
 
 
 def remove(processes):
-    """Removes these units, and the properties of the slice; raises AgentError."""
+    """Removes the units that were written here, and the properties of the slice; raises AgentError."""
     for file in files(processes):
         must("rm", "--", file)
     if words := _slice(processes):
