@@ -1,11 +1,11 @@
-"""What the controller asks a host to do, one request after another.
+"""Executes the controller's requests on a host, one after another.
 
-The controller sends this program with all modules of the agent over the connection (conducting/sent.py), so nothing need be
-installed, and both sides are of one version. In lines of JSON:
+The controller sends this program with all modules of the agent over the connection (conducting/sent.py), so nothing has to be
+installed, and both sides have one version. In lines of JSON:
 
-In:   {"do": VERB, "arguments": {...}, "bound": bool}    bound: what the verb has started ends with the connection
+In:   {"do": VERB, "arguments": {...}, "bound": bool}    bound: programs that the verb has started end with the connection
 Out:  {"is": "hello"}
-      {"is": "answer", "answer": {...}}                  what the function `answer` of the verb's module returns
+      {"is": "answer", "answer": {...}}                  return value of the function `answer` in the verb's module
       {"is": "failure", "msg": "...", "answer": {...}}
 """
 
@@ -19,7 +19,7 @@ import threading
 import program
 from failure import AgentError
 
-SILENCE = 60.0  # seconds without a sign of life after which the controller counts as gone
+SILENCE = 60.0  # seconds without a message after which the controller counts as gone
 VERBS = (
     "canary", "detach", "files", "free_ports", "host_devices", "host_resources", "host_settings", "in_use", "kept_load", "observe",
     "owned", "process_limits", "program", "reachable", "transfer",
@@ -27,7 +27,7 @@ VERBS = (
 
 
 def perform(verb, arguments):
-    """Does what a verb says, and returns its answer; raises AgentError.
+    """Executes a verb and returns its answer; raises AgentError.
 
     :param arguments: keyword arguments of the function `answer` of the verb's module
     """
@@ -45,7 +45,7 @@ def perform(verb, arguments):
 
 
 def reply(verb, arguments):
-    """Performs a verb and prints what came of it."""
+    """Executes a verb and prints its answer, or why it failed."""
     try:
         said = {"is": "answer", "answer": perform(verb, arguments)}
     except AgentError as error:
@@ -62,11 +62,11 @@ def say(message):
 
 
 def serve():
-    """Does what is asked for until the end of the input.
+    """Executes requests until the end of the input.
 
-    What is bound ends as well when the controller is silent while it waits for an answer: it sends an empty line every few seconds.
+    A bound verb also ends if the controller is silent meanwhile: it sends an empty line every few seconds while it waits.
     """
-    # A login may have printed something without a line end.
+    # The login shell may have printed a line without an end.
     sys.stdout.buffer.write(b"\n")
     say({"is": "hello"})
     work, bound, received = None, False, b""
@@ -75,7 +75,7 @@ def serve():
         if busy and not select.select([0], [], [], SILENCE)[0]:
             if work.is_alive():
                 break
-            continue  # it has answered meanwhile, and the controller need not speak before the next request
+            continue  # the verb has answered meanwhile, and the controller may be silent before the next request
         fresh = os.read(0, 65536)
         if not fresh:
             break

@@ -1,9 +1,9 @@
 """Measures hosts, and the network between them, while no server runs (docs/method.md).
 
-The step ``host`` measures processors, memory and disks of this host in about 3 s. ``listen`` starts a listener, ``network``
-measures the paths from this host to the listeners of others in about 3 s for any number of them, and ``end`` ends the
-listener. Every figure is measured in several short slices, and all are returned. A figure that cannot be measured becomes a
-problem in words, not a failure. Nothing is left on the host: the kernel ends a listener after its lifetime at the latest.
+The step ``host`` measures processors, memory and disks of this host in about 3 s. ``listen`` starts a listener, ``network`` measures
+the paths from this host to the listeners of others in about 3 s for any number of them, and ``end`` ends the listener. Every figure is
+measured in several short slices, and all are returned. A figure that cannot be measured becomes a problem in words, not a failure.
+Nothing stays on the host: the kernel ends a listener after its lifetime.
 """
 
 from __future__ import annotations
@@ -29,27 +29,26 @@ from failure import AgentError
 from listeners import in_background
 from ours import existing
 
-# Enough that no seven of one canary are above all seven of another by chance (docs/method.md).
+# Number of slices: seven of one canary are hardly ever all above seven of another by chance (docs/method.md).
 SLICES = 7
 # Seconds for each figure of a host, with a first slice that does not count.
 FIGURE_SECONDS = 0.3
-# A busy host takes longer for a slice; with fewer than five of them a drift could not be told.
+# Factor by which a busy host may exceed these seconds: with fewer than five slices no drift could be seen.
 MOST_TIMES = 4
 
-# CPU: SHA-256 of these bytes is all in C (OpenSSL), without the interpreter's lock; threads share only what they read.
-# It takes 2 to 10 ms: with shorter ones a hundred threads would queue for the lock between them.
+# CPU: SHA-256 of these bytes is all in C (OpenSSL), without the interpreter's lock, so threads share only what they read. It takes 2 to
+# 10 ms: with shorter computations a hundred threads would queue for the lock between them.
 HASHED = bytes(range(256)) * 2**14
-# Memory: bytes of each of the two buffers. Twice the largest cache within these bounds, and a share of all memory at
-# most.
+# Memory: each of the two buffers is twice the largest cache, within these bounds, and at most this share of all memory.
 CACHES = 2
 LEAST_BUFFER, MOST_BUFFER = 64 * 2**20, 256 * 2**20
 MEMORY_SHARE = 32
-# Disk: the file is written once before it counts, so that no slice pays for new blocks.
+# Disk: the file is written once before the measurement, so that no slice pays for new blocks.
 FILE_NAME = ".dohyo-canary"
 FILE_BYTES, PIECE_BYTES, SMALL_BYTES = 64 * 2**20, 8 * 2**20, 4096
 
-# Network: seconds that a client needs for all of its servers together, and at most for one; and how many of them it
-# asks at least, if there are as many. A quarter of a turn is left to connect, and for clocks that do not quite agree.
+# Network: seconds that a client needs for all of its servers, and at most for one, and its least number of servers, if there are as
+# many. A quarter of a turn is left to connect, and for clocks that differ a little.
 NETWORK_SECONDS = 3.0
 TURN_SECONDS = 0.75
 LEAST_SERVERS = 4
@@ -60,15 +59,15 @@ LENGTH = struct.Struct("!Q")
 
 
 def figure(name: str, unit: str, slices: list[float], of: str | None = None) -> dict[str, Any]:
-    """A figure as it is returned; four digits of it are as many as it is worth."""
+    """Returns a figure, with four significant digits."""
     return {"name": name, "of": of, "unit": unit, "slices": [float(f"{value:.4g}") for value in slices]}
 
 
 def sliced(take: Callable[[float], float], seconds: float) -> list[float]:
-    """The values of `SLICES` equal slices of that time; the first one is taken before them and does not count.
+    """Returns the values of `SLICES` equal slices of that time; a first one before them does not count.
 
     :param take: gets the seconds of a slice, which it may exceed, and returns its value
-    :returns: fewer where slices take so long that `MOST_TIMES` the time has passed, but at least one
+    :returns: fewer values if slices take so long that `MOST_TIMES` the time has passed, but at least one
     """
     late = time.perf_counter() + MOST_TIMES * seconds
     found: list[float] = []
@@ -78,9 +77,9 @@ def sliced(take: Callable[[float], float], seconds: float) -> list[float]:
 
 
 def rate(work: Callable[[], int], seconds: float, clock: Callable[[], float] = time.perf_counter) -> float:
-    """What is done per second, at least one piece of work.
+    """Returns the amount of work per second, of at least one call.
 
-    :param work: does a piece and returns how much that was
+    :param work: does a piece of work and returns its amount
     """
     begin = now = clock()
     done = 0
@@ -95,7 +94,7 @@ def rate(work: Callable[[], int], seconds: float, clock: Callable[[], float] = t
 
 @contextmanager
 def on_one_processor() -> Iterator[None]:
-    """Always the same one, as its memory may be nearer; the last, because interrupts gather on the first."""
+    """Pins the thread to one processor, as its memory may be nearer; to the last, because interrupts gather on the first."""
     usable = os.sched_getaffinity(0)
     os.sched_setaffinity(0, {max(usable)})
     try:
@@ -105,13 +104,13 @@ def on_one_processor() -> Iterator[None]:
 
 
 def compute() -> int:
-    """One computation, the same on every host."""
+    """Does one computation, the same on every host."""
     hashlib.sha256(HASHED).digest()
     return 1
 
 
 def processors(seconds: float) -> list[dict[str, Any]]:
-    """Computations per second: of one thread, and of as many as there are processors for us."""
+    """Measures computations per second: of one thread, and of a thread on each processor that we may use."""
     with on_one_processor():
         one = sliced(partial(rate, compute), seconds)
     threads = len(os.sched_getaffinity(0))
@@ -124,7 +123,7 @@ def processors(seconds: float) -> list[dict[str, Any]]:
 
 
 def largest_cache() -> int:
-    """Bytes of the largest cache of the first processor; 0 where the kernel does not say."""
+    """Returns the bytes of the largest cache of the first processor; 0 if the kernel does not say."""
     sizes = [0]
     folder = "/sys/devices/system/cpu/cpu0/cache"
     for index in os.listdir(folder) if os.path.isdir(folder) else ():
@@ -138,13 +137,13 @@ def largest_cache() -> int:
 
 
 def buffer_bytes() -> int:
-    """Bytes of a buffer to copy: the same before every trial, whatever memory is free."""
+    """Returns the bytes of a buffer to copy: the same before every trial, whatever memory is free."""
     wanted = min(max(LEAST_BUFFER, CACHES * largest_cache()), MOST_BUFFER)
     return min(wanted, os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // MEMORY_SHARE)
 
 
 def memory(seconds: float, size: int) -> list[dict[str, Any]]:
-    """Bytes copied per second, by one thread, from one buffer of that size, in bytes, to another."""
+    """Measures bytes copied per second, by one thread, from one buffer of `size` bytes to another."""
     with on_one_processor():
         # Every page is written first: untouched ones would all be the same page of zeros, which stays in a cache.
         source = memoryview(bytes(range(256)) * (size // 256))
@@ -161,11 +160,11 @@ def memory(seconds: float, size: int) -> list[dict[str, Any]]:
 
 
 class Written:
-    """A file that is written over again and again, from its begin to its end, in pieces; each one is forced to disk."""
+    """A file that is written repeatedly, from its beginning to its end, in pieces that are each forced to disk."""
 
     def __init__(self, handle: int, piece: int, size: int) -> None:
         self._handle, self._size, self._at = handle, size, 0
-        self._piece = os.urandom(piece)  # nothing that a disk could compress
+        self._piece = os.urandom(piece)  # random bytes, which a disk cannot compress
 
     def write(self) -> int:
         """Writes the next piece; returns its bytes. Raises OSError, as when the disk is full."""
@@ -182,37 +181,37 @@ class Read:
         try:
             self._handle = os.open(path, os.O_RDONLY | os.O_DIRECT)
         except OSError as error:
-            if error.errno != errno.EINVAL:  # a file system in memory, or one that must see what passes through it
+            if error.errno != errno.EINVAL:  # a file system in memory, or one that must see all data
                 raise
             self._handle = os.open(path, os.O_RDONLY)
         self._pieces, self._random = size // SMALL_BYTES, random.Random(size)  # noqa: S311 - no secret
-        # Direct reads want memory that begins with a page.
+        # Direct reads need memory that begins with a page.
         self._piece = mmap.mmap(-1, SMALL_BYTES)
 
     def read(self) -> int:
         """Reads a piece; returns 1. Raises OSError."""
         at = self._random.randrange(self._pieces) * SMALL_BYTES
-        # Where reads are not direct: without what earlier ones have brought there.
+        # If reads are not direct, drop the pages of earlier ones from the cache.
         os.posix_fadvise(self._handle, 0, 0, os.POSIX_FADV_DONTNEED)
         os.preadv(self._handle, [self._piece], at)
         return 1
 
     def close(self) -> None:
-        """Gives file and memory back."""
+        """Closes the file and frees the memory."""
         os.close(self._handle)
         self._piece.close()
 
 
 def disk(folder: str, seconds: float, of: str | None, size: int = FILE_BYTES) -> list[dict[str, Any]]:
-    """Bytes per second of sequential writes, small writes per second, both forced to disk, and random reads per second.
+    """Measures bytes per second of sequential writes, small writes per second, both forced to disk, and random reads per second.
 
     :param seconds: for each of the three
-    :param of: what distinguishes the figures from those of other disks
+    :param of: name that distinguishes the figures from those of other disks
     :param size: bytes of the file, a multiple of PIECE_BYTES
     :raises OSError: if the folder cannot be written to
     """
     path = os.path.join(existing(os.path.abspath(folder)), FILE_NAME)
-    # What a killed canary has left has the same name, and goes with this one.
+    # This also replaces and removes the file of a killed canary.
     handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_TRUNC, 0o600)
     try:
         large, small = Written(handle, PIECE_BYTES, size), Written(handle, SMALL_BYTES, size)
@@ -233,7 +232,7 @@ def disk(folder: str, seconds: float, of: str | None, size: int = FILE_BYTES) ->
 
 
 def host(folders: list[str], seconds: float = FIGURE_SECONDS) -> dict[str, Any]:
-    """All figures of this host; several folders share the time of one."""
+    """Returns all figures of this host; several folders share the time of one."""
     figures = processors(seconds) + memory(seconds, buffer_bytes())
     problems = []
     for folder in folders:
@@ -245,11 +244,11 @@ def host(folders: list[str], seconds: float = FIGURE_SECONDS) -> dict[str, Any]:
 
 
 # ---- Network ----
-# Blocks, each with its length before it, are answered with one byte. A block of length 0 ends the listener.
+# The listener answers each block, which has its length before it, with one byte. A block of length 0 ends the listener.
 
 
 def receive(connection: socket.socket, count: int) -> bytes:
-    """So many bytes; raises ConnectionError at the end of the connection."""
+    """Returns the next `count` bytes; raises ConnectionError at the end of the connection."""
     found = b""
     while len(found) < count:
         fresh = connection.recv(count - len(found))
@@ -260,17 +259,17 @@ def receive(connection: socket.socket, count: int) -> bytes:
 
 
 def serve(listener: socket.socket) -> None:
-    """Answers all who connect, until one of them asks for the end."""
+    """Answers all clients, until one of them asks for the end."""
     while True:
         try:
             connection, _ = listener.accept()
-        except OSError:  # it was shut down
+        except OSError:  # the listener was shut down
             return
         threading.Thread(target=take_blocks, args=(connection, listener), daemon=True).start()
 
 
 def take_blocks(connection: socket.socket, listener: socket.socket) -> None:
-    """Takes blocks until the other side, or an error, ends it."""
+    """Receives blocks until the other side, or an error, ends the connection."""
     buffer = bytearray(2**20)
     try:
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
@@ -305,14 +304,14 @@ def end(address: str, port: int) -> bool:
     try:
         with socket.create_connection((address, port), timeout=PATIENCE_SECONDS) as connection:
             connection.sendall(LENGTH.pack(0))
-            connection.recv(1)  # its end
+            connection.recv(1)  # waits for the end of the listener
     except OSError:
         return False
     return True
 
 
 def round_trip(connection: socket.socket, seconds: float) -> float:
-    """Median time, in ms, from sending a byte to its answer."""
+    """Returns the median time, in ms, from sending a byte to its answer."""
     times = []
     begin = now = time.perf_counter()
     while now < begin + seconds or not times:
@@ -324,7 +323,7 @@ def round_trip(connection: socket.socket, seconds: float) -> float:
 
 
 def throughput(connection: socket.socket, seconds: float) -> float:
-    """Bytes per second that have arrived on the other side: the answer to the last one is waited for."""
+    """Returns the bytes per second that arrived on the other side: it waits for the answer to the last block."""
     begin = now = time.perf_counter()
     blocks = 0
     while now < begin + seconds or not blocks:
@@ -336,7 +335,7 @@ def throughput(connection: socket.socket, seconds: float) -> float:
 
 
 def pair(address: str, port: int, of: str, seconds: float) -> list[dict[str, Any]]:
-    """Figures of the way to one listener; raises OSError if it cannot be reached."""
+    """Returns the figures of the path to one listener; raises OSError if it cannot be reached."""
     with socket.create_connection((address, port), timeout=PATIENCE_SECONDS) as connection:
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         trips = sliced(partial(round_trip, connection), seconds / 2)
@@ -345,10 +344,10 @@ def pair(address: str, port: int, of: str, seconds: float) -> list[dict[str, Any
 
 
 def rotation(client: int, clients: int, servers: int) -> list[int]:
-    """The servers that a client asks, by number, in the order of its turns.
+    """Returns the numbers of the servers that a client measures, in the order of its turns.
 
-    In the same turn no two clients ask the same server, unless there are more clients than servers; every server is
-    asked by one client at least, and each of them by about as many.
+    In a turn, no two clients measure the same server, unless there are more clients than servers. Every server is measured by at least
+    one client, and all by about the same number of clients.
     """
     count = min(servers, max(LEAST_SERVERS, -(-servers // clients)))
     first = client * servers // clients
@@ -356,12 +355,12 @@ def rotation(client: int, clients: int, servers: int) -> list[int]:
 
 
 def network(servers: dict[str, dict[str, Any]], client: int, clients: int, seconds: float = NETWORK_SECONDS) -> dict[str, Any]:
-    """Figures of the ways from this client to its share of the listeners.
+    """Returns the figures of the paths from this client to its share of the listeners.
 
-    All clients take the same turn at the same time, though nobody tells them when: turns follow the wall clock. Where
-    clocks disagree, slices spread more.
+    All clients take the same turn at the same time without messages: turns follow the wall clock. If clocks disagree, slices spread
+    more.
 
-    :param seconds: for all turns; what cannot be reached may take that long once more
+    :param seconds: for all turns; servers that cannot be reached may take that long once more
     """
     names = list(servers)
     asked = rotation(client, clients, len(names))
@@ -395,19 +394,18 @@ def answer(
     client: int = 0,
     clients: int = 1,
 ) -> dict[str, Any]:
-    """Takes one step.
+    """Executes one step.
 
     :param state: ``host``, ``listen``, ``network`` or ``end``
-    :param folders: for ``host``: the disks of these folders, which need not exist, are measured
-    :param address: for ``listen`` and ``end``: the host's own
+    :param folders: for ``host``: folders, which need not exist, whose disks are measured
+    :param address: for ``listen`` and ``end``: address of this host
     :param lifetime: for ``listen``: seconds after which the kernel ends the listener
-    :param port: for ``end``: the listener's
+    :param port: for ``end``: port of the listener
     :param servers: for ``network``: address and port of each listener by host, in the same order on all clients
     :param client: for ``network``: number of this client, from 0
     :param clients: for ``network``: number of all clients
-    :returns: of ``host`` and ``network``, ``measured``: ``figures``, each with ``name``, ``of`` (the folder or server it is about,
-              or null), ``unit`` and ``slices``, and ``problems``, a list of sentences; of ``listen``, ``listener``: its
-              ``address`` and ``port``
+    :returns: for ``host`` and ``network``, ``measured``: ``figures``, each with ``name``, ``of`` (its folder or server, or null),
+        ``unit`` and ``slices``, and ``problems``, a list of sentences; for ``listen``, ``listener``: its ``address`` and ``port``
     :raises AgentError: if it cannot listen on the address
     """
     if state not in ("host", "listen", "network", "end"):

@@ -1,6 +1,6 @@
 """Makes several folders and writes several files.
 
-Files that are as they should be stay untouched; others are replaced in one step.
+Files that are as requested stay untouched; others are replaced in one step.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ def answer(
 ) -> dict[str, Any]:  # fmt: skip
     """Makes folders, then writes files.
 
-    :param folders: made in this order; missing parents with the user's defaults
+    :param folders: made in this order; missing parents get the user's default mode
     :param folder_mode: in octal digits, such as ``"0755"``
     :param folder_owner: name or number, as ``folder_group``
-    :param files: each with ``path``, ``content`` and perhaps ``owner``, a name or a number
+    :param files: each with ``path``, ``content`` and optionally ``owner``, a name or a number
     :param mode: of the files, in octal digits
-    :param dry: only says what would change
+    :param dry: only reports the changes
     :returns: ``written`` (the paths of files whose content was different) and ``diff`` (their contents)
     """
     folders_changed = [make_folder(expanded(path), folder_mode, folder_owner, folder_group, dry) for path in folders]
@@ -42,12 +42,12 @@ def answer(
 
 
 def expanded(path: str) -> str:
-    """Returns a path with the user's folder for ``~``, and with the values of variables."""
+    """Returns a path with ~ and environment variables expanded."""
     return os.path.expanduser(os.path.expandvars(path))
 
 
 def make_folder(path: str, mode: str | None, owner: str | None, group: str | None, dry: bool) -> bool:
-    """Makes a folder where it is missing, and sets its mode and owner; returns whether that changed anything."""
+    """Makes a folder if it is missing, and sets its mode and owner; returns whether that changed anything."""
     missing = not os.path.isdir(path)
     if missing and dry:
         return True
@@ -56,7 +56,7 @@ def make_folder(path: str, mode: str | None, owner: str | None, group: str | Non
 
 
 def write_file(path: str, content: str, owner: str | None = None, *, mode: str | None, dry: bool) -> tuple[bool, dict[str, str]]:
-    """Writes a file where its content differs; returns whether anything was changed, and how the content was."""
+    """Writes a file if its content differs; returns whether anything changed, and the content before and after."""
     content = str(content)
     before = ""
     if os.path.exists(path):
@@ -73,9 +73,9 @@ def write_file(path: str, content: str, owner: str | None = None, *, mode: str |
 
 
 def replace(path: str, content: str, mode: str | None, owner: str | None) -> None:
-    """Writes a file under another name and renames it: no reader sees half of it, or a secret before its mode is set.
+    """Writes a file under another name and renames it, so that no reader sees half of it, or a secret before its mode is set.
 
-    Without a mode or an owner it has those of the file that was there.
+    Mode and owner, if not given, are those of the file before.
     """
     handle, new = tempfile.mkstemp(prefix=UNFINISHED, dir=os.path.dirname(path))
     try:
@@ -86,7 +86,7 @@ def replace(path: str, content: str, mode: str | None, owner: str | None) -> Non
             with contextlib.suppress(FileNotFoundError):
                 there = os.stat(path)
                 bits = stat.S_IMODE(there.st_mode)
-                # Only root gives files away.
+                # Only root can change the owner.
                 with contextlib.suppress(PermissionError):
                     os.chown(handle, there.st_uid, there.st_gid)
             os.chmod(handle, bits if mode is None else number_of(mode))
@@ -98,12 +98,12 @@ def replace(path: str, content: str, mode: str | None, owner: str | None) -> Non
 
 
 def set_attributes(path: str, mode: str | None, owner: str | None, group: str | None, dry: bool) -> bool:
-    """Sets mode, owner and group, as far as they are given; returns whether that changed anything."""
+    """Sets mode, owner and group if they are given; returns whether that changed anything."""
     there = os.lstat(path)
     uid = there.st_uid if owner is None else id_of(owner, "user")
     gid = there.st_gid if group is None else id_of(group, "group")
     is_owned = (uid, gid) == (there.st_uid, there.st_gid)
-    # What a link leads to may be anybody's.
+    # The mode of a link is not set, because that would change its target.
     has_mode = mode is None or stat.S_ISLNK(there.st_mode) or stat.S_IMODE(there.st_mode) == number_of(mode)
     if not is_owned and not dry:
         os.chown(path, uid, gid, follow_symlinks=False)
@@ -121,7 +121,7 @@ def number_of(mode: str | int) -> int:
 
 
 def id_of(name: str, kind: str) -> int:
-    """Returns the number of a user or group, which is given by name or number; raises AgentError."""
+    """Returns the number of a user or group given by name or number; raises AgentError."""
     try:
         return int(name)
     except ValueError:

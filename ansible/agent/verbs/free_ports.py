@@ -1,8 +1,8 @@
-"""Gives every named purpose a TCP port that is free.
+"""Finds a free TCP port for every named purpose.
 
-With ``search`` it takes the next free port above one that is taken. It does not let the kernel choose, whose ports are
-in the range of outgoing connections: one of these could take the port before the server listens. Without ``search`` a
-taken port is an error that names the port and who has it. With ``chosen`` it only looks who has these ports by now.
+With ``search`` it takes the next free port above one that is taken. The kernel does not choose: its ports are in the range of outgoing
+connections, and such a connection could take the port before the server listens. Without ``search`` a taken port is an error that names
+the port and its process. With ``chosen`` it only reports which process listens on these ports now.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ TRIES = 500
 
 
 def choose(address: str, preferred: dict[str, int], search: bool) -> tuple[dict[str, int], list[str]]:
-    """Ports by purpose, all different, and what was moved; raises AgentError if a port is not free."""
+    """Returns different ports by purpose, and a sentence for each replaced one; raises AgentError if a port is not free."""
     ports: dict[str, int] = {}
     moved: list[str] = []
     for name, first in preferred.items():
@@ -59,9 +59,9 @@ def answer(
 
     :param preferred: port by purpose
     :param address: to listen on
-    :param search: whether to take another port than the preferred one
+    :param search: whether to replace a preferred port that is taken
     :param chosen: an earlier answer, or an empty one, instead of `preferred`
-    :param secret: with `chosen`: file with what the environment of all our processes has
+    :param secret: with `chosen`: file with the secret in the environment of all our processes
     :returns: ``address``, ``ports`` by purpose, and ``moved``, one sentence for each purpose that got another port; with `chosen`,
               ``notes``, one sentence for each port on which another program, and no process of ours, listens
     :raises AgentError: if a port is not free

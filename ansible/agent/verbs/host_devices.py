@@ -1,11 +1,10 @@
-"""Tells empty block devices from those that Dohyo has formatted and from anybody else's.
+"""Tells empty block devices from those that Dohyo has formatted and from others.
 
-It looks at exactly the given devices, as root, and changes nothing. A name with ``*``, ``?`` or ``[`` is a pattern of
-links, as in ``/dev/disk/by-id/nvme-MODEL_*``; several links to one device count once, partitions not at all. A device
-is ``empty`` if it is a whole device without a partition, a file system or any other signature that libblkid knows, is
-mounted nowhere, and is not in use (RAID, LVM, swap). It is ``ours`` if it has an XFS with our label that is mounted
-only below ``root``, and a ``member`` if it belongs to an md array of that name. Otherwise it is ``refused``, also if
-the mount point belongs to somebody else, or if it is laid out otherwise than ``layout`` says.
+Looks at exactly the given devices, as root, and changes nothing. A name with ``*``, ``?`` or ``[`` is a pattern of links, as in
+``/dev/disk/by-id/nvme-MODEL_*``; several links to one device count once, partitions not at all. A device is ``empty`` if it is whole
+and not in use (mount, RAID, LVM, swap), and has no partition, file system or other signature that libblkid knows. It is ``ours`` if it
+has an XFS with our label that is mounted only below ``root``, and a ``member`` if it belongs to an md array of that name. Otherwise it
+is ``refused``, also if the mount point is not ours, or if its layout is not ``layout``.
 """
 
 from __future__ import annotations
@@ -23,17 +22,17 @@ from disks import kind_of, sysfs_of, text
 from failure import AgentError
 from ours import NotOursError, decoded, foreign_in, free_mb, path_of, shown
 
-# What md keeps at the begin of a device; Dohyo's arrays have metadata of version 1, which have a name.
+# TYPE of a device in an array; Dohyo's arrays have metadata of version 1, which have a name.
 MEMBER = "linux_raid_member"
 LAYOUTS = ("raid0", "jbod")
-# The mount point of the one volume that the layout raid0 makes.
+# Mount point of the one volume that the layout raid0 makes.
 ONE = "data"
-# root may have been reached by a way that leaves out its programs.
+# root's PATH may lack the folders of administrators' programs.
 PATH = f"{os.environ.get('PATH', '')}:/usr/sbin:/sbin"
 
 
 def table(file: str) -> list[list[str]]:
-    """Lines of /proc/self/mounts or /etc/fstab, in fields."""
+    """Returns the fields of the lines of /proc/self/mounts or /etc/fstab."""
     try:
         with open(file, encoding="utf-8") as lines:
             rows = [line.split() for line in lines if not line.startswith("#")]
@@ -43,19 +42,19 @@ def table(file: str) -> list[list[str]]:
 
 
 def signatures(path: str) -> dict[str, str]:
-    """What libblkid sees on the device itself, without its cache; raises ValueError if it cannot tell."""
+    """Returns what libblkid finds on the device, without its cache; raises ValueError if it cannot tell."""
     probe = subprocess.run(["blkid", "-p", "-o", "export", path], capture_output=True, text=True, check=False)
     if probe.returncode == 2 and not probe.stderr.strip():
         return {}
     if probe.returncode != 0:
         raise ValueError(probe.stderr.strip() or "blkid finds signatures that contradict each other")
     pairs = (line.partition("=") for line in probe.stdout.splitlines())
-    # blkid escapes what a shell would read, as the colon in the name of an array.
+    # blkid escapes special characters of shells, such as the colon in the name of an array.
     return {key: re.sub(r"\\(.)", r"\1", value) for key, _, value in pairs}
 
 
 def number_of(path: str) -> tuple[int, int] | None:
-    """Major and minor number of a block device; None if the path is none."""
+    """Returns major and minor number of a block device; None for any other path."""
     try:
         status = os.stat(path)
     except OSError:
@@ -64,13 +63,13 @@ def number_of(path: str) -> tuple[int, int] | None:
 
 
 def resolved(names: Sequence[str]) -> list[str]:
-    """The devices that are meant, each once; a pattern that matches none stays, as a device that is not there."""
+    """Returns the devices, each once; a pattern without a match stays, as a missing device."""
     found: dict[tuple[int, int] | str, str] = {}
     for name in names:
         if not glob.has_magic(name):
             found.setdefault(number_of(name) or name, name)
             continue
-        # Of several links to one disk (with -ns-1 or _1 behind it in newer versions of udev) the shortest is its name.
+        # The shortest of several links to one disk is its name; newer versions of udev add -ns-1 or _1.
         matches = sorted(glob.glob(name), key=lambda path: (len(path), path))
         whole = [(number, path) for path in matches if (number := number_of(path)) and not is_partition(number)]
         for number, path in sorted(whole, key=lambda each: each[1]):
@@ -82,16 +81,16 @@ def resolved(names: Sequence[str]) -> list[str]:
 
 
 def is_partition(number: tuple[int, int]) -> bool:
-    """Whether the kernel has that device as a part of another."""
+    """Returns whether the device is a partition."""
     return os.path.exists(f"{sysfs_of(number)}/partition")
 
 
 def lasting_name(path: str, folder: str = "/dev/disk/by-id") -> str:
-    """The name by which udev finds this disk whatever the kernel calls it after the next boot; empty without one."""
+    """Returns the name of the disk in udev that does not change with the kernel's name at the next boot; empty without one."""
     number = number_of(path)
     names = os.listdir(folder) if os.path.isdir(folder) else []
     links = [link for link in (f"{folder}/{name}" for name in names) if number_of(link) == number]
-    # By model and serial number rather than by a number of the protocol.
+    # Model and serial number come before a number of the protocol.
     return min(
         links,
         key=lambda link: (bool(re.search(r"/(nvme-(eui|nvme)\.|nvme-uuid|wwn-)", link)), len(link), link),
@@ -100,17 +99,17 @@ def lasting_name(path: str, folder: str = "/dev/disk/by-id") -> str:
 
 
 def holders(sysfs: str) -> list[str]:
-    """Who of the kernel uses a device: names of arrays and volumes."""
+    """Returns the names of the arrays and volumes that use a device."""
     return sorted(os.listdir(f"{sysfs}/holders")) if os.path.isdir(f"{sysfs}/holders") else []
 
 
 def named(found: dict[str, str]) -> str:
-    """The name in an array's superblock, which is HOST:NAME where mdadm knew the host."""
+    """Returns the name in an array's superblock, which is HOST:NAME if mdadm knew the host."""
     return found.get("LABEL", "").rpartition(":")[2]
 
 
 def of_an_array(path: str, found: dict[str, str], label: str) -> str:
-    """Why a part of an array is not for us, or nothing; to take it from a running one is for its owner alone."""
+    """Returns why a part of an array is not for us, or nothing; only its owner may take it from a running array."""
     if named(found) == label:
         return ""
     theirs = "another deployment's" if named(found).startswith("dohyo-") else "somebody else's"
@@ -120,7 +119,7 @@ def of_an_array(path: str, found: dict[str, str], label: str) -> str:
 def foreign(  # noqa: PLR0911 - a reason each
     path: str, sysfs: str, found: dict[str, str], places: list[str], label: str, root: str
 ) -> str:
-    """Why a device is not for us, or nothing."""
+    """Returns why a device is not for us, or nothing."""
     whole = f"{path}: "
     if os.path.exists(f"{sysfs}/partition"):
         return f"{whole}it is a partition; name a whole device"
@@ -143,14 +142,14 @@ def foreign(  # noqa: PLR0911 - a reason each
 
 
 class Host:
-    """The devices of a host, and what is made of them."""
+    """Devices of a host, and the volumes made of them."""
 
     def __init__(self, label: str, root: str, deployment: str, layout: str) -> None:
-        """What they are looked at for, as the parameters of `answer` say it."""
+        """Takes the parameters of `answer`."""
         self._label, self._root, self._deployment, self._layout = (label, root, deployment, layout)
 
     def device(self, path: str) -> tuple[dict[str, Any], dict[str, str]]:
-        """A device that was named, and what is on it."""
+        """Returns the entry of a device, and its signatures."""
         entry: dict[str, Any] = {
             "path": path, "name": os.path.basename(path), "kind": "ssd", "size_mb": 0, "state": "refused",
             "discards": False, "problem": "",
@@ -176,7 +175,7 @@ class Host:
         return entry, found
 
     def look(self, paths: Sequence[str]) -> dict[str, list[dict[str, Any]]]:
-        """The whole answer."""
+        """Returns the answer for all devices."""
         looked = [self.device(path) for path in resolved(paths)]
         devices = [entry for entry, _ in looked]
         members: dict[str, list[dict[str, Any]]] = {}
@@ -190,13 +189,13 @@ class Host:
         for volume in volumes:
             problem = volume.pop("problem") or taken(volume)
             for member in [entry for entry in devices if problem and entry["path"] in volume["devices"]]:
-                # Once for all devices of an array.
+                # The problem is named once for all devices of an array.
                 member.update(state="refused", problem=problem if member["path"] == volume["devices"][0] else "")
         refused = {entry["path"] for entry in devices if entry["state"] == "refused"}
         return {"devices": devices, "volumes": [each for each in volumes if refused.isdisjoint(each["devices"])]}
 
     def array(self, members: list[dict[str, Any]]) -> dict[str, Any]:
-        """The array of ours that these devices belong to."""
+        """Returns our array that these devices belong to."""
         paths = ", ".join(member["path"] for member in members)
         names = sorted({name for member in members for name in holders(f"/sys/class/block/{member['name']}")})
         if not names:
@@ -228,7 +227,7 @@ class Host:
         return volume
 
     def new(self, devices: list[dict[str, Any]]) -> list[dict[str, Any]]:
-        """What is to be made of empty devices; nothing without a layout, and of some of those of an array."""
+        """Returns the volumes to make of empty devices; none without a layout, and none of an array if some devices are in use."""
         empty = [entry for entry in devices if entry["state"] == "empty"]
         if self._layout == "jbod" or (self._layout and len(devices) == 1):
             return [self.volume(entry["path"], [entry], {}) for entry in empty]
@@ -239,7 +238,7 @@ class Host:
     def volume(
         self, path: str, members: list[dict[str, Any]], found: dict[str, str], *, state: str = "", array: bool = False
     ) -> dict[str, Any]:
-        """An entry of the answer, with where it is mounted or will be."""
+        """Returns an entry of the answer, with its present or future mount point."""
         array = array or bool(state)
         entry: dict[str, Any] = {
             "path": path, "name": members[0]["name"], "devices": [member["path"] for member in members], "array": array,
@@ -252,8 +251,8 @@ class Host:
         number = number_of(path)
         if array and number:
             entry.update(name=os.path.basename(sysfs_of(number)), discards=measured(sysfs_of(number))["discards"])
-        # Names of devices may change at a boot; what fstab says of the file system stays. Without udev (in a container)
-        # nobody finds a file system by its UUID.
+        # Names of devices may change at a boot, the UUID in fstab does not. Without udev (in a container), file systems are not found
+        # by UUID.
         entry["source"] = f"UUID={entry['uuid']}" if os.path.isdir("/dev/disk/by-uuid") else path
         for row in table("/etc/fstab"):
             if row[0] == entry["source"] and row[1].startswith(f"{self._root}/"):
@@ -264,11 +263,11 @@ class Host:
         return entry
 
     def place(self, path: str) -> str:
-        """Where the volume of this device, or that begins with it, is mounted."""
+        """Returns the mount point of the volume of this device, or whose first device this is."""
         return f"{self._root}/{os.path.basename(path) if self._layout == 'jbod' else ONE}"
 
     def refuse_misfits(self, devices: list[dict[str, Any]], volumes: list[dict[str, Any]]) -> None:
-        """Refuse devices of ours that are laid out otherwise than they should be, unless something else is refused."""
+        """Refuses our devices if their layout is not the requested one, unless there is another problem."""
         if not self._layout or any(entry["problem"] for entry in [*devices, *volumes]):
             return
         together = self._layout == "raid0" and len(devices) > 1
@@ -296,7 +295,7 @@ class Host:
 
 
 def no_array() -> str:
-    """Why a host cannot make an array; empty if it can."""
+    """Returns why a host cannot make an array; empty if it can."""
     makes = "host_disk_layout=raid0 makes one RAID0 of several devices"
     other = "or set host_disk_layout=jbod, which mounts each of them by itself"
     if not shutil.which("mdadm", path=PATH):
@@ -310,7 +309,7 @@ def no_array() -> str:
 
 
 def measured(sysfs: str) -> dict[str, Any]:
-    """What the kernel says of a device itself."""
+    """Returns the kernel's facts of a device."""
     return {
         "name": os.path.basename(sysfs),
         "kind": kind_of(sysfs),
@@ -320,17 +319,17 @@ def measured(sysfs: str) -> dict[str, Any]:
 
 
 def mounts_of(path: str) -> list[list[str]]:
-    """Lines of /proc/self/mounts for what is on a device; a path of it that is bound into a container is none."""
+    """Returns the lines of /proc/self/mounts for a device, without binds of the device's path into a container."""
     number = number_of(path)
     rows = [row for row in table("/proc/self/mounts") if row[0].startswith("/") and number_of(row[0]) == number]
     return [row for row in rows if number and row[1] != path]
 
 
 def taken(volume: dict[str, Any]) -> str:
-    """Why a mount point is somebody else's; empty if it is not."""
+    """Returns why a mount point is not ours; empty if it is free."""
     place, paths = volume["mount_point"], ", ".join(volume["devices"])
     way_out = "that is not ours; move it, or take the device out of dohyo_devices"
-    # What is on an array that does not run, by which /etc/fstab names it, is not known yet.
+    # The file system of an array that does not run, and so its UUID in /etc/fstab, is not known yet.
     if volume["mounted"] or volume["state"] == "stopped":
         return ""
     for row in [*table("/proc/self/mounts"), *table("/etc/fstab")]:
@@ -342,7 +341,7 @@ def taken(volume: dict[str, Any]) -> str:
 
 
 def foreign_on(place: str, deployment: str) -> str:
-    """What on a file system of ours is not ours; empty if nothing is."""
+    """Returns what on a file system of ours is not ours; empty if there is nothing."""
     others = [name for name in sorted(os.listdir(place)) if name != "dohyo"]
     if others:
         return f"{place} holds {', '.join(map(shown, others[:4]))}"
@@ -358,16 +357,16 @@ def answer(devices: Sequence[str], label: str, root: str, deployment: str, layou
     """Looks at devices.
 
     :param devices: paths, and patterns of paths
-    :param label: of our file systems and arrays
-    :param root: the folder of our mount points
-    :param deployment: whose mark the folders on our file systems carry
-    :param layout: what the devices are to become; empty takes whatever we have made of them, for its removal
+    :param label: label of our file systems and arrays
+    :param root: folder of our mount points
+    :param deployment: deployment in the marks of the folders on our file systems
+    :param layout: requested layout; empty accepts any layout, for its removal
     :returns: ``devices``, each with ``path``, ``name`` (the kernel's), ``kind`` (nvme, ssd, rotational), ``size_mb``, ``state``,
-        ``discards`` (the device takes discards) and ``problem`` (why it was refused), and ``volumes``, which carry a file system or will:
-        ``path``, ``name``, ``devices`` (paths), ``array`` (whether it is one), ``kind`` (also array), ``size_mb``, ``free_mb`` (of the file
-        system, once it is mounted), ``discards``, ``state`` (``absent`` or ``stopped``, an array; ``empty``, ``ours``), ``uuid`` of the
-        file system, ``source`` that names it in /etc/fstab, ``mount_point`` (present or future), ``mounted``, its mount ``options`` and
-        ``foreign`` (what on ours is not ours). What is refused has no volume
+        ``discards`` (whether it supports discards) and ``problem`` (why it was refused), and ``volumes``, with a file system or for
+        one. Each has ``path``, ``name``, ``devices`` (paths), ``array`` (whether it is one), ``kind`` (also array), ``size_mb``,
+        ``free_mb`` (of the file system, once mounted), ``discards``, ``state`` (``absent`` or ``stopped``, an array; ``empty``,
+        ``ours``), ``uuid`` (of the file system), ``source`` (its name in /etc/fstab), ``mount_point`` (present or future), ``mounted``,
+        ``options`` (of the mount) and ``foreign`` (what on ours is not ours). Refused devices have no volume
     """
     if layout not in (*LAYOUTS, ""):
         raise AgentError(f"layout '{layout}': one of {', '.join(LAYOUTS)}")

@@ -1,6 +1,6 @@
-"""Looks at the resources of a host for servers and clients, and names every reason why it cannot run them.
+"""Reads the resources of a host for servers and clients, and names every reason why it cannot run them.
 
-It needs no root, changes nothing, and is far quicker than gathering facts.
+It needs no root, changes nothing, and is much faster than gathering facts.
 """
 
 from __future__ import annotations
@@ -21,18 +21,18 @@ from disks import kind_of, sysfs_of
 from listeners import can_listen, carries, command_of, having, our_mark, sockets
 from ours import NotOursError, existing, free_mb, links_in, path_of, shown, why_not
 
-# ---- What it offers ----
+# ---- Resources of the host ----
 
 
 def version_of(java_home: str, key: str = "JAVA_VERSION") -> str:
-    """Version of the JDK in this folder, as "17.0.15" or "1.8.0_504", or its JAVA_RUNTIME_VERSION, or empty."""
+    """Returns the version of the JDK in this folder, as "17.0.15" or "1.8.0_504", or its JAVA_RUNTIME_VERSION, or empty."""
     if not os.access(os.path.join(java_home, "bin", "java"), os.X_OK):
         return ""
     release = os.path.join(java_home, "release")
     if os.path.exists(release):
         with open(release, encoding="utf-8", errors="replace") as lines:
             text = lines.read()
-    else:  # not every packager adds the release file
+    else:  # some packages have no release file
         command = [os.path.join(java_home, "bin", "java"), "-XshowSettings:properties", "-version"]
         text = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60).stderr
     match = re.search(rf"^{key}=\"([^\"]+)\"|java\.version = (\S+)", text, re.MULTILINE)
@@ -40,13 +40,13 @@ def version_of(java_home: str, key: str = "JAVA_VERSION") -> str:
 
 
 def major_of(version: str) -> int:
-    """Major version, as people call it; 0 if there is none."""
+    """Returns the major version, which is 8 for 1.8; 0 if there is none."""
     match = re.match(r"(?:1\.)?(\d+)", version)
     return int(match.group(1)) if match else 0
 
 
 def candidates(java_home: str, major: int) -> list[str]:
-    """Folders that may contain a JDK, best first."""
+    """Returns folders that may contain a JDK, best first."""
     if java_home:
         return [java_home]
     found = [os.environ.get("JAVA_HOME", ""), *sorted(glob.glob(f"/usr/lib/jvm/*{major}*"))]
@@ -57,40 +57,40 @@ def candidates(java_home: str, major: int) -> list[str]:
 
 
 def memory_mb(field: str) -> int:
-    """A field of /proc/meminfo in MiB."""
+    """Returns a field of /proc/meminfo in MiB."""
     with open("/proc/meminfo", encoding="ascii") as lines:
         fields = dict(line.split(":", 1) for line in lines)
     return int(fields[field].split()[0]) // 1024
 
 
 def carrier(path: str) -> int:
-    """The device of the file system of this path, which need not exist."""
+    """Returns the device of the file system of this path, which need not exist."""
     return os.stat(existing(path)).st_dev
 
 
 def rooms_mb(paths: list[str]) -> list[int]:
-    """Free space in MiB for each folder; those on one file system share it."""
+    """Returns the free space in MiB for each folder; folders on one file system share it."""
     carriers = [carrier(path) for path in paths]
     return [free_mb(path) // carriers.count(carrier(path)) for path in paths]
 
 
 def whole(sysfs: str) -> str:
-    """The kernel's folder of the disk that a partition is part of; that of anything else itself."""
+    """Returns the kernel's folder of the disk that a partition belongs to; for other devices the same folder."""
     return os.path.dirname(sysfs) if os.path.exists(f"{sysfs}/partition") else sysfs
 
 
 def disk_kind(path: str) -> str:
-    """What carries a file system: nvme, ssd or rotational; ssd for what is no disk of this host, as in a container."""
+    """Returns the kind of disk of a file system: nvme, ssd or rotational; ssd if it is on no disk of this host, as in a container."""
     device = carrier(path)
     sysfs = whole(sysfs_of((os.major(device), os.minor(device))))
-    # Of an array or a volume, the first of what it is made of.
+    # An array or a volume has the kind of its first part.
     while parts := sorted(glob.glob(f"{sysfs}/slaves/*")):
         sysfs = whole(os.path.realpath(parts[0]))
     return kind_of(sysfs)
 
 
 def huge_pages() -> bool:
-    """The kernel's setting is the word in brackets."""
+    """Returns whether processes can get transparent huge pages: the setting is the word in brackets."""
     try:
         with open("/sys/kernel/mm/transparent_hugepage/enabled", encoding="ascii") as file:
             return "[never]" not in file.read()
@@ -99,7 +99,7 @@ def huge_pages() -> bool:
 
 
 def os_release() -> dict[str, str]:
-    """Fields of /etc/os-release."""
+    """Returns the fields of /etc/os-release."""
     try:
         with open("/etc/os-release", encoding="utf-8") as lines:
             return {key: value.strip().strip("\"'") for key, _, value in (line.partition("=") for line in lines)}
@@ -108,26 +108,26 @@ def os_release() -> dict[str, str]:
 
 
 def runs(unit: str) -> bool:
-    """Is this unit of systemd active?"""
+    """Returns whether this unit of systemd is active."""
     try:
         return subprocess.run(["systemctl", "is-active", "--quiet", unit], check=False, timeout=30).returncode == 0
     except (OSError, subprocess.SubprocessError):
         return False
 
 
-# ---- What is wrong with it ----
+# ---- Problems of the host ----
 
 
 def resolve(name: str) -> list[str]:
-    """Addresses of a name; none if it does not resolve."""
+    """Returns the addresses of a name; none if it does not resolve."""
     try:
         return [str(entry[4][0]) for entry in socket.getaddrinfo(name, None, type=socket.SOCK_STREAM)]
-    except (OSError, UnicodeError):  # the latter for what can be no name, as a..b
+    except (OSError, UnicodeError):  # UnicodeError for an impossible name, such as a..b
         return []
 
 
 def is_ours(pid: str, mark: bytes, deployment: str) -> bool:
-    """Was this process started by the tool in our folder, or as a unit of our deployment?"""
+    """Returns whether this process was started by our tool, or as a unit of our deployment."""
     try:
         with open(f"/proc/{pid}/cgroup", encoding="ascii", errors="replace") as cgroup:
             return f"/dohyo-{deployment}-" in cgroup.read() or carries(pid, mark)
@@ -136,7 +136,7 @@ def is_ours(pid: str, mark: bytes, deployment: str) -> bool:
 
 
 def check_system(known: list[str], processors: list[str]) -> list[str]:
-    """Operating system and processor."""
+    """Checks operating system and processor."""
     release = os_release()
     problems = []
     if not {release.get("ID", ""), *release.get("ID_LIKE", "").split()} & set(known):
@@ -152,13 +152,13 @@ def check_system(known: list[str], processors: list[str]) -> list[str]:
 
 
 def check_names(address: str, addresses: dict[str, str]) -> list[str]:
-    """Every address resolves, this host's is its own, and no two are the same."""
+    """Checks that every address resolves, that this host's is its own, and that all differ."""
     problems = [
         f"dohyo_address of {host}, {other}, does not resolve here; add it to /etc/hosts or the name service"
         for host, other in sorted(addresses.items())
         if not resolve(other)
     ]
-    # Hadoop's and Cassandra's Java ask for it.
+    # Java in Hadoop and Cassandra resolves the host's own name.
     if not resolve(socket.gethostname()):
         problems.append(f"its own name {socket.gethostname()} does not resolve; add it to /etc/hosts")
     twins = sorted(host for host, other in addresses.items() if other == address)
@@ -173,13 +173,13 @@ def check_names(address: str, addresses: dict[str, str]) -> list[str]:
 
 
 def check_public(open_to_all: dict[str, str]) -> list[str]:
-    """No server without passwords listens on an address that the whole internet may reach."""
+    """Checks that no server without passwords listens on an address that the whole internet may reach."""
     systems: dict[str, list[str]] = {}
     for system, address in open_to_all.items():
         systems.setdefault(address, []).append(system)
     found = []
     for address, names in systems.items():
-        # Without the zone of a link-local address.
+        # A link-local address is tested without its zone.
         numbers = [number for number in resolve(address) if is_public(number.partition("%")[0])] if address else []
         if numbers:
             shown_address = address if address in numbers else f"{address} ({', '.join(numbers)})"
@@ -192,13 +192,13 @@ def check_public(open_to_all: dict[str, str]) -> list[str]:
 
 
 def is_public(number: str) -> bool:
-    """Is it an address of the internet, by IANA's registries, or that of all networks of the host?"""
+    """Returns whether it is an address of the internet, by IANA's registries, or the wildcard address."""
     address = ipaddress.ip_address(number)
     return address.is_global or address.is_unspecified
 
 
 def check_clock(wanted: str) -> list[str]:
-    """The clock is synchronised, by whatever service."""
+    """Checks that the clock is synchronised, by whatever service."""
     if wanted != "synchronised":
         return []
     command = ["timedatectl", "show", "--property", "NTPSynchronized", "--value"]
@@ -215,7 +215,7 @@ def check_clock(wanted: str) -> list[str]:
 
 
 def check_folders(home: str, folders: Sequence[list[str]], deployment: str, *, by_root: bool) -> list[str]:
-    """The folders are ours, or empty; and ours on the host is writable, or root may make it."""
+    """Checks that the folders are ours, or empty, and that our folder is writable, or that root may make it."""
     problems = []
     for base, below in [[home, ""], *folders]:
         try:
@@ -230,7 +230,7 @@ def check_folders(home: str, folders: Sequence[list[str]], deployment: str, *, b
 
 
 def check_user(given_root: bool) -> list[str]:
-    """The login user, as whom servers and clients run, is an ordinary one."""
+    """Checks that the login user, who runs servers and clients, is not root."""
     if given_root or os.geteuid() != 0:
         return []
     return [
@@ -239,7 +239,7 @@ def check_user(given_root: bool) -> list[str]:
 
 
 def check_selinux(home: str, enforce: str = "/sys/fs/selinux/enforce") -> list[str]:
-    """Units can start programs in our folder: SELinux lets them start none below /home."""
+    """Checks that units can start programs in our folder: SELinux does not let them below /home."""
     try:
         with open(enforce, encoding="ascii") as file:
             enforcing = file.read().strip() == "1"
@@ -251,7 +251,7 @@ def check_selinux(home: str, enforce: str = "/sys/fs/selinux/enforce") -> list[s
 
 
 def check_memory(needs: dict[str, int]) -> list[str]:
-    """The host has the memory that its systems need."""
+    """Checks that the host has the memory that its systems need."""
     total = memory_mb("MemTotal")
     return [
         f"{what} needs {mb} MiB of memory, and the host has {total}; set smaller heaps in the inventory"
@@ -261,11 +261,11 @@ def check_memory(needs: dict[str, int]) -> list[str]:
 
 
 def check_ports(address: str, ports: dict[str, int], home: str, deployment: str) -> list[str]:
-    """Ports are free, or one of our own servers has them."""
+    """Checks that ports are free, or belong to our own servers."""
     problems = []
     mark = our_mark(os.path.join(home, "run", "secret"))
     for what, port in sorted(ports.items(), key=lambda entry: int(entry[1])):
-        # Some ports, JMX above all, are opened on loopback.
+        # Some ports, such as JMX, are opened on loopback.
         for place in dict.fromkeys((address, "127.0.0.1")):
             if can_listen(place, int(port)) == errno.EADDRINUSE:
                 pids = having(sockets(place, int(port)))
@@ -276,7 +276,7 @@ def check_ports(address: str, ports: dict[str, int], home: str, deployment: str)
 
 
 def expanded(path: str) -> str:
-    """A path in which a begin of ~ and variables of the environment may stand."""
+    """Returns a path with ~ and environment variables expanded."""
     return os.path.expanduser(os.path.expandvars(path))
 
 
@@ -294,20 +294,20 @@ def problems_of(
     root: bool = True,
     ports: dict[str, int] | None = None,
 ) -> list[str]:
-    """Everything that is wrong, one sentence each.
+    """Returns all problems, one sentence each.
 
     :param systems: supported ones, by ID or ID_LIKE of /etc/os-release
     :param processors: supported ones, as uname prints them
-    :param address: of this host in the cluster's network
-    :param addresses: of all hosts by name
-    :param clock: ``synchronised`` if it must be; other words are not checked
-    :param home: the folder that is to be ours alone
-    :param deployment: whose mark our folders carry
+    :param address: address of this host in the cluster's network
+    :param addresses: address of each host by name
+    :param clock: ``synchronised`` if it must be; other values are not checked
+    :param home: folder that only we may use
+    :param deployment: deployment in the marks of our folders
     :param units: whether servers are units of systemd; then root may make that folder, too
-    :param folders: further ones, as for ``owned``
-    :param memory_mb: what the largest of the systems needs, in MiB, by what needs it
+    :param folders: further folders, as for ``owned``
+    :param memory_mb: memory that the largest of the systems needs, in MiB, by purpose
     :param root: whether the login user may be root
-    :param ports: those that must be free or a server's of ours, by what wants them
+    :param ports: ports that must be free or of our servers, by purpose
     """
     home = expanded(home)
     names = check_names(address, addresses)
@@ -333,22 +333,22 @@ def answer(
     open: dict[str, str] | None = None,  # noqa: A002 - as playbooks call it
     checks: dict[str, Any] | None = None,
 ) -> dict[str, Any]:
-    """Looks at the host.
+    """Reads the resources of the host, and checks them.
 
-    :param path: the free space and the kind of disk are those of its file system; it need not exist
+    :param path: path, which need not exist, of the file system for the free space and the kind of disk
     :param java_home: the only folder in which to look for a JDK; empty for the usual ones
-    :param java_major: version of the JDK
+    :param java_major: required version of the JDK
     :param java_also: further folders, looked at last
-    :param data: folders whose free space is asked for; they need not exist
+    :param data: folders, which need not exist, for whose free space to look
     :param needs: paths that should exist
     :param open: addresses on which servers without passwords are to listen, by the server's name; empty ones do not count
     :param checks: arguments of :func:`problems_of`; nothing is checked without them
-    :returns: ``java_home`` (empty without a JDK of the version asked for), ``java_build`` (its build, as
-              "17.0.15+6-Debian-1deb12u1"), ``java_seen`` (what was found instead, "folder (version)" each), ``missing`` (which of
-              `needs` do not exist), ``disk_free_mb``, ``rooms_mb`` (those of the folders `data`), ``disk_kind`` (nvme, ssd,
-              rotational: what carries `path`), ``memory_mb`` (all of it), ``memory_available_mb`` (without swapping), ``cores``,
-              ``cpus`` (their numbers), ``huge_pages`` (may a process ask for transparent ones?), ``public`` (sentences about `open`)
-              and, with `checks`, ``firewalld`` (does it run?) and ``problems``, one sentence each, also those of ``public``
+    :returns: ``java_home`` (empty without a JDK of that version), ``java_build`` (its build, as "17.0.15+6-Debian-1deb12u1"),
+        ``java_seen`` (what was found instead, "folder (version)" each), ``missing`` (missing paths of `needs`); ``disk_free_mb``,
+        ``rooms_mb`` (free for each folder of `data`), ``disk_kind`` (of `path`: nvme, ssd, rotational), ``memory_mb`` (total),
+        ``memory_available_mb`` (without swapping), ``cores``, ``cpus`` (numbers), ``huge_pages`` (whether a process can get transparent
+        ones) and ``public`` (sentences about `open`); with `checks`, ``firewalld`` (whether it runs) and ``problems``, one sentence
+        each, with those of ``public``
     """
     java_major = int(java_major)
     seen = {folder: version_of(folder) for folder in [*candidates(java_home, java_major), *java_also]}

@@ -1,8 +1,8 @@
-"""Sets kernel values and puts them back. ansible.posix.sysctl keeps no former values and knows no /sys.
+"""Sets kernel values and restores them. ansible.posix.sysctl does not save former values and does not support /sys.
 
-Each value is read back after it was set. A value that the kernel or a container denies is reported, and is no failure. The
-former value is saved on the host before the change; ``restored`` writes exactly that and removes the file. A setting that is no
-longer asked for is put back, too.
+Each value is read back after it was set. A value that the kernel or a container denies is reported, and is not a failure. The former
+value is saved on the host before the change; ``restored`` writes exactly that and removes the file. A setting that is no longer
+requested is restored, too.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from failure import AgentError
 
 
 def read(file: str) -> str:
-    """Value of a file; of a choice like "always [madvise] never" what is chosen. Raises OSError."""
+    """Returns the value of a file; for a choice like "always [madvise] never" the chosen one. Raises OSError."""
     with open(file, encoding="ascii") as lines:
         text = " ".join(lines.read().split())
     if "[" in text:
@@ -27,7 +27,7 @@ def read(file: str) -> str:
 
 
 def write(file: str, value: str) -> str:
-    """Write a value; returns why that was not possible, or nothing."""
+    """Writes a value; returns why that was not possible, or nothing."""
     try:
         with open(file, "w", encoding="ascii") as output:
             output.write(value)
@@ -36,12 +36,12 @@ def write(file: str, value: str) -> str:
     return "" if read(file) == value else "the kernel keeps its own value"
 
 
-# As /proc/PID/limits calls them.
+# Names in /proc/PID/limits.
 LIMITS = {"open files": "Max open files", "processes": "Max processes"}
 
 
 def read_limits(wanted: dict[str, Any]) -> list[dict[str, Any]]:
-    """The hard limits that a unit has when it asks for no others."""
+    """Returns the hard limits of a unit that requests no others."""
     command = ["systemd-run", "--quiet", "--pipe", "--wait", "--collect", "cat", "/proc/self/limits"]
     lines = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60).stdout.splitlines()
     hard = {name: line[len(title) :].split()[1] for name, title in LIMITS.items() for line in lines if line.startswith(title)}
@@ -52,7 +52,7 @@ def read_limits(wanted: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def as_wanted(setting: dict[str, Any]) -> bool:
-    """Equal, or, for a limit, at least as high."""
+    """Returns whether the value is the wanted one or, for a limit, at least as high."""
     now, wanted = setting["now"], setting["wanted"]
     if setting["name"] in LIMITS:
         return now == "unlimited" or int(now) >= int(wanted)
@@ -60,7 +60,7 @@ def as_wanted(setting: dict[str, Any]) -> bool:
 
 
 class Kept:
-    """The values before, by file, in a JSON file that is always as new as the last change."""
+    """Former values by file, in a JSON file that is saved at every change."""
 
     def __init__(self, path: str) -> None:
         self._path = path
@@ -70,12 +70,12 @@ class Kept:
                 self.values = json.load(file)
 
     def remember(self, file: str, value: str) -> None:
-        """Keep a value, unless one is kept: the first is what the host had."""
+        """Records a value, unless one is recorded: the first is the host's own."""
         self.values.setdefault(file, value)
         self.save()
 
     def save(self) -> None:
-        """Write the file, in one step; without values there is none."""
+        """Writes the file in one step; removes it if there are no values."""
         if not self.values:
             if os.path.exists(self._path):
                 os.remove(self._path)
@@ -87,11 +87,11 @@ class Kept:
 
 
 def put_back(kept: Kept, files: list[str], dry: bool) -> list[str]:
-    """Write what these files held before; returns what could not be put back."""
+    """Restores the former values of these files; returns what could not be restored."""
     problems = []
     for file in [] if dry else files:
         before = kept.values[file]
-        # A device that is gone needs nothing.
+        # A device that is gone needs no value.
         problem = write(file, before) if os.path.exists(file) and read(file) != before else ""
         if problem:
             problems.append(f"{file} was {before} and cannot be put back: {problem}")
@@ -102,7 +102,7 @@ def put_back(kept: Kept, files: list[str], dry: bool) -> list[str]:
 
 
 def container() -> str:
-    """Kind of container, as systemd says it; empty on a machine."""
+    """Returns the kind of container, as systemd names it; empty on a machine."""
     try:
         with open("/run/systemd/container", encoding="ascii") as file:
             return file.read().strip()
@@ -113,7 +113,7 @@ def container() -> str:
 def wanted_settings(
     settings: Sequence[dict[str, Any]], disks: Sequence[dict[str, Any]], queue: dict[str, dict[str, Any]]
 ) -> list[dict[str, Any]]:
-    """Name, file and value of everything that is asked for."""
+    """Returns name, file and value of all requested settings."""
     wanted = [{"file": f"/proc/sys/{setting['name'].replace('.', '/')}", **setting} for setting in settings]
     for disk in disks:
         for name, values in sorted(queue.items()):
@@ -123,7 +123,7 @@ def wanted_settings(
 
 
 def tune(state: str, settings: list[dict[str, Any]], kept: Kept, dry: bool) -> tuple[list[dict[str, Any]], list[str]]:
-    """Look at every setting, and set it if that is asked for.
+    """Reads every setting, and sets it if that is requested.
 
     Returns an entry for each file, and the names of settings that this kernel does not have.
     """
@@ -153,7 +153,7 @@ def tune(state: str, settings: list[dict[str, Any]], kept: Kept, dry: bool) -> t
 
 
 def set_value(file: str, wanted: str, kept: Kept, dry: bool) -> tuple[str, str]:
-    """Set one value; returns the value afterwards, and why it differs from the wanted one."""
+    """Sets one value; returns the value afterwards, and why it differs from the wanted one."""
     before = read(file)
     if not os.access(file, os.W_OK):
         return before, "the file is read-only"
@@ -178,19 +178,19 @@ def answer(
     limits: dict[str, int] | None = None,
     dry: bool = False,
 ) -> dict[str, Any]:
-    """Sets, reads or restores.
+    """Sets, reads or restores kernel values.
 
     :param state: ``set``, ``read`` or ``restored``
     :param kept: the file on the host with the former values
-    :param settings: each with name, value and, unless the name is a sysctl, a file or a pattern
+    :param settings: each with name and value; with a file or a pattern, unless the name is a sysctl
     :param disks: block devices, by name and kind, to which `queue` applies
     :param queue: settings in /sys/block/NAME/queue by kind of device
     :param limits: for ``read``: the lowest limits that a systemd unit must be able to have
-    :param dry: changes nothing, and says what would be changed
-    :returns: ``settings`` (name, file, and the values wanted, before and now, and what went wrong, for each file), ``differences``
-              (a phrase for every name that is not as wanted), ``absent`` (names that this kernel does not have), ``container``
-              (the kind of container, empty on a machine), ``changed`` and ``diff``
-    :raises AgentError: for a value that cannot be put back
+    :param dry: only reports the changes
+    :returns: ``settings`` (for each file its name, path, the values wanted, before and now, and the problem), ``differences`` (a phrase
+        for every name whose value is not the wanted one), ``absent`` (names that this kernel does not have), ``container`` (the kind of
+        container, empty on a machine), ``changed`` and ``diff``
+    :raises AgentError: for a value that cannot be restored
     """
     if state not in ("set", "read", "restored"):
         raise AgentError(f"state '{state}': one of set, read, restored")

@@ -1,7 +1,7 @@
 """Notes that a trial is under way on a host, so that a second one is refused.
 
-Every playbook that starts servers has a file in ``folder``, which all users share. Notes of an earlier boot do not
-count. A host does not know whether the playbook still runs; see the filter ``others``.
+Every playbook that starts servers writes a file to ``folder``, which all users share. Notes of an earlier boot do not count. The host
+cannot tell whether the playbook still runs; see the filter ``others``.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ STATES = ("seen", "taken", "kept", "withdrawn", "free", "ended")
 
 
 def boot() -> str:
-    """Returns what names this boot of the host."""
+    """Returns the id of this boot of the host."""
     with open("/proc/sys/kernel/random/boot_id", encoding="ascii") as file:
         return file.read().strip()
 
@@ -55,14 +55,14 @@ def answer(
     folder: str = "/tmp",  # noqa: S108 - never through a link, and in one step
     dry: bool = False,
 ) -> dict[str, Any]:
-    """Notes that a trial is under way, or no more.
+    """Writes or removes the note that a trial is under way.
 
-    :param state: ``seen`` only looks, ``taken`` writes the note, ``kept`` notes that servers stay up, ``withdrawn`` removes the note,
-        ``free`` also the notes of the deployment's servers that were kept, ``ended`` all notes of the deployment
-    :param deployment: whose trial it is
-    :param controller: who runs the playbook: the lookup ``controller``
+    :param state: ``seen`` only reads, ``taken`` writes the note, ``kept`` notes that servers stay up; ``withdrawn`` removes the note,
+        ``free`` also the notes of the deployment's kept servers, ``ended`` all notes of the deployment
+    :param deployment: deployment of the trial
+    :param controller: the controller of the playbook, from the lookup ``controller``
     :param folder: of the notes
-    :param dry: only looks
+    :param dry: only reads
     :returns: ``uses``, all notes of this boot, oldest first; ``own`` is true for the one written now
     """
     if state not in STATES:
@@ -78,7 +78,7 @@ def answer(
     elif state in ("withdrawn", "free", "ended") and not dry:
         for path in glob.glob(os.path.join(glob.escape(folder), NAME % (glob.escape(deployment), "*"))):
             if state == "ended" or path == own or (state == "free" and read(path).get("kept")):
-                # Anybody may put a folder, or a file that only they can remove, into a folder that all share.
+                # All users share the folder, so it may have a folder of this name, or a file that only its owner can remove.
                 with contextlib.suppress(IsADirectoryError, PermissionError):
                     os.unlink(path)
     found = filter(None, map(read, glob.glob(os.path.join(glob.escape(folder), NAME % ("*", "*")))))

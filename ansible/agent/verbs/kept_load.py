@@ -1,9 +1,8 @@
 """Keeps the data of a load on a host, so that later trials with the same load start from a copy.
 
-The data is in ``dohyo/kept`` of every data folder, which carries our mark. A file beside it, written last, says how
-much it is; data without that file was interrupted and is removed. Data is copied, not hard-linked, because servers
-change files in place (pages, indexes, logs). If the file system supports it, a copy shares its blocks until they are
-changed.
+The data is in ``dohyo/kept`` of every data folder, which has our mark. A file beside it, written last, has its size; data without that
+file was interrupted and is removed. Data is copied, not hard-linked, because servers change files in place (pages, indexes, logs). If
+the file system supports it, a copy shares its blocks until they are changed.
 """
 
 from __future__ import annotations
@@ -34,7 +33,7 @@ STATES = ("found", "room", "kept", "placed")
 
 
 def amount(folder: str) -> dict[str, int]:
-    """How many files there are in a folder, and their bytes; without our mark."""
+    """Returns the number of files in a folder, and their bytes, without our mark."""
     files, size = 0, 0
     for place, _, names in os.walk(folder):
         for name in names:
@@ -45,9 +44,9 @@ def amount(folder: str) -> dict[str, int]:
 
 
 def forget(folder: str) -> None:
-    """Empty the page cache of the files in a folder: it counts for who has read or written them, and not for servers.
+    """Removes the files in a folder from the page cache, which counts for the process that has read or written them.
 
-    With cgroup version 2 pages that `cp` left there would not count for the servers, although they use them.
+    With cgroup version 2, pages that `cp` left there would not count for the servers, although they use them.
     """
     for place, _, names in os.walk(folder):
         for path in (os.path.join(place, name) for name in names):
@@ -70,16 +69,16 @@ class Disk:
 
     @property
     def load(self) -> str:
-        """The data, where it is kept."""
+        """Folder of the kept data."""
         return path_of(self.kept, self.name)
 
     @property
     def whole(self) -> dict[str, Any]:
-        """The facts of the kept load; empty if there is none, or if keeping it was interrupted."""
+        """Facts of the kept load; empty if there is none, or if keeping it was interrupted."""
         return read_object(f"{self.load}.json") if os.path.isdir(self.load) else {}
 
     def begin(self) -> None:
-        """Mark the folder, and remove an unusable load."""
+        """Marks the folder, and removes unusable loads."""
         if read_mark(self.kept).get("experiment") != self.given["experiment"]:
             self.remove("*")
         mark = new_mark(self.given["deployment"], self.given["controller"])
@@ -90,9 +89,9 @@ class Disk:
                 self.remove(name)
 
     def make_room(self) -> bool:
-        """Remove what else is kept, where a trial needs the room, and the load itself last.
+        """Removes other kept loads, and the load itself last, until the trial has the room that it needs.
 
-        Returns whether anything had to go.
+        Returns whether anything was removed.
         """
         gone = False
         for name in sorted(os.listdir(self.kept), key=lambda each: each.startswith(self.name)):
@@ -102,15 +101,15 @@ class Disk:
         return gone
 
     def remove(self, pattern: str) -> None:
-        """Remove the kept load."""
+        """Removes the kept loads, and their files, whose names match a pattern."""
         remove_inside(self.kept, pattern, self.given["deployment"])
 
     def has_room(self) -> bool:
-        """Whether a copy fits, and once more as much for what servers do with it."""
+        """Returns whether a copy fits, and the same again for what servers add to it."""
         return free_mb(self.own) >= 2 * amount(self.own)["bytes"] // 2**20 + self.given["need_mb"]
 
     def keep(self) -> None:
-        """Move the data away. Nothing of it counts before `certify`."""
+        """Moves the data away. It does not count as kept before `certify`."""
         self.remove(f"{self.name}*")
         if foreign := foreign_in(self.own, self.given["deployment"]):
             raise NotOursError("; ".join(foreign))
@@ -119,25 +118,25 @@ class Disk:
             os.unlink(os.path.join(self.load, MARK))
 
     def certify(self) -> None:
-        """Write down that the load is whole."""
+        """Records that the load is whole."""
         with open(f"{self.load}.json", "w", encoding="utf-8") as file:
             json.dump({"trial": self.given["trial"], **amount(self.load)}, file)
 
     def give_back(self) -> None:
-        """Put the load itself in the place of a copy."""
+        """Replaces a failed copy by the load itself."""
         remove_inside(self.own, "*", self.given["deployment"])
         for name in os.listdir(self.load):
             os.rename(os.path.join(self.load, name), os.path.join(self.own, name))
 
     def place(self) -> str:
-        """Copy the load; returns why that has failed."""
+        """Copies the load; returns why that has failed, or nothing."""
         known = self.whole
         problem = ""
         try:
             program.answer(["cp", "-a", "--reflink=auto", "--", f"{self.load}/.", self.own])
         except AgentError as error:
             problem = str(error).partition("\n")[0]
-        # What is still to be written must not disturb the trial.
+        # Later writes would disturb the trial.
         with suppress(AgentError):
             program.answer(["sync", "-f", self.own])
         if self.given["budget_mb"]:
@@ -151,7 +150,7 @@ class Disk:
 
 
 def carry_out(given: dict[str, Any]) -> dict[str, Any]:
-    """Carries out the step."""
+    """Carries out the step, and returns the answer."""
     disks = [Disk(base, given) for base in given["data"]]
     note = ""
     if given["state"] == "found":
@@ -179,7 +178,7 @@ def carry_out(given: dict[str, Any]) -> dict[str, Any]:
         if own:
             return {"found": True, "trial": given["trial"], "note": f"its load was not kept: {shown(problems[0])}"}
         note = f"loaded again: the copy is not whole: {shown(problems[0])}"
-    # One trial's parts of other trials' loads make no load.
+    # Parts of different trials' loads make no load.
     by = {str(disk.whole.get("trial", "")) for disk in disks}
     found = all(disk.whole for disk in disks) and len(by) == 1
     return {
@@ -195,19 +194,20 @@ def answer(
 ) -> dict[str, Any]:  # fmt: skip
     """Keeps a load, or starts from one.
 
-    :param state: ``found`` removes what belongs to other experiments or is half made and, where ``need_mb`` are not free, all others or
-        all. ``room``: is there room for a second copy of the data folders? ``kept`` moves the data folders of stopped servers away as the
-        load. ``placed`` copies the load into the empty data folders; the trial that has loaded gets the load itself if that fails
-    :param data: the folders that the user has named
-    :param role: whose data it is, in dohyo/ROLE of each
-    :param load: what identifies the load within the role
-    :param experiment: its folder; two experiments share nothing
-    :param deployment: whose mark it is
-    :param trial: that asks; with ``kept`` it has loaded
-    :param controller: who marks the folders: the lookup ``controller``
-    :param need_mb: what must be free on each disk, in MiB
-    :param budget_mb: with ``placed`` what limits the servers, in MiB; the page cache of a copy would be beyond it. 0: nothing does
-    :returns: ``found``, whether the load is there, ``trial``, which one has loaded it, and ``note``, why it is not there
+    :param state: ``found`` removes loads that are half made or of other experiments and, unless ``need_mb`` are free, further loads.
+        ``room``: returns whether there is room for a second copy of the data folders. ``kept`` moves the data folders of stopped
+        servers away as the load. ``placed`` copies the load into the empty data folders; the trial that made the load gets it if that
+        fails
+    :param data: the user's data folders
+    :param role: system of the data, which is in dohyo/ROLE of each folder
+    :param load: id of the load within the role
+    :param experiment: folder of the experiment; two experiments share nothing
+    :param deployment: deployment of the mark
+    :param trial: id of the calling trial; with ``kept`` it made the load
+    :param controller: the controller that marks the folders, from the lookup ``controller``
+    :param need_mb: MiB that must be free on each disk
+    :param budget_mb: with ``placed`` the servers' limit, in MiB; the page cache of a copy would be beyond it. 0: there is no limit
+    :returns: ``found``, whether the load is there, ``trial``, which trial made it, and ``note``, why it is not there
     """
     if state not in STATES:
         raise AgentError(f"state '{state}': one of {', '.join(STATES)}")

@@ -1,6 +1,6 @@
-"""Who listens on a port of this host, and whether it is a process that our tool, or systemd for us, has started.
+"""Finds the process that listens on a port of this host, and whether we, or systemd for us, have started it.
 
-Also how a verb leaves a process of its own that listens.
+Also starts processes that listen in the background.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ ANY_ADDRESS = "00000000"
 
 
 def sockets(address: str, port: int) -> set[str]:
-    """The sockets that listen on a port of an address, as the links in /proc/PID/fd name them."""
+    """Returns the sockets that listen on a port of an address, named as by the links in /proc/PID/fd."""
     # The kernel prints an IPv4 address as one number of this machine's byte order, and at the end of an IPv6 address.
     number = socket.inet_aton(socket.gethostbyname(address))[::-1].hex().upper()
     found = set()
@@ -33,7 +33,7 @@ def sockets(address: str, port: int) -> set[str]:
 
 
 def can_listen(address: str, port: int) -> int:
-    """0, or the error of listening there. Ports of connections that just ended count as free, as for servers."""
+    """Returns 0, or the error number of listening there. Ports of connections that just ended count as free, as for servers."""
     family = socket.AF_INET6 if ":" in address else socket.AF_INET
     with socket.socket(family, socket.SOCK_STREAM) as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -46,7 +46,7 @@ def can_listen(address: str, port: int) -> int:
 
 
 def having(found: set[str]) -> list[str]:
-    """Pids of the processes that have one of these sockets, as far as they may be seen."""
+    """Returns the pids of the processes that have one of these sockets, unless they are hidden from this user."""
     pids = []
     for link in glob.iglob("/proc/[0-9]*/fd/*"):
         try:
@@ -58,7 +58,7 @@ def having(found: set[str]) -> list[str]:
 
 
 def our_mark(secret: str) -> bytes:
-    """What the environment of our processes has. Without a secret nothing was started yet."""
+    """Returns the beginning of a variable in the environment of all our processes. Without a secret none was started yet."""
     try:
         with open(secret, encoding="ascii") as file:
             return f"DOHYO_SERVICE={file.read().strip()}:".encode()
@@ -67,7 +67,7 @@ def our_mark(secret: str) -> bytes:
 
 
 def carries(pid: str, mark: bytes) -> bool:
-    """Is a process one of those that our tool has started?"""
+    """Returns whether our tool has started a process."""
     try:
         with open(f"/proc/{pid}/environ", "rb") as environ:
             return any(word.startswith(mark) for word in environ.read().split(b"\0"))
@@ -76,7 +76,7 @@ def carries(pid: str, mark: bytes) -> bool:
 
 
 def command_of(pids: list[str]) -> str:
-    """How people call the first of these processes."""
+    """Returns name and pid of the first of these processes."""
     if not pids:
         return "a process of another user"
     try:
@@ -87,7 +87,7 @@ def command_of(pids: list[str]) -> str:
 
 
 def in_background(lifetime: int, work: Callable[[], None]) -> int:
-    """Leave a working process; returns its id. The kernel ends it after that many seconds at the latest."""
+    """Starts a process that works in the background; returns its pid. The kernel ends it after `lifetime` seconds."""
     pid = os.fork()
     if pid == 0:
         try:
@@ -95,7 +95,7 @@ def in_background(lifetime: int, work: Callable[[], None]) -> int:
             signal.signal(signal.SIGALRM, signal.SIG_DFL)
             signal.alarm(lifetime)
             nothing = os.open(os.devnull, os.O_RDWR)
-            for stream in range(3):  # otherwise whoever asked would wait for their end
+            for stream in range(3):  # otherwise the caller would wait for the end of these streams
                 os.dup2(nothing, stream)
             work()
         finally:

@@ -1,7 +1,7 @@
-"""Samples a host on which nothing is deployed, as those of an attached system (docs/attach.md).
+"""Samples a host without a deployment, such as a host of an attached system (docs/attach.md).
 
-The sampler is in a folder of the login user that only one deployment has. If nobody ends it, it ends by itself: soon where it sees that
-the controller is gone, otherwise after so many seconds.
+The sampler is in a folder of the login user that belongs to one deployment. It also ends by itself: soon if it sees that the controller
+is gone, otherwise after `seconds`.
 """
 
 import contextlib
@@ -19,12 +19,12 @@ PATIENCE = 10  # seconds for a sampler to end
 
 
 def answer(state, deployment, seconds=0, controller=""):
-    """Begins or ends to sample the host.
+    """Begins or ends sampling the host.
 
-    :param state: `begin`, `end`, or `leave`, which removes the files of one that has ended
-    :param seconds: after which it ends at the latest
-    :param controller: the process that plays the playbook (sampler.py)
-    :returns: `samples`, their file
+    :param state: `begin`, `end`, or `leave`, which removes the files of a sampler that has ended
+    :param seconds: after which the sampler ends by itself
+    :param controller: the process that runs the playbook (sampler.py)
+    :returns: `samples`, path of the samples
     """
     folder = os.path.expanduser(f"~/.dohyo-metrics-{deployment}")
     if state == "leave":

@@ -1,12 +1,11 @@
-"""Folders of ours on a host: they carry our mark. Everything that Python removes on a host is removed here.
+"""Recognises our folders on a host, which have our mark. All Python code of this project removes files on a host through it.
 
-A name proves nothing: a site's own database may lie in a folder that is called like ours. So a folder that deploy.yml
-or a trial makes, or takes over empty, gets a file ``.dohyo`` that says whose it is. A folder that is not empty and has
-none, or that of another deployment, is never written to and never removed. Symbolic links below the folder that the
-user has named are never followed, and no mount is ever crossed.
+A name proves nothing: a site's own database may be in a folder with the name of ours. So a folder that deploy.yml or a trial makes, or
+takes over empty, gets a file ``.dohyo`` that names its deployment. A folder that is not empty and has no mark, or that of another
+deployment, is never written to and never removed. Symbolic links below the user's folder are never followed, and no mount is ever
+crossed.
 
-A marked folder may hold files of others, too. MADE lists what we make in it. Nothing is removed together with a folder
-that holds anything else, at any depth.
+A marked folder may also hold other files. MADE lists what we make in it. A folder is not removed if it has anything else, at any depth.
 """
 
 from __future__ import annotations
@@ -23,21 +22,20 @@ from collections.abc import Collection
 from typing import Any
 
 MARK = ".dohyo"
-# How a playbook is called in the folder ansible/ of a checkout.
+# Command of a playbook in the folder ansible/ of a checkout.
 PLAYBOOK = "../.venv/bin/ansible-playbook"
-# How the id of a deployment looks: a checkout's own, made at its first deploy.
+# Pattern of a deployment's id, which a checkout makes at its first deploy.
 DEPLOYMENT = "[0-9a-f]{12}"
 # A mark or a note has a few hundred bytes; anything larger is not one.
 _LONGEST = 64 * 1024
-# A file that is written is called so until it is whole. One stays if the host's agent is killed meanwhile.
+# Beginning of a file's name until it is complete. The file stays if the host's agent is killed meanwhile.
 UNFINISHED = ".dohyo-new."
-# In a folder of copied files: a line for each of them, as `sha256sum` writes and checks it.
+# Name of a file in a folder of copied files, with a line for each of them, as `sha256sum` writes and checks it.
 MANIFEST = ".sha256"
-# What we make in a marked folder, by the kind of the folder. Each word is the path of a file, whose names may be
-# patterns; ROLE is each system that the mark names, and _STANDS_FOR has the other words in capitals. A path that ends
-# with `/` is a folder alone, one with `/**` a folder in which our programs write what they like, one with `/=` a folder
-# whose MANIFEST lists what is ours. The folders above a path are ours as well. Anything else is somebody's: it stays,
-# and so do the folders that it is in. The last three of bin/ are of older versions.
+# Files that we make in a marked folder, by the kind of the folder. Each word is the path of a file, whose names may be patterns. ROLE
+# is each system that the mark names, and _STANDS_FOR has the other words in capitals. A path that ends with `/` is only a folder. One
+# with `/**` is a folder with any files of our programs, one with `/=` a folder whose MANIFEST lists our files. The folders above a path
+# are ours as well. Anything else belongs to others: it stays, with its folders. The last three of bin/ are of older versions.
 MADE = {
     "home": """
         trial-under-way  aerospike-devices  .dohyo-canary  data/.dohyo-canary  data/dohyo/
@@ -72,17 +70,17 @@ MADE = {
         counted.json  load/**  load-server/**  server/**  hosts/**  *-COUNT/**
     """,
 }
-# What the words of MADE in capitals stand for.
+# Patterns for the words of MADE in capitals.
 _STANDS_FOR = {
-    # Others, such as a build of one's own in a file of another name, are read where they are.
+    # Archives of other names, such as a user's own build, are used in place.
     "ARCHIVE": ("*.tgz", "*.tar.*", "*.deb", "*.rpm", "tmp????????"),
     "DIGEST": ("[0-9a-f]" * 16,),
     "SHA256": ("[0-9a-f]" * 64,),
-    # Runs and probes: from 0 to 999.
+    # Numbers of runs and probes, from 0 to 999.
     "COUNT": ("[0-9]", "[0-9][0-9]", "[0-9][0-9][0-9]"),
 }
 _SHOWN_ENTRIES = 4
-# By what people know the data folders of databases: name of an entry, and whose it is.
+# Typical entries of databases' data folders: name, and program.
 _TELLTALES = [
     ("ibdata1", "MySQL or MariaDB"), ("aria_log_control", "MariaDB"), ("*.ibd", "MySQL or MariaDB"),
     ("PG_VERSION", "PostgreSQL"), ("commitlog", "Cassandra"), ("hbase.version", "HBase"),
@@ -92,11 +90,11 @@ _TELLTALES = [
 
 
 class NotOursError(Exception):
-    """Something is not ours; the text names it, what it seems to be, and the way out."""
+    """Raised for something that is not ours; the text has its name, its likely content, and the way out."""
 
 
 def read_object(path: str) -> dict[str, Any]:
-    """The JSON object in a small file that anybody may have put there; empty for a link, a pipe, or anything else."""
+    """Returns the JSON object in a small file that any user may have put there; empty for a link, a pipe, or anything else."""
     try:
         handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
     except OSError:
@@ -113,38 +111,38 @@ def read_object(path: str) -> dict[str, Any]:
 
 
 def new_mark(deployment: str, controller: dict[str, Any]) -> dict[str, Any]:
-    """A mark of this moment; the controller as the lookup of that name says it."""
+    """Returns a mark with the present time; the controller is the value of the lookup of that name."""
     who = {key: controller.get(key, "") for key in ("controller", "checkout", "user", "machine_id")}
     systems = list(controller.get("systems") or [])
     return {"deployment": deployment, "at": time.strftime("%Y-%m-%dT%H:%M:%S%z"), "systems": systems, **who}
 
 
 def existing(path: str) -> str:
-    """This path, or the nearest folder above it that exists."""
+    """Returns this path, or the nearest folder above it that exists."""
     while not os.path.exists(path):
         path = os.path.dirname(path)
     return path
 
 
 def free_mb(path: str) -> int:
-    """Free space in MiB of the file system of this path, which need not exist."""
+    """Returns the free space in MiB of the file system of this path, which need not exist."""
     return shutil.disk_usage(existing(path)).free // 2**20
 
 
 def read_mark(folder: str) -> dict[str, Any]:
-    """The mark of a folder; empty without one, and where what is called so is no mark."""
+    """Returns the mark of a folder; empty without one, and if the file is not a mark."""
     mark = read_object(os.path.join(folder, MARK))
     return mark if re.fullmatch(DEPLOYMENT, str(mark.get("deployment"))) else {}
 
 
 def whose(mark: dict[str, Any]) -> str:
-    """Who has made something that carries a mark, in words."""
+    """Returns the deployment of a mark in words."""
     place = ":".join(str(mark[key]) for key in ("controller", "checkout") if mark.get(key))
     return f"deployment {mark['deployment']}" + (f" ({place}, {mark.get('at', '')})" if place else "")
 
 
 def contents(folder: str) -> str:
-    """What seems to be in a folder, in words."""
+    """Returns the likely content of a folder in words."""
     names = sorted(os.listdir(folder))
     inner = [f"{name}/{below}" for name in names[:50] for below in _names(os.path.join(folder, name))[:50]]
     for pattern, what in _TELLTALES:
@@ -159,12 +157,12 @@ def _listed(names: list[str]) -> str:
 
 
 def shown(name: str) -> str:
-    """A name without what would drive a terminal."""
+    """Returns a name without characters that control a terminal."""
     return "".join(each if each.isprintable() else each.encode("unicode_escape").decode() for each in printable(name))
 
 
 def printable(name: str) -> str:
-    """A name whose bytes are no UTF-8, with these escaped."""
+    """Returns a name with escapes for bytes that are not UTF-8."""
     return name.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
 
 
@@ -176,13 +174,13 @@ def _names(folder: str) -> list[str]:
 
 
 def path_of(base: str, below: str = "") -> str:
-    """The folder ``below`` a base that the user has named, which may itself be reached through a link.
+    """Returns the folder ``below`` a base that the user has named; the base may itself be reached through a link.
 
     Raises NotOursError for names that would lead elsewhere, and for a link on the way.
     """
     if not os.path.isabs(base) or "\0" in base + below:
         raise NotOursError(f"the folder {base!r} has no absolute path; name one that begins with /")
-    # Ansible's own modules would take it for another one.
+    # Ansible's own modules would expand it to another folder.
     if re.search(r"\$[A-Za-z_{]", base):
         raise NotOursError(f"the folder {base!r} has a variable in its path, which Ansible may expand; name one without")
     path = os.path.realpath(base)
@@ -198,9 +196,9 @@ def path_of(base: str, below: str = "") -> str:
 
 
 def why_not(folder: str, deployment: str, beside: Collection[str] = ()) -> str:
-    """Why a folder must not be touched; empty where it is ours, empty, or not there.
+    """Returns why a folder must not be touched; empty if it is ours, empty, or does not exist.
 
-    An empty ``deployment`` means any; entries in ``beside`` may be there before there is a mark.
+    An empty ``deployment`` means any; entries in ``beside`` may exist before there is a mark.
     """
     if not os.path.lexists(folder):
         return ""
@@ -219,7 +217,7 @@ def why_not(folder: str, deployment: str, beside: Collection[str] = ()) -> str:
         return (
             f"{folder} is not empty and does not carry Dohyo's mark: it contains {contents(folder)}; name another folder, or move that away"
         )
-    # A checkout that was moved has a mark for another place, too.
+    # The mark of a moved checkout has another place, too.
     original = _original(folder, mark) if _kind(mark) in ("data", "kept") else ""
     return _copy_of(folder, original) if original else ""
 
@@ -229,7 +227,7 @@ def _copy_of(folder: str, original: str) -> str:
 
 
 def check(folder: str, deployment: str, beside: Collection[str] = ()) -> None:
-    """Raise NotOursError where ``why_not`` has a reason."""
+    """Raises NotOursError if ``why_not`` returns a reason."""
     reason = why_not(folder, deployment, beside)
     if reason:
         raise NotOursError(reason)
@@ -243,14 +241,14 @@ def claim(
     *,
     dry: bool = False,
 ) -> bool:
-    """Make the folder, with its parents, or take an empty one over, and mark it; returns whether anything changed.
+    """Makes the folder with its parents, or takes over an empty one, and marks it; returns whether anything changed.
 
     Raises like :func:`check`, and OSError if it cannot be made.
     """
-    # In this order: a mark that somebody else makes in between is not taken for ours.
+    # The order counts: a mark that another process makes in between is not taken for ours.
     there = read_mark(folder)
     check(folder, deployment, beside)
-    # The first folder that is made goes again with the last one; what was there before stays.
+    # The mark records the first folder that was made, which is removed with the last one; older folders stay.
     wanted = {
         **mark,
         "made": there.get("made", "") if there else _made_with(folder, deployment),
@@ -272,13 +270,13 @@ def claim(
         try:
             with os.fdopen(handle, "w", encoding="utf-8") as file:
                 file.write(json.dumps(wanted, indent=1, sort_keys=True) + "\n")
-                # After a crash of the host, an empty mark would leave the data to nobody.
+                # After a crash of the host, the data would have no owner if the mark were empty.
                 file.flush()
                 os.fsync(file.fileno())
             if there:
                 os.replace(new, os.path.join(folder, MARK))
             else:
-                # Fails where somebody else has marked it since.
+                # This fails if another process has marked the folder since.
                 os.link(new, os.path.join(folder, MARK))
         except FileExistsError:
             check(folder, deployment)
@@ -294,12 +292,12 @@ def claim(
 
 
 def _place(folder: str) -> dict[str, Any]:
-    """What tells a folder from its copies."""
+    """Returns the facts that tell a folder from its copies."""
     return {"folder": printable(folder), "inode": os.stat(folder).st_ino}
 
 
 def _made_with(folder: str, deployment: str) -> str:
-    """The first folder that is made for it, or was for one of ours beside it: whichever goes last takes it along."""
+    """Returns the first folder made for it, or for one of ours beside it: whichever is removed last removes it, too."""
     around = os.path.dirname(folder)
     for name in _names(around):
         mark = read_mark(os.path.join(around, name))
@@ -317,18 +315,18 @@ def _first_missing(folder: str) -> str:
 
 
 def _kind(mark: dict[str, Any]) -> str:
-    """The key of MADE; marks of older versions have none."""
+    """Returns the key of MADE; marks of older versions have none."""
     return str(mark.get("kind") or ("data" if mark.get("experiment") or mark.get("makes") else "home"))
 
 
 def _original(folder: str, mark: dict[str, Any]) -> str:
-    """The folder that a mark was made for, if the mark came here with a copy; empty for a folder that was moved."""
+    """Returns the folder that a mark was made for, if the mark was copied here; empty for a moved folder."""
     made_for = str(mark.get("folder", ""))
     return "" if made_for in ("", printable(folder)) or mark.get("inode") == os.lstat(folder).st_ino else made_for
 
 
 class Rules:
-    """Tells what in a marked folder is ours."""
+    """Rules that tell what in a marked folder is ours."""
 
     def __init__(self, owner: str, mark: dict[str, Any]) -> None:
         # Marks of older versions do not name the systems.
@@ -341,7 +339,7 @@ class Rules:
         self._listed: dict[str, set[str] | None] = {}
 
     def __contains__(self, names: tuple[str, ...]) -> bool:
-        """Whether the path of these names below the folder is ours."""
+        """Returns whether the path of these names below the folder is ours."""
         folder = stat.S_ISDIR(os.lstat(os.path.join(self._owner, *names)).st_mode)
         unfinished = re.fullmatch(re.escape(UNFINISHED) + r"\w{8}", "".join(names[-1:]))
         if unfinished or re.fullmatch(re.escape(MARK) + r"(\.\d+)?", "/".join(names)):
@@ -362,11 +360,11 @@ class Rules:
         return False
 
     def leads(self, names: tuple[str, ...]) -> bool:
-        """Whether these names are on the way to what we make, or its last folder."""
+        """Returns whether these names lead to what we make, or are its last folder."""
         return any(len(names) < len(word) and all(map(fnmatch.fnmatchcase, names, word)) for word in self._made)
 
     def _lists(self, names: tuple[str, ...], depth: int) -> bool:
-        """Whether the manifest in the folder of that depth lists a path. Without one, an installation is incomplete."""
+        """Returns whether the manifest in the folder of that depth lists a path, or is missing: that installation is incomplete."""
         folder = os.path.join(self._owner, *names[:depth])
         if folder not in self._listed:
             self._listed[folder] = listed(folder)
@@ -375,9 +373,9 @@ class Rules:
 
 
 def listed(folder: str) -> set[str] | None:
-    """What is ours by the manifest of a folder, with the manifest and the folders on the way; None without a manifest.
+    """Returns our paths by the manifest of a folder, with the manifest and the folders on the way; None without a manifest.
 
-    Where something else has that name, nothing is ours. Raises OSError if it cannot be read.
+    If the manifest is not a file, nothing is ours. Raises OSError if it cannot be read.
     """
     path = os.path.join(folder, MANIFEST)
     if not os.path.lexists(path):
@@ -395,12 +393,12 @@ def listed(folder: str) -> set[str] | None:
 
 
 class Contents:
-    """What in a marked folder is ours, and what is not."""
+    """Content of a marked folder, sorted into what is ours and what is not."""
 
     def __init__(self, owner: str, mark: dict[str, Any]) -> None:
-        self.ours: list[str] = []  # paths that hold nothing else; a folder's mark comes last
-        self.foreign: list[str] = []  # by path what is not ours, and why
-        # Manifests of folders that hold something else. They tell what is ours as long as the mark of the owner stays.
+        self.ours: list[str] = []  # paths with nothing else below them; a folder's mark comes last
+        self.foreign: list[str] = []  # paths that are not ours, and why
+        # Manifests of folders that hold something else. They tell what is ours while the mark of the owner stays.
         self.manifests: list[str] = []
         self.keeps_mark = False
         self._owner = owner
@@ -409,7 +407,7 @@ class Contents:
         self._mounts = set(mounts())
 
     def sort(self, path: str, names: tuple[str, ...], rules: Rules | None = None) -> None:
-        """Sort a path with all that is in it; ``names`` lead there from the marked folder of the rules."""
+        """Sorts a path with everything in it; ``names`` lead there from the marked folder of the rules."""
         rules = rules or self._rules
         ours, foreign = len(self.ours), len(self.foreign)
         try:
@@ -430,7 +428,7 @@ class Contents:
             self.ours[ours:] = [path]
 
     def refuse_mounts_above(self, path: str, owner: str) -> bool:
-        """Whether the path is in a mount inside of the owner, which is then named."""
+        """Returns whether the path is in a mount inside of the owner; adds that mount to `foreign`."""
         while (path := os.path.dirname(path)).startswith(owner + "/"):
             if path in self._mounts:
                 self.foreign.append(f"{path} is a mount point, and what is mounted there is not ours; unmount it first")
@@ -442,7 +440,7 @@ class Contents:
         if not reason and path != self._owner and (original := _original(path, mark)):
             reason = _copy_of(path, original)
         if not reason and (reason := unexpected(path)):
-            # It is still ours: the mark of the folder around it says by which id it can be removed.
+            # The folder is still ours: the mark of the folder around it has the id with which it can be removed.
             self.keeps_mark = True
         if reason:
             self.foreign.append(reason)
@@ -461,7 +459,7 @@ class Contents:
                     self.sort(os.path.join(path, name), (*names, name), rules)
 
     def _sort_unknown(self, path: str, names: tuple[str, ...], rules: Rules) -> None:
-        """Data folders of ours may be in one that the user has named."""
+        """Sorts a path that the rules do not list: it may lead to data folders of ours in a folder that the user has named."""
         folder = stat.S_ISDIR(os.lstat(path).st_mode)
         made = [str(mark.get("made", "")) for mark in self._marks_below(path)] if folder else []
         if not any(first and (path + "/").startswith(first + "/") for first in made):
@@ -478,11 +476,10 @@ class Contents:
 
 
 def remove(folder: str, deployment: str, *, dry: bool = False, foreign: list[str] | None = None) -> list[str]:
-    """Remove a folder of ours; returns what was removed. A folder that was there before us is emptied.
+    """Removes a folder of ours; returns the removed paths. A folder that existed before us is only emptied.
 
-    What is not ours is added to ``foreign`` and stays, with the folders that it is in. Without such a list, raises
-    NotOursError and removes nothing. Raises that error for a folder that is somebody else's, and OSError if removing
-    is impossible.
+    Adds what is not ours to ``foreign`` and keeps it, with its folders. Without such a list, raises NotOursError and removes nothing.
+    Raises that error for a folder that is not ours, and OSError if removing is impossible.
     """
     check(folder, deployment)
     mark = read_mark(folder)
@@ -492,8 +489,8 @@ def remove(folder: str, deployment: str, *, dry: bool = False, foreign: list[str
     contents.sort(folder, ())
     _accept(contents, foreign)
     made = str(mark.get("made", ""))
-    # Without the mark nothing says what is ours, so the manifests go after it: files of others that one does not list
-    # never count as part of an incomplete installation.
+    # Only the mark says what is ours, so the manifests are removed after it: files that a manifest does not list never count as part of
+    # an incomplete installation.
     paths = contents.ours + ([] if contents.keeps_mark else contents.manifests)
     if not dry and contents.ours != [folder]:
         _delete_all(paths, foreign)
@@ -518,9 +515,9 @@ def remove_inside(
     dry: bool = False,
     foreign: list[str] | None = None,
 ) -> list[str]:
-    """Remove what matches a pattern, such as ``run/mysql-*``, in a folder of ours; returns what was removed.
+    """Removes the matches of a pattern, such as ``run/mysql-*``, in a folder of ours; returns the removed paths.
 
-    Only the last part is a pattern. Raises like :func:`remove`, also if the owner carries no mark and is not empty.
+    Only the last part is a pattern. Raises like :func:`remove`, also if the owner has no mark and is not empty.
     """
     parent, _, last = pattern.rpartition("/")
     if last in ("", ".", ".."):
@@ -539,7 +536,7 @@ def remove_inside(
 
 
 def remove_path(path: str) -> None:
-    """Remove what has this very path, in a folder that carries anybody's mark. Raises like :func:`remove`."""
+    """Removes exactly this path, in a folder with any deployment's mark. Raises like :func:`remove`."""
     if os.path.lexists(path):
         owner = _owner_of(path)
         if owner:
@@ -549,7 +546,7 @@ def remove_path(path: str) -> None:
 
 
 def refuse_links(path: str) -> None:
-    """Raise NotOursError for a link at the path, or on the way to it from the folder with a mark that it is in."""
+    """Raises NotOursError for a link at the path, or on the way to it from the marked folder around it."""
     around = path
     while around != "/":
         around = os.path.dirname(around)
@@ -559,7 +556,7 @@ def refuse_links(path: str) -> None:
 
 
 def _owner_of(path: str) -> str:
-    """The nearest folder around a path that carries a mark; empty without one, and if a link is on the way."""
+    """Returns the nearest marked folder around a path; empty without one, and if a link is on the way."""
     while path != "/" and not os.path.islink(path):
         path = os.path.dirname(path)
         if read_mark(path):
@@ -586,7 +583,7 @@ def _accept(contents: Contents, foreign: list[str] | None) -> None:
 
 
 def foreign_in(folder: str, deployment: str) -> list[str]:
-    """What in a folder of ours is not ours, or why the folder is not; empty for an empty folder, and where none is."""
+    """Returns what in a folder of ours is not ours, or why the folder is not; empty if it is empty or does not exist."""
     found: list[str] = []
     try:
         remove(folder, deployment, dry=True, foreign=found)
@@ -596,7 +593,7 @@ def foreign_in(folder: str, deployment: str) -> list[str]:
 
 
 def unlisted(folder: str) -> list[str]:
-    """Why a folder of copied files is not replaced: what in it the manifest does not list."""
+    """Returns why a folder of copied files is not replaced: the entries that its manifest does not list."""
     known = listed(folder) or set()
     return [
         f"{os.path.join(place, name)} was not made by Dohyo; move it away"
@@ -607,10 +604,9 @@ def unlisted(folder: str) -> list[str]:
 
 
 def unexpected(folder: str) -> str:
-    """Why a folder of ours is not removed all the same: servers that were kept hold what no trial has made.
+    """Returns why a folder of ours is not removed: kept servers have data that no trial has made.
 
-    The mark says, by a path below, patterns of the folders that a trial makes there, or, of a path that ends with a
-    slash, of the files too.
+    The mark has, by a path below, patterns of the folders that a trial makes there; for a path that ends with a slash, also of files.
     """
     for below, patterns in dict(read_mark(folder).get("makes") or {}).items():
         place = path_of(folder, below.rstrip("/"))
@@ -625,7 +621,7 @@ def unexpected(folder: str) -> str:
 
 
 def links_in(folder: str, *, deep: bool = True) -> str:
-    """Why nothing is written into a folder of ours: what is in it is a link, which would lead elsewhere."""
+    """Returns why nothing is written into a folder of ours: an entry is a link, which would lead elsewhere."""
     mark = read_mark(folder)
     rules = Rules(folder, mark)
     waiting: list[tuple[str, ...]] = [()] if mark else []
@@ -640,12 +636,12 @@ def links_in(folder: str, *, deep: bool = True) -> str:
 
 
 def _last(name: str) -> tuple[int, str]:
-    """Sorts names so that what tells our files from others goes last: after an interruption the rest is still ours."""
+    """Sorts names so that the files that identify ours go last: after an interruption the rest is still ours."""
     return ((MANIFEST, MARK).index(name) + 1 if name in (MANIFEST, MARK) else 0, name)
 
 
 def _delete_all(paths: list[str], foreign: list[str] | None) -> bool:
-    """Remove the paths, the marks among them only if all before are gone; returns whether all are."""
+    """Removes the paths, but marks only if all paths before are gone; returns whether all are."""
     failures: list[OSError] = []
     for path in paths:
         if failures and os.path.basename(path) in (MARK, MANIFEST):
@@ -664,7 +660,7 @@ def _delete_all(paths: list[str], foreign: list[str] | None) -> bool:
 
 
 def _report(failures: list[OSError], foreign: list[str] | None) -> None:
-    """Name what could not be removed; raise the first failure without a list for the names."""
+    """Adds what could not be removed to `foreign`; without that list, raises the first failure."""
     if failures and foreign is None:
         raise failures[0]
     if foreign is not None:
@@ -672,7 +668,7 @@ def _report(failures: list[OSError], foreign: list[str] | None) -> None:
 
 
 def _opened(folder: str) -> int:
-    """A descriptor of a folder, with no link on the way: one may have been put there since somebody looked."""
+    """Returns a descriptor of a folder, with no link on the way: one may have been put there since the check."""
     at = os.open("/", os.O_RDONLY | os.O_DIRECTORY)
     for name in filter(None, folder.split("/")):
         try:
@@ -684,7 +680,7 @@ def _opened(folder: str) -> int:
 
 
 def _delete(path: str, parent: int, failures: list[OSError]) -> None:
-    """Remove a file, a link itself, or a folder with all that is in it; ``parent`` is a descriptor of its folder."""
+    """Removes a file, a link itself, or a folder with everything in it; ``parent`` is a descriptor of its folder."""
     name, before = os.path.basename(path), len(failures)
     try:
         if not stat.S_ISDIR(os.lstat(name, dir_fd=parent).st_mode):
@@ -702,16 +698,16 @@ def _delete(path: str, parent: int, failures: list[OSError]) -> None:
         if len(failures) == before:
             os.rmdir(name, dir_fd=parent)
     except OSError as error:
-        if error.errno != errno.ENOENT:  # Somebody else has removed it.
+        if error.errno != errno.ENOENT:  # another process has removed it
             failures.append(OSError(error.errno, error.strerror, path))
 
 
 def mounts() -> list[str]:
-    """Where something is mounted."""
+    """Returns all mount points."""
     with open("/proc/self/mountinfo", encoding="utf-8", errors="surrogateescape") as lines:
         return [decoded(line.split(" ")[4]) for line in lines]
 
 
 def decoded(field: str) -> str:
-    """A path of a file with mounts, in which a space is written as an octal number."""
+    """Returns a path from a file of mounts, in which a space is written as an octal number."""
     return re.sub(r"\\([0-7]{3})", lambda octal: chr(int(octal.group(1), 8)), field)

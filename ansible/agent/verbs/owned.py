@@ -1,8 +1,7 @@
-"""Checks, marks or removes folders of ours; no other verb removes folders on a host.
+"""Checks, marks or removes our folders; no other verb removes folders on a host.
 
-A folder is ours if it carries our mark (ours.py). A folder that is not empty and has no mark, or that of another
-deployment, is refused: the message has its path, what seems to be in it, and the way out. So is the removal of a folder
-that holds something else than what we make in it.
+A folder is ours if it has our mark (ours.py). A folder that is not empty and has no mark, or that of another deployment, is refused:
+the message has its path, its likely content, and the way out. A folder is not removed either if it has files that we do not make in it.
 """
 
 from __future__ import annotations
@@ -35,7 +34,7 @@ STATES = ("checked", "present", "absent", "fresh")
 
 
 def folders_of(pairs: Sequence[list[str]], problems: list[str]) -> list[str]:
-    """Returns the folders that are meant; of a pattern those that are there. What leads elsewhere is a problem."""
+    """Returns the folders; for a pattern, those that exist. Adds a path that leads elsewhere to `problems`."""
     found: list[str] = []
     waiting = [(base, below) for base, below in pairs]
     for base, below in waiting:
@@ -52,7 +51,7 @@ def folders_of(pairs: Sequence[list[str]], problems: list[str]) -> list[str]:
 
 
 class Folders:
-    """What is asked for, done step by step."""
+    """The folders of a request, and its steps."""
 
     def __init__(self, given: dict[str, Any], dry: bool) -> None:
         self._given = given
@@ -65,7 +64,7 @@ class Folders:
         self._folders = folders_of(given["folders"], self.problems)
 
     def check(self) -> None:
-        """Finds what is not ours; raises NotOursError if that is no mere answer."""
+        """Finds folders that are not ours; raises NotOursError if the state requires that there are none."""
         for folder in [*self._folders, *filter(None, [self._home])]:
             self.problems += filter(None, [why_not(folder, self.deployment, self._given["beside"])])
             if self._given["state"] != "absent":
@@ -74,7 +73,7 @@ class Folders:
             raise NotOursError("; ".join(self.problems))
 
     def remove(self) -> None:
-        """Removes what is ours; without ``leave`` nothing, where anything else is with it."""
+        """Removes what is ours; without ``leave``, nothing from a folder that also has something else."""
         if self._dry or not self._given["leave"]:
             self._remove(dry=True)
         if not self._dry:
@@ -112,23 +111,22 @@ def answer(
 ) -> dict[str, Any]:  # fmt: skip
     """Checks, marks or removes folders of ours.
 
-    :param state: ``checked`` says what is wrong. ``present`` makes the folders, or takes over empty ones, and marks them. ``absent``
-        removes the folders and what is in them, and ``inside``. ``fresh``: absent, then present
-    :param deployment: whose mark; empty: with ``present`` the folder's own or a new one, otherwise anybody's
+    :param state: ``checked`` reports problems. ``present`` makes the folders, or takes over empty ones, and marks them. ``absent``
+        removes the folders and their content, and ``inside``. ``fresh``: absent, then present
+    :param deployment: deployment of the mark; empty: with ``present`` the folder's own or a new one, otherwise any
     :param folders: [the user's folder, path of ours below it]; empty path: that folder; the last name may be *
     :param home: a folder of ours that stays
-    :param inside: what is removed in ``home``; the last name of each path may be a pattern
+    :param inside: paths to remove in ``home``; the last name of each may be a pattern
     :param beside: names that may be in a folder before it is marked
-    :param makes: by path below each folder, patterns of the folders that a trial makes there; of a path that ends with a slash, of files
-        too. Anything else is somebody's data, and the folder is not removed
-    :param kind: what of MADE (ours.py) is in the folders; empty: ``data`` with an experiment, otherwise ``home``
-    :param leave: what is not ours is named in ``problems`` and left alone instead of failing; what is ours beside it goes
-    :param controller: who marks the folders: the lookup ``controller``
-    :param experiment: the trial's evidence, for which the folders are
-    :param owner: the user to whom root gives the mark, and the folders that it makes; empty: nobody
-    :param dry: only says what would change
-    :returns: ``problems`` (what is not ours to touch, and why), ``removed`` (what was removed, or would be) and ``deployment`` (whose mark
-        it is)
+    :param makes: by path below each folder, patterns of the folders that a trial makes there; for a path that ends with a slash, also
+        of files. Anything else is a user's data, and the folder is not removed
+    :param kind: key of MADE (ours.py) for the folders; empty: ``data`` with an experiment, otherwise ``home``
+    :param leave: names what is not ours in ``problems`` and keeps it instead of failing; what is ours beside it is removed
+    :param controller: the controller that marks the folders, from the lookup ``controller``
+    :param experiment: folder of the evidence of the trial that uses the folders
+    :param owner: user to whom root gives the mark, and the folders that it makes; empty: root keeps them
+    :param dry: only reports the changes
+    :returns: ``problems`` (what is not ours, and why), ``removed`` (what was removed, or would be) and ``deployment`` (of the mark)
     :raises AgentError: names what is not ours, and the way out
     """
     if state not in STATES:

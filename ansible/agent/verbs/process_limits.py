@@ -1,4 +1,4 @@
-"""Reads what the kernel allows the processes of a system on this host. It needs no root and changes nothing."""
+"""Reads the limits of memory and processors for a system's processes on this host. It needs no root and changes nothing."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ CGROUP = "/sys/fs/cgroup"
 
 
 def pids_of(run: str, name: str) -> list[str]:
-    """Processes that the agent has noted as NAME or NAME-PART."""
+    """Returns the pids of the running processes that the agent has started as NAME or NAME-PART."""
     found = []
     for path in sorted(glob.glob(os.path.join(run, name, "pid")) + glob.glob(os.path.join(run, f"{name}-*", "pid"))):
         with open(path, encoding="ascii", errors="replace") as file:
@@ -19,15 +19,15 @@ def pids_of(run: str, name: str) -> list[str]:
 
 
 def cgroup_of(pid: str) -> str:
-    """Path of the process in the hierarchy of version 2; empty where there is none."""
+    """Returns the path of the process in the hierarchy of version 2; empty if there is none."""
     with open(f"/proc/{pid}/cgroup", encoding="utf-8", errors="replace") as lines:
         return next((line.rstrip("\n")[3:] for line in lines if line.startswith("0::")), "")
 
 
 def limit_of(paths: list[str], root: str = CGROUP) -> tuple[int | None, str]:
-    """The lowest limit, in bytes, of the cgroups that contain all processes; else null and why.
+    """Returns the lowest limit, in bytes, of the cgroups that contain all processes; without one, None and the reason.
 
-    :param paths: of the processes, as :func:`cgroup_of` has them
+    :param paths: of the processes, from :func:`cgroup_of`
     """
     try:
         with open(os.path.join(root, "cgroup.controllers"), encoding="ascii") as file:
@@ -51,7 +51,7 @@ def limit_of(paths: list[str], root: str = CGROUP) -> tuple[int | None, str]:
 
 
 def listed(numbers: set[int]) -> str:
-    """Numbers as the kernel writes them: 0-3,8."""
+    """Returns numbers as the kernel writes them: 0-3,8."""
     ranges: list[list[int]] = []
     for number in sorted(numbers):
         if ranges and ranges[-1][1] == number - 1:
@@ -62,14 +62,14 @@ def listed(numbers: set[int]) -> str:
 
 
 def cpus_of(pids: list[str]) -> str:
-    """Where any thread of the processes may run; a server may have a thread on each."""
+    """Returns the processors on which any thread of the processes may run; empty if that is all of them."""
     found: set[int] = set()
     for pid in pids:
         for task in glob.glob(f"/proc/{pid}/task/*"):
             try:
                 found |= os.sched_getaffinity(int(os.path.basename(task)))
             except OSError:
-                continue  # it has ended
+                continue  # the thread has ended
     text = listed(found)
     with open("/sys/devices/system/cpu/online", encoding="ascii") as file:
         return "" if text == file.read().strip() else text
@@ -79,10 +79,9 @@ def answer(run: str, name: str) -> dict[str, Any]:
     """Looks at the processes.
 
     :param run: the folder run of the host
-    :param name: of the process, or the begin of its parts' names
-    :returns: ``memory_mb``, the limit in MiB of the one cgroup that has all of the processes in it, null where nothing enforces
-              one, with ``why``; ``cpus``, the numbers of the processors on which any of their threads may run, as in 0-3,8, empty
-              for all; and ``processes``, how many there are
+    :param name: name of the process, or the beginning of its parts' names
+    :returns: ``memory_mb``, the limit in MiB of the cgroup that contains all of the processes, null without one, with ``why``;
+        ``cpus``, the processors on which any of their threads may run, as in 0-3,8, empty for all; and ``processes``, their number
     """
     pids = pids_of(os.path.expanduser(os.path.expandvars(run)), name)
     memory, why = limit_of([cgroup_of(pid) for pid in pids])

@@ -7,21 +7,21 @@ import threading
 
 from failure import AgentError
 
-PATIENCE = 10  # seconds for a program to end that was asked to
-# Those that run; none begins any more when the controller is gone.
+PATIENCE = 10  # seconds between TERM and KILL
+# Programs that run; after the controller is gone, no program begins any more.
 _running = set()
 _lock = threading.Lock()
 _gone = False
 
 
 def answer(argv, stdin="", chdir=None, creates=None, removes=None, timeout=None, environment=None):
-    """Runs a program with its arguments, which no shell reads, and returns what it writes as `stdout` and `stderr`, and `rc`.
+    """Runs a program without a shell, and returns its output as `stdout` and `stderr`, and its exit code as `rc`.
 
     :param creates: a path; the program does not run if it exists
     :param removes: a path; the program does not run if it does not exist
-    :param timeout: seconds, after which it is ended with all that it has started
+    :param timeout: seconds, after which it is ended with all processes that it has started
     :param environment: variables beside those of this process
-    :raises AgentError: with what it wrote, if its exit code, `rc`, is not 0
+    :raises AgentError: with its output, if the exit code is not 0
     """
     if (creates and os.path.exists(creates)) or (removes and not os.path.exists(removes)):
         return {"rc": 0, "stdout": "", "stderr": "", "changed": False}
@@ -41,7 +41,7 @@ def answer(argv, stdin="", chdir=None, creates=None, removes=None, timeout=None,
 
 
 def text(output):
-    """Returns output as text without its last line ends."""
+    """Returns output as text without the line ends at its end."""
     return output.decode("utf-8", "surrogateescape").rstrip("\r\n")
 
 
@@ -62,7 +62,7 @@ def begin(command, folder, environment):
 
 
 def end(process):
-    """Ends a program with its session, and returns what it wrote."""
+    """Ends a program with its session, and returns its output."""
     kill(process)
     try:
         return process.communicate(timeout=1)
@@ -71,7 +71,7 @@ def end(process):
 
 
 def kill(process):
-    """Ends a program and what is in its session: with TERM, and with KILL after a while."""
+    """Ends a program and all processes of its session: with TERM, and with KILL after PATIENCE."""
     for number in (signal.SIGTERM, signal.SIGKILL):
         try:
             os.killpg(process.pid, number)
@@ -84,8 +84,8 @@ def kill(process):
 
 
 def end_all():
-    """Ends all programs that run, and lets none begin."""
-    global _gone  # noqa: PLW0603 - of this process
+    """Ends all programs that run, and lets no other begin."""
+    global _gone  # noqa: PLW0603 - the state of this process
     with _lock:
         _gone = True
         running = list(_running)

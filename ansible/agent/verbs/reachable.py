@@ -1,7 +1,7 @@
-"""Finds out whether hosts can reach each other on the ports that servers will want. Changes nothing.
+"""Tests whether hosts can reach each other on the ports that servers will use. Changes nothing.
 
-``listen`` leaves a process that listens for two minutes on those ports of a host that nobody has, and on one that the kernel
-chooses. ``try`` connects to the ports of other hosts.
+``listen`` starts a process that listens for two minutes on those ports of a host that are free, and on one that the kernel chooses.
+``try`` connects to the ports of other hosts.
 """
 
 from __future__ import annotations
@@ -17,18 +17,18 @@ from typing import Any
 from failure import AgentError
 from listeners import in_background
 
-# The listening process ends by itself at the latest then.
+# Seconds after which the listening process ends by itself.
 LIFETIME = 120
-# The kernel repeats its first packet after 1 s.
+# Seconds to wait for a connection: the kernel repeats its first packet after 1 s.
 PATIENCE = 3
-# Connections under way.
+# Most connections at a time.
 TOGETHER = 200
 SHOWN = 4
 CANARY = "one that the kernel chooses, as for the canary"
 
 
 def listener(address: str, port: int) -> socket.socket:
-    """A socket that listens; raises OSError where that is impossible."""
+    """Returns a socket that listens; raises OSError if that is impossible."""
     family, kind, protocol, _, place = socket.getaddrinfo(address, port, type=socket.SOCK_STREAM)[0]
     found = socket.socket(family, kind, protocol)
     try:
@@ -42,7 +42,7 @@ def listener(address: str, port: int) -> socket.socket:
 
 
 def accept_all(sockets: list[socket.socket]) -> None:
-    """Take connections and close them."""
+    """Accepts connections and closes them."""
     with selectors.DefaultSelector() as waiting:
         for each in sockets:
             each.setblocking(False)
@@ -56,7 +56,7 @@ def accept_all(sockets: list[socket.socket]) -> None:
 
 
 def listen(address: str, ports: dict[str, int]) -> tuple[int, dict[str, int]]:
-    """Leave a process that listens; its id, and the ports on which somebody listens now."""
+    """Starts a process that listens; returns its pid, and the ports on which a process listens now."""
     sockets, found, seen = [], {}, set()
     for name, port in {**ports, CANARY: 0}.items():
         if port not in seen:
@@ -71,10 +71,10 @@ def listen(address: str, ports: dict[str, int]) -> tuple[int, dict[str, int]]:
 
 
 async def obstacle(address: str, port: int) -> str:
-    """Why a port cannot be reached; empty if it can."""
+    """Returns why a port cannot be reached; empty if it can."""
     try:
         _, writer = await asyncio.wait_for(asyncio.open_connection(address, port), PATIENCE)
-    except (asyncio.TimeoutError, TimeoutError):  # the same only since Python 3.11
+    except (asyncio.TimeoutError, TimeoutError):  # both are one class only since Python 3.11
         return f"no answer within {PATIENCE} s"
     except OSError as error:
         return os.strerror(error.errno) if error.errno else str(error)
@@ -83,7 +83,7 @@ async def obstacle(address: str, port: int) -> str:
 
 
 def sentence(host: str, address: str, failed: dict[str, tuple[int, str]], tried: int) -> str:
-    """What is wrong between this host and another."""
+    """Returns a sentence on the ports of another host that this one does not reach."""
     names = [f"{port} ({name})" for name, (port, _) in failed.items()]
     some = ", ".join(names[:SHOWN]) + (f" and {len(names) - SHOWN} more" if len(names) > SHOWN else "")
     which = f"any of {tried} ports" if len(names) == tried > 1 else f"port{'s' * (len(names) > 1)} {some}"
@@ -95,7 +95,7 @@ def sentence(host: str, address: str, failed: dict[str, tuple[int, str]], tried:
 
 
 async def attempt(targets: dict[str, dict[str, Any]]) -> list[str]:
-    """Try all ports of all targets; a sentence for each target with ports that cannot be reached."""
+    """Tries all ports of all targets; returns a sentence for each target with ports that cannot be reached."""
     gate = asyncio.Semaphore(TOGETHER)
     failed: dict[str, dict[str, tuple[int, str]]] = {}
 
@@ -115,15 +115,15 @@ def answer(
     ports: dict[str, int] | None = None,
     targets: dict[str, dict[str, Any]] | None = None,
 ) -> dict[str, Any]:
-    """Listens or tries.
+    """Listens or connects.
 
     :param state: ``listen`` or ``try``
-    :param address: for ``listen``: where
-    :param ports: for ``listen``: by what wants them
-    :param targets: for ``try``: what ``listen`` has returned, by host
-    :returns: of ``listen``, ``pid``, the process to end when that was enough, ``address``, and ``ports`` by purpose, without those
-              that nobody may listen on; of ``try``, ``problems``, a sentence for each host that it does not reach
-    :raises AgentError: for what is no address or no port
+    :param address: for ``listen``: address to listen on
+    :param ports: for ``listen``: port by purpose
+    :param targets: for ``try``: the answers of ``listen``, by host
+    :returns: for ``listen``, ``pid``, the process to end afterwards, ``address``, and ``ports`` by purpose, without ports on which
+        listening is not permitted; for ``try``, ``problems``, a sentence for each host that it does not reach
+    :raises AgentError: for an invalid address or port
     """
     if state not in ("listen", "try"):
         raise AgentError(f"state '{state}': one of listen, try")

@@ -1,4 +1,4 @@
-"""The host's half of moving a folder as one archive: plugins/action/transfer_folder.py and conducting/hosts.py have the other."""
+"""Moves a folder as one archive, on the host's side; plugins/action/transfer_folder.py and conducting/hosts.py are the other side."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from failure import AgentError
 from ours import MANIFEST, NotOursError, refuse_links, remove_path, unlisted
 
 PART = 4 * 2**20  # bytes of a part
-archives = []  # the one that was packed last
+archives = []  # the archive that was packed last, if it was not read to its end
 
 
 def read_manifest(folder: str) -> str:
-    """What was last pushed to this folder; empty if nothing was, or if a file of it is gone."""
+    """Returns the manifest of the last push to this folder; empty if there is none, or if a file of it is missing."""
     try:
         with open(os.path.join(folder, MANIFEST), encoding="utf-8") as file:
             manifest = file.read()
@@ -27,12 +27,12 @@ def read_manifest(folder: str) -> str:
 
 
 def digest_of(manifest: str) -> str:
-    """SHA-256 of a manifest; empty without one."""
+    """Returns the SHA-256 of a manifest; empty without one."""
     return hashlib.sha256(manifest.encode()).hexdigest() if manifest else ""
 
 
 def verify(folder: str, digest: str) -> None:
-    """Read every file back; raises ValueError for one that is not what was packed."""
+    """Reads every file back; raises ValueError for one that differs from the packed one."""
     manifest = read_manifest(folder)
     if digest_of(manifest) != digest:
         raise ValueError(f"{folder} does not hold the files that were packed on the control machine")
@@ -47,14 +47,14 @@ def verify(folder: str, digest: str) -> None:
 
 
 def unpack(archive: str, folder: str, digest: str) -> int:
-    """Replace the folder by the archive's contents; returns the number of files.
+    """Replaces the folder by the archive's contents; returns the number of files.
 
-    Raises ValueError for damage, and NotOursError where the folder holds a file that the last archive has not brought.
+    Raises ValueError for damage, and NotOursError if the folder has a file that was not in the last archive.
     """
     refuse_links(folder)
     if foreign := unlisted(folder):
         raise NotOursError("; ".join(foreign))
-    # By these names nobody keeps a copy of their own.
+    # Names under which users keep no copies of their own.
     new, old = f"{folder}.dohyo-new", f"{folder}.dohyo-old"
     for leftover in (new, old):
         remove_path(leftover)
@@ -91,10 +91,10 @@ def pack(folder, archive):
 
 
 def packed(folder):
-    """Packs a folder, or a file, into a file without a name, from which :func:`read` reads."""
+    """Packs a folder, or a file, into an unnamed file, from which :func:`read` reads."""
     if archives:
         archives.pop().close()
-    # On the disk of the evidence: /tmp may be small.
+    # The archive is on the disk of the evidence because /tmp may be small.
     place = folder if os.path.isdir(folder) else os.path.dirname(folder)
     archive = tempfile.TemporaryFile(dir=place if os.access(place, os.W_OK) else None)  # noqa: SIM115 - read later
     archives.append(archive)
@@ -102,7 +102,7 @@ def packed(folder):
 
 
 def read(at):
-    """Returns the part of what was packed that begins there, in Base64."""
+    """Returns the part of the packed archive that begins at byte `at`, in Base64."""
     if not archives:
         raise AgentError("nothing was packed: the connection was lost since")
     archives[0].seek(at)
@@ -113,11 +113,11 @@ def read(at):
 
 
 def answer(step, folder="", archive="", digest="", at=0):
-    """Does one step of moving a folder: the controller does the others (plugins/action/transfer_folder.py).
+    """Executes one step of moving a folder; the controller executes the others (plugins/action/transfer_folder.py).
 
     :param step: look: returns the folder's ``manifest`` and its ``digest``. unpack: replaces the folder by the contents of an archive
-        with that digest. pack: packs the folder, into an archive where one is named. read: returns a ``part`` of what was packed
-        without a name.
+        with that digest. pack: packs the folder, into an archive if one is named. read: returns a ``part`` of what was packed without a
+        name.
     """
     folder, archive = (os.path.expanduser(path) for path in (folder, archive))
     if step == "look":
