@@ -1,4 +1,4 @@
-"""How Ansible would reach a host, and with which variables: every private name of Ansible that we use is in this file.
+"""Finds out how Ansible would reach a host, and with which variables. Only this file uses private names of Ansible.
 
 Ansible may change them in any release: analysis/tests/test_ansible_private.py runs this file with the lowest and the
 highest release that analysis/pyproject.toml allows. They are the variable manager and the inventory of ``hostvars``, a
@@ -30,9 +30,9 @@ PASSWORDS = {
 
 
 def forget_passwords(action: ActionBase, variables: Mapping[str, Any]) -> None:
-    """Has the action forget passwords that the variables of its own host set: other hosts must not get them.
+    """Makes the action forget passwords that are set by the variables of its own host: other hosts must not get them.
 
-    Those that the user has typed for all hosts (-k, -K) stay.
+    Passwords that the user has typed for all hosts (-k, -K) stay.
     """
     context = action._play_context.copy()
     for name, names in PASSWORDS.items():
@@ -42,21 +42,21 @@ def forget_passwords(action: ActionBase, variables: Mapping[str, Any]) -> None:
 
 
 def variables_of(action: ActionBase, hostvars: Any, host: str) -> dict[str, Any]:
-    """Returns the variables of a host as they are for a task of this play; they are not resolved yet."""
+    """Returns the variables of a host, not yet resolved, as a task of this play would see them."""
     manager, inventory = hostvars._variable_manager, hostvars._inventory
     found: dict[str, Any] = manager.get_vars(play=action._task.get_play(), host=inventory.get_host(host))
     return found
 
 
 def way_to(action: ActionBase, values: Mapping[str, Any], command: str, *, root: bool = False) -> Way:
-    """Returns what runs a command on a host, with all that the host's variables say.
+    """Returns the command line that runs a command on a host, as the host's variables request.
 
     :param values: the host's variables; each is resolved when it is read
-    :param command: words for the shell there
-    :param root: as root, by the means of the inventory
+    :param command: words for the shell of the host
+    :param root: run as root, as the inventory requests
     :raises AnsibleActionFail: for other connections than ssh and local
     """
-    # The task has that of its own host since ansible-core 2.21.
+    # Since ansible-core 2.21, the task has the connection of its own host.
     kind = str(values.get("ansible_connection", action._task.get_play().connection))
     if kind == "local":
         rise = _rise(action, values, command, pwd.getpwuid(os.geteuid()).pw_name) if root else None
@@ -66,29 +66,29 @@ def way_to(action: ActionBase, values: Mapping[str, Any], command: str, *, root:
         raise AnsibleActionFail(f"ansible_connection={kind} of {host}: trials reach their hosts over ssh or local")
     context = action._play_context
     connection = connection_loader.get("ssh", context, None)
-    # Those of the task are others.
+    # The task's values of these options belong to its own host.
     keys = {name: each for name, each in action._task.dump_attrs().items() if name not in ("retries", "timeout")}
     if context.password:
         keys["password"] = context.password
     connection.set_options(task_keys=keys, var_options=_options("connection", "ssh", values))
-    # The name of the socket that connections share depends on it.
+    # It is part of the name of the socket that connections share.
     connection.host = connection.get_option("host")
-    # Without a name in the inventory, ssh's own configuration may have one.
+    # If the inventory names no user, ssh's own configuration may name one.
     rise = _rise(action, values, command, connection.get_option("remote_user")) if root else None
     ssh = connection.get_option("ssh_executable")
     words = connection._build_command(ssh, "ssh", connection.host, rise.command if rise else command)
     password = connection.get_option("password")
     environment = {"SSH_ASKPASS": str(ASKPASS), "SSH_ASKPASS_REQUIRE": "force", "DOHYO_PASSWORD": str(password)}
-    # Before 8.4, ssh asks only where it could open a window.
+    # Before 8.4, ssh only asked the helper if it could open a window.
     environment["DISPLAY"] = os.environ.get("DISPLAY") or "-"
-    # Before ssh there may be what types the password.
+    # The first words may be a program that types the password.
     return Way([ssh, *words[words.index(ssh.encode()) + 1 :]], environment if password else {}, rise)
 
 
 def _rise(action: ActionBase, values: Mapping[str, Any], command: str, user: str | None) -> Rise | None:
-    """Returns what lets the command run as root; None where the user is root already."""
+    """Returns how the command becomes root; None if the user is root already."""
     context = action._play_context
-    # That of the play context is the first host's.
+    # The method in the play context is that of the first host.
     asked = (values.get("ansible_become_method"), action._task.become_method, CLIARGS.get("become_method"))
     method = str(next(filter(None, asked), constants.DEFAULT_BECOME_METHOD))
     become = become_loader.get(method)

@@ -1,11 +1,11 @@
-"""Ansible action plugin: has the agent of a host do something, in one call over the connection that is open.
+"""Ansible action plugin: executes a verb of a host's agent, in one call over the open connection.
 
     agent:
-      do: owned           the verb: a module of ansible/agent/verbs/
-      state: checked      and the arguments of its function ``answer``
+      do: owned           the verb, a module of ansible/agent/verbs/
+      state: checked      arguments of its function ``answer``
 
-The agent is sent with the request, so it need not be installed there. In check mode the verb gets ``dry: true``; what
-cannot be done so is skipped.
+The agent is sent with the request, so it need not be installed there. In check mode the verb gets ``dry: true``; verbs
+without that argument are skipped, unless they change nothing.
 """
 
 from __future__ import annotations
@@ -21,40 +21,40 @@ from ansible.plugins.action import ActionBase
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from conducting import sent
 
-# Verbs that know check mode.
+# Verbs with the argument `dry`, for check mode.
 DRY = ("owned", "files", "in_use", "host_settings")
 # Verbs that change nothing.
 LOOKING = ("free_ports", "host_devices", "host_resources", "process_limits", "reachable")
 
 
 class ActionModule(ActionBase):  # type: ignore[misc]
-    """One request, one answer."""
+    """Sends one request and returns its answer."""
 
     _supports_check_mode = True
 
     def run(self, tmp: str | None = None, task_vars: dict[str, Any] | None = None) -> dict[str, Any]:
-        """Entry point."""
+        """Executes the task."""
         super().run(tmp, task_vars)
         arguments = dict(self._task.args)
         verb = str(arguments.pop("do", ""))
         if self._task.check_mode and verb in DRY:
             arguments["dry"] = True
         elif self._task.check_mode and verb not in LOOKING:
-            # Later tasks may look at what a program would have said.
+            # Later tasks may read the output of a program.
             said = lines_of({"rc": 0, "stdout": "", "stderr": ""})
             return {"skipped": True, "changed": False, "msg": "it would have run if not in check mode", **said}
         return ask(self, verb, arguments, task_vars or {})
 
 
 def ask(action: ActionBase, verb: str, arguments: dict[str, Any], task_vars: dict[str, Any]) -> dict[str, Any]:
-    """Returns the answer of the host's agent, for Ansible: a failure has ``failed`` and ``msg``."""
+    """Returns the answer of the host's agent for Ansible; a failure has ``failed`` and ``msg``."""
     # A task that is delegated to this machine has the variables of another host.
     is_here = action._connection.transport == "local"
     python = sys.executable if is_here else str(action._templar.template(task_vars.get("dohyo_python", "python3")))
     command = f"{action._compute_environment_string()} {sent.command(python)}".strip()
     given = sent.program() + sent.request(verb, arguments, bound=False)
     if action._task.become and not action._connection.is_pipelining_enabled():
-        # su and doas ask for a password on a terminal, which leaves no way in for the request.
+        # su and doas ask for a password on a terminal, so the request cannot be sent as input.
         file = action._connection._shell.join_path(action._make_tmp_path(), "request")
         action._transfer_data(file, given)
         try:
@@ -73,5 +73,5 @@ def ask(action: ActionBase, verb: str, arguments: dict[str, Any], task_vars: dic
 
 
 def lines_of(answer: dict[str, Any]) -> dict[str, Any]:
-    """Returns an answer with the lines of what a program wrote, as Ansible's own modules have them."""
+    """Returns an answer with a program's output in lines, too, like Ansible's own modules."""
     return {**answer, **{f"{name}_lines": answer[name].splitlines() for name in ("stdout", "stderr") if name in answer}}

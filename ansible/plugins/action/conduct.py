@@ -1,21 +1,20 @@
-"""Ansible action plugin: does a trial, or something else, on all hosts of the play, from this one process.
+"""Ansible action plugin: executes a trial, or a part of it, on all hosts of the play, from this process only.
 
     conduct:
-      do: check               what a trial refuses before anything is changed (dohyo.trial.refusals)
-          begin               what comes before Ansible looks at the hosts (dohyo.trial.trial)
-          trial               the trial, or only its end where Ansible has found something wrong with the hosts
+      do: check               checks before anything is changed (dohyo.trial.refusals)
+          begin               steps before Ansible looks at the hosts (dohyo.trial.trial)
+          trial               the trial, or only its end if Ansible has found a problem with the hosts
           clients             clients that need no servers, for clients.yml and doctor.yml
-          stop                what stop.yml does
-          halt                the part of it that destroy.yml begins with
+          stop                the steps of stop.yml
+          halt                the first of them, with which destroy.yml begins
           doctor              questions to attached systems, for attached.yml
       load: {}                for ``trial``, the ``load`` that ``begin`` has returned
 
-The fact trial_failure of a host says what went wrong there before ``trial``.
+The fact trial_failure of a host has the problem that Ansible found there before ``trial``.
 
 It opens connections as the inventory says, also for the agents of the clients (docs/clients.md). It runs once for all
-hosts, and does not fail where a step does: a task that runs once would fail on the first host alone. It returns
-``failures``, what went wrong by host, for a task that fails on all of them; ``load``; and ``reason``, why the trial
-failed.
+hosts, and does not fail if a step does: such a task would fail only on the first host. It returns ``failures``, the
+problem of each host, for a task that fails on all of them; ``load``; and ``reason``, why the trial failed.
 """
 
 from __future__ import annotations
@@ -54,8 +53,8 @@ from dohyo.trial.servers import ServerSteps, ask_attached
 from dohyo.trial.trial import TrialSteps, begin
 from dohyo.trial.world import StepError, World
 
-# A dead host is noticed within ten seconds, also where nothing tells ssh so. Other traffic must not share the
-# connection, and it ends with the phase. Of two values ssh takes the first.
+# A dead host is noticed within ten seconds, even if no message tells ssh so. Other traffic must not share the
+# connection, which ends with the phase. If an option is given twice, ssh uses the first.
 SSH_OPTIONS = (
     *("-o", "ServerAliveInterval=2", "-o", "ServerAliveCountMax=5"),
     *("-o", "ControlMaster=no", "-o", "ControlPath=none"),
@@ -63,13 +62,13 @@ SSH_OPTIONS = (
 
 
 class ActionModule(ActionBase):  # type: ignore[misc]
-    """Runs on the controller alone, once for all hosts."""
+    """Runs only on the controller, once for all hosts."""
 
     _requires_connection = False
     _supports_check_mode = False
 
     def run(self, tmp: str | None = None, task_vars: dict[str, Any] | None = None) -> dict[str, Any]:
-        """Entry point."""
+        """Executes the task."""
         super().run(tmp, task_vars)
         _, given = self.validate_argument_spec(
             {
@@ -111,7 +110,7 @@ class ActionModule(ActionBase):  # type: ignore[misc]
         return answer
 
     def _world(self, variables: Mapping[str, Any]) -> World:
-        """The hosts of the play."""
+        """Returns the hosts of the play, and their connections."""
         hostvars, groups = variables["hostvars"], variables["groups"]
         hosts: dict[str, AnsibleHost] = {}
         for name in hosts_of(variables):
@@ -129,7 +128,7 @@ class ActionModule(ActionBase):  # type: ignore[misc]
         )
 
     def _decrypted(self, file: str) -> str:
-        """The text of a file of this machine that Ansible Vault may have encrypted."""
+        """Returns the text of a file of this machine, which Ansible Vault may have encrypted."""
         try:
             real = self._loader.get_real_file(os.path.expanduser(file), decrypt=True)
             return Path(real).read_text(encoding="utf-8")
@@ -138,7 +137,7 @@ class ActionModule(ActionBase):  # type: ignore[misc]
 
 
 def unforeseen(error: Exception) -> str:
-    """Shows where an error comes from to who asks for it with -vvv; returns what to say of it."""
+    """Prints an error's traceback with -vvv; returns its message."""
     Display().vvv("".join(traceback.format_exception(error)))
     return said_of(error)
 
@@ -146,8 +145,8 @@ def unforeseen(error: Exception) -> str:
 def hosts_of(variables: Mapping[str, Any]) -> list[str]:
     """Returns the names of the hosts of a play that answer, in the inventory's order.
 
-    After a failure, Ansible lists in ansible_play_hosts only those on which it happened, and not the others that
-    any_errors_fatal has sent to the rescue section with them. All that came there have the fact trial_failure.
+    After a failure, Ansible lists in ansible_play_hosts only the hosts on which it happened, and not the others that
+    any_errors_fatal has sent to the rescue section with them. All hosts of that section have the fact trial_failure.
     """
     hostvars = variables["hostvars"]
     names: list[str] = variables["ansible_play_hosts_all"]
@@ -156,9 +155,9 @@ def hosts_of(variables: Mapping[str, Any]) -> list[str]:
 
 
 def failures_of(variables: Mapping[str, Any]) -> dict[str, str]:
-    """What went wrong on the hosts of a play, by host; nothing if nothing has.
+    """Returns the problems of the hosts of a play, by host; nothing if there are none.
 
-    A host that does not answer has no such fact.
+    A host that does not answer has no fact trial_failure.
     """
     hostvars, names = variables["hostvars"], variables["ansible_play_hosts_all"]
     said = {name: hostvars.raw_get(name).get("trial_failure") for name in names}
@@ -168,7 +167,7 @@ def failures_of(variables: Mapping[str, Any]) -> dict[str, str]:
 
 
 class Events:
-    """Appends events to the file of the progress display; without one, phases and notes are shown as Ansible's own."""
+    """Appends events to the file of the progress display; without that file, shows phases and notes as Ansible does."""
 
     def __init__(self) -> None:
         self._path = os.environ.get("DOHYO_EVENTS", "")
@@ -192,7 +191,7 @@ class Drive:
         self._world = world
 
     def __call__(self, plan: Mapping[str, Any], phase: ClientPhase, folder: Path) -> Outcome:
-        """Returns what came of it; its files are in the folder, on the control machine."""
+        """Conducts a phase and returns its outcome; its files are in the folder, on the control machine."""
         hosts = self._world.hosts
         conductor = Conductor(Plan(**plan), clock())
         ways = {name: self._way(hosts[name], begin["tool"]) for name, begin in plan["agents"].items()}
@@ -214,7 +213,7 @@ class Drive:
 
     @staticmethod
     def _way(host: Any, tool: str) -> Way:
-        """What starts a host's agent from here: Ansible's own way to that host, with all that its variables say."""
+        """Returns the command that starts a host's agent from here, connected as Ansible would connect."""
         way: Way = host.way(f"exec {shlex.join([tool, 'converse'])}")
         if way.is_local:
             return way
@@ -222,16 +221,16 @@ class Drive:
 
 
 class Mirror:
-    """The clients' growing logs, on the controller: live progress reads them, and they stay if a host does not."""
+    """The clients' growing logs, on the controller: live progress reads them, and they survive the loss of a host."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
 
     def keep(self, host: str, log: str, text: str) -> None:
-        """Appends what is new in a log."""
+        """Appends new text of a log."""
         folder = self._folder / host
         folder.mkdir(parents=True, exist_ok=True)
-        # The name comes from another machine: it must not lead out of the folder.
+        # The name comes from another machine, so it must not lead out of the folder.
         path = folder / Path(log).name
         try:
             with path.open("ab") as file:

@@ -2,8 +2,8 @@
 
 ``src`` and ``dest`` are folders; a missing ``src`` is an error. It compares a digest of the contents and copies only if
 it differs. The archive is made once for all hosts, in dohyo_control/archives. The host reads every unpacked file back
-and compares its SHA-256; then the new folder replaces the old one in one step, so nobody sees half of it. A hundred
-files take one task and half a second; ``ansible.builtin.copy`` takes a minute.
+and compares its SHA-256; then the new folder replaces the old one in one step, so readers never see half of it. A
+hundred files take one task and half a second; ``ansible.builtin.copy`` takes a minute.
 
 Returns ``files``, their number.
 """
@@ -30,9 +30,9 @@ from ours import MANIFEST
 
 
 def files_of(folder: Path) -> list[Path]:
-    """All files below the folder, always in the same order.
+    """Returns all files below the folder, always in the same order.
 
-    :raises AnsibleActionFail: for a link out of the folder, as a JDK's archive may have one to a file of this machine
+    :raises AnsibleActionFail: for a link out of the folder; a JDK's archive may have one to a file of this machine
     """
     found = sorted(path for path in folder.rglob("*") if path.is_file() and path != folder / MANIFEST)
     whole = folder.resolve()
@@ -45,7 +45,7 @@ def files_of(folder: Path) -> list[Path]:
 
 
 def manifest_of(folder: Path) -> str:
-    """A line for every file below the folder."""
+    """Returns the manifest: a line with the SHA-256 of every file below the folder."""
     lines = []
     for path in files_of(folder):
         with path.open("rb") as file:
@@ -54,10 +54,10 @@ def manifest_of(folder: Path) -> str:
 
 
 def seal(folder: Path) -> None:
-    """Writes a new folder's manifest into it, by which its removal tells our files from others that are put there."""
+    """Writes a new folder's manifest into it, so that its removal can tell our files from others."""
     if not (folder / MANIFEST).exists():
         new = folder / f"{MANIFEST}.{os.getpid()}"
-        # Of a link, which may lead to a folder or nowhere, nobody verifies the contents.
+        # A link that leads to a folder, or nowhere, has no contents to verify.
         links = [path for path in sorted(folder.rglob("*")) if path.is_symlink() and not path.is_file()]
         new.write_text(
             manifest_of(folder) + "".join(f"{'0' * 64}  {path.relative_to(folder)}\n" for path in links), "utf-8"
@@ -66,7 +66,7 @@ def seal(folder: Path) -> None:
 
 
 def state_of(folder: Path) -> str:
-    """A digest that nearly always changes with a file, without reading its contents."""
+    """Returns a digest that nearly always changes with a file, without reading its contents."""
     total = hashlib.sha256()
     for path in files_of(folder):
         status = path.stat()
@@ -75,14 +75,14 @@ def state_of(folder: Path) -> str:
 
 
 class Archives:
-    """One archive for each folder that is pushed, made once for all hosts, whose tasks are processes of their own."""
+    """The archive of a folder, made once for all hosts; their tasks are processes of their own, so it is locked."""
 
     def __init__(self, home: Path, folder: Path) -> None:
         self._folder = folder
         self._base = home / hashlib.sha256(str(folder.resolve()).encode()).hexdigest()[:16]
 
     def manifest(self) -> str:
-        """The folder's manifest, read from the files only when they have changed."""
+        """Returns the folder's manifest; reads the files only after they have changed."""
         kept = self._base.with_suffix(".sha256")
         with self._locked():
             state = state_of(self._folder)
@@ -92,12 +92,12 @@ class Archives:
             return kept.read_text(encoding="utf-8").partition("\n")[2]
 
     def archive(self, manifest: str) -> Path:
-        """The archive with that manifest's files."""
+        """Returns the archive of the files in the manifest; makes it if it does not exist."""
         archive = self._base.with_suffix(".zip")
         with self._locked():
             if not archive.exists():
                 new = self._base.with_suffix(".new")
-                # Stored, not deflated: jars are compressed already.
+                # The files are stored, not deflated, because jars are compressed already.
                 with zipfile.ZipFile(new, "w", strict_timestamps=False) as files:
                     for path in files_of(self._folder):
                         files.write(path, path.relative_to(self._folder))
@@ -117,7 +117,7 @@ class ActionModule(ActionBase):  # type: ignore[misc]
     """Copies a folder to a host as one archive."""
 
     def run(self, tmp: str | None = None, task_vars: dict[str, Any] | None = None) -> dict[str, Any]:
-        """Entry point; raises AnsibleActionFail when the folder to push is missing."""
+        """Executes the task; raises AnsibleActionFail if the source does not exist."""
         super().run(tmp, task_vars)
         text = {"type": "str", "required": True}
         _, given = self.validate_argument_spec({"src": text, "dest": text})
@@ -129,7 +129,7 @@ class ActionModule(ActionBase):  # type: ignore[misc]
     def _push(self, src: str, dest: str, task_vars: dict[str, Any]) -> dict[str, Any]:
         source = Path(src)
         if not source.is_dir():
-            if self._task.check_mode:  # an earlier task would have made it
+            if self._task.check_mode:  # an earlier task would have made the folder
                 return {"changed": True, "diff": [{"prepared": f"{dest}: from {src}, which is not there yet\n"}]}
             raise AnsibleActionFail(f"{src}: no such folder on the control machine")
         control = self._templar.template(task_vars["dohyo_control"])

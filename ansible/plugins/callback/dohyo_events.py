@@ -1,17 +1,17 @@
-"""Ansible callback: appends what a progress display needs to know to the file named by DOHYO_EVENTS, as JSON lines.
+"""Ansible callback: appends events for a progress display to the file named by DOHYO_EVENTS, as JSON lines.
 
 {"time": epoch seconds, "event": "phase", "phase": str, "run": int|null, "client_dirs": [str]}
-    a phase has begun: one of a trial (the action conduct writes these), or that of a task named "Phase …"
+    a phase has begun: one of a trial (written by the action conduct), or a task named "Phase …".
 {"time": …, "event": "system", "system": str, "unavailable": str}
-    a task named "System …" was reached: whether that system is available, else why not
+    a task named "System …" has ended: why that system is not available, or empty.
 {"time": …, "event": "needs", "system": str, "needs": [{…}]}
-    a task named "Needs of …" was reached: what that system needs of each host, in their order (tasks/plan.yml)
+    a task named "Needs of …" has ended: that system's needs on each host, in the order of the hosts (tasks/plan.yml).
 {"time": …, "event": "note", "text": str}
-    a task had something to say to people
+    a message of a task for the user.
 {"time": …, "event": "failed", "task": str, "host": str, "message": str, "ignored": bool}
-    ignored: the play goes on, or a rescue section takes over and will fail with a message of its own
+    ignored: the play continues, or a rescue section will fail with a message of its own.
 {"time": …, "event": "task", "task": str, "action": str, "began": epoch seconds}
-    a task has ended on the first of its hosts; one that is skipped is left out
+    a task has ended on the first of its hosts; skipped tasks are left out.
 {"time": …, "event": "end"}
 """
 
@@ -40,7 +40,7 @@ description:
   - Refuses an ansible-core with which the playbooks do not work, as it is loaded before any of them begins.
 """
 
-# Says which ansible-core the playbooks need; this is the one place.
+# File with the versions of ansible-core that the playbooks work with; it is the only place.
 REQUIREMENTS = Path(__file__).resolve().parents[3] / "analysis" / "pyproject.toml"
 
 
@@ -56,15 +56,15 @@ def refusal(version: str) -> str:
 
 
 def import_once() -> None:
-    """Imports the plugins of templates here: Ansible forks a process for each task, and each would repeat that."""
+    """Imports the plugins of templates once: each of the processes that Ansible forks would import them again."""
     for loader in (filter_loader, test_loader):
         list(loader.all())
     lookup_loader.get("controller", class_only=True)
-    gc.freeze()  # a collection in such a process would copy every page of what is shared
+    gc.freeze()  # a collection in such a process would copy every page of the shared memory
 
 
 def message_of(result: dict[str, Any]) -> str:
-    """What went wrong, in the words of the failed program where there are any."""
+    """Returns the reason of a failure, in the words of the failed program if it wrote any."""
     message = str(result.get("msg", "")).strip()
     if message.startswith("non-zero return code"):
         message = str(result.get("stderr") or result.get("stdout") or message).strip()
@@ -75,7 +75,7 @@ def message_of(result: dict[str, Any]) -> str:
 
 
 def is_rescued(task: Any) -> bool:
-    """Does a block around the task have a rescue section that is about to deal with its failure?"""
+    """Returns whether a block around the task has a rescue section that handles its failure."""
     child, parent = task, task._parent
     while parent is not None:
         handlers = [*(getattr(parent, "rescue", None) or []), *(getattr(parent, "always", None) or [])]
@@ -86,14 +86,14 @@ def is_rescued(task: Any) -> bool:
 
 
 def parts_of(result: Any) -> tuple[Any, Any, dict[str, Any]]:
-    """Returns the task, the host and the answer of a result; before ansible-core 2.19 they have other names."""
+    """Returns the task, the host and the answer of a result, which have other names before ansible-core 2.19."""
     if hasattr(result, "task"):
         return result.task, result.host, result.result
     return result._task, result._host, result._result
 
 
 class CallbackModule(CallbackBase):  # type: ignore[misc]
-    """Writes nothing, and costs nothing, where DOHYO_EVENTS is not set."""
+    """Writes the events; does nothing if DOHYO_EVENTS is not set."""
 
     CALLBACK_VERSION = 2.0
     CALLBACK_TYPE = "notification"
@@ -102,13 +102,13 @@ class CallbackModule(CallbackBase):  # type: ignore[misc]
 
     def __init__(self) -> None:
         if reason := refusal(release.__version__):
-            # Of any other exception Ansible says that it is probably a bug.
+            # For any other exception, Ansible would report a probable bug.
             sys.exit(f"ERROR: {reason}")
         super().__init__()
         import_once()
         self._path = os.environ.get("DOHYO_EVENTS", "")
         self.disabled = not self._path
-        # Of the task that is under way, until one host has ended it.
+        # Begin of the current task, until one host has ended it.
         self._began: float | None = None
 
     def _write(self, event: str, **fields: object) -> None:
@@ -121,11 +121,11 @@ class CallbackModule(CallbackBase):  # type: ignore[misc]
             self._began = None
 
     def v2_playbook_on_task_start(self, task: Any, is_conditional: bool) -> None:  # noqa: ARG002 - Ansible calls it so
-        """Note when a task begins."""
+        """Records when a task begins."""
         self._began = time.time()
 
     def v2_runner_on_ok(self, result: Any) -> None:
-        """Report a phase, a system or its needs; only now, with the task's end, its message is filled in."""
+        """Writes a phase, a system or its needs; the message is only known at the task's end."""
         task, _, answer = parts_of(result)
         self._took(task)
         if task.name.startswith("Phase "):
@@ -138,13 +138,13 @@ class CallbackModule(CallbackBase):  # type: ignore[misc]
             self._write("note", text=str(text))
 
     def v2_runner_on_failed(self, result: Any, ignore_errors: bool = False) -> None:
-        """Report a failed task."""
+        """Writes a failed task."""
         task, host, answer = parts_of(result)
         self._took(task)
         self._failed(task, host, message_of(answer), ignored=ignore_errors or is_rescued(task))
 
     def v2_runner_on_unreachable(self, result: Any) -> None:
-        """Report a host that does not answer; no rescue section deals with that."""
+        """Writes that a host does not answer; no rescue section handles that."""
         task, host, answer = parts_of(result)
         reason = message_of(answer).partition("\n")[0]
         self._failed(task, host, f"the host does not answer: {reason}", ignored=bool(task.ignore_unreachable))
@@ -153,5 +153,5 @@ class CallbackModule(CallbackBase):  # type: ignore[misc]
         self._write("failed", task=task.name, host=host.get_name(), message=message, ignored=ignored)
 
     def v2_playbook_on_stats(self, stats: Any) -> None:  # noqa: ARG002 - Ansible gives it by this name
-        """Report that the playbook is over."""
+        """Writes that the playbook has ended."""
         self._write("end")

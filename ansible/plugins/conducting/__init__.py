@@ -1,7 +1,7 @@
-"""Conducting the clients of one load or run from the controller; docs/clients.md describes it.
+"""Conducts the clients of one load or run from the controller; docs/clients.md describes it.
 
-clock      how far a host's clock is from the controller's
-conductor  what to do when: decisions alone, no processes and no files
-report     what is written down and said in the end
+clock      offset of a host's clock from the controller's
+conductor  decides when to do what, without processes or files
+report     makes the result and the messages for the user
 agents     the connections to the hosts' agents
 """

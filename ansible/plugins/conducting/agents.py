@@ -1,4 +1,4 @@
-"""The connections to the hosts' agents: processes, pipes and the controller's clock."""
+"""Connects to the hosts' agents, with processes, pipes and the controller's clock."""
 
 from __future__ import annotations
 
@@ -15,21 +15,21 @@ from .conductor import Conductor
 from .power import Commands, Switch
 
 TICK_SECONDS = 0.05
-# For a process whose output has ended to end, too: the others must not wait for it.
+# Seconds for a process to end after its output has ended; the others must not wait longer for it.
 GONE_SECONDS = 0.5
-# For an agent to end after the phase.
+# Seconds for an agent to end after the phase.
 LAST_SECONDS = 1.0
-# Wall-clock time that does not step: what it was when this program began, and what has passed since.
+# Start of a clock that never steps: wall-clock time minus the monotonic time that has passed.
 _EPOCH = time.time() - time.monotonic()
 
 
 def clock() -> float:
-    """Seconds since 1970 by the controller's clock."""
+    """Returns the seconds since 1970 by the controller's clock."""
     return _EPOCH + time.monotonic()
 
 
 class Conversation(Connection):
-    """A connection in which both sides speak when they have something to say; a greeting of the host is ignored."""
+    """A connection over which both sides send messages at any time; a greeting of the host is ignored."""
 
     def __init__(self, host: str, way: Way) -> None:
         super().__init__(way)
@@ -40,7 +40,7 @@ class Conversation(Connection):
 
     def send(self, message: dict[str, Any]) -> None:
         """Sends at once what the pipe takes, and the rest when it takes more."""
-        # A stuck connection gets no more of them: its host soon is lost.
+        # A stuck connection gets no further pings: its host is soon lost.
         if message["do"] == "ping" and self._unsent:
             return
         if message["do"] == "ping":
@@ -55,13 +55,13 @@ class Conversation(Connection):
                 self._unsent = self._unsent[os.write(self.input, self._unsent) :]
 
     def receive(self) -> list[dict[str, Any]] | None:
-        """The messages that have come; None at the end."""
+        """Returns the messages that have arrived; None at the end."""
         lines = self.lines()
         return None if lines is None else [json.loads(line) for line in lines if line.startswith(b'{"is": ')]
 
 
 class Connections:
-    """One to each host, which may be opened anew."""
+    """Connections to the agents, one for each host; each may be opened again."""
 
     def __init__(self, ways: Mapping[str, Way]) -> None:
         self._ways = ways
@@ -69,7 +69,7 @@ class Connections:
         self._open: dict[str, Conversation] = {}
 
     def open(self, host: str) -> None:
-        """Starts an agent."""
+        """Starts the agent of a host."""
         if host in self._open:
             self.end(self._open[host])
             self._open.pop(host).close(0)
@@ -77,23 +77,23 @@ class Connections:
         self._selector.register(connection.output, selectors.EVENT_READ, connection)
 
     def send(self, host: str, message: dict[str, Any]) -> None:
-        """Sends to the agent of a host."""
+        """Sends a message to the agent of a host."""
         self._open[host].send(message)
 
     def heard(self) -> Iterator[Conversation]:
-        """Those from which there are messages, or that have ended; waits a moment for some."""
+        """Yields the connections that have messages, or have ended; waits a moment for some."""
         for connection in self._open.values():
             connection.flush()
         for key, _ in self._selector.select(TICK_SECONDS):
             yield key.data
 
     def end(self, connection: Conversation) -> None:
-        """Nothing more comes from it."""
+        """Stops reading from a connection."""
         with suppress(KeyError):
             self._selector.unregister(connection.output)
 
     def close(self) -> None:
-        """Lets go of all hosts."""
+        """Closes the connections to all hosts."""
         self._selector.close()
         for connection in self._open.values():
             connection.close(LAST_SECONDS)
@@ -106,11 +106,11 @@ def conduct(
     power: Mapping[str, Commands],
     warn: Callable[[str], None],
 ) -> None:
-    """Opens a connection to every host and lets the conductor have its way until it is over.
+    """Opens a connection to every host, and carries out the conductor's decisions until it is done.
 
-    :param ways: by host, what starts its agent
+    :param ways: by host, how to start its agent
     :param keep: gets host, file name and new text of every log
-    :param power: by host, what switches it off and on; only of those that are to be switched
+    :param power: by host, the commands that switch it off and on; only for hosts that are switched
     :param warn: gets a sentence about a host that stays off
     """
     connections = Connections(ways)
@@ -145,7 +145,7 @@ def _carry_out(host: str, message: dict[str, Any], connections: Connections, swi
 
 
 def _deliver(connection: Conversation, conductor: Conductor, keep: Callable[[str, str, str], None]) -> bool:
-    """Hands on what a connection has brought; False at its end."""
+    """Passes a connection's messages on; returns False at its end."""
     messages = connection.receive()
     now = clock()
     if messages is None:

@@ -1,4 +1,4 @@
-"""A connection with a host's agent: pipes in which both sides speak in lines; on top of it, requests and answers."""
+"""Connects to a host's agent by pipes, over which both sides send lines; a subclass adds requests and answers."""
 
 from __future__ import annotations
 
@@ -17,23 +17,23 @@ from dohyo.trial.world import HostError
 
 from . import sent
 
-# For becoming root on a host, and for the agent to begin.
+# Seconds for becoming root on a host, and for the agent to begin.
 OPEN_SECONDS = 60.0
-# Complaints that are looked at, from the last one back.
+# Bytes of error output that are read, from the end.
 LAST_BYTES = 1 << 16
-# For an agent that was let go of to end.
+# Seconds for an agent to end after its connection was closed.
 CLOSE_SECONDS = 5.0
 LOOK_SECONDS = 0.01
-# Between two signs of life while an answer is awaited; without them the agent ends what it does.
+# Seconds between two signs of life while waiting for an answer; without them the agent ends its work.
 SIGN_SECONDS = 5.0
 
 
 @dataclass(frozen=True)
 class Rise:
-    """How a command becomes root, in the words of a plugin of Ansible.
+    """How a command becomes root, from a plugin of Ansible.
 
-    :ivar command: that becomes root and then runs the command
-    :ivar password: None where it is not asked for one
+    :ivar command: becomes root and then runs the command
+    :ivar password: None if there is no prompt for one
     :ivar succeeded: whether output says that it is root
     :ivar prompts: whether output asks for the password
     :ivar refused: whether output says that the password is wrong
@@ -48,10 +48,10 @@ class Rise:
 
 @dataclass(frozen=True)
 class Way:
-    """What runs a command on a host: here, or over ssh.
+    """How to run a command on a host: here, or over ssh.
 
-    :ivar environment: beside that of this process
-    :ivar rise: where the command becomes root
+    :ivar environment: further variables beside those of this process
+    :ivar rise: how the command becomes root; None if it does not
     """
 
     command: Sequence[str | bytes]
@@ -67,14 +67,14 @@ class Connection:
     """
 
     def __init__(self, way: Way) -> None:
-        self._parts: list[bytes] = []  # of a line that is not whole yet
-        self._greeted = 0  # bytes of complaints from before the agent said hello, such as the host's greeting
-        # A file: nobody reads it before something has failed, and a full pipe would stop ssh.
+        self._parts: list[bytes] = []  # beginning of a line that is not whole yet
+        self._greeted = 0  # bytes of error output before the agent's hello, such as the host's greeting
+        # A file, because it is only read after a failure, and a full pipe would stop ssh.
         self._complaints = tempfile.TemporaryFile()  # noqa: SIM115 - closed with the connection
         self._process = subprocess.Popen(
             way.command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._complaints, bufsize=0,
             env={**os.environ, **way.environment},
-            # Without a terminal of ours: ssh would ask there for a password.
+            # A new session has no terminal, on which ssh would ask for a password.
             start_new_session=True,
         )  # fmt: skip
         pipes = (self._process.stdin, self._process.stdout)
@@ -82,11 +82,11 @@ class Connection:
 
     @property
     def is_open(self) -> bool:
-        """The agent has not ended."""
+        """Whether the agent still runs."""
         return self._process.poll() is None
 
     def lines(self) -> list[bytes] | None:
-        """Returns the whole lines that the next read brings; None at the end."""
+        """Returns the whole lines of the next read; None at the end."""
         fresh = os.read(self.output, 1 << 20)
         if not fresh:
             return None
@@ -98,7 +98,7 @@ class Connection:
         return whole
 
     def why_gone(self, patience: float) -> str:
-        """Returns what is known of the end of the connection: the last words, such as ssh's own complaints.
+        """Returns why the connection ended: the last line of error output, such as ssh's own message.
 
         :param patience: seconds for the process to end
         """
@@ -107,7 +107,7 @@ class Connection:
         return self._last_words() or f"its connection ended with exit code {self._process.returncode}"
 
     def close(self, patience: float = CLOSE_SECONDS) -> None:
-        """Lets go of the agent, which sees the end of its input, and ends what it has started.
+        """Closes the connection; the agent sees the end of its input, and ends the programs that it has started.
 
         :param patience: seconds for the process to end by itself
         """
@@ -125,7 +125,7 @@ class Connection:
 
     def _words(self) -> bytes:
         file = self._complaints.fileno()
-        # Its position is that of the process, too. The last ones count.
+        # pread, because the process writes at the file's own position. The last bytes count.
         return os.pread(file, LAST_BYTES, max(self._greeted, os.fstat(file).st_size - LAST_BYTES))
 
     def _last_words(self) -> str:
@@ -134,9 +134,9 @@ class Connection:
 
 
 class Channel(Connection):
-    """A connection for requests and answers, one after another. What a request has started ends with it.
+    """A connection for requests and answers, one after another. A request's programs end with the connection.
 
-    :raises HostError: saying why there is no way to the host, or to its root
+    :raises HostError: if the host cannot be reached, or root is refused
     """
 
     def __init__(self, way: Way) -> None:
@@ -153,7 +153,7 @@ class Channel(Connection):
         self._greeted = os.fstat(self._complaints.fileno()).st_size
 
     def ask(self, verb: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
-        """Returns the answer of the agent.
+        """Sends a request and returns the agent's answer.
 
         :raises HostError: in the agent's words, or saying that the host does not answer
         """
@@ -162,7 +162,7 @@ class Channel(Connection):
         return dict(message["answer"])
 
     def _become_root(self, rise: Rise) -> None:
-        """Types the password where one is asked for, and waits until the command runs as root."""
+        """Types the password at a prompt, and waits until the command runs as root."""
         until, answered, said = time.monotonic() + OPEN_SECONDS, False, b""
         while not rise.succeeded(said):
             if select.select([self.output], [], [], LOOK_SECONDS)[0]:
@@ -187,9 +187,9 @@ class Channel(Connection):
             raise self._gone() from None
 
     def _receive(self, kind: str, seconds: float | None = None) -> dict[str, Any]:
-        """Returns the next message; what the host's login prints is none.
+        """Returns the next message; ignores what the host's login prints.
 
-        :param seconds: after which there will be none
+        :param seconds: time limit
         :raises HostError: in the agent's words if it failed, or saying that it has ended
         """
         until = None if seconds is None else time.monotonic() + seconds

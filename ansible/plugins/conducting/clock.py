@@ -1,4 +1,4 @@
-"""How far a host's clock is from the controller's, from round trips over the connection to its agent."""
+"""Computes the offset of a host's clock from the controller's, from round trips over the connection to its agent."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from dataclasses import dataclass
 class Reading:
     """One round trip.
 
-    :ivar offset: the host's clock minus the controller's, in seconds, if both ways took equally long
-    :ivar error: bound of the offset's error in seconds: half the round trip, as if one way had taken no time
+    :ivar offset: the host's clock minus the controller's, in seconds, if both directions took equally long
+    :ivar error: bound of the offset's error in seconds: half the round trip, as if one direction had taken no time
     """
 
     offset: float
@@ -19,7 +19,7 @@ class Reading:
 
 
 class HostClock:
-    """The best of the latest round trips: the shortest one was held up least, so it bounds the error best."""
+    """The best of the latest round trips: the shortest one was delayed least, so it bounds the error best."""
 
     KEPT = 200
 
@@ -28,13 +28,13 @@ class HostClock:
         self.count = 0
 
     def add(self, sent: float, host_time: float, received: float) -> None:
-        """Takes one round trip; ``sent`` and ``received`` by the controller's clock, all in seconds."""
+        """Adds one round trip; ``sent`` and ``received`` by the controller's clock, all in seconds."""
         self._readings.append(Reading(host_time - (sent + received) / 2, (received - sent) / 2))
         self.count += 1
 
     @property
     def best(self) -> Reading:
-        """The best reading there is.
+        """The best reading.
 
         :raises ValueError: before the first one
         """

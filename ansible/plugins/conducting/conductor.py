@@ -1,4 +1,4 @@
-"""When to do what with the clients of one load or run. Only decisions: messages and times in, messages out.
+"""Decides when to do what with the clients of one load or run. Messages and times come in, messages go out.
 
 All times are seconds of the controller's clock, which runs evenly (agents.py); hosts' clocks are converted at once.
 """
@@ -14,48 +14,48 @@ from .warmup import LEAST, LOG, MOST_COMPILING, Progress, compiling, is_steady
 
 Message = dict[str, Any]
 
-# A clock is read that often, one round trip after the other, before clients may begin; about 10 ms on one network.
-# Where it is not known well enough by then, because processors are busy, it goes on meanwhile.
+# Readings of a clock, one round trip after the other, before clients may begin; about 10 ms on one network. If its
+# error is still too large, because processors are busy, the readings continue up to the most.
 READINGS = 20
 GOOD_ENOUGH_SECONDS = 0.0005
 MOST_READINGS = 200
-# Between two pings, which also tell an agent that its controller lives.
+# Seconds between two pings, which also tell an agent that its controller lives.
 PING_SECONDS = 1.0
-# A host that answers no ping for that long has vanished.
+# Seconds without an answer to a ping after which a host counts as vanished.
 SILENCE_SECONDS = 10.0
-# For an agent to start: a connection, and Python.
+# Seconds for an agent to start: a connection, and Python.
 CONNECT_SECONDS = 30.0
-# For clients to end after the signal; the agent kills them after 10.
+# Seconds for clients to end after the signal; the agent kills them after 10.
 STOP_SECONDS = 14.0
-# For the agents' last words.
+# Seconds for the agents' last messages.
 FINISH_SECONDS = 5.0
-# One client alone begins that soon; it only has to notice its start file.
+# Seconds until a single client begins; it only has to notice its start file.
 ALONE_SECONDS = 0.2
-# Between two attempts to connect to a host that boots.
+# Seconds between two attempts to connect to a host that boots.
 RECONNECT_SECONDS = 1.0
-# An end of a server's process is seen that much before, or after, the fault that was its cause.
+# Seconds by which the end of a server's process may be seen before, or after, the fault that caused it.
 TOGETHER_SECONDS = 1.0
-# From "the rate is steady" to the measured window, at least: the hosts are busy now, and a client looks every 50 ms.
+# Least seconds from "the rate is steady" to the measured window: hosts are busy now, and a client looks every 50 ms.
 NOTICE_SECONDS = 1.0
 
 
 @dataclass(frozen=True)
 class Plan:
-    """What is to be conducted.
+    """Plan of one load or run. Times are in seconds.
 
     :ivar agents: by host, the first message to its agent: ``tool``, ``client`` (None without one), ``servers``
-    :ivar start_delay: from "all are ready" to the agreed instant, so that all hear of it in time
+    :ivar start_delay: from "all are ready" to the agreed instant, so that all clients get it in time
     :ivar launch_interval: between the launches of two clients
-    :ivar warmup: from the agreed instant to the measured window, and
-    :ivar steady: whether that is the most, and the window begins as soon as the rate is steady and JIT compilers rest
-    :ivar duration: length of the measured window; None where clients end by their count of operations
+    :ivar warmup: from the agreed instant to the measured window
+    :ivar steady: whether `warmup` is the most, and the window begins when the rate is steady and JIT compilers rest
+    :ivar duration: length of the measured window; None if clients end by their count of operations
     :ivar bound: from the agreed instant to when a client must have ended
-    :ivar patience: a host that answers no ping for so long has vanished
-    :ivar silence: a client whose logs do not grow for so long in the measured window hangs
+    :ivar patience: without an answer to a ping, after which a host counts as vanished
+    :ivar silence: without growth of a client's logs in the measured window, after which the client hangs
     :ivar faults: in the order of their times: ``kind``, ``target``, ``at``, ``hosts``, …; all but ``power`` are
         prepared on the hosts
-    :ivar undo: seconds after the window for faults to be undone, and for the servers to be ready again
-    :ivar boot: seconds for a host to answer after it was powered on, which may be among them
+    :ivar undo: after the window, for faults to be undone and for the servers to be ready again
+    :ivar boot: for a host to answer after it was powered on; may be a part of `undo`
     """
 
     agents: Mapping[str, Message]
@@ -78,10 +78,10 @@ class Client:
     """The client of one host.
 
     :ivar state: waiting, launched, ready, running; in the end: ended, failed, vanished or stopped
-    :ivar started: when it really began, and
-    :ivar finished: when its last operation was answered, where it has said so
-    :ivar at: when its end was seen
-    :ivar inserted: key numbers for new records that it has used, in earlier runs and in this one, where it has said so
+    :ivar started: when it really began
+    :ivar finished: when its last operation was answered, if it has reported that
+    :ivar at: when its end was noticed
+    :ivar inserted: key numbers that it has used for new records, in earlier runs and in this one, if reported
     """
 
     state: str = "waiting"
@@ -96,12 +96,12 @@ class Client:
 
     @property
     def is_active(self) -> bool:
-        """There may be a process."""
+        """Whether it may have a process."""
         return self.state in ("launched", "ready", "running")
 
     @property
     def is_over(self) -> bool:
-        """Nothing more will happen to it."""
+        """Whether it has reached a final state."""
         return self.state in ("ended", "failed", "vanished", "stopped")
 
 
@@ -109,9 +109,9 @@ class Client:
 class Node:
     """The servers of one host.
 
-    :ivar state: ran, ended (one of its processes, at least) or vanished; what a fault has ended counts as running
-    :ivar at: when that was seen
-    :ivar down: since when a fault has it down; None: it is up
+    :ivar state: ran, ended (at least one of its processes) or vanished; an end by a fault counts as running
+    :ivar at: when that was noticed
+    :ivar down: when a fault has taken it down; None if it is up
     """
 
     state: str = "ran"
@@ -127,11 +127,11 @@ class Host:
     """A host with a client, servers, or both.
 
     :ivar power: on, off (or going off), starting (the command has not ended), booting (no answer yet) or back (its
-        clock is read anew)
-    :ivar switched: when it was last switched off, or on
+        clock is read again)
+    :ivar switched: when it was last switched off or on
     :ivar attempt: when to connect to it again
-    :ivar was_off: in this run
-    :ivar awaits_start: its servers have not been started since
+    :ivar was_off: whether it was off in this run
+    :ivar awaits_start: whether its servers have not been started since
     """
 
     name: str
@@ -139,7 +139,7 @@ class Host:
     node: Node | None
     heard: float
     clock: HostClock = field(default_factory=HostClock)
-    reading: Reading | None = None  # of its clock, when the start was agreed
+    reading: Reading | None = None  # clock offset when the start was agreed
     compilers: list[tuple[float, float]] = field(default_factory=list)  # by its clock: processor seconds until then
     greeted: bool = False
     lost: bool = False
@@ -150,15 +150,13 @@ class Host:
     attempt: float | None = None
     was_off: bool = False
     awaits_start: bool = False
-    has_faults: bool = False  # they are prepared there
-    done: list[Message] = field(default_factory=list)  # of them
-    whole: list[float | None] = field(
-        default_factory=list
-    )  # when its servers were ready after them, where that was said
+    has_faults: bool = False  # whether faults are prepared there
+    done: list[Message] = field(default_factory=list)  # faults that were carried out
+    whole: list[float | None] = field(default_factory=list)  # when its servers were ready after faults, if reported
 
 
 class Conductor:
-    """Feed it with `heard`, `lost` and, often, `tick`; send what `take_outbox` gives; until `over`."""
+    """The decisions. Call `heard`, `lost` and, often, `tick`, and send the messages of `take_outbox`, until `over`."""
 
     def __init__(self, plan: Plan, now: float) -> None:
         self.plan = plan
@@ -170,33 +168,33 @@ class Conductor:
             self.hosts[name].has_faults = bool(begin.get("faults"))
         self.agreed: float | None = None
         self.measure: float | None = None  # when the window begins
-        self.steady: bool | None = None  # whether all was, by then; None where nobody asked, or could tell
-        self.compiling: float | None = None  # by then: processors in use by JIT compilers, on the host with most
+        self.steady: bool | None = None  # whether the rate was steady by then; None if not requested or unknown
+        self.compiling: float | None = None  # most processors that JIT compilers of a host used by then
         self.failure = ""
         self.events: list[tuple[float, str, str]] = []  # when, host, what
         self.over = False
         self._outbox: list[tuple[str, Message]] = []
         self._began = now
-        self._deadline: float | None = None  # of stopping, or of the agents' last words
+        self._deadline: float | None = None  # for stopping, or for the agents' last messages
         self._finishing = False
         self._next_launch = now
         self._progress = Progress(self._clients())
-        self._judged = 0  # seconds of it
-        self._switched: set[int] = set()  # the faults that have switched hosts off, or on
+        self._judged = 0  # seconds of the progress that were judged
+        self._switched: set[int] = set()  # numbers of the faults that have switched hosts
         self._undone = not any(host.has_faults for host in self.hosts.values())
         for name, begin in plan.agents.items():
             self._send(name, "begin", **begin)
             self._ping(self.hosts[name], now)
 
     def take_outbox(self) -> list[tuple[str, Message]]:
-        """The messages to send since the last call, each with its host."""
+        """Returns the messages to send since the last call, each with its host."""
         messages, self._outbox = self._outbox, []
         return messages
 
-    # ---- What comes in ----
+    # ---- Events ----
 
     def heard(self, name: str, message: Message, now: float) -> None:
-        """A host's agent has said something."""
+        """Handles a message of a host's agent."""
         host = self.hosts[name]
         if host.lost:
             return
@@ -223,7 +221,7 @@ class Conductor:
                 self._finished(host, message)
 
     def lost(self, name: str, why: str, now: float) -> None:
-        """The connection to a host is gone."""
+        """Handles the loss of the connection to a host."""
         host = self.hosts[name]
         if host.lost or host.finished or host.power in ("off", "starting"):
             return
@@ -240,12 +238,12 @@ class Conductor:
             host.node.state, host.node.at, host.node.reason = "vanished", host.heard, what
         if host.client is not None and not host.client.is_over:
             host.client.state, host.client.at, host.client.reason = "vanished", host.heard, what
-        # Servers alone may vanish: how the others do without them is a result.
+        # Hosts with only servers may vanish: how the others continue without them is a result.
         if host.client is not None or self.agreed is None:
             self.fail(what, now)
 
     def switched(self, name: str, on: bool, began: float, ended: float, error: str | None) -> None:
-        """The inventory's command that switches a host on, or off, has ended; the error says why it failed."""
+        """Handles the end of the inventory's command that switches a host on or off; `error` says why it failed."""
         host = self.hosts[name]
         what = "power on" if on else "power off"
         if not on:
@@ -259,15 +257,15 @@ class Conductor:
                 if host.node is not None:
                     host.node.down = None
         elif error and host.power == "starting":
-            host.power, host.switched = "booting", -self.plan.boot  # nobody waits for it
+            host.power, host.switched = "booting", -self.plan.boot  # its boot is not waited for
             self.lost(name, f"{what} failed: {error}", ended)
         elif host.power == "starting":
             self.events.append((began, name, f"fault: {what}"))
-            # Not before: of two agents, the one that nobody hears might be the last to say that it is there.
+            # Not before: two agents might run, and the one without a connection might write its pid file last.
             host.power, host.attempt = "booting", ended
 
     def fail(self, why: str, now: float) -> None:
-        """Gives up: all clients stop."""
+        """Gives up and stops all clients."""
         if self.failure:
             return
         self.failure = why
@@ -280,7 +278,7 @@ class Conductor:
                 client.state = "stopped"
 
     def tick(self, now: float) -> None:
-        """To be called some ten times a second at least."""
+        """Handles the passing of time; to be called at least ten times a second."""
         for host in self._living():
             silent = now - host.heard
             if not host.greeted and silent > CONNECT_SECONDS:
@@ -302,7 +300,7 @@ class Conductor:
     # ---- Steps ----
 
     def _prepare(self, now: float) -> None:
-        """Launches clients on hosts that have answered, and agrees on the start when all is ready."""
+        """Launches clients on hosts that have answered, and agrees on the start when all are ready."""
         for host in self._living():
             client = host.client
             if client is None or not host.greeted:
@@ -341,7 +339,7 @@ class Conductor:
         return [begin, begin + self.plan.duration if self.plan.duration is not None else None]
 
     def _warm_up(self, now: float) -> None:
-        """Lets the window begin when the rate is steady and JIT compilers rest."""
+        """Begins the window early when the rate is steady and JIT compilers rest."""
         assert self.agreed is not None  # noqa: S101 - for the type checker
         assert self.measure is not None  # noqa: S101 - for the type checker
         latest = self.agreed + self.plan.warmup
@@ -378,7 +376,7 @@ class Conductor:
                 )
 
     def _switch(self, now: float) -> None:
-        """Switches hosts off, and on, when it is time; on also at the end of the window."""
+        """Switches hosts off and on at their times, and all on at the end of the window."""
         assert self.measure is not None  # noqa: S101 - for the type checker
         for number, fault in enumerate(self.plan.faults):
             if number not in self._switched and now >= self.measure + fault["at"]:
@@ -417,12 +415,12 @@ class Conductor:
             self._send(host.name, "begin", **self.plan.agents[host.name])
 
     def _last_power(self, name: str) -> int:
-        """Number of the fault that has switched a host off last."""
+        """Returns the number of the fault that switched a host off last."""
         faults = self.plan.faults
         return max(n for n in self._switched if faults[n]["kind"] == "power" and name in faults[n]["hosts"])
 
     def _read_back(self, now: float) -> None:
-        """Lets clients read back when all that faults have changed is undone, or will not be."""
+        """Lets clients read back when all changes of faults are undone, or will not be undone."""
         if self._undone:
             return
         assert self.measure is not None  # noqa: S101 - for the type checker
@@ -434,7 +432,7 @@ class Conductor:
                     self._send(host.name, "readback")
 
     def _conclude(self, now: float) -> None:
-        """Asks for last words when all clients have ended, and ends when they have come, or will not come."""
+        """Asks for the last messages when all clients have ended; ends when they have come, or are late."""
         clients = self._clients().values()
         if not self._finishing and all(client.is_over for client in clients) and (self._undone or self.failure):
             self._finishing = True
@@ -496,7 +494,7 @@ class Conductor:
     def _finished(self, host: Host, message: Message) -> None:
         host.finished = True
         if host.node is not None:
-            # What was used before a boot nobody knows any more.
+            # The servers' use of processors before a boot is unknown.
             host.node.cpu, host.node.memory = None if host.was_off else message["cpu"], message["memory"]
 
     def _fault_done(self, host: Host, done: Message) -> None:
@@ -504,7 +502,7 @@ class Conductor:
             host.whole.append(None if done["whole"] is None else done["whole"] - self._offset(host))
             return
         if done["n"] is not None and any(each["n"] == done["n"] for each in host.done):
-            return  # an agent that is there after a boot tells all anew
+            return  # after a boot, an agent reports all faults again
         if done["kind"] == "start" and host.awaits_start:
             done = {**done, "began": host.switched + self._offset(host)}
         self._note_fault(host, done)
@@ -526,7 +524,7 @@ class Conductor:
 
     def _server_ended(self, host: Host, message: Message) -> None:
         if host.awaits_start:
-            return  # with its host
+            return  # the process has ended with its host
         at = message["at"] - self._offset(host)
         words = message["words"]
         self.events.append((at, host.name, words))
@@ -535,7 +533,7 @@ class Conductor:
             host.node.state, host.node.at = "ended", at
             host.node.reason = f"{message['name']} on {host.name} ended{self._when(at)}: {words}"
 
-    # ---- Small things ----
+    # ---- Helpers ----
 
     def _reads_on(self, host: Host) -> bool:
         count = host.clock.count

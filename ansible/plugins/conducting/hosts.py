@@ -1,4 +1,4 @@
-"""The hosts of a trial: each has an agent at the other end of a connection as Ansible would open it."""
+"""Hosts of a trial, each with an agent behind a connection that is opened as Ansible would open it."""
 
 from __future__ import annotations
 
@@ -27,16 +27,16 @@ from dohyo.bad_input import BadInputError
 from dohyo.systems.option import plain
 from dohyo.trial.world import HostError
 
-# Hosts that are reached at the same time, as `forks` in ansible.cfg.
+# Most hosts that are reached at the same time, as `forks` in ansible.cfg.
 MOST_AT_ONCE = 50
-# For ssh to end a connection that others share.
+# Seconds for ssh to end a connection that others share.
 SHARED_SECONDS = 30
-# Of prctl(2).
+# Constant of prctl(2).
 PR_SET_PDEATHSIG = 1
-# Paths are data, though ansible-core 2.19 would take those of the command line for templates.
+# Variables that are not resolved: ansible-core 2.19 would take paths of the command line for templates.
 AS_THEY_ARE = ("hostvars", "inventory_dir", "inventory_file", "playbook_dir", "ansible_inventory_sources")
 
-# Ansible resolves variables, and configures its plugins, in one thread.
+# Lock, because Ansible resolves variables, and configures its plugins, in one thread.
 RESOLVING = threading.RLock()
 
 
@@ -66,9 +66,9 @@ class Values(Mapping[str, Any]):
 
 
 class Others(Mapping[str, Any]):
-    """The variables of all hosts by their names: of those of the trial with what its steps remember."""
+    """The variables of all hosts by their names; those of the trial's hosts include what its steps remember."""
 
-    __UNSAFE__ = True  # as above
+    __UNSAFE__ = True  # ansible-core before 2.19 would resolve all of them
 
     def __init__(self, hostvars: Mapping[str, Any], hosts: Mapping[str, AnsibleHost]) -> None:
         self._hostvars = hostvars
@@ -95,19 +95,19 @@ class AnsibleHost:
         self.variables = {**variables_of(action, hostvars, name), "hostvars": Others(hostvars, hosts)}
         self.values = Values(self.variables, action._templar)
         self._action = action
-        self._channels: dict[bool, Channel] = {}  # by whether the agent is root
+        self._channels: dict[bool, Channel] = {}  # key: whether the agent is root
 
     def remember(self, facts: Mapping[str, Any]) -> None:
-        """Keeps variables of the host."""
+        """Sets variables of the host."""
         self.variables.update(facts)
 
     def way(self, command: str, *, root: bool = False) -> Way:
-        """Returns what runs a command on the host, as the inventory says."""
+        """Returns how to run a command on the host, as the inventory says."""
         with RESOLVING:
             return way_to(self._action, self.values, command, root=root)
 
     def do(self, verb: str, *, become: bool = False, **arguments: Any) -> dict[str, Any]:
-        """Asks the agent of the host (ansible/agent/verbs).
+        """Asks the agent of the host to execute a verb (ansible/agent/verbs).
 
         :raises HostError: saying why it failed, or that the host does not answer
         """
@@ -121,9 +121,9 @@ class AnsibleHost:
         return channel.ask(verb, arguments)
 
     def pull(self, source: str, folder: Path) -> None:
-        """Brings home a file, or all files below a folder, in addition to what the folder here has.
+        """Fetches a file, or all files below a folder, and adds them to the local folder.
 
-        A source that does not exist is no error.
+        A source that does not exist is not an error.
 
         :raises HostError: if that fails
         """
@@ -143,7 +143,7 @@ class AnsibleHost:
             raise HostError(f"{folder} cannot be written: {error.strerror}") from error
 
     def reset(self) -> None:
-        """Closes the connections to the host, also that which Ansible shares: it was off."""
+        """Closes the connections to the host after it was off, also the one that Ansible shares."""
         self.close()
         way = self.way("")
         if not way.is_local:
@@ -151,17 +151,17 @@ class AnsibleHost:
             subprocess.run(command, capture_output=True, timeout=SHARED_SECONDS, check=False)
 
     def close(self) -> None:
-        """Lets go of the agents."""
+        """Closes the connections to the agents."""
         for channel in self._channels.values():
             channel.close()
         self._channels.clear()
 
 
 def die_with_parent() -> None:
-    """Has the kernel kill this process when the one that has started it ends.
+    """Makes the kernel kill this process when its parent ends.
 
     Ansible's processes for actions are in sessions of their own: nothing else ends them with the playbook, and a trial
-    that goes on would start what stop.yml has just stopped.
+    that continues would start servers that stop.yml has just stopped.
     """
     parent = os.getppid()
     ctypes.CDLL(None, use_errno=True).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
@@ -172,23 +172,23 @@ def die_with_parent() -> None:
 def at_once(calls: Mapping[str, Callable[[], Any]]) -> dict[str, Any]:
     """Calls functions at the same time.
 
-    :param calls: by host
-    :returns: what each returns, or the HostError that it raises
+    :param calls: function by host
+    :returns: result of each, or the HostError that it raises
     """
     with ThreadPoolExecutor(MOST_AT_ONCE) as pool:
         return dict(zip(calls, pool.map(_tried, calls.values()), strict=True))
 
 
 def _tried(call: Callable[[], Any]) -> Any:
-    """Returns what the function returns, or what went wrong as a HostError."""
+    """Returns the function's result, or its exception as a HostError."""
     try:
         return call()
     except HostError as error:
         return error
-    except Exception as error:  # one host must not keep the others from the end of a step
+    except Exception as error:  # one host must not prevent the others from ending a step
         return HostError(said_of(error))
 
 
 def said_of(error: Exception) -> str:
-    """What went wrong: the message alone where it is made for people."""
+    """Returns the message of an error, without its type if the message is made for users."""
     return str(error) if isinstance(error, BadInputError | AnsibleError) else f"{type(error).__name__}: {error}"

@@ -1,4 +1,4 @@
-"""The result of conducting: clients.json, the sentences for the user, and whether the phase counts."""
+"""Makes the result of conducting: clients.json, the sentences for the user, and whether the phase counts."""
 
 from __future__ import annotations
 
@@ -8,11 +8,10 @@ from .conductor import Client, Conductor, Node
 
 
 def report(conductor: Conductor, skew_limit_ms: float, *, measured: bool) -> dict[str, Any]:
-    """The contents of clients.json.
+    """Returns the content of clients.json.
 
-    :param skew_limit_ms: how far apart clients may begin, and how exactly clocks must be known
-    :param measured: it is a run, or a load that is measured; how exactly the clients of any other load begin together
-        does not matter
+    :param skew_limit_ms: limit of the clients' start skew, and of the error of a clock's offset
+    :param measured: whether it is a run, or a load that is measured; the start skew of other loads does not matter
     """
     agreed = conductor.agreed
     clients = {name: host.client for name, host in conductor.hosts.items() if host.client is not None}
@@ -73,7 +72,7 @@ def report(conductor: Conductor, skew_limit_ms: float, *, measured: bool) -> dic
 
 
 def faults(conductor: Conductor, asked: str) -> dict[str, Any] | None:
-    """The contents of faults.json; None where none were asked for."""
+    """Returns the content of faults.json; None if the run has no faults."""
     plan, window = conductor.plan, conductor.measure
     if not plan.faults:
         return None
@@ -82,10 +81,10 @@ def faults(conductor: Conductor, asked: str) -> dict[str, Any] | None:
         return None if at is None or window is None else round(at - window, 3)
 
     def entry(kind: str, target: str, at: float | None, done: dict[str, Any]) -> dict[str, Any]:
-        """One fault: what was done on each host."""
+        """Returns one fault, with its effects on each host."""
 
         begins = {name: round(each["at"] - window, 3) for name, each in done.items() if each["at"] and window}
-        # By the host's clock as it was when the fault began.
+        # By the host's clock at the beginning of the fault.
         ends = {
             name: round(begins[name] + each["done"] - each["began"], 3)
             for name, each in done.items()
@@ -129,8 +128,8 @@ def faults(conductor: Conductor, asked: str) -> dict[str, Any] | None:
 
 
 def _failure(conductor: Conductor, result: dict[str, Any], skew_limit_ms: float, *, measured: bool) -> str:
-    """Why the phase does not count; empty if it does."""
-    # What becomes of servers under faults is a result.
+    """Returns why the phase does not count; empty if it does."""
+    # The end of servers under faults is a result.
     good = {"ran", "ended"} if conductor.plan.faults else {"ran"}
     broken = [row["reason"] for row in result["nodes"].values() if row["state"] not in good]
     if conductor.failure or broken:
@@ -153,7 +152,7 @@ def _failure(conductor: Conductor, result: dict[str, Any], skew_limit_ms: float,
 
 
 def sentences(phase: str, result: dict[str, Any]) -> list[str]:
-    """What the user sees at once: what went wrong, or how exactly several clients began and ended together."""
+    """Returns the messages for the user: the failure, or the start and end skew of several clients."""
     rows = result["clients"].values()
     if result["failure"]:
         return [f"{phase}: {result['failure']}"]
@@ -167,5 +166,5 @@ def sentences(phase: str, result: dict[str, Any]) -> list[str]:
 
 
 def milliseconds(seconds: float | None) -> float | None:
-    """Seconds in ms, to the µs; None stays."""
+    """Returns seconds in ms, to the µs; None stays None."""
     return None if seconds is None else round(seconds * 1e3, 3)

@@ -1,4 +1,4 @@
-"""The agent as it is sent over a connection: nothing need be installed on a host, and both sides are of one version."""
+"""Sends the agent over a connection, so that nothing has to be installed on a host, and both sides have one version."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any
 
 AGENT = Path(__file__).resolve().parents[2] / "agent"
-# Carries out the line that follows. A line of somebody else's is not quoted in an error: it may be a password.
+# Executes the line that follows. Any other line is not quoted in an error, as it may be a password.
 RECEIVE = "l = open(0, 'rb', 0, closefd=False).readline(); exec(l if l[:5] == b'exec(' else 'raise SystemExit(9)')"
-# That line; the program follows. The rest of the input is for that program, so nothing is read ahead.
+# That line, which reads the program after it. It reads no further: the rest of the input is for the program.
 READ = """
 source = open(0, "rb", 0, closefd=False)
 program = b""
@@ -22,13 +22,12 @@ while len(program) < {count}:
     program += part
 exec(program)
 """
-# -I: no module of the folder in which it runs, which may be anybody's; -S: not what is installed beside Python, which
-# takes time.
+# -I: no modules of the current folder, which may be another user's; -S: no installed packages, which take time.
 OPTIONS = "-ISB"
 # Python that a host needs (docs/cluster.md).
 OLDEST = (3, 9)
 NEEDED = "Python {}.{}".format(*OLDEST)
-# Where the inventory names no Python: the first of these that is new enough, also under a plain name.
+# Searched if the inventory names no Python: the first of these that is new enough is used.
 SEARCHED = ("python3", *(f"python3.{minor}" for minor in range(15, OLDEST[1] - 1, -1)))
 LOADER = f"""
 import importlib.abc, importlib.util, sys
@@ -48,7 +47,7 @@ answers.serve()
 
 @cache
 def program() -> bytes:
-    """Returns what is to be sent before any request."""
+    """Returns the bytes to send before any request."""
     files = [*AGENT.glob("*.py"), *AGENT.glob("verbs/*.py")]
     sources = {file.stem: file.read_text("utf-8") for file in files}
     text = f"SOURCES = {sources!a}\n{LOADER}".encode()
@@ -56,14 +55,14 @@ def program() -> bytes:
 
 
 def request(verb: str, arguments: dict[str, Any], *, bound: bool) -> bytes:
-    """Returns a request as it is sent (agent/verbs/answers.py)."""
+    """Returns a request in the format of agent/verbs/answers.py."""
     return json.dumps({"do": verb, "arguments": arguments, "bound": bound}).encode() + b"\n"
 
 
 def command(python: str) -> str:
     """Returns the words for a shell of the host that receive the program.
 
-    :param python: of the host; ``python3`` where the inventory names none
+    :param python: Python of the host; ``python3`` if the inventory names none
     """
     receive = f"{OPTIONS} -c {shlex.quote(RECEIVE)}"
     if python != "python3":

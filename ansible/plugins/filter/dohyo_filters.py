@@ -1,4 +1,4 @@
-"""Ansible filters: everything that playbooks compute in Python. Each function is the filter of its name."""
+"""Ansible filters: computations of playbooks in Python. Each function is the filter of its name."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "lookup"))
-# The package's only modules that need no others: Ansible may be the user's own, without what the package needs.
+# These modules need no other package: Ansible may be the user's own, without the packages that dohyo needs.
 sys.path.append(str(Path(__file__).resolve().parents[3] / "analysis"))
 from controller import machine, start_of
 
@@ -19,16 +19,16 @@ from dohyo.systems.context import cpus
 
 
 def no_cpus(text: Any) -> str:
-    """What is wrong with a list of processors."""
+    """Returns why a text is not a list of processors."""
     return f"{text!r} must be numbers and ranges, as in 0-3,8-11"
 
 
 def shortages(has: Mapping[str, Any], needs: Mapping[str, Any], given: Mapping[str, Any]) -> list[str]:
-    """Why a host cannot divide its memory and processors as it is asked to, one sentence each.
+    """Returns why a host cannot divide its memory and processors as requested, one sentence each.
 
-    :param has: what the agent's ``host_resources`` has found: ``memory_mb``, ``cpus``; empty where it did not look
-    :param needs: MiB that each system needs at least, by its name
-    :param given: ``budget`` as it was given, ``budget_mb``, ``client_mb`` of a client beside the servers (else 0),
+    :param has: answer of the agent's ``host_resources``: ``memory_mb``, ``cpus``; empty without one
+    :param needs: least MiB of each system, by its name
+    :param given: ``budget`` as it was given, ``budget_mb``, ``client_mb`` of a client beside the servers (otherwise 0),
         ``server_cpus``, ``client_cpus``
     """
     budget, client, memory = int(given["budget_mb"]), int(given["client_mb"]), int(has.get("memory_mb", 0))
@@ -51,7 +51,7 @@ def shortages(has: Mapping[str, Any], needs: Mapping[str, Any], given: Mapping[s
         try:
             asked[who] = cpus(str(text))
         except BadInputError:
-            # Raised here, nobody would see it among the others.
+            # An exception would hide the other problems.
             found.append(f"host_cpus_{who}: {no_cpus(text)}")
             asked[who] = set()
         if has.get("cpus") and (missing := asked[who] - set(has["cpus"])):
@@ -68,10 +68,10 @@ def shortages(has: Mapping[str, Any], needs: Mapping[str, Any], given: Mapping[s
 
 
 def disk_shortages(needs_mb: dict[str, Any], disks: dict[str, Any], rooms_mb: list[Any]) -> list[str]:
-    """Which systems a host has no room for, one sentence each.
+    """Returns the systems for which a host has no room, one sentence each.
 
     :param needs_mb: MiB for the data on this host, by system
-    :param disks: how many of the folders of ``dohyo_data``, from the first on, a system's data is in
+    :param disks: number of folders of ``dohyo_data``, from the first on, that have a system's data
     :param rooms_mb: free MiB of each of these folders
     """
     rooms = [int(room) for room in rooms_mb]
@@ -87,13 +87,13 @@ def disk_shortages(needs_mb: dict[str, Any], disks: dict[str, Any], rooms_mb: li
 def others(
     notes: Sequence[dict[str, Any]], deployment: str, exclusive: bool = True, attaches: bool = False
 ) -> list[str]:
-    """Who else uses a host, one sentence each, oldest first, from the notes of the agent's ``in_use``.
+    """Returns other users of a host, one sentence each, oldest first, from the notes of the agent's ``in_use``.
 
     A note counts until its process has ended or, if written on another machine, until it is removed or the host boots.
-    Of two that were written at the same time the older counts. Servers that this deployment has kept up are its own.
+    If two are written at the same time, the older counts. Servers that this deployment has kept up are its own.
 
-    :param exclusive: other deployments count, too
-    :param attaches: nothing may be stopped, so that the servers that this deployment has kept up count, too
+    :param exclusive: whether other deployments count, too
+    :param attaches: whether servers that this deployment has kept up count, too, because they may not be stopped
     """
     own = next((note["since"] for note in notes if note["own"]), float("inf"))
     rivals = [note for note in notes if not note["own"] and note["since"] <= own]
@@ -109,7 +109,7 @@ def _counts(note: dict[str, Any], ours: bool, attaches: bool) -> bool:
         return attaches or not ours
     if note.get("machine") == machine():
         return start_of(note["pid"]) == note["start"]
-    # This machine in an earlier boot, in which the process has ended.
+    # The note may be of this machine in an earlier boot, after which its process has ended.
     return not (ours and note.get("controller") == socket.gethostname())
 
 
@@ -125,7 +125,7 @@ def _use(note: dict[str, Any]) -> str:
 
 
 def cost(counts: Mapping[str, float], prices: Mapping[str, Any], address: float, hours: float = 1) -> str:
-    """What instances cost, or "unknown".
+    """Returns the cost of instances in US dollars, or "unknown".
 
     :param counts: number of instances, or their hours, by type
     :param prices: US dollars per hour of one, by type
@@ -139,7 +139,7 @@ def cost(counts: Mapping[str, float], prices: Mapping[str, Any], address: float,
 def price_from(
     kind: str, given: Mapping[str, Any], asked: Mapping[str, Any], known: Mapping[str, Any], listed: Mapping[str, Any]
 ) -> str:
-    """Where the price of an instance type comes from, as aws.yml shows it."""
+    """Returns the source of an instance type's price, as aws.yml shows it."""
     if kind in given:
         return "aws_price or aws_client_price"
     if kind in asked:
@@ -148,9 +148,9 @@ def price_from(
 
 
 def answered(state: Mapping[str, Any], role: str, answers: Mapping[str, Any]) -> dict[str, Any]:
-    """What is known of all systems on a host, with more of one of them.
+    """Returns the facts of all systems on a host, with further facts of one system.
 
-    :param role: of the system
+    :param role: role of that system
     """
     return {**state, role: {**state.get(role, {}), **answers}}
 
@@ -159,7 +159,7 @@ class FilterModule:
     """The filters, for Ansible."""
 
     def filters(self) -> dict[str, Callable[..., Any]]:
-        """Filters by name."""
+        """Returns the filters by name."""
         filters = (
             answered,
             cost,

@@ -1,4 +1,4 @@
-"""Ansible lookup: who plays the playbook; for marks on folders and for the note that hosts are in use."""
+"""Ansible lookup: describes the control machine, for marks on folders and for the note that hosts are in use."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ CHECKOUT = Path(__file__).resolve().parents[3]
 
 
 def fields_of(pid: int) -> list[str]:
-    """What /proc/PID/stat says after the command's name: state, parent, …; empty for a process that has ended."""
+    """Returns the fields of /proc/PID/stat after the name: state, parent, …; empty if the process has ended."""
     try:
         fields = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace").rpartition(") ")[2].split()
     except OSError:
@@ -34,12 +34,12 @@ def fields_of(pid: int) -> list[str]:
 
 
 def start_of(pid: int) -> int:
-    """When a process has started, in clock ticks since boot; 0 for one that has ended."""
+    """Returns the start time of a process, in clock ticks since boot; 0 if it has ended."""
     return int((fields_of(pid) or ["0"] * 20)[19])
 
 
 def playbook() -> int:
-    """The topmost ancestor that is an ansible-playbook; the tasks of a play run in children of it."""
+    """Returns the pid of the topmost ansible-playbook among the ancestors; tasks of a play run in its children."""
     pid = found = os.getpid()
     while pid > 1 and (fields := fields_of(pid)):
         if b"ansible-playbook" in Path(f"/proc/{pid}/cmdline").read_bytes():
@@ -49,13 +49,13 @@ def playbook() -> int:
 
 
 def machine() -> str:
-    """This machine, or container, in this boot: a process is known by its number and start time here alone."""
+    """Returns the id of this machine, or container, in this boot: only here are pid and start time unique."""
     boot = Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
     return f"{boot} {Path('/proc/self/ns/pid').readlink()}"
 
 
 def machine_id() -> str:
-    """What tells this machine from others, in every boot; empty where it has none."""
+    """Returns the id of this machine, the same in every boot; empty if it has none."""
     try:
         return Path("/etc/machine-id").read_text(encoding="ascii").strip()
     except OSError:
@@ -63,7 +63,7 @@ def machine_id() -> str:
 
 
 def deployment(control: Path) -> str:
-    """The id of what this checkout has deployed; empty before, and for a checkout that is a copy of another."""
+    """Returns the id of this checkout's deployment; empty before the first, and for a copy of another checkout."""
     try:
         mark = json.loads((control / ".dohyo").read_text(encoding="utf-8"))
         own = mark["checkout"] == str(CHECKOUT) and mark["machine_id"] == machine_id()
@@ -76,7 +76,7 @@ class LookupModule(LookupBase):  # type: ignore[misc]
     """Entry point of the plugin."""
 
     def run(self, terms: Any, variables: Any = None, **kwargs: Any) -> list[dict[str, Any]]:  # noqa: ARG002
-        """One dictionary."""
+        """Returns one dictionary."""
         pid = playbook()
         try:
             user = getpass.getuser()

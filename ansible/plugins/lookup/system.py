@@ -1,4 +1,4 @@
-"""Ansible lookup: what the class of a system says on this host."""
+"""Ansible lookup: returns a value of a system's class on this host."""
 
 from __future__ import annotations
 
@@ -51,14 +51,14 @@ class Variables(Mapping[str, Any]):
 
 
 def member(of: Any, path: str) -> Any:
-    """The member of an object at a path of names with dots between them."""
+    """Returns the member of an object at a path of names with dots between them."""
     for name in path.split("."):
         of = getattr(of, name) if of is not None else None
     return as_plain(of)
 
 
 def as_plain(value: Any) -> Any:
-    """The same without classes of ours; what a dataclass does not set is left out, its properties are added."""
+    """Returns a value as plain dicts and lists; a dataclass also has its properties, but no fields that are None."""
     if is_dataclass(value) and not isinstance(value, type):
         properties = [name for name, each in vars(type(value)).items() if isinstance(each, property)]
         every = {**asdict(value), **{name: getattr(value, name) for name in properties}}
@@ -76,7 +76,7 @@ class LookupModule(LookupBase):  # type: ignore[misc]
     def run(
         self, terms: list[Any], variables: Mapping[str, Any] | None = None, system: str = "", every: bool = False
     ) -> list[Any]:
-        """The member's value, or one of every system."""
+        """Returns the member's value, or the values of all systems."""
         values = Variables(variables or {}, self._templar)
         context = Context(values)
         (path,) = map(str, terms)

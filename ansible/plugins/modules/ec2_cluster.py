@@ -2,17 +2,17 @@
 
 PyPI has amazon.aws only inside the package ``ansible``, and its modules need boto3 too. This module handles key pair,
 cluster placement group, security group and instances, all with the tag ``dohyo:project``. It neither uses nor changes
-what has another tag or none. In check mode it creates nothing. Credentials and endpoint come from boto3's own places
+resources with another tag or none. In check mode it creates nothing. Credentials and endpoint are those of boto3
 (environment, ~/.aws).
 
 Instances end themselves: ``user_data`` sets a timer that shuts the host down at the time in its tag ``dohyo:until``,
-and EC2 terminates what shuts itself down.
+and EC2 terminates an instance that shuts itself down.
 
-Returns ``todo``, what was done or would be, ``launched``, the number of instances started by type, ``ran``, the hours
-that those alive have run by type, and ``notes``. With ``present``: ``image``, the id of the cluster's image, and, not
-in check mode, ``until``, when the last one ends, ``hosts``, the name, group, type, id, address and private_address of
-each, and ``known_hosts``, lines for ssh. With ``absent``: ``left``, whatever has the project's name or tag and still
-exists.
+Returns ``todo``, the changes made or, in check mode, planned, ``launched``, the number of instances started by type,
+``ran``, the hours that living instances have run by type, and ``notes``. With ``present``: ``image``, the id of the
+cluster's image, and, not in check mode, ``until``, when the last instance ends, ``hosts`` and ``known_hosts``, lines
+for ssh. Each host has name, group, type, id, address and private_address. With ``absent``: ``left``, resources with the
+project's name or tag that still exist.
 """
 
 from __future__ import annotations
@@ -33,13 +33,13 @@ except ImportError:
     boto3 = None
 
 TAG = "dohyo:project"
-# When the instance ends itself, in seconds since 1970; and whether it is a host of databases or of clients.
+# Tags for the time when the instance ends itself, in seconds since 1970, and for its group: database or client.
 UNTIL = "dohyo:until"
 GROUP = "dohyo:group"
 DEFAULT_HOURS = 8
-# The variable of aws.yml with the number of hosts.
+# Variables of aws.yml with the numbers of hosts.
 COUNTS = {"database": "aws_count", "client": "aws_clients"}
-# In the words of EC2's API: this zone has no room, or none of the type; another zone may have ("Error codes" in the
+# Codes of EC2's API for a zone without room, or without the type; another zone may have both ("Error codes" in the
 # Amazon EC2 API Reference).
 NO_ROOM = {
     "InsufficientInstanceCapacity",
@@ -63,11 +63,11 @@ HOST_KEY = re.compile(r"\b(ssh-ed25519|ecdsa-sha2-nistp\d+|ssh-rsa) (AAAA[0-9A-Z
 
 
 class RefusedError(Exception):
-    """Something is as it must not be; the message says what and the way out."""
+    """Raised for a state that prevents the request; the message has the state and the way out."""
 
 
 class Cluster:
-    """The project's things in one region: what exists, and what is still to do."""
+    """Resources of the project in one region, and the changes to make."""
 
     def __init__(self, options: dict[str, Any], check: bool) -> None:
         self.options = options
@@ -79,22 +79,22 @@ class Cluster:
         self.image = ""
         self.ec2 = boto3.client("ec2", region_name=options["region"])
 
-    # ---- what exists ------------------------------------------------------------------------------------------------
+    # ---- existing resources ----------------------------------------------------------------------------------------
 
     def tagged(self, call: Callable[..., dict[str, Any]], result: str, **arguments: Any) -> list[dict[str, Any]]:
-        """The things of one kind that carry the tag."""
+        """Returns the resources of one kind that have the tag."""
         found: list[dict[str, Any]] = call(
             Filters=[{"Name": f"tag:{TAG}", "Values": [self.project]}, *arguments.pop("Filters", [])], **arguments
         )[result]
         return found
 
     def named(self, call: Callable[..., dict[str, Any]], result: str, name: str) -> list[dict[str, Any]]:
-        """The things of one kind that have the project's name and not its tag: not ours."""
+        """Returns the resources of one kind with the project's name but not its tag, which are not ours."""
         found = call(Filters=[{"Name": name, "Values": [self.project]}])[result]
         return [thing for thing in found if tags_of(thing).get(TAG) != self.project]
 
     def instances(self, states: list[str]) -> list[dict[str, Any]]:
-        """Instances in one of these states, in the order of their names; those without a name yet come last."""
+        """Returns instances in one of these states, in the order of their names; those without a name yet come last."""
         filters = [
             {"Name": f"tag:{TAG}", "Values": [self.project]},
             {"Name": "instance-state-name", "Values": states},
@@ -108,7 +108,7 @@ class Cluster:
         return sorted(found, key=lambda i: (number_of(i), i.get("AmiLaunchIndex", 0), i["InstanceId"]))
 
     def kinds(self) -> dict[str, tuple[Callable[..., dict[str, Any]], str, str, str]]:
-        """The resources other than instances, in the order of removal: how to list them, where to find id and name."""
+        """Returns the other kinds of resources in the order of removal: how to list them, and their fields."""
         ec2 = self.ec2
         return {
             "security group": (ec2.describe_security_groups, "SecurityGroups", "GroupId", "group-name"),
@@ -119,12 +119,12 @@ class Cluster:
     # ---- present ----------------------------------------------------------------------------------------------------
 
     def do(self, what: str, call: Callable[..., dict[str, Any]], **arguments: Any) -> dict[str, Any]:
-        """Do it, or in check mode only note it."""
+        """Makes a change; in check mode only records it."""
         self.todo.append(what)
         return {} if self.check else call(**arguments)
 
     def present(self) -> None:
-        """Bring everything about."""
+        """Creates everything that is missing."""
         instances = self.instances(ALIVE)
         missing = {}
         for group, (count, kind) in self.groups().items():
@@ -177,12 +177,12 @@ class Cluster:
             self.settle()
 
     def tags(self, *resources: str) -> list[dict[str, Any]]:
-        """Tag specifications: a thing carries its tag from its first moment."""
+        """Returns tag specifications, with which a resource has its tags from the beginning."""
         tags = [{"Key": TAG, "Value": self.project}, {"Key": "Name", "Value": self.project}]
         return [{"ResourceType": resource, "Tags": tags} for resource in resources]
 
     def key_pair(self) -> None:
-        """The public key; the private one stays where it is."""
+        """Imports the public key, or checks that it is the same; the private key stays local."""
         asked = self.options["public_key"].split()[:2]
         found = self.tagged(self.ec2.describe_key_pairs, "KeyPairs", IncludePublicKey=True)
         if not found:
@@ -200,14 +200,14 @@ class Cluster:
             )
 
     def groups(self) -> dict[str, tuple[int, str]]:
-        """Number and type of the hosts for databases, and of those for clients."""
+        """Returns number and type of the hosts for databases, and of the hosts for clients."""
         return {
             "database": (self.options["count"], self.options["type"]),
             "client": (self.options["clients"], self.options["client_type"]),
         }
 
     def choose_image(self, instances: list[dict[str, Any]]) -> None:
-        """That of the cluster, as long as one of its instances or its inventory knows it; else the newest."""
+        """Chooses the cluster's image, if an instance or the inventory knows it; otherwise the newest."""
         self.image = instances[0]["ImageId"] if instances else self.options["image"]
         if self.image:
             if (
@@ -237,7 +237,7 @@ class Cluster:
         self.image = str(max(images, key=lambda image: str(image["CreationDate"]))["ImageId"])
 
     def check_quotas(self) -> None:
-        """Refuse more virtual processors than the account may run, before anything is started."""
+        """Refuses more virtual processors than the account may run, before anything is started."""
         wanted: Counter[str] = Counter()
         for kind, count in self.launched.items():
             wanted[QUOTAS.get(family_of(kind), "")] += count * self.processors([kind])[kind]
@@ -260,12 +260,12 @@ class Cluster:
                 )
 
     def processors(self, kinds: list[str]) -> dict[str, int]:
-        """Virtual processors by instance type."""
+        """Returns virtual processors by instance type."""
         found = self.ec2.describe_instance_types(InstanceTypes=kinds)["InstanceTypes"]
         return {each["InstanceType"]: each["VCpuInfo"]["DefaultVCpus"] for each in found}
 
     def processors_in_use(self, code: str) -> int:
-        """Virtual processors of all running instances in the region that count for a quota, whoever's they are."""
+        """Returns the virtual processors of all running instances in the region that count for a quota."""
         states = [{"Name": "instance-state-name", "Values": ["pending", "running"]}]
         running = Counter(
             instance["InstanceType"]
@@ -277,7 +277,7 @@ class Cluster:
         return sum(count * self.processors([kind])[kind] for kind, count in running.items())
 
     def subnets(self, instances: list[dict[str, Any]]) -> list[dict[str, Any]]:
-        """Where the instances are; else the subnet asked for; else the default ones whose zones have all types."""
+        """Returns the subnet of the instances, or the requested one, or the default ones whose zones have all types."""
         wanted = instances[0]["SubnetId"] if instances else self.options["subnet"]
         if wanted:
             return list(self.ec2.describe_subnets(SubnetIds=[wanted])["Subnets"])
@@ -298,7 +298,7 @@ class Cluster:
         return sorted(found, key=lambda subnet: str(subnet["AvailabilityZone"]))
 
     def security_group(self, vpc: str) -> str:
-        """Its id; "" in check mode, as long as there is none."""
+        """Returns the id of the security group, which is created if it is missing; "" in check mode without one."""
         found = self.tagged(self.ec2.describe_security_groups, "SecurityGroups")
         if found:
             return str(found[0]["GroupId"])
@@ -313,7 +313,7 @@ class Cluster:
         return str(made.get("GroupId", ""))
 
     def rules(self, group: str) -> None:
-        """What may come in: everything from members, SSH from the controller, nothing else."""
+        """Sets the rules for incoming traffic: everything from members, SSH from the controller, nothing else."""
         members = {"IpProtocol": "-1", "UserIdGroupPairs": [{"GroupId": group}]}
         controller = {
             "IpProtocol": "tcp",
@@ -347,7 +347,7 @@ class Cluster:
                 )
 
     def place(self, missing: dict[str, int], subnets: list[dict[str, Any]], security: str, until: int) -> None:
-        """Starts what is missing, all in the first zone that has room for all of it."""
+        """Starts the missing instances, all in the first zone that has room for all of them."""
         full = []
         for subnet in subnets:
             started: list[str] = []
@@ -356,7 +356,7 @@ class Cluster:
                     if missing[group]:
                         started += self.launch(group, missing[group], subnet, security, until)
             except ClientError as error:
-                # Those of the other group, which had found room, are of no use alone.
+                # The instances of the other group, for which there was room, are useless without these.
                 if started:
                     self.do(f"terminate {', '.join(started)}", self.ec2.terminate_instances, InstanceIds=started)
                 code = error.response["Error"]["Code"]
@@ -372,7 +372,7 @@ class Cluster:
         )
 
     def launch(self, group: str, count: int, subnet: dict[str, Any], security: str, until: int) -> list[str]:
-        """Starts a group's, all in one request, as EC2 advises for a cluster placement group; returns their ids."""
+        """Starts a group's instances in one request, as EC2 advises for cluster placement groups; returns their ids."""
         kind = self.groups()[group][1]
         image = self.ec2.describe_images(ImageIds=[self.image])["Images"][0]
         made = self.do(
@@ -399,7 +399,7 @@ class Cluster:
                     "Ebs": {"VolumeSize": self.options["disk_gb"], "VolumeType": "gp3", "DeleteOnTermination": True},
                 }
             ],
-            # The instance reads its own tags, and ends itself when the time in one of them is over.
+            # The instance reads its own tags, and ends itself at the time in one of them.
             MetadataOptions={"HttpTokens": "required", "InstanceMetadataTags": "enabled"},
             InstanceInitiatedShutdownBehavior="terminate",
             UserData=self.options["user_data"].replace("@UNTIL@", str(until)),
@@ -411,13 +411,13 @@ class Cluster:
         return [instance["InstanceId"] for instance in made.get("Instances", [])]
 
     def until(self, instances: list[dict[str, Any]]) -> int:
-        """When the instances end: so many hours from now, or together with those that are there."""
+        """Returns when the instances end: after the requested hours, or together with the existing ones."""
         known = max((int(tags_of(instance).get(UNTIL, 0)) for instance in instances), default=0)
         hours = self.options["hours"] or (0 if known else DEFAULT_HOURS)
         return int(time.time() + 3600 * hours) if hours else known
 
     def settle(self) -> None:
-        """Give every instance its number, and wait until all run."""
+        """Numbers every instance, and waits until all run."""
         instances = self.instances(ALIVE)
         for group in self.groups():
             members = [instance for instance in instances if group_of(instance) == group]
@@ -435,7 +435,7 @@ class Cluster:
         self.wait("instance_running", instances)
 
     def wait(self, what: str, instances: list[dict[str, Any]]) -> None:
-        """Until all instances are in that state."""
+        """Waits until all instances are in a state."""
         if instances:
             self.ec2.get_waiter(what).wait(
                 InstanceIds=[instance["InstanceId"] for instance in instances],
@@ -445,7 +445,7 @@ class Cluster:
     # ---- the hosts' addresses and keys ------------------------------------------------------------------------------
 
     def hosts(self) -> list[dict[str, str]]:
-        """How to reach the instances."""
+        """Returns the addresses of the instances."""
         return [
             {
                 "name": tags_of(instance)["Name"],
@@ -459,7 +459,7 @@ class Cluster:
         ]
 
     def ran(self) -> dict[str, float]:
-        """Hours since the start of those that are alive, by type."""
+        """Returns the hours since the start of living instances, by type."""
         hours: dict[str, float] = {}
         for instance in self.instances(ALIVE):
             kind = instance["InstanceType"]
@@ -467,15 +467,15 @@ class Cluster:
         return hours
 
     def ends(self) -> str:
-        """When the last one ends, in UTC."""
+        """Returns when the last instance ends, in UTC."""
         last = max(int(tags_of(instance).get(UNTIL, 0)) for instance in self.instances(ALIVE))
         return time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime(last)) if last else "never"
 
     def known_hosts(self, hosts: list[dict[str, str]]) -> list[str]:
-        """The hosts' keys, as cloud-init wrote them on the console at the first boot.
+        """Returns the hosts' keys, as cloud-init wrote them on the console at the first boot.
 
-        The console's output comes through EC2's own interface, so it is as trustworthy as the account; what a scan of
-        the network finds is not. An instance whose keys are known is not asked again: later output replaces the first.
+        The console's output comes through EC2's own interface, so it is as trustworthy as the account; a scan of the
+        network is not. An instance whose keys are known is not asked again: later output replaces the first.
         """
         file = Path(self.options["known_hosts"] or "/nonexistent")
         known = [line.split() for line in file.read_text().splitlines()] if file.exists() else []
@@ -501,7 +501,7 @@ class Cluster:
     # ---- absent -----------------------------------------------------------------------------------------------------
 
     def absent(self) -> list[str]:
-        """Remove what carries the tag, and say what could not be removed or is not ours in spite of its name."""
+        """Removes resources with the tag; returns what could not be removed, or has our name but not our tag."""
         instances = self.instances([*ALIVE, "shutting-down"])
         going = [instance["InstanceId"] for instance in instances if instance["State"]["Name"] != "shutting-down"]
         if going:
@@ -531,28 +531,28 @@ class Cluster:
 
 
 def tags_of(thing: dict[str, Any]) -> dict[str, str]:
-    """Tags as a dictionary."""
+    """Returns tags as a dictionary."""
     return {tag["Key"]: tag["Value"] for tag in thing.get("Tags", [])}
 
 
 def group_of(instance: dict[str, Any]) -> str:
-    """Whether it is a host of databases or of clients."""
+    """Returns the group of an instance: database or client."""
     return tags_of(instance).get(GROUP, "database")
 
 
 def family_of(kind: str) -> str:
-    """The letters with which an instance type begins: i of i3en.6xlarge, c of c6i.8xlarge."""
+    """Returns the letters with which an instance type begins: i for i3en.6xlarge, c for c6i.8xlarge."""
     return re.sub("[^a-z].*", "", kind)
 
 
 def number_of(instance: dict[str, Any]) -> int:
-    """The number in the instance's name; a very large one before it has one."""
+    """Returns the number in the instance's name; a very large one if it has no name yet."""
     number = re.search(r"-(\d+)$", tags_of(instance).get("Name", "").removeprefix(tags_of(instance).get(TAG, "")))
     return int(number[1]) if number else 1 << 30
 
 
 def rule_of(rule: dict[str, Any]) -> tuple[str, str]:
-    """What a rule lets in, and from where."""
+    """Returns the traffic that a rule lets in, and its source."""
     ports = "" if rule["IpProtocol"] == "-1" else f" {rule.get('FromPort')}-{rule.get('ToPort')}"
     source = rule.get("ReferencedGroupInfo", {}).get("GroupId")
     return rule["IpProtocol"] + ports, str(
@@ -561,26 +561,26 @@ def rule_of(rule: dict[str, Any]) -> tuple[str, str]:
 
 
 def main() -> None:
-    """Read the parameters, work, answer."""
+    """Reads the parameters, makes the changes, answers."""
     module = AnsibleModule(
         argument_spec={
             "state": {"type": "str", "choices": ["present", "absent"], "default": "present"},
             "project": {"type": "str", "required": True},  # name and tag of everything
             "region": {"type": "str", "required": True},
-            "count": {"type": "int", "default": 4},  # of hosts for databases
+            "count": {"type": "int", "default": 4},  # number of hosts for databases
             "type": {"type": "str"},
-            "clients": {"type": "int", "default": 0},  # of hosts for clients alone
+            "clients": {"type": "int", "default": 0},  # number of hosts only for clients
             "client_type": {"type": "str", "default": ""},
-            "hours": {"type": "float", "default": 0},  # until all end; 0: as those that are there, else 8
-            "user_data": {"type": "str", "default": ""},  # of the hosts, with @UNTIL@ for the time of their end
-            "image": {"type": "str", "default": ""},  # the id that the cluster's inventory knows, if there is one
+            "hours": {"type": "float", "default": 0},  # until all end; 0: with existing ones, otherwise 8
+            "user_data": {"type": "str", "default": ""},  # for the hosts, with @UNTIL@ for the time of their end
+            "image": {"type": "str", "default": ""},  # id from the cluster's inventory, if there is one
             "image_owner": {"type": "str"},  # the account that published the image
             "image_name": {"type": "str"},  # with wildcards; the newest image is used
             "public_key": {"type": "str", "no_log": False},  # SSH key that the instances accept, as in its file
-            "controller": {"type": "str"},  # ADDRESS/BITS that may connect by SSH
+            "controller": {"type": "str"},  # ADDRESS/BITS from which SSH is allowed
             "subnet": {"type": "str", "default": ""},  # its id; empty: a default subnet of a zone that has the type
-            "disk_gb": {"type": "int", "default": 30},  # the system's disk; databases use the instance's own disks
-            "known_hosts": {"type": "path"},  # file of an earlier answer: its hosts are not asked again
+            "disk_gb": {"type": "int", "default": 30},  # system disk; databases use the instance's own disks
+            "known_hosts": {"type": "path"},  # file of an earlier answer, whose hosts are not asked again
             "timeout": {"type": "int", "default": 600},  # seconds for the instances, and again for their host keys
         },
         required_if=[("state", "present", ["type", "image_owner", "image_name", "public_key", "controller"])],

@@ -1,7 +1,7 @@
-"""Ansible module: asks AWS what an EC2 instance costs. No collection in the package `ansible` asks the Price List API.
+"""Ansible module: asks AWS for prices of EC2 instances. No collection in the package `ansible` asks the Price List API.
 
-The prices are on demand, for Linux on shared hardware. Returns ``usd_per_hour`` of one instance by type, as far as they
-are known, and ``reasons`` for the others: an API that does not answer or knows no price is no failure.
+The prices are on demand, for Linux on shared hardware. Returns ``usd_per_hour`` of one instance by type, for known
+prices, and ``reasons`` for the others: an API that does not answer or knows no price is not a failure.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ try:
 except ImportError:
     boto3 = None
 
-# The region of the API itself; it knows the prices of all.
+# Region of the API itself, which has the prices of all regions.
 API_REGION = "us-east-1"
 
 
 def ask(region: str, instance_type: str) -> float:
-    """US dollars per hour; raises LookupError where the API has none."""
+    """Returns US dollars per hour; raises LookupError if the API has no price."""
     quick = Config(connect_timeout=5, read_timeout=15, retries={"max_attempts": 1})
     wanted = {
         "instanceType": instance_type,
@@ -45,7 +45,7 @@ def ask(region: str, instance_type: str) -> float:
 
 
 def main() -> None:
-    """Read the parameters, ask, answer."""
+    """Reads the parameters, asks, answers."""
     module = AnsibleModule(
         argument_spec={
             "region": {"type": "str", "required": True},

@@ -1,4 +1,4 @@
-"""Ansible vars plugin: the systems under test, out of systems/NAME/system.py."""
+"""Ansible vars plugin: describes the systems under test, from systems/NAME/system.py."""
 
 from __future__ import annotations
 
@@ -32,17 +32,17 @@ description:
   - What depends on the host, the lookup C(system) says.
 """
 
-# What a scenario says, in the conditions; an inventory may say it for playbooks that are called by hand.
+# The profile of the scenario, from its conditions; an inventory may set it for playbooks that are called by hand.
 PROFILE = trust_as_template("{{ (trial_conditions | default({})).profile | default('vanilla') }}")
 ANSIBLE = Path(__file__).resolve().parents[2]
-# What playbooks do with a system; a trial (dohyo.trial) calls methods of its class.
+# Verbs of playbooks for a system; a trial (dohyo.trial) calls methods of its class instead.
 VERBS = ("needs", "available", "install", "preflight")
 
 
 def _file(system: System, verb: str) -> str:
-    """The file that does a verb, as seen from the tasks of the role, which have a link to the systems."""
+    """Returns the file of a verb, relative to the tasks of the role, which have a link to the systems."""
     own = f"systems/{system.role}/tasks/{verb}.yml"
-    # Without .yml, as Ansible looks for the arguments of `preflight` under the very name that is included.
+    # Without .yml: Ansible looks up the arguments of `preflight` by the name that is included.
     file = own if (ANSIBLE / own).is_file() else verb
     if not system.attaches or verb == "needs":
         return file
@@ -51,7 +51,7 @@ def _file(system: System, verb: str) -> str:
 
 
 def _described(system: System) -> dict[str, Any]:
-    """What is the same on all hosts."""
+    """Returns the facts that are equal on all hosts."""
     return {
         "role": system.role,
         "title": system.title,
@@ -63,7 +63,7 @@ def _described(system: System) -> dict[str, Any]:
 
 
 def all_variables() -> dict[str, Any]:
-    """C(systems), the profile, and the variables of attached systems."""
+    """Returns C(systems), the profile, and the variables of attached systems."""
     systems = {name: _described(system) for name, system in all_systems().items()}
     return {"systems": systems, "dohyo_profile": PROFILE, **{name: each.default for name, each in ATTACHED.items()}}
 
@@ -72,7 +72,7 @@ class VarsModule(BaseVarsPlugin):
     """Offers the variables to Ansible."""
 
     def get_vars(self, loader: DataLoader, path: str, entities: Any) -> dict[str, Any]:
-        """The variables for all hosts, once: beside the playbook, and not beside each inventory, too."""
+        """Returns the variables for all hosts, only beside the playbook, not again beside each inventory."""
         super().get_vars(loader, path, entities)
         groups = entities if isinstance(entities, Iterable) else [entities]
         of_all = any(isinstance(entity, Group) and entity.name == "all" for entity in groups)
