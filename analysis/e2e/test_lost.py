@@ -52,7 +52,7 @@ def test_a_run_that_was_ended_in_any_phase_is_resumed_at_once(tmp_path: Path) ->
     # The trial has only its own evidence.
     trial = run.out / "raw" / "01-mysql-innodb"
     log = (trial / "ansible.log").read_text()
-    assert log.count("PLAY [Trial]") == log.count("PLAY RECAP") == 1
+    assert log.count("PLAY [Run one trial]") == log.count("PLAY RECAP") == 1
     assert "was killed" not in log
     events = [json.loads(line) for line in (trial / "events.jsonl").read_text().splitlines()]
     assert [event["phase"] for event in events if event["event"] == "phase"].count("load") == 1

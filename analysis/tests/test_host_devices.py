@@ -77,7 +77,7 @@ def test_links_to_one_disk_count_once_by_the_shortest_name(tmp_path: Path) -> No
 @pytest.mark.slow
 def test_devices_are_a_list_and_a_layout_is_known(tmp_path: Path) -> None:
     plays = yaml.safe_load((ANSIBLE / "deploy.yml").read_text("utf-8"))
-    name = "Refuse devices that are no list of names, and a layout that there is not"
+    name = "Check dohyo_devices and host_disk_layout"
     [task] = [task for play in plays for task in play.get("tasks", []) if task["name"] == name]
     said = {"set_fact": {"said": "{{ ansible_failed_result.msg }}"}}
     hosts: dict[str, dict[str, Any]] = {
