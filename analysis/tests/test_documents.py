@@ -82,8 +82,8 @@ PLAIN = (
     *("analysis/dohyo/running", "analysis/dohyo/scenario", "analysis/dohyo/summary", "analysis/dohyo/systems"),
     *("analysis/dohyo/tables", "analysis/dohyo/trial", "analysis/e2e", "analysis/suite", "analysis/tests/harm"),
     *("analysis/tests/support", "analysis/tests/systems", "analysis/tests/trial", ":(glob)analysis/tests/*.py"),
-    *(":(glob)ansible/*.yml", "ansible/agent", "ansible/group_vars", "ansible/plugins", "ansible/systems"),
-    *("ansible/tasks", "benchmarks", "examples", "ycsb-bindings"),
+    *(":(glob)ansible/*.yml", "ansible/agent", "ansible/group_vars", "ansible/plugins", "ansible/roles"),
+    *("ansible/systems", "ansible/tasks", "benchmarks", "examples", "ycsb-bindings"),
 )
 # Words that comments, docstrings and task names avoid.
 HOUSE_WORDS = re.compile(r"\b(somebody|nobody|whoever|so many|anew)\b", re.I)
