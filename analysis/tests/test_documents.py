@@ -83,7 +83,7 @@ PLAIN = (
     *("analysis/dohyo/tables", "analysis/dohyo/trial", "analysis/e2e", "analysis/suite", "analysis/tests/harm"),
     *("analysis/tests/support", "analysis/tests/systems", "analysis/tests/trial", ":(glob)analysis/tests/*.py"),
     *(":(glob)ansible/*.yml", "ansible/agent", "ansible/group_vars", "ansible/plugins", "ansible/roles"),
-    *("ansible/systems", "ansible/tasks", "benchmarks", "examples", "ycsb-bindings"),
+    *("ansible/systems", "ansible/tasks", "ansible/tests", "benchmarks", "examples", "ycsb-bindings"),
 )
 # Words that comments, docstrings and task names avoid.
 HOUSE_WORDS = re.compile(r"\b(somebody|nobody|whoever|so many|anew)\b", re.I)

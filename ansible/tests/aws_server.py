@@ -1,10 +1,10 @@
-"""A server that answers as EC2 does, for aws_test.sh: moto's, with what moto lacks and aws.yml needs.
+"""Serves the API of EC2 for aws_test.sh: moto's server, with additions that aws.yml needs.
 
-Usage: aws_server.py STATE. Listens on a free port of loopback and writes its URL to STATE/url. Added to moto: images as
-Debian publishes them, placement groups, the price of one instance type, the quota of virtual processors, zones without
-room, and the SSH host keys that a booted Debian shows on its console. For the test to look at: STATE/INSTANCE-ID holds
-the host keys, STATE/changes the names of all calls that change something. For the test to say: STATE/quota, and in
-STATE/full lines with a zone, a type and the error that starting it there gives.
+Usage: aws_server.py STATE. Listens on a free port of loopback and writes its URL to STATE/url. The additions are images
+as Debian publishes them, placement groups, the price of one instance type and the quota of virtual processors. Zones
+may lack room, and a booted Debian shows its SSH host keys on its console. The test reads STATE/INSTANCE-ID with the
+host keys and STATE/changes with the names of all calls that change something. It writes STATE/quota and, in STATE/full,
+lines with a zone, a type and the error of starting it there.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ IMAGES = [
     ("ami-0000000a", "136693071363", "debian-12-amd64-20260901-1", "2026-09-01T00:00:00.000Z"),
     ("ami-0000000b", "136693071363", "debian-12-amd64-20261101-1", "2026-11-01T00:00:00.000Z"),
     ("ami-0000000c", "136693071363", "debian-12-amd64-20261001-1", "2026-10-01T00:00:00.000Z"),
-    # Of the same name, by somebody else, and newer.
+    # An image of the same name in another account, which is newer.
     ("ami-0000000d", "999999999999", "debian-12-amd64-20261102-1", "2026-11-02T00:00:00.000Z"),
 ]
 PRICED = {"instanceType": "i3en.3xlarge", "regionCode": "us-east-1"}
@@ -57,7 +57,7 @@ placement_groups: dict[str, dict[str, Any]] = {}
 
 
 def create_placement_group(call: Any) -> ActionResult:
-    """Note it."""
+    """Records a placement group."""
     name = call._get_param("GroupName")
     placement_groups[name] = {
         "GroupId": f"pg-{secrets.token_hex(8)}",
@@ -70,7 +70,7 @@ def create_placement_group(call: Any) -> ActionResult:
 
 
 def describe_placement_groups(call: Any) -> ActionResult:
-    """Those that pass all filters, by name and by tag."""
+    """Returns the placement groups that pass all filters, by name and by tag."""
 
     def passes(group: dict[str, Any]) -> bool:
         values = {f"tag:{tag['Key']}": tag["Value"] for tag in group["Tags"]} | {"group-name": group["GroupName"]}
@@ -80,7 +80,7 @@ def describe_placement_groups(call: Any) -> ActionResult:
 
 
 def delete_placement_group(call: Any) -> ActionResult:
-    """Forget it."""
+    """Removes a placement group."""
     del placement_groups[call._get_param("GroupName")]
     return ActionResult({})
 
@@ -89,7 +89,7 @@ moto_run_instances = EC2Response.run_instances
 
 
 def run_instances(call: Any) -> ActionResult:
-    """As moto does it, where there is room, and in the placement group."""
+    """Starts instances with moto, if the zone has room, and puts them into the placement group."""
     subnet = call._get_param("NetworkInterfaces", [{}])[0].get("SubnetId")
     if subnet:
         zone = ec2_backends[call.current_account][call.region].get_subnet(subnet).availability_zone
@@ -104,7 +104,7 @@ def run_instances(call: Any) -> ActionResult:
 
 
 def get_console_output(call: Any) -> ActionResult:
-    """What stands on the console after the first boot."""
+    """Returns the console's output after the first boot."""
     file = state / call._get_param("InstanceId")
     if not file.exists():
         blob = b"\0\0\0\x0bssh-ed25519\0\0\0\x20" + secrets.token_bytes(32)
@@ -134,7 +134,7 @@ moto = DomainDispatcherApplication(create_backend_app)
 
 
 def serve(environ: dict[str, Any], start_response: Any) -> Any:
-    """The price list is not EC2's."""
+    """Answers requests for quotas and prices, and passes all others to moto."""
     body = Request(environ).get_data()
     environ["wsgi.input"] = io.BytesIO(body)
     if environ.get("HTTP_X_AMZ_TARGET") == "ServiceQuotasV20190624.GetServiceQuota":

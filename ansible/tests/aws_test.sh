@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Tests aws.yml against a server of this machine that answers as EC2 does (aws_server.py).
+# Tests aws.yml against a local server with the API of EC2 (aws_server.py).
 set -euo pipefail
 ansible=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")/.." && pwd -P)
 python=${ansible%/*}/.venv/bin/python
@@ -20,13 +20,13 @@ for ((i = 0; i < 200; i++)); do
   kill -0 "$server" || fail "the server ended: $(cat "$work/server/log")"
   sleep 0.1
 done
-# Nothing of the caller's account may be reached, whatever the caller's settings are.
+# The test must not reach the caller's account, whatever the caller's settings are.
 unset "${!AWS_@}"
 AWS_ENDPOINT_URL=$(< "$work/server/url")
 export AWS_ENDPOINT_URL AWS_ACCESS_KEY_ID=test AWS_SECRET_ACCESS_KEY=test AWS_CONFIG_FILE=/dev/null AWS_SHARED_CREDENTIALS_FILE=/dev/null
 export ANSIBLE_NOCOLOR=1
 
-# ec2 CODE: lists the resources on the server, and runs the Python code with them.
+# ec2 CODE: lists the resources on the server, and runs the Python code with them
 ec2() {
   "$python" - "$1" << 'END'
 import sys, boto3
@@ -52,7 +52,7 @@ aws() {
   "${python%python}ansible-playbook" aws.yml -e "aws_public_key=$work/key.pub aws_inventory=$work/inventory" \
     -e aws_controller=203.0.113.7/32 -e aws_timeout=20 "$@" < /dev/null > "$work/out" 2>&1
 }
-refuses() { # WORDS ARGUMENTS...: fails, says so, and asks EC2 for no change
+refuses() { # WORDS ARGUMENTS...: aws.yml fails with these words, and requests no change from EC2
   local words=$1
   shift
   cp "$work/server/changes" "$work/before"
@@ -63,7 +63,7 @@ refuses() { # WORDS ARGUMENTS...: fails, says so, and asks EC2 for no change
 aws_ok() { aws "$@" || fail "aws.yml $*: $(cat "$work/out")"; }
 recap() { grep -E "^localhost .*changed=$1 .*failed=0" "$work/out" > /dev/null || fail "not changed=$1: $(cat "$work/out")"; }
 
-# What is somebody else's: without a tag, of another project, and of our name.
+# Resources of others: without a tag, of another project, and with our name.
 ec2 'if True:
   def group(name, project):
       return ec2.create_security_group(GroupName=name, Description="x", TagSpecifications=[
@@ -77,7 +77,7 @@ everything foreign
 
 echo 1152 > "$work/server/quota"
 mkdir "$work/mine"
-# A host of the play for each case, named by a letter; each of them fails with its own words.
+# The play has a host for each case, named by a letter; each of them fails with its own message.
 cat > "$work/cases.yml" << END
 localhost:
   hosts:
@@ -86,7 +86,7 @@ localhost:
     c: {says: 'without the tag dohyo:project=taken', case: {project: taken, confirm: yes-13.60}}
     d: {says: has no image debian-99, case: {image_name: debian-99-*, confirm: yes-13.60}}
     e: {says: 'aws_hours=-1: a number', case: {hours: '-1'}}
-    # Each is 0 for who reads only the number at its begin.
+    # A parser that reads only the number at the beginning would accept each of them.
     f: {says: 'aws_hours=12h: a number', case: {hours: 12h}}
     g: {says: 'aws_hours=inf: a number', case: {hours: inf}}
     h: {says: 'aws_clients=two: 0 or more', case: {clients: two}}
@@ -112,7 +112,7 @@ missing = {name: case["says"] for name, case in cases.items() if case["says"] no
 sys.exit(f"{missing}" if missing else 0)
 END
 
-# Somebody else's two i3en.large have 2 virtual processors each; six hosts of ours 4 × 24 and 2 × 32.
+# Two i3en.large of another project have 2 virtual processors each; six hosts of ours have 4 × 24 and 2 × 32.
 echo 163 > "$work/server/quota"
 refuses 'may run 163 virtual processors in us-east-1 (Running On-Demand Standard (A, C, D, H, I, M, R, T, Z) instances, L-1216C47A),'\
 ' 4 are running, and 160 more are asked for' -e aws_confirm=yes-13.60
@@ -127,7 +127,7 @@ said 'c6i.8xlarge: copies of the Amazon EC2 on-demand price list'
 said 'hours from now, unless extended, which costs 66.80 US dollars'
 cmp -s -- "$work/before" "$work/server/changes" || fail '--check creates something'
 
-# No zone has room for all: what had found some is gone, and each zone is named. An error of another kind ends it at once.
+# No zone has room for all: the instances that found room are removed, and the message names each zone. Another error ends it at once.
 for zone in a b c d e f; do echo "us-east-1$zone c6i.8xlarge InsufficientInstanceCapacity"; done > "$work/server/full"
 if aws -e aws_confirm=yes-13.60; then fail 'not refused: no zone has room'; fi
 said 'no zone has room for all instances (us-east-1a: InsufficientInstanceCapacity; us-east-1b: InsufficientInstanceCapacity;'
@@ -190,14 +190,14 @@ ec2 'if True:
 ssh-keygen -l -f "$work/inventory/known_hosts.txt" > /dev/null || fail 'ssh cannot read known_hosts'
 diff -r inventories/i3en/group_vars "$work/inventory/group_vars" || fail 'the settings are not those of i3en'
 
-# A second time: nothing, not even a question; the keys come from the file.
+# The second call changes and asks nothing; the keys come from the file.
 echo 'mine: true' >> "$work/inventory/group_vars/all.yml"
 rm "$work"/server/i-*
 aws_ok
 recap 0
 grep -qxF 'mine: true' "$work/inventory/group_vars/all.yml" || fail 'somebody'\''s settings were overwritten'
 
-# The hours count from the call that names them.
+# The hours count from the call that sets them.
 aws_ok -e aws_hours=12.5
 recap 1
 said 'cost_so_far: 0.'
@@ -206,7 +206,7 @@ ec2 'if True:
   [until] = {int(tag(i, "dohyo:until")) for i in ours("instances")}
   assert abs(until - time.time() - 12.5 * 3600) < 300, until'
 
-# A host is missing, and somebody has opened a port. Meanwhile there is a newer image, which the new host does not get.
+# A host is missing, a port was opened, and there is a newer image, which the new host does not get.
 ec2 'if True:
   ec2.copy_image(SourceImageId="ami-0000000b", SourceRegion="us-east-1", Name="debian-12-amd64-20991101-1")
   ec2.terminate_instances(InstanceIds=[i["InstanceId"] for i in ours("instances") if tag(i, "Name") == "dohyo-2"])
@@ -226,7 +226,7 @@ ec2 'if True:
 refuses '4 database hosts of dohyo exist and aws_count is 3' -e aws_count=3
 refuses '2 client hosts of dohyo exist and aws_clients is 0' -e aws_clients=0
 
-# All have ended themselves: the inventory still knows their image.
+# All instances have ended themselves: the inventory still has their image.
 ec2 'ec2.terminate_instances(InstanceIds=[i["InstanceId"] for i in ours("instances")])'
 aws_ok --check -e aws_clients=0
 said '4 database hosts i3en.6xlarge with debian-12-amd64-20261101-1 in us-east-1a'

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Tests of the jdk role's fetch-jdk without the internet: an archive that the operator names.
+# Tests the jdk role's fetch-jdk without the internet, with an archive that the operator names.
 set -euo pipefail
 fetch=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")" && pwd)/../roles/jdk/files/fetch-jdk
 work=$(mktemp -d)
@@ -7,7 +7,7 @@ trap 'rm -rf -- "$work"' EXIT
 
 fail() { printf 'FAILED: %s\n' "$*" >&2; exit 1; }
 
-# What counts of a JDK here is what its java says. One like that of version 8 has a second java, further down.
+# A fake JDK needs only its java. One like that of version 8 has a second java, further down.
 mkdir -p "$work"/jdk8u1-b2/{jre/,}bin
 cat > "$work/jdk8u1-b2/bin/java" << 'END'
 #!/bin/sh
@@ -21,7 +21,7 @@ sum=$(sha256sum < "$work/jdk.tar.gz" | cut -d ' ' -f 1)
 "$fetch" 8 "$work/from-file" "$work/jdk.tar.gz" "$sum" > /dev/null || fail 'a file with its sum'
 [[ -x $work/from-file/bin/java && -x $work/from-file/jre/bin/java ]] || fail 'the whole JDK is there'
 
-refuses() { # WORDS ARGUMENTS...: says so, and leaves nothing
+refuses() { # WORDS ARGUMENTS...: fails with these words, and leaves nothing behind
   local words=$1 said
   shift
   said=$("$fetch" "$@" 2>&1) && fail "not refused: $*"
@@ -34,7 +34,7 @@ refuses "this is Java '1.8'" 11 "$work/bad-version" "$work/jdk.tar.gz" "$sum"
 refuses "only https:// is accepted" 8 "$work/plain" http://127.0.0.1:9/jdk.tar.gz "$sum"
 refuses "its sha256 is missing" 8 "$work/plain-no-sum" http://127.0.0.1:9/jdk.tar.gz
 refuses "none.tar.gz: no such file on this machine" 8 "$work/missing" "$work/none.tar.gz" "$sum"
-# An archive is hostile, or none at all.
+# The archive is hostile, or not an archive.
 mkdir "$work/other"
 echo > "$work/other/text"
 tar -czf "$work/other.tar.gz" -C "$work" other

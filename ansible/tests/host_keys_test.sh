@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# SSH checks the hosts' keys everywhere: nothing of the project turns that off, and Ansible says so for every inventory.
+# Tests that SSH checks the hosts' keys everywhere: the project never turns that off, and Ansible confirms it for every inventory.
 set -euo pipefail
 ansible=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")/.." && pwd -P)
 cd -- "${ansible%/*}"

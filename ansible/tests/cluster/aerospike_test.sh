@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Aerospike as a mesh of four nodes, clients on all. AEROSPIKE_ASD names the server's program; needs root, three minutes.
+# Tests Aerospike as a mesh of four nodes, clients on all. AEROSPIKE_ASD names the server's program; needs root, three minutes.
 set -euo pipefail
 asd=${AEROSPIKE_ASD:-$(command -v asd || true)}
 [[ -n $asd ]] || { echo 'skipped: no asd on this machine; AEROSPIKE_ASD=FILE names one'; exit 0; }
@@ -41,13 +41,13 @@ grep -q 'Enterprise' "$work/log" || fail "authentication is refused without its 
 wiped aerospike
 ok 'what cannot be is refused; nothing is left'
 
-# Only a testbed that was made with a third disk has one that no file system is on.
+# A disk without a file system needs a testbed with a third disk.
 if ! testbed ssh 1 'test -b /dev/disk3'; then
     echo 'skipped: raw devices; testbed down, then testbed up 4 3'
     exit 0
 fi
 raw=(--set aerospike_storage=device --set 'aerospike_devices=["/dev/disk3"]' --set profile=tuned)
-# refused REASON: a trial on them ends before it has touched any.
+# refused REASON: a trial with raw devices ends before it has touched any
 refused() {
     ! playbook trial.yml -e '{trial_system: aerospike, aerospike_storage: device, aerospike_devices: [/dev/disk3]}' -e "trial_dir=$evidence" >"$work/log" ||
         fail "not refused: $1"
@@ -55,7 +55,7 @@ refused() {
 }
 refused 'may not read and write /dev/disk3'
 for n in 1 2 3 4; do
-    # As udev has it on hosts; and small, as the loop device takes room for zeroes.
+    # The disk gets the group that udev sets on hosts; it is small because the loop device needs room for zeroes.
     testbed ssh "$n" 'sudo chgrp disk /dev/disk3 && sudo chmod 660 /dev/disk3'
     truncate -s 600M "$root/.testbed/host$n/disk3"
     losetup -c "$(losetup -n -O NAME -j "$root/.testbed/host$n/disk3")"

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# bootstrap.yml makes a host ready that has nothing but SSH for root, and no way to a mirror. Needs root, a package mirror for this
+# Tests that bootstrap.yml prepares a host that has only SSH for root, and no access to a mirror. Needs root, a package mirror for this
 # machine, and about two minutes; the first time one more for the image.
 set -euo pipefail
 # shellcheck source=ansible/tests/cluster/lib/testbed.sh
@@ -15,7 +15,7 @@ for n in 1 2; do
 done
 ok 'two bare hosts'
 
-# The inventory of the testbed with two hosts. Root logs in with the password alone; a connection with the key would be used again.
+# An inventory with two hosts of the testbed. Root logs in only with the password: a connection with the key would be used again.
 cp -r -- inventories/testbed "$work/two"
 sed -i '/host[34]:/d; /10\.66\.0\.1[34]/d' "$work/two/hosts.yml"
 sed -i "s|^testbed_state:.*|testbed_state: $root/.testbed|" "$work/two/group_vars/all.yml"
@@ -53,7 +53,7 @@ as_root >"$work/after"
 diff -- "$work/before" "$work/after" >&2 || fail 'host1 is not as the first bootstrap.yml left it'
 ok 'a second bootstrap.yml changes nothing'
 
-# A JDK of an archive. What counts of it here is what its java and its file say.
+# A JDK of an archive: only its java and its file count in this test.
 mkdir -p "$work/jdk/bin"
 printf '#!/bin/sh\necho "    java.specification.version = 17" >&2\n' >"$work/jdk/bin/java"
 chmod +x "$work/jdk/bin/java"

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Cassandra on four hosts, replication 3, measured by clients on all of them.
+# Tests Cassandra on four hosts, replication 3, measured by clients on all of them.
 # Needs root and about five minutes.
 set -euo pipefail
 # shellcheck source=ansible/tests/cluster/lib/testbed.sh

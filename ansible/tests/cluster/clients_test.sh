@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
-# Clients on four hosts, without a database: they begin together, and when a host or the controller is lost, all end long before
-# their time and nothing is left running. Needs root and about a minute.
+# Tests clients on four hosts, without a database: they begin together. If a host or the controller is lost, all end long before their
+# time and nothing is left running. Needs root and about a minute.
 set -euo pipefail
 # shellcheck source=ansible/tests/cluster/lib/testbed.sh
 . "$(dirname -- "${BASH_SOURCE[0]}")/lib/testbed.sh"
 use_testbed
 
-# begin NAME SECONDS: clients for so long, in the background; comes back when all of them measure.
+# begin NAME SECONDS: starts clients for SECONDS, in the background; returns when all of them measure
 begin() {
     local n
     # exec: the process that is killed below must be Ansible's, not a shell around it.
@@ -23,7 +23,7 @@ begin() {
     began=$SECONDS
 }
 
-# ends NAME EXIT SECONDS [WORDS]: the play ends with that exit code within that time, and says why
+# ends NAME EXIT SECONDS [WORDS]: the play ends with that exit code within that time, and its result has these words
 ends() {
     local code=0
     wait "$player" || code=$?
@@ -35,7 +35,7 @@ ends() {
 nothing_left_on() {
     local n end=$((SECONDS + 60))
     for n in "$@"; do
-        # Brackets: the shell that looks does not see itself.
+        # With the brackets, pgrep does not find its own shell.
         while testbed ssh "$n" "pgrep -f '[d]ohyo.client.Client|[b]in/agent' || ((\$? == 1))" >"$work/pids" || fail "cannot look at host$n"; do
             [[ -s $work/pids ]] || break
             ((SECONDS < end)) || fail "on host$n still run processes $(xargs <"$work/pids")"
@@ -44,7 +44,7 @@ nothing_left_on() {
     done
 }
 
-# The installation, and a quiet run.
+# Install the clients, and run them undisturbed.
 quietly playbook clients.yml -e "clients_results=$work/quiet" -e dohyo_min_free_gb=0.1
 "$root/.venv/bin/python" - "$work/quiet/run-1" <<'END'
 import json, pathlib, sys
@@ -52,7 +52,7 @@ folder = pathlib.Path(sys.argv[1])
 clients = json.loads((folder / "clients.json").read_text())
 assert clients["valid"], clients
 assert sorted(clients["clients"]) == ["host1", "host2", "host3", "host4"], clients
-# All hosts of the testbed have this machine's clock: what is measured must be next to nothing.
+# All hosts of the testbed have this machine's clock, so the measured offset must be almost zero.
 assert all(abs(c["offset_ms"]) <= c["offset_error_ms"] + 1 for c in clients["clients"].values()), clients
 print(f'start skew {clients["start_skew_ms"]} ms, end skew {clients["end_skew_ms"]} ms')
 END

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# deploy.yml installs chrony where the clock is not synchronised, and destroy.yml puts the time service back that chrony has
-# excluded. Needs root and about a minute; the last of the tests that share a testbed, as it changes host1's packages.
+# Tests that deploy.yml installs chrony if the clock is not synchronised, and that destroy.yml restores the time service that chrony has
+# replaced. Needs root and about a minute; the last of the tests that share a testbed, as it changes host1's packages.
 set -euo pipefail
 # shellcheck source=ansible/tests/cluster/lib/testbed.sh
 . "$(dirname -- "${BASH_SOURCE[0]}")/lib/testbed.sh"
@@ -9,7 +9,7 @@ set -euo pipefail
 use_testbed
 [[ $(on 1 timedatectl show --property NTPSynchronized --value) == no ]] || { echo 'skipped: the clock of this machine is synchronised, and its hosts share it'; exit 0; }
 
-# host2 tells the time; host1 has another time service, and a folder with the packages that a mirror would have.
+# host2 serves the time; host1 has another time service, and a folder with the packages of a mirror.
 mkdir "$work/packages"
 (cd -- "$work/packages" && apt-get -qq -o APT::Sandbox::User=root download chrony "systemd-timesyncd=$(on 1 dpkg-query -W -f "'\${Version}'" systemd)") || fail 'no packages'
 for package in "$work"/packages/*.deb; do
@@ -32,7 +32,7 @@ systemctl daemon-reload
 systemctl enable --now systemd-timesyncd
 END
 services() { on 1 'systemctl is-enabled chrony systemd-timesyncd; systemctl is-active chrony systemd-timesyncd; true' 2>&1 | xargs; }
-# But for the notes of package managers, and for what of chrony's own folder went with it.
+# Ignores notes of package managers, and files that were removed with chrony's own folder.
 files() { snapshot 1 | grep -vE '/var/lib/(apt|dpkg|ucf)|/etc/(group|gshadow|passwd|shadow)-|^/etc/chrony[ /]| /etc/chrony/'; }
 was=$(services)
 files >"$work/before"

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# What deploy.yml does to four hosts: preflight names everything that is wrong and changes nothing; devices, tuning, check
-# mode; in the end all systems are there, for the tests that follow. Needs root and about three minutes.
+# Tests deploy.yml on four hosts: preflight names all problems and changes nothing; then devices, tuning and check mode. In the end all
+# systems are there, for the tests that follow. Needs root and about three minutes.
 set -euo pipefail
 # shellcheck source=ansible/tests/cluster/lib/testbed.sh
 . "$(dirname -- "${BASH_SOURCE[0]}")/lib/testbed.sh"
@@ -10,11 +10,11 @@ use_testbed
 cassandra=(-e '{deploy_systems: [cassandra]}')
 
 if on 4 test -e /opt/dohyo; then quietly playbook destroy.yml -e destroy=yes; fi
-# What a test that was interrupted has left.
+# Remove the leftovers of an interrupted test.
 on 1 'sudo systemctl stop squatter 2>/dev/null || true; sudo wipefs --quiet --all /dev/disk1'
 on 3 'sudo wipefs --quiet --all /dev/disk2; sudo nft delete table inet dropper 2>/dev/null || true'
 on 2 'sudo -n /bin/cp /root/lenient /etc/sudoers.d/dohyo 2>/dev/null || true'
-# host2's user needs a password for sudo when it is strict, host3's root has one for su.
+# While host2 is strict, its user needs a password for sudo; host3's root has one for su.
 password=$(head -c 9 /dev/urandom | base64)
 on 2 "echo 'dohyo:$password' | sudo chpasswd; sudo cp /etc/sudoers.d/dohyo /root/lenient
     printf 'dohyo ALL=(ALL) ALL\ndohyo ALL=(ALL) NOPASSWD: /bin/cp /root/lenient /etc/sudoers.d/dohyo\n' | sudo tee /root/strict >/dev/null"
@@ -30,10 +30,10 @@ all:
     host2: {ansible_become_exe: /nowhere/sudo, dohyo_address: 10.66.0.99}
     host3: {host_clock: synchronised, host_systems: [plan9], dohyo_java_home: /nowhere/jdk, cassandra_address: 8.8.8.8, host_disk_layout: raid0}
 END
-# A port somebody listens on, and a disk on which somebody has files.
+# A port that is in use, and a disk that has files.
 on 1 'sudo mkfs.ext4 -q -L precious /dev/disk1; sudo systemd-run --quiet --unit squatter --collect python3 -c "import socket
 s = socket.create_server((\"10.66.0.11\", 9042)); import time; time.sleep(600)"'
-# A firewall that keeps host1 off one port of host3.
+# A firewall that separates host1 from one port of host3.
 on 3 'sudo nft -f -' <<'END'
 table inet dropper {
     chain input { type filter hook input priority 0; ip saddr 10.66.0.11 tcp dport 7000 drop; }
@@ -71,7 +71,7 @@ quietly playbook deploy.yml "${cassandra[@]}" --check --diff
 as_before 'after a preflight that failed, and --check'
 ok '--check --diff on hosts that have nothing yet; neither has changed anything'
 
-# Nothing on a host calls sudo by itself: Ansible becomes root there, with a password where the host wants one.
+# Nothing on a host calls sudo by itself: Ansible becomes root there, with a password if the host requires one.
 cat >"$work/become.yml" <<'END'
 all:
   hosts:
@@ -108,7 +108,7 @@ on 1 'grep -q "swappiness = 1" /etc/sysctl.d/90-dohyo-*.conf && cd /opt/dohyo/bu
     fail 'host1: settings or jars are missing'
 ok 'devices are mounted, also after a boot; what was pushed is whole'
 
-# A jar that is gone is noticed, and only its folder is pushed again.
+# A missing jar is noticed, and only its folder is pushed again.
 on 2 'rm /opt/dohyo/bundle/cassandra/cassandra-*.jar'
 quietly playbook deploy.yml --tags cassandra
 [[ $(grep -c '^changed: ' "$work/log") == 1 ]] || { grep '^changed' "$work/log" >&2; fail 'not just one folder was pushed again'; }
@@ -116,7 +116,7 @@ ok 'a folder that is not whole is pushed again, to that host alone'
 
 # ---- firewalld -------------------------------------------------------------------------------------------------------
 
-# Preflight also names devices that have another layout, without what makes an array.
+# Preflight also names devices with another layout, even without the programs that make an array.
 on 4 'sudo systemctl start firewalld'
 ! playbook deploy.yml "${cassandra[@]}" --tags preflight -e host_firewall=false -e host_disk_layout=raid0 >"$work/log" 2>&1 ||
     fail 'preflight has missed a firewall, and devices of another layout'

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# destroy.yml leaves four hosts as deploy_test.sh has met them, whatever other tests have done there since. Needs root and
-# about a minute.
+# Tests that destroy.yml restores four hosts to their state before deploy_test.sh, whatever other tests have done there since. Needs
+# root and about a minute.
 set -euo pipefail
 # shellcheck source=ansible/tests/cluster/lib/testbed.sh
 . "$(dirname -- "${BASH_SOURCE[0]}")/lib/testbed.sh"
@@ -9,8 +9,8 @@ set -euo pipefail
 use_testbed
 [[ -d $before ]] || fail 'nobody knows how the hosts were: run deploy_test.sh on the same testbed first'
 
-# The kernel lets nobody change its values in here, so the agent's host_settings sets one in a file of ours, and puts it back.
-# setting STATE: does that on host 1
+# The kernel's values are read-only in here, so the agent's host_settings sets one in a file of ours, and restores it.
+# setting STATE: runs host_settings on host 1
 setting() {
     "$root/.venv/bin/ansible" -i inventories/testbed host1 -m agent --become \
         -a '{"do": "host_settings", "state": "'"$1"'", "kept": "/run/dohyo-test/kept", "settings": [{"name": "x", "file": "/run/dohyo-test/value", "value": 1}]}' >"$work/log" 2>&1 ||
@@ -22,12 +22,12 @@ setting set
 setting restored
 [[ $(on 1 'cat /run/dohyo-test/value; echo; ls /run/dohyo-test; sudo rm -r /run/dohyo-test' | xargs) == '60 value' ]] || fail 'a setting was not put back'
 
-# Somebody has taken a disk back: it is not ours to wipe.
+# A user has taken a disk back, so destroy.yml must not wipe it.
 on 3 'sudo umount /dohyo/disk2 && sudo mkfs.ext4 -q -F -L precious /dev/disk2 && sudo sed -i "\\,/dohyo/disk2,d" /etc/fstab'
 on 4 'sudo systemctl start firewalld'
 ! playbook destroy.yml </dev/null >"$work/log" 2>&1 || fail 'destroy.yml has not asked'
 grep -q 'to agree without being asked: -e destroy=yes' "$work/log" || { cat "$work/log" >&2; fail 'destroy.yml does not say how to agree'; }
-# One host has been dealt with before: it has no folder, but the control machine has.
+# host1 was destroyed before: it has no folder, but the control machine has.
 quietly playbook destroy.yml -e destroy=yes --limit host1
 quietly playbook destroy.yml -e destroy=yes
 on 3 'sudo blkid -p /dev/disk2 | grep -q precious && sudo wipefs --quiet --all /dev/disk2 && sudo rmdir -p --ignore-fail-on-non-empty /dohyo/disk2' ||

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# An experiment with MySQL on four hosts, in which the primary is cut off for a while and in the end killed: both are seen at the
-# right second, and the system counts as failed. Before that one in which the scenario kills a replica, parts the hosts, fills a
-# disk and switches a host off: that is its result, and nothing of it is left. Needs root and about two minutes.
+# Tests faults in two experiments with MySQL on four hosts. In the first, the scenario kills a replica, partitions the hosts, fills a
+# disk and switches a host off: these are results, and nothing of them is left. In the second, the primary is cut off for a while and
+# finally killed: both appear at the right second, and the system counts as failed. Needs root and about two minutes.
 set -euo pipefail
 # shellcheck source=ansible/tests/cluster/lib/testbed.sh
 . "$(dirname -- "${BASH_SOURCE[0]}")/lib/testbed.sh"
@@ -19,7 +19,7 @@ assert trial["status"] == "ok", trial["reason"]
 [run] = trial["faults"]
 assert [fault["kind"] for fault in run["faults"]] == ["kill", "fill", "partition", "power"], run
 *_, partition, power = run["faults"]
-# Writes wait for a replica, which is not to be reached.
+# Writes wait for a replica that cannot be reached.
 assert partition["low_seconds"] >= 2 and partition["hosts"] == ["host1", "host2", "host3"], partition
 # The end of the window has switched it on.
 assert 14 <= power["at"] < 16 and 22 <= power["until"] < 24 and power["hosts"] == ["host2"], power
@@ -53,7 +53,7 @@ ok 'a slow disk is refused where there is no controller io'
 experiment disturbed mysql-innodb --set replication=3 --set write_acks=quorum --duration 35 --set operationtimeout=2000 \
     --set insert.operationtimeout=60000 --set core_workload_insertion_retry_limit=5 --set maxerrorrate=1 &
 run=$!
-# updated SECONDS: waits until a client on another host than the primary's has had answers in so many more seconds
+# updated SECONDS: waits until a client on another host than the primary's has had answers in SECONDS more seconds
 updated() {
     local was=-1 now
     while :; do
@@ -87,12 +87,12 @@ cut, healed, killing, killed = [float(os.environ[name]) - agreed for name in ("C
 events = trial["events"]
 [ended] = [event for event in events if event["host"] == "host1" and "exit code 137" in event["what"]]
 assert killing - 1 < ended["at"] < killed + 5, (killing, killed, events)
-# An operation that waits for the dead server has failed two seconds later.
+# An operation that waits for the dead server fails two seconds later.
 errors = [event for event in events if "failed operations" in event["what"]]
 assert any(killing - 1 < event["at"] < killed + 7 for event in errors), (killing, killed, events)
 dips = [event for event in events if "below half" in event["what"]]
 assert any(killing - 2 < event["at"] < killed + 6 for event in dips), (killing, killed, events)
-# Throughput came back after the partition.
+# Throughput recovered after the partition.
 assert any(cut - 2 < event["at"] < healed and event["until"] < killing for event in dips), (cut, healed, killing, events)
 END
 no_secrets

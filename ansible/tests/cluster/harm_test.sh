@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# What is somebody else's on a host stays: data beside ours, servers, units, folders that our variables name. Needs root and
-# about three minutes; between deploy_test.sh and destroy_test.sh where these are run, too.
+# Tests that other users' property on a host stays: data beside ours, servers, units, folders that our variables name. Needs root and
+# about three minutes; runs between deploy_test.sh and destroy_test.sh if they share a testbed.
 set -euo pipefail
 # shellcheck source=ansible/tests/cluster/lib/testbed.sh
 . "$(dirname -- "${BASH_SOURCE[0]}")/lib/testbed.sh"
@@ -10,7 +10,7 @@ use_testbed
 deployed mysql-innodb
 
 on() { testbed ssh "$@"; }
-says() { # LOG REASON…: whose lines are wrapped
+says() { # LOG REASON…: log with lines that are wrapped
     local reason said
     said=$(tr -s ' \n' ' ' <"$work/$1")
     for reason in "${@:2}"; do
@@ -21,7 +21,7 @@ says() { # LOG REASON…: whose lines are wrapped
 # ---- Folders that a variable names -------------------------------------------------------------------------------------
 
 cleared() { for n in 1 2 3 4; do on "$n" 'while sudo umount /harm/dohyo/mysql 2>/dev/null; do :; done; sudo rm -rf /harm'; done; }
-cleared # what a test that was interrupted has left
+cleared # remove the leftovers of an interrupted test
 on 1 'sudo mkdir -p /harm/dohyo/mysql/shop && echo precious | sudo tee /harm/dohyo/mysql/shop/orders.ibd >/dev/null'
 on 2 'sudo mkdir -p /harm/dohyo /harm/theirs && sudo ln -s /harm/theirs /harm/dohyo/mysql && sudo touch /harm/theirs/precious'
 on 3 'sudo mkdir -p /harm/dohyo && echo precious | sudo tee /harm/dohyo/mysql >/dev/null'
@@ -61,7 +61,7 @@ ok 'folders, links, files, mounts and marks of others are refused by name, and s
 
 # ---- A site's own servers beside ours ----------------------------------------------------------------------------------
 
-# One that runs, as a unit with a name like ours, and one that is stopped, both below the folder that ours use.
+# A server that runs, as a unit with a name like ours, and a stopped one, both below the folder that ours use.
 on 1 'sudo systemctl stop dohyo-mysql 2>/dev/null; sudo rm -rf /x /etc/systemd/system/dohyo-mysql.service; sudo install -d -o dohyo /x && bash -s' <<'END_OF_SCRIPT'
 set -euo pipefail
 base=$(dirname "$(dirname /opt/dohyo/install/mysql/*/server/bin/mariadbd)")
@@ -78,7 +78,7 @@ ExecStart=$base/bin/mariadbd --no-defaults --basedir=$base --datadir=/x/shop --s
 END
 sudo systemctl daemon-reload && sudo systemctl start dohyo-mysql
 END_OF_SCRIPT
-# The server's greeting is its answer.
+# The server answers with its greeting.
 foreign() {
     on 1 'systemctl show --property MainPID --property ActiveState dohyo-mysql; sudo sha256sum /etc/systemd/system/dohyo-mysql.service
         sudo find /x/mysql /x/shop/shop -type f -exec sha256sum {} + | sort; timeout 5 bash -c "head -c 40 </dev/tcp/127.0.0.1/3306" | grep -ao MariaDB'
@@ -103,7 +103,7 @@ refuses_a_rival() {
     says rival.log "is at work there since .*deployment $(jq -r .deployment "$root/.dohyo/.dohyo")"
 }
 
-# deploy.yml notes that it is at work, and takes the note back.
+# deploy.yml records that it is at work, and withdraws the note.
 playbook -i "$work/one" deploy.yml -e '{deploy_systems: [mysql-innodb]}' >"$work/deploy.log" 2>&1 &
 until on 1 'compgen -G "/tmp/dohyo-in-use-*"' >/dev/null; do
     kill -0 "$!" 2>/dev/null || { cat "$work/deploy.log" >&2; fail 'deploy.yml has noted nothing'; }
@@ -113,7 +113,7 @@ wait "$!" || { cat "$work/deploy.log" >&2; fail 'deploy.yml'; }
 ! on 1 'compgen -G "/tmp/dohyo-in-use-*"' || fail 'deploy.yml has left its note'
 ok 'no trial of another deployment begins during deploy.yml'
 
-# Two trials; the control machine's program is killed in the second.
+# Two trials; the program on the control machine is killed in the second.
 run two --rounds 2 &
 until compgen -G "$work/two/raw/02-*/run-1/host1/*.hdr" >/dev/null; do
     kill -0 "$!" 2>/dev/null || { cat "$work/log" >&2; fail 'run.sh ended before it measured'; }
@@ -121,7 +121,7 @@ until compgen -G "$work/two/raw/02-*/run-1/host1/*.hdr" >/dev/null; do
 done
 pid=$(cat "$root/results/.lock")
 pid=${pid%%[!0-9]*}
-# However long it takes to look: until then the trial does not end.
+# The play is stopped, so that the trial does not end before the checks.
 play=$(pgrep -P "$pid" -f ansible-playbook)
 kill -STOP "$play"
 ! playbook destroy.yml -e destroy=yes >"$work/destroy.log" 2>&1 || fail 'destroy.yml has not minded a trial that is under way'
@@ -134,7 +134,7 @@ wait "$!" || true
 diff -- "$work/foreign" <(foreign) >&2 || fail 'two trials have changed what is not theirs'
 ok 'two trials, a crash and --resume beside a running server and the data of a stopped one'
 
-# Data that somebody has put into servers that were kept.
+# A user has put data into servers that were kept.
 on 1 'mkdir /x/dohyo/mysql/data/shop && echo precious >/x/dohyo/mysql/data/shop/orders.ibd'
 ! run next --rounds 1 || fail 'data in servers that were kept are gone'
 says log '/x/dohyo/mysql/data/shop was not made by a trial'

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# HBase on HDFS and ZooKeeper on four hosts, replication 3, measured by clients on all of them; then with Kerberos. Needs root and about
-# four minutes.
+# Tests HBase on HDFS and ZooKeeper on four hosts, replication 3, measured by clients on all of them; then with Kerberos. Needs root and
+# about four minutes.
 set -euo pipefail
 # shellcheck source=ansible/tests/cluster/lib/testbed.sh
 . "$(dirname -- "${BASH_SOURCE[0]}")/lib/testbed.sh"
@@ -46,7 +46,7 @@ dohyo-hbase-datanode.service dohyo-hbase-regionserver.service
 END
 ok 'each host runs its part, and listens on its own address only'
 
-# Whether the kernel enforces it depends on its cgroups.
+# The host's cgroups decide whether the kernel enforces it.
 condition memory_budget '2,048 MiB*'
 for n in 1 2 3 4; do
     testbed ssh "$n" 'systemctl show --property Slice --value "dohyo-*-hbase-*" | sort -u | xargs systemctl show --property MemoryMax --property MemorySwapMax'
@@ -61,7 +61,7 @@ for n in 1 2 3 4; do
 done
 ok 'stopped'
 
-# The first three have ZooKeepers, which log in among themselves.
+# The first three hosts have ZooKeepers, which log in to each other.
 experiment kerberos hbase --strict-conditions --set replication=3 --set hbase_authentication=true ||
     { log_of kerberos; fail 'HBase with Kerberos'; }
 condition notes '*clients and nodes log in by Kerberos*'

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# MySQL on four hosts: a primary, two semi-synchronous replicas, one idle; clients on all. Needs root and about a minute.
+# Tests MySQL on four hosts: a primary, two semi-synchronous replicas, one idle; clients on all. Needs root and about a minute.
 set -euo pipefail
 # shellcheck source=ansible/tests/cluster/lib/testbed.sh
 . "$(dirname -- "${BASH_SOURCE[0]}")/lib/testbed.sh"
@@ -31,7 +31,7 @@ ok 'a primary and two semi-synchronous replicas, with all rows on each'
 listens_privately
 ok 'nobody listens on all interfaces'
 
-# One replica of two is enough for a write, and none is not: the primary goes on waiting.
+# One of two replicas is enough for a write. Without any, the primary keeps waiting.
 testbed freeze 2
 inserts mysql-innodb mysql MysqlBinding 20000 || fail 'one replica of two is not enough'
 testbed freeze 3

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# PostgreSQL on four hosts: a primary, two synchronous standbys, one idle; clients on all. Needs root and about a minute.
+# Tests PostgreSQL on four hosts: a primary, two synchronous standbys, one idle; clients on all. Needs root and about a minute.
 set -euo pipefail
 # shellcheck source=ansible/tests/cluster/lib/testbed.sh
 . "$(dirname -- "${BASH_SOURCE[0]}")/lib/testbed.sh"
@@ -25,7 +25,7 @@ ok 'a primary and two synchronous standbys, with all rows on each'
 listens_privately
 ok 'nobody listens on all interfaces'
 
-# Every standby is asked for: without one of them no write is acknowledged.
+# Writes require every standby: without one of them no write is acknowledged.
 inserts postgresql postgresql PostgresqlBinding 20000 || fail 'a write was not acknowledged by two standbys'
 testbed freeze 3
 ! inserts postgresql postgresql PostgresqlBinding 3000 || fail 'a write was acknowledged without a standby'

@@ -27,10 +27,10 @@ fail() { printf 'FAILED: %s\n' "$*" >&2; exit 1; }
 ok() { printf 'ok: %s (%d s)\n' "$*" "$SECONDS"; }
 testbed() { "$ansible/testbed/testbed" "$@"; }
 ansible() { "$root/.venv/bin/ansible" -i inventories/testbed "$@"; }
-# As soon as one packet came back; a host that did not answer is looked for again after a second or so.
+# Waits for one packet; a host that did not answer is tried again after about a second.
 reaches() { testbed ssh "$1" ping -c 1 -w 3 "host$2" >/dev/null; }
 
-# What a testbed could leave behind, machine-wide; the images stay on purpose.
+# Everything machine-wide that a testbed could leave behind; the images stay on purpose.
 leftovers() {
     find "$(findmnt -n -f -t cgroup2 -o TARGET)" -maxdepth 1 -name 'dohyo-testbed-*' -printf 'cgroup %f\n'
     grep -F -- "$state" /proc/mounts || true
@@ -46,7 +46,7 @@ echo "$state" >"$work/state"
 testbed down
 leftovers >"$work/before"
 nothing_left() {
-    local end=$((SECONDS + 5)) # in which SSH finds out that its connections are gone
+    local end=$((SECONDS + 5)) # time for SSH to notice that its connections are gone
     until leftovers >"$work/after" && cmp -s -- "$work/before" "$work/after"; do
         ((SECONDS < end)) || { diff -- "$work/before" "$work/after" >&2 || fail "something is left $*"; }
         sleep 0.2
@@ -102,7 +102,7 @@ testbed down
 nothing_left 'after down'
 ok 'down leaves nothing'
 
-# up is killed at moments over its whole course; what it has started lives on, as it does when a terminal is closed hard.
+# up is killed at moments over its whole course; its processes survive, as after a terminal is closed.
 for delay in 0.2 0.7 "$((RANDOM % 3)).$((RANDOM % 10))"; do
     "$ansible/testbed/testbed" up 4 &>/dev/null &
     sleep "$delay"
@@ -115,7 +115,7 @@ testbed up 1
 testbed down
 ok 'a kill in the middle of up leaves nothing that down does not find'
 
-# Somebody else's processes in a cgroup of our name are not ended.
+# Other processes in a cgroup with our name are not ended.
 testbed up 1
 foreign=$(find "$(findmnt -n -f -t cgroup2 -o TARGET)" -maxdepth 1 -inum "$(cat "$state/cgroup")") # another checkout's may be up
 testbed down

@@ -1,14 +1,14 @@
 # shellcheck shell=bash
-# What deploy_test.sh and destroy_test.sh share: how the hosts are, and how they were before anything was deployed. Sourced
-# after testbed.sh.
+# Shared by deploy_test.sh and destroy_test.sh: records the state of the hosts, and compares it with the state before the first deploy.
+# Sourced after testbed.sh.
 # shellcheck disable=SC2154 # of testbed.sh
-before=$root/.testbed/before # goes with the testbed
+before=$root/.testbed/before # removed with the testbed
 
 on() { testbed ssh "$@"; }
 
-# Everything of host N that deploy.yml could change: files (but for logs, caches, what Ansible, sudo and systemd note for
-# themselves, and what Debian's timers leave each morning), settings of the kernel and systemd, mounts, units, users, what
-# is on the disks.
+# Prints everything of host N that deploy.yml could change: files, settings of the kernel and systemd, mounts, units, users, and the
+# contents of the disks. Excludes logs, caches, files that Ansible, sudo and systemd write for themselves, and the output of Debian's
+# morning timers.
 snapshot() {
     on "$1" sudo bash -s <<'END'
 find / -xdev \( -path /tmp -o -path /run -o -path /var/log -o -path /var/tmp -o -path /var/cache -o -path /var/lib/systemd -o -path /var/lib/chrony \
@@ -23,12 +23,12 @@ for disk in /dev/disk1 /dev/disk2; do
 done
 systemctl show --property DefaultLimitNOFILE --property DefaultTasksMax
 systemctl list-unit-files --no-legend | sort
-findmnt --list --noheadings --types noproc,tmpfs,cgroup2,devtmpfs --output TARGET,SOURCE,FSTYPE,OPTIONS | sed "s|,uuid=on||" | sort # which overlay shows in the first life of a host only
+findmnt --list --noheadings --types noproc,tmpfs,cgroup2,devtmpfs --output TARGET,SOURCE,FSTYPE,OPTIONS | sed "s|,uuid=on||" | sort # the overlay's name shows only in the first life of a host
 getent passwd
 END
 }
 
-# snapshots FOLDER HOST…: of all hosts at once
+# snapshots FOLDER HOST…: records the snapshots of all hosts at once
 snapshots() {
     local n
     mkdir -p -- "$1"

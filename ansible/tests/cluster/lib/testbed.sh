@@ -1,6 +1,6 @@
 # shellcheck shell=bash
-# What the tests on four hosts share; sourced by them. The testbed is made for the test and removed after it, unless it
-# is up already: then it stays, so that several tests need to make it only once.
+# Shared by the tests on four hosts, which source it. The testbed is made for the test and removed after it, unless it is already up:
+# then it stays, so that several tests need to make it only once.
 ansible=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")/../../.." && pwd -P)
 # shellcheck disable=SC2034 # for those that source this file
 root=${ansible%/*}
@@ -13,7 +13,7 @@ ok() { printf 'ok: %s (%d s)\n' "$*" "$SECONDS"; }
 testbed() { "$ansible/testbed/testbed" "$@"; }
 playbook() { "$root/.venv/bin/ansible-playbook" -i inventories/testbed "$@"; }
 
-# Says why, and ends the test without a failure, where there can be no testbed.
+# Ends the test without a failure, and with a reason, if a testbed is impossible.
 testbed_or_skip() {
     ((EUID == 0)) || { echo 'skipped: the testbed needs root'; exit 0; }
     "$ansible/testbed/tools.sh" || { echo 'skipped: the tools are missing, see above'; exit 0; }
@@ -33,17 +33,17 @@ use_testbed() {
     testbed up
 }
 
-# What a test that failed has left running: an experiment stops its servers before it ends.
+# Ends the background jobs of a failed test; an experiment stops its servers before it ends.
 end_jobs() {
     local job
     for job in $(jobs -p); do kill "$job" 2>/dev/null || true; done
     wait
 }
 
-# quietly COMMAND...: its output only when it fails
+# quietly COMMAND...: shows the output only if the command fails
 quietly() { "$@" >"$work/log" 2>&1 || { cat "$work/log" >&2; fail "$*"; }; }
 
-# deployed SYSTEM: unless the testbed was given it before
+# deployed SYSTEM: deploys the system, unless the testbed has it already
 deployed() {
     if ! testbed ssh 4 test -e "/opt/dohyo/bundle/${1%%-*}"; then
         quietly playbook deploy.yml -e "{deploy_systems: [$1]}"
@@ -51,7 +51,7 @@ deployed() {
     fi
 }
 
-# No server may listen on all interfaces; sshd of the testbed's hosts does.
+# No server may listen on all interfaces; only sshd of the testbed's hosts does.
 listens_privately() {
     local n
     for n in 1 2 3 4; do
@@ -61,7 +61,7 @@ listens_privately() {
     done
 }
 
-# Nothing that was started for a trial runs on any host.
+# No process of a trial runs on any host.
 nothing_runs() {
     local n
     for n in 1 2 3 4; do

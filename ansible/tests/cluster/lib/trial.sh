@@ -2,7 +2,7 @@
 # For tests of systems on the testbed's four hosts; sourced after testbed.sh.
 # shellcheck disable=SC2154 # of testbed.sh
 
-# experiment OUT SYSTEM [OPTION…]: ./run.sh as people use it, small, with clients on all four hosts; evidence in $evidence
+# experiment OUT SYSTEM [OPTION…]: runs ./run.sh like a user, small, with clients on all four hosts; sets $evidence
 experiment() {
     local code=0
     "$root/run.sh" workloadA --inventory inventories/testbed --systems "$2" --out "$work/$1" --records 1000 --rounds 1 \
@@ -11,8 +11,8 @@ experiment() {
     return "$code"
 }
 
-# works OUT SYSTEM [OPTION…]: the same, which must come to a whole table, and leaves the servers up. deploy.yml, which is a
-# part of it, must change nothing: everything has been deployed before.
+# works OUT SYSTEM [OPTION…]: runs an experiment, checks that it makes a whole table, and keeps the servers running. deploy.yml, which
+# is a part of it, must change nothing: everything has been deployed before.
 works() {
     experiment "$@" --keep || { log_of "$1"; fail "./run.sh workloadA --systems $2 ${*:3}"; }
     if grep -E '^(host[0-9]+|localhost) .*changed=[1-9]' "$work/$1/deploy/ansible.log"; then
@@ -40,20 +40,20 @@ assert [(node["host"], node["state"]) for node in trial["nodes"]] == [(host, "ra
 END
 }
 
-# log_of OUT: what run.sh has said, and last what every server has
+# log_of OUT: prints the output of run.sh, and the last lines of every server's log
 log_of() {
     cat "$work/$1.log"
     find "$work/$1"/raw/*/server '(' -name '*.log' -o -name log ')' -print -exec tail -n 40 {} \;
 } >&2
 
-# look OUT: a Python script on standard input, which has the only trial of the summary as "trial"
+# look OUT: runs a Python script from standard input, which has the only trial of the summary as "trial"
 look() {
     "$root/.venv/bin/python" -c 'import json, sys
 [trial] = json.load(open(sys.argv[1]))["trials"]
 exec(sys.stdin.read())' "$work/$1/summary.json" || { cat "$work/$1.log" >&2; fail "$1: see the assertion above"; }
 }
 
-# condition NAME PATTERN: what the servers have stated
+# condition NAME PATTERN: checks a condition that the servers have reported
 condition() {
     local found
     found=$(jq -r --arg name "$1" '.[$name] | if type == "array" then join("; ") else tostring end' "$evidence/conditions.json")
@@ -65,13 +65,13 @@ no_secrets() {
     if grep -rlE '(password|passwd|secret)=.|IDENTIFIED BY' "$evidence"; then fail 'the evidence contains a secret'; fi
 }
 
-# Everything ends; the data go with the next trial, or with destroy.yml.
+# Ends everything; the next trial, or destroy.yml, removes the data.
 stopped() {
     quietly playbook stop.yml
     nothing_runs
 }
 
-# wiped ROLE [HOST…]: nothing of the trial is left on a host, or on those named; certificates are the inventory's
+# wiped ROLE [HOST…]: nothing of the trial is left on these hosts, by default on all; certificates belong to the inventory
 wiped() {
     local n role=$1
     shift
@@ -82,7 +82,7 @@ wiped() {
     done
 }
 
-# inserts SYSTEM MODULE BINDING MILLISECONDS: a client on host1 has one record acknowledged within that time.
+# inserts SYSTEM MODULE BINDING MILLISECONDS: a client on host1 gets one record acknowledged within that time
 inserts() {
     testbed ssh 1 "cd /opt/dohyo && java -cp 'bundle/$2/*' site.ycsb.Client -load -db dohyo.$2.$3 \
         -P run/$1.properties -p workload=site.ycsb.workloads.CoreWorkload -p recordcount=5000 \
