@@ -1,10 +1,10 @@
-"""The one error of the agent."""
+"""Defines the error of the agent."""
 
 
 class AgentError(Exception):
-    """Something could not be done; the text says what and why.
+    """Raised for a failed step; the text has the step and the reason.
 
-    :ivar answer: what is known besides, for the task of a playbook that looks at it
+    :ivar answer: further facts for the task of a playbook
     """
 
     def __init__(self, text, answer=None):

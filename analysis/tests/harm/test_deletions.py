@@ -82,7 +82,7 @@ PLACES = {
 # Tasks that remove with Ansible's own module. Each removes only files, or a folder that tempfile has created.
 FILE_TASKS = {
     ("roles/bootstrap/tasks/packages.yml", "Remove the folder"),
-    ("roles/host/tasks/restore.yml", "Remove the settings that should last"),
+    ("roles/host/tasks/restore.yml", "Remove the settings for every boot"),
 }
 SKIPPED = {"tests", "test", "e2e", "suite", "target", "__pycache__", "docs"}
 SUFFIXES = {"", ".sh", ".py", ".yml", ".yaml", ".j2", ".java", ".sql", ".xml"}
