@@ -10,7 +10,6 @@ from dataclasses import replace
 from typing import Any
 
 from dohyo.systems.context import Context
-from dohyo.systems.option import BOOLEANS
 from dohyo.systems.rendering import as_properties
 from dohyo.trial import attached, canary, conditions, processes
 from dohyo.trial.loads import Load
@@ -64,7 +63,7 @@ class TrialSteps:
 
     def flag(self, name: str) -> bool:
         """Returns a boolean variable. With -e on a command line it comes as a text."""
-        return BOOLEANS.get(str(self.values[name]).lower(), False)
+        return Context(self.values).flag(name)
 
     # ---- from its begin to its end ----------------------------------------------------------------------------------
 
