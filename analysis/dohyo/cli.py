@@ -407,10 +407,12 @@ def db_command(experiments: tuple[str, ...], out: Path | None) -> int:
     from dohyo.facts import database
     from dohyo.report import files
 
-    folders = list(dict.fromkeys(_experiment(each) for each in experiments))
+    # Several names may be those of one folder.
+    folders = list({folder.resolve(): folder for folder in map(_experiment, experiments)}.values())
     if len(folders) > 1 and out is None:
         raise BadInputError("several experiments: name the database with --out FILE")
     place = files.place(folders[0], out, database.FILE, database.is_ours, ("database", "database"))
+    database.check(place)
     sound = True
     for facts, summary in database.write(folders, place):
         for warning in summary.warnings:

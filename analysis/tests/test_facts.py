@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+import os
 import re
 import sqlite3
 from base64 import b64encode
@@ -17,6 +18,7 @@ import pytest
 from click.testing import CliRunner, Result
 from hdrh.histogram import HdrHistogram
 
+from dohyo.bad_input import BadInputError
 from dohyo.cli import cli, main
 from dohyo.evidence.hdr_log import Histogram, Latencies, decode, standard_layout
 from dohyo.evidence.host_metrics import FIGURES, SERIES
@@ -404,6 +406,44 @@ def test_the_database_replaces_nothing_else(tmp_path: Path) -> None:
     assert not (tmp_path / "link.db").is_symlink()
 
 
+@pytest.mark.parametrize("ending", ["-wal", "-journal"])
+def test_a_database_that_was_not_closed_is_not_replaced(ending: str, tmp_path: Path) -> None:
+    """SQLite would write what is in such a file into the new database."""
+    trial(tmp_path / "x", 1, "cassandra", 1)
+    beside = tmp_path / f"x/facts.db{ending}"
+    beside.touch()  # an empty one has no pages
+    assert dohyo(tmp_path / "x").return_value == 0
+    before = (tmp_path / "x/facts.db").read_bytes()
+    beside.write_bytes(b"pages")
+    done = dohyo(tmp_path / "x")
+    assert isinstance(done.exception, BadInputError)
+    assert f"was not closed: close it, or remove {beside}" in str(done.exception)
+    assert (tmp_path / "x/facts.db").read_bytes() == before
+
+
+def test_tables_of_the_user_are_not_replaced(tmp_path: Path) -> None:
+    trial(tmp_path / "x", 1, "cassandra", 1)
+    assert dohyo(tmp_path / "x").return_value == 0
+    with closing(sqlite3.connect(tmp_path / "x/facts.db")) as mine:
+        mine.executescript("create table sqlitenotes (text); create view slow as select * from row; analyze")
+    done = dohyo(tmp_path / "x")
+    assert isinstance(done.exception, BadInputError)
+    assert "has tables or views that dohyo did not write: slow, sqlitenotes;" in str(done.exception)
+    # A damaged file has nothing to keep.
+    whole = (tmp_path / "x/facts.db").read_bytes()
+    (tmp_path / "x/facts.db").write_bytes(whole[:100] + b"\xff" * 5000)
+    assert dohyo(tmp_path / "x").return_value == 0
+
+
+def test_an_experiment_that_is_named_twice_is_there_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    trial(tmp_path / "x", 1, "cassandra", 1)
+    (tmp_path / "link").symlink_to("x")
+    monkeypatch.chdir(tmp_path)
+    assert dohyo("x", "x/", tmp_path / "x", "link", "x/raw/..").return_value == 0
+    with closing(sqlite3.connect("x/facts.db")) as facts:
+        assert facts.execute("select count(*) from experiment").fetchone() == (1,)
+
+
 @pytest.mark.parametrize(
     ("words", "why"),
     [
@@ -413,6 +453,10 @@ def test_the_database_replaces_nothing_else(tmp_path: Path) -> None:
         (("alone",), "has no evidence (raw): name an experiment that was measured"),
         (("x", "--out", "x"), "is a folder; name the file, such as x/facts.db"),
         (("x", "--out", "no/facts.db"), "there is no folder no"),
+        (("x", "--out", "fifo"), "fifo is not a database of dohyo and is not replaced"),
+        (("x", "--out", "to-fifo"), "to-fifo is not a database of dohyo and is not replaced"),
+        (("x", "--out", "x/raw/facts.db"), "raw is only for the evidence of an experiment; name another file"),
+        (("x", "--out", "in/01-cassandra/facts.db"), "raw is only for the evidence"),
         (("later",), "of a later version of dohyo"),
     ],
 )
@@ -423,6 +467,9 @@ def test_bad_input_is_refused(
     for name in ("x", "y", "later"):
         trial(tmp_path / name, 1, "cassandra", 1)
     (tmp_path / "later/experiment.json").write_text('{"format": 99}')
+    os.mkfifo(tmp_path / "fifo")
+    (tmp_path / "to-fifo").symlink_to("fifo")
+    (tmp_path / "in").symlink_to("y/raw")
     (tmp_path / "alone").mkdir()
     (tmp_path / "alone/experiment.json").write_text("{}")
     (tmp_path / "logs").mkdir()
@@ -447,6 +494,30 @@ def test_a_full_disk_leaves_the_database_before(tmp_path: Path, monkeypatch: pyt
     assert "database or disk is full" in str(done.exception)
     assert (tmp_path / "x/facts.db").read_bytes() == before
     assert sorted(each.name for each in (tmp_path / "x").iterdir()) == ["facts.db", "raw"]
+
+
+def test_a_log_with_the_name_of_all_operations_is_broken_evidence(tmp_path: Path) -> None:
+    folder = trial(tmp_path / "x", 1, "cassandra", 1)
+    client = folder / "run-1/node1"
+    (client / "OVERALL.hdr").write_text((client / "READ.hdr").read_text().replace("for: READ", "for: HdrOVERALL"))
+    with (client / "result.txt").open("a") as results:
+        results.write("[HdrOVERALL], Operations, 5\n")
+    with closing(written(tmp_path, tmp_path / "x")) as facts:
+        assert facts.execute("select status from trial").fetchall() == [{"status": "invalid"}]
+        reasons = facts.execute("select reason from run_check where verdict = 'warning'").fetchall()
+    said = "\n".join(each["reason"] for each in reasons)
+    assert re.search(r"OVERALL\.hdr:\d+: OVERALL is not an operation type; it stands for all of them", said)
+    assert re.search(r"result\.txt:\d+: \[HdrOVERALL\]: OVERALL is not an operation type", said)
+
+
+def test_what_the_tables_cannot_take_is_an_error_with_a_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    trial(tmp_path / "x", 1, "cassandra", 1)
+    statements: Callable[[], str] = schema.statements
+    monkeypatch.setattr(schema, "statements", lambda: statements().replace("host text not null", "host integer"))
+    done = dohyo(tmp_path / "x")
+    assert isinstance(done.exception, OSError)
+    assert str(done.exception).startswith("[Errno 5] cannot store TEXT value in INTEGER column")
+    assert done.exception.filename == str(tmp_path / "x/facts.db")
 
 
 def test_broken_evidence_is_named_and_the_rest_is_there(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:

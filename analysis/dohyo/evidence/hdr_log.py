@@ -33,7 +33,7 @@ from pyhdrh import decode as decode_v2
 from pyhdrh import encode as encode_v2
 
 from dohyo.evidence.text_file import Warn, limited, lines
-from dohyo.operations import operation, plain_name
+from dohyo.operations import OVERALL, operation, plain_name
 
 # Range of every merged histogram, in µs. With one common range, adding is a plain sum of two arrays. A database
 # operation of more than a day is not a latency.
@@ -456,6 +456,8 @@ class LogParser:
             raise ValueError(f"a histogram of {self._unit}; known are {' and '.join(_UNITS)}")
         # In a log of several histograms each line has a tag with the operation.
         self.operation = plain_name(found[1]) if found[1] else self._untagged
+        if operation(self.operation) == OVERALL:
+            raise ValueError(f"{OVERALL} is not an operation type; it stands for all of them")
         start = self._absolute(float(found[2]))
         return Interval(start, float(found[3]), decode(found[4], _UNITS[self._unit]), start - (self.start_time or 0.0))
 

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Generic, TypeVar
 
 from dohyo.evidence.text_file import Warn, limited, lines
-from dohyo.operations import INTENDED, READ_MODIFY_WRITE, calls, is_call, is_known, operation, outcome
+from dohyo.operations import INTENDED, OVERALL, READ_MODIFY_WRITE, calls, is_call, is_known, operation, outcome
 
 # Statuses that mean success, and that the record was not found. YCSB before 0.2 writes numbers.
 OK = frozenset({"OK", "BATCHED_OK", "0"})
@@ -218,9 +218,11 @@ class ResultReader(Generic[Log]):
             )
             return
         try:
-            if metric == "OVERALL":
+            if metric == OVERALL:
                 self._overall(measurement, value)
-            elif name := operation(metric):
+            elif (name := operation(metric)) == OVERALL:
+                self._doubt(f"[{metric}]: {OVERALL} is not an operation type; it stands for all of them")
+            elif name:
                 self._operation(name, measurement, value)
         except ValueError as error:
             self._complain(f"[{metric}], {measurement}: {error}")

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from dohyo import folders
+from dohyo.bad_input import BadInputError
 from dohyo.evidence.hdr_log import Latencies
 from dohyo.evidence.records import ExperimentFacts
 from dohyo.facts import schema
@@ -41,9 +42,35 @@ def write(experiments: Sequence[Path], path: Path) -> list[tuple[ExperimentFacts
             loader = Loader(connection)
             found = [loader.add(experiment) for experiment in experiments]
             connection.execute("commit")
-    except sqlite3.OperationalError as error:  # such as a full disk
+    except sqlite3.Error as error:  # such as a full disk
         raise OSError(errno.EIO, str(error), str(path)) from error
     return found
+
+
+def check(path: Path) -> None:
+    """Checks that a database of facts can be replaced, if there is one, and that nothing beside it changes the new one.
+
+    :raises BadInputError: if another program has it open or did not close it, or if it has tables of the user
+    """
+    for beside in (path.with_name(f"{path.name}-wal"), path.with_name(f"{path.name}-journal")):
+        # SQLite would write the pages in it into the new file.
+        if beside.exists() and beside.stat().st_size:
+            raise BadInputError(f"{path} is open in another program, or was not closed: close it, or remove {beside}")
+    if path.is_file() and not path.is_symlink() and (names := _others(path)):
+        what = f"{path} has tables or views that dohyo did not write: {', '.join(names)}"
+        raise BadInputError(f"{what}; name another file with --out FILE")
+
+
+def _others(path: Path) -> list[str]:
+    """Returns the names of tables and views that are not in the schema; none of a file that cannot be read."""
+    query = "select name from sqlite_schema where type in ('table', 'view') and name not like 'sqlite\\_%' escape '\\'"
+    with closing(sqlite3.connect(":memory:")) as new, closing(connect(path)) as before:
+        new.executescript(schema.statements())
+        known = {name for (name,) in new.execute(query)}
+        try:
+            return [name for (name,) in before.execute(f"{query} order by name") if name not in known]
+        except sqlite3.DatabaseError:
+            return []
 
 
 def is_ours(path: Path) -> bool:

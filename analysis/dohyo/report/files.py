@@ -57,12 +57,15 @@ def place(
     path = out or (folder if folder.is_dir() else folder.parent) / name
     if path.is_dir():
         raise BadInputError(f"--out {path} is a folder; name the file, such as {path / name}")
-    # A link itself is replaced, not its target.
-    if path.is_file() and not path.is_symlink() and not is_ours(path):
+    # A link itself is replaced, not its target. A FIFO, a device or a socket would be gone, also behind /dev/stdout.
+    if path.exists() and not (path.is_file() and (path.is_symlink() or is_ours(path))):
         what = f"{path} is not a {kind[0]} of dohyo and is not replaced"
         raise BadInputError(f"{what}; name another file with --out FILE")
     if not path.parent.is_dir():
         raise BadInputError(f"--out {path}: there is no folder {path.parent}; make it, or name another file")
+    above = path.parent.resolve()
+    if any(each.name == "raw" and is_experiment(each.parent) for each in (above, *above.parents)):
+        raise BadInputError(f"--out {path}: raw is only for the evidence of an experiment; name another file")
     # A link inside an experiment could lead out of it; the user's own links elsewhere are fine.
     for link in (above for above in path.absolute().parents if above.is_symlink()):
         if any(is_experiment(above) for above in link.parents):
