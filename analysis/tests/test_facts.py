@@ -6,6 +6,8 @@ import json
 import os
 import re
 import sqlite3
+import subprocess
+import sys
 from base64 import b64encode
 from collections.abc import Callable
 from contextlib import closing
@@ -20,7 +22,7 @@ from hdrh.histogram import HdrHistogram
 
 from dohyo.bad_input import BadInputError
 from dohyo.cli import cli, main
-from dohyo.evidence.hdr_log import Histogram, Latencies, decode, standard_layout
+from dohyo.evidence.hdr_log import Histogram, Latencies, decode, is_known, standard_layout
 from dohyo.evidence.host_metrics import FIGURES, SERIES
 from dohyo.facts import database, schema
 from dohyo.figures import point_name
@@ -29,7 +31,7 @@ from dohyo.places import ROOT
 from dohyo.report import measured
 from dohyo.summary.results import Summary
 from dohyo.summary.summary import summarise
-from support.evidence import DATA, clients_json, edit_json, keep, trial, write_json
+from support.evidence import DATA, clients_json, edit_json, keep, lasted, reads, trial, write_json
 from support.golden_cases import CASES, Case, compare, faults, foreign, hosts
 
 
@@ -114,6 +116,11 @@ def test_figures_are_those_of_the_summary(case: Case, tmp_path: Path) -> None:
                     use["devices"] = {device: figures for device, figures in use["devices"].items() if figures}
                 assert in_order(uses(facts, found["id"])) == in_order(each["hosts"])
                 check_servers(facts, found["id"], each)
+                check_search(facts, found["id"], each["search"])
+                check_faults(facts, found["id"], each["faults"])
+                accounts = facts.execute("select * from accounting where trial = ?", (found["id"],)).fetchall()
+                stated = each["accounting"]
+                assert accounts == ([{"trial": found["id"], **stated}] if stated else [])
                 check_load(facts, found["id"], each["load"])
             check_files(facts, summary)
             check_seconds(facts, charts)
@@ -131,6 +138,46 @@ def check_servers(facts: sqlite3.Connection, of_trial: int, content: dict[str, A
         if (known := without_nulls(of))
     }
     assert figures == stated
+
+
+def check_search(facts: sqlite3.Connection, of_trial: int, stated: dict[str, Any] | None) -> None:
+    """Checks a search, and what its probes did by operation type."""
+    found = facts.execute("select * from search where trial = ?", (of_trial,)).fetchall()
+    if stated is None:
+        assert found == []
+        return
+    probes = stated.pop("probes")
+    assert found == [{"trial": of_trial, **stated}]
+    query = "select * from probe join run using (trial, number) where phase = 'probe' and trial = ? order by number"
+    runs = facts.execute(query, (of_trial,)).fetchall()
+    assert len(runs) == len(probes) > 0
+    for run, probe in zip(runs, probes, strict=True):
+        rows = probe.pop("rows")
+        assert {name: run[name] for name in probe} == probe
+        assert not run["discarded"]
+        assert run["operations"] / run["measured_seconds"] == rows[0]["ops_per_second"]
+        query = "select operation, operations, p99_ms from operation where client is null and run = ?"
+        assert {tuple(each.values()) for each in facts.execute(query, (run["id"],))} == {
+            (row["operation"], row["operations"], row["p99_ms"]) for row in rows[1:]
+        }
+        query = "select sum(succeeded + not_found) as n from second where operation = 'OVERALL' and run = ?"
+        assert facts.execute(query, (run["id"],)).fetchone()["n"] == run["operations"]
+
+
+def check_faults(facts: sqlite3.Connection, of_trial: int, stated: list[dict[str, Any]]) -> None:
+    query = (
+        "select phase, number as run, before_ops_per_second, kind, target, hosts,"
+        " round(begin - warmup_seconds, 9) as at, round(end - warmup_seconds, 9) as until, seconds, zero_seconds,"
+        " low_seconds, recovered, recovery_seconds, restored,"
+        " restore_seconds, worst_p99_ms, worst_p99_second as worst_p99_at from fault_cost"
+        " join run on run.id = run where trial = ? order by fault_cost.rowid"
+    )
+    found = [each | {"hosts": json.loads(each["hosts"])} for each in facts.execute(query, (of_trial,))]
+    for run in stated:
+        for cost in run["faults"]:
+            del cost["healing"]
+    same = ("phase", "run", "before_ops_per_second")
+    assert found == [{name: run[name] for name in same} | cost for run in stated for cost in run["faults"]]
 
 
 def check_load(facts: sqlite3.Connection, of_trial: int, load: dict[str, Any] | None) -> None:
@@ -188,7 +235,10 @@ def check_seconds(facts: sqlite3.Connection, charts: measured.Measured) -> None:
         assert [by_second.get(second, 0) for second in range(len(run.throughput))] == run.throughput
         for slot in run.slots:
             (line,) = [each for each in lines if each["second"] == slot.start]
-            assert [line["p50_ms"], line["p99_ms"]] == list(slot.percentiles_ms.values())
+            assert [line["p50_ms"], line["p99_ms"]] == [
+                value if is_known(at, slot.operations) else None for at, value in slot.percentiles_ms.items()
+            ]
+            assert line["max_ms"] >= slot.percentiles_ms[99]
 
 
 def check_checks(facts: sqlite3.Connection, content: dict[str, Any]) -> None:
@@ -230,11 +280,11 @@ def test_histograms_are_those_of_the_logs(tmp_path: Path) -> None:
         )
         assert len(rows) == 8
         columns = ", ".join(f"{name} is percentile_ms(histogram, {at:g})" for name, at in PERCENTILES.items())
-        known = " and ".join(f"{name} is not null" for name in PERCENTILES)
-        same = facts.execute(
-            f"select count is operations(histogram), {columns} from operation where {known} group by rowid"  # noqa: S608
-        )
-        assert {value for line in same for value in line} <= {1}
+        same = facts.execute(f"select count is operations(histogram), {columns} from operation group by rowid")  # noqa: S608
+        assert {value for line in same for value in line} == {1}
+        # Fewer than ten operations are beyond the p99 of some types, and beyond the p99.9 of all.
+        query = "select percentile_ms(histogram, 99.9), percentile_ms(histogram, 100) = max_ms from operation"
+        assert set(facts.execute(f"{query} group by rowid")) == {(None, 1)}
         assert facts.execute("select percentile_ms(null, 50), operations(null), mean_ms(null)").fetchone() == (
             None,
             0,
@@ -305,12 +355,58 @@ def test_several_experiments_are_one_database(tmp_path: Path) -> None:
             {"n": 1, "name": "before"},
         ]
         rates = facts.execute(
-            "select experiment.name as name, records_per_second from row join trial on trial.id = row.trial"
-            " join experiment on experiment.id = trial.experiment where of_rounds and system = 'cassandra'"
-            " and operation = 'OVERALL' and phase = 'run'"
+            "select experiment as name, records_per_second from counted_row"
+            " where system = 'cassandra' and operation = 'OVERALL' and phase = 'run'"
         ).fetchall()
         assert [each["name"] for each in rates] == ["before", "after"]
         assert rates[0]["records_per_second"] > rates[1]["records_per_second"]
+
+
+def test_experiments_with_one_name_differ(tmp_path: Path) -> None:
+    for folder in ("a/x", "b/x"):
+        trial(tmp_path / folder, 1, "cassandra", 1)
+    write_json(tmp_path / "b/x/experiment.json", {"versions": {"dohyo": "0.9"}})
+    with closing(written(tmp_path, tmp_path / "a/x", tmp_path / "b/x")) as facts:
+        assert facts.execute("select name, folder, version from experiment").fetchall() == [
+            {"name": "x", "folder": f"{tmp_path}/a/x", "version": None},
+            {"name": f"{tmp_path}/b/x", "folder": f"{tmp_path}/b/x", "version": "0.9"},
+        ]
+
+
+def test_what_did_not_last_ends_where_it_begins(tmp_path: Path) -> None:
+    folder = trial(tmp_path / "x", 1, "cassandra", 1)
+    events = [{"at": 2.0, "host": "node1", "what": "GC pause of 1.2 s"}]
+    write_json(folder / "run-1/clients.json", clients_json(("node1",), events=events))
+    with closing(written(tmp_path, tmp_path / "x")) as facts:
+        query = "select begin, end from span where kind = 'event' and what = 'GC pause of 1.2 s'"
+        assert facts.execute(query).fetchall() == [{"begin": 2.0, "end": 2.0}]
+
+
+@pytest.mark.parametrize("case", ALL, ids=lambda case: case.__name__)
+def test_the_views_have_what_counts_once(case: Case, tmp_path: Path) -> None:
+    for experiment in experiments(case, tmp_path):
+        with closing(written(tmp_path, experiment)) as facts:
+            summary = summarise(experiment)
+            stated = [
+                (each.system, row.phase, row.operation, row.ops_per_second)
+                for each in summary.compared
+                for row in each.rows
+                if each.status == "ok" and not each.is_aside(row)
+            ]
+            rows = facts.execute("select system, phase, operation, ops_per_second from counted_row").fetchall()
+            assert sorted(tuple(each.values()) for each in rows) == sorted(stated)
+            repeats = {
+                (each.name, row.phase): row.repeats
+                for each in summary.trials
+                for row in each.rows
+                if each.status == "ok" and not each.is_aside(row)
+            }
+            query = (
+                "select trial.name, phase, count(*) as runs from counted_run join trial on trial.id = trial"
+                " group by trial.id, phase"
+            )
+            assert {(each["name"], each["phase"]): each["runs"] for each in facts.execute(query)} == repeats
+            assert experiment.name in ("failures", "loads") or repeats
 
 
 # ---- the page and the schema -----------------------------------------------------------------------------------------
@@ -337,38 +433,118 @@ def test_every_column_is_described_once() -> None:
                 assert columns[-len(FIGURES) :] == list(SERIES[-len(FIGURES) :]) == list(FIGURES)
 
 
-@pytest.mark.parametrize("query", re.findall(r"```sql\n(.*?)```", PAGE, re.DOTALL), ids=lambda query: query[:30])
+QUERIES = re.findall(r"```sql\n(.*?)```", PAGE, re.DOTALL)
+
+
+@pytest.mark.parametrize("query", QUERIES, ids=lambda query: query[:30])
 def test_queries_of_the_page_can_be_pasted(query: str, tmp_path: Path) -> None:
-    with closing(written(tmp_path, *experiments(hosts, tmp_path), *experiments(compare, tmp_path))) as facts:
-        assert facts.execute(query).fetchall()
+    paused(tmp_path / "paused", 20)
+    all_ = (*experiments(hosts, tmp_path), *experiments(compare, tmp_path), tmp_path / "paused")
+    with closing(written(tmp_path, *all_)) as facts:
+        found = facts.execute(query).fetchall()
+        assert found
+        assert list(found[0])[:4] == ["experiment", "system", "point", "phase"]
 
 
 def test_the_page_has_five_queries_and_its_shell_line_runs(tmp_path: Path) -> None:
-    assert len(re.findall("```sql", PAGE)) == 5
+    assert len(QUERIES) == 5
     (query,) = re.findall(r"sqlite3 -box facts.db '(.*)'", PAGE)
     with closing(written(tmp_path, *experiments(hosts, tmp_path))) as facts:
         assert facts.execute(query).fetchall()
 
 
-def test_seconds_with_a_pause_are_told_from_others(tmp_path: Path) -> None:
-    """Tests the first query of the page, and the spans that it reads."""
-    folder = trial(tmp_path / "x", 1, "cassandra", 1)
+def test_the_python_of_the_page_runs(tmp_path: Path) -> None:
+    (code,) = re.findall(r"```\n(\.venv/bin/python - facts.db <<'END'\n.*?)```", PAGE, re.DOTALL)
+    with closing(written(tmp_path, *experiments(hosts, tmp_path))) as facts:
+        counted = facts.execute("select count(*) as n from counted_row where operation <> 'OVERALL'").fetchone()["n"]
+    code = code.replace(".venv/bin/python", sys.executable)
+    done = subprocess.run(["bash", "-c", code], cwd=tmp_path, capture_output=True, text=True, check=True)
+    assert len(done.stdout.splitlines()) == counted > 0
+
+
+def paused(experiment: Path, *pauses_ms: float) -> float:
+    """Makes an experiment with pauses of a server in the middle of the first second; returns its seconds."""
+    folder = trial(experiment, 1, "cassandra", 1)
     agreed = datetime(2026, 11, 21, 20, 53, 23, tzinfo=UTC)
     write_json(folder / "run-1/clients.json", clients_json(("node1",), agreed=agreed.timestamp()))
-    with closing(written(tmp_path, tmp_path / "x")) as facts:
-        query = "select at, count(*) over () as seconds from run join second on run = id where whole and phase = 'run'"
-        first = facts.execute(f"{query} and operation = 'OVERALL' order by at").fetchone()
-    end = agreed + timedelta(seconds=first["at"] + 0.5)
+    reads(folder / "run-1/node1", [2000, 1000, 1000], not_found=[100, 0, 0])
+    edit_json(folder / "trial.json", trial_phases=[{"name": "run", "maxnotfoundrate": 1}])
+    end = agreed + timedelta(seconds=1.5)
     lines = [
         "[2026-11-21T20:53:22.000+0000][0.007s] Using G1",
-        f"[{end:%FT%T.%f}"[:-3] + "+0000] GC(0) Pause Young 20.000ms",
+        *(f"[{end:%FT%T.%f}"[:-3] + f"+0000] GC({at}) Pause Young {ms:.3f}ms" for at, ms in enumerate(pauses_ms)),
     ]
     keep(folder / "server", "node1", gc__log="\n".join(lines) + "\n")
-    with closing(written(tmp_path, tmp_path / "x")) as facts:
-        check_files(facts, summarise(tmp_path / "x"))
-        found = facts.execute(re.findall(r"```sql\n(.*?)```", PAGE, re.DOTALL)[0]).fetchall()
-        assert {each["work"]: each["seconds"] for each in found} == {"GC pause": 1, "none": first["seconds"] - 1}
-        assert facts.execute("select count(*) as n from span where kind = 'GC pause'").fetchone() == {"n": 1}
+    return 3
+
+
+def test_seconds_with_a_pause_are_told_from_others(tmp_path: Path) -> None:
+    """Tests the first query of the page, and the spans that it reads."""
+    for name, pauses in {"one": (20,), "two": (20, 30), "none": ()}.items():
+        seconds = paused(tmp_path / name, *pauses)
+        with closing(written(tmp_path, tmp_path / name)) as facts:
+            check_files(facts, summarise(tmp_path / name))
+            found = facts.execute(QUERIES[0]).fetchall()
+            work = {each["work"]: (each["seconds"], each["ops_per_second"]) for each in found}
+            assert {each["logged"] for each in found} == {"GC pause"}
+            assert work == (
+                {"GC pause": (1, 2100), "none of them": (2, 1000)} if pauses else {"none of them": (3, 1367)}
+            )
+            kinds = facts.execute("select count(*) as n from span where kind = 'GC pause'").fetchone()
+            assert kinds == {"n": len(pauses)}
+            # Two kinds of work in a second are one row.
+            facts.execute("insert into span (trial, run, kind, begin, end) select trial, id, 'flush', 0, 9 from run")
+            facts.execute("insert into logged_work select id, 'node1', 'flush' from run where name = 'run-1'")
+            found = facts.execute(QUERIES[0]).fetchall()
+            assert {each["logged"] for each in found} == {"GC pause, flush"}
+            assert sum(each["seconds"] for each in found) == seconds
+            assert {each["work"] for each in found} == ({"GC pause, flush", "flush"} if pauses else {"flush"})
+    # A log without a compaction in the run says that there was none.
+    folder = trial(tmp_path / "log", 1, "hbase", 1)
+    write_json(folder / "run-1/clients.json", clients_json(("node1",), agreed=1795320660.0))  # 2026-11-22T04:11:00Z
+    keep(folder / "server", "node1", log=DATA / "servers/hbase/log")
+    with closing(written(tmp_path, tmp_path / "log")) as facts:
+        stated = {each.kind for server in summarise(tmp_path / "log").trials[0].servers for each in server.background}
+        found = facts.execute(QUERIES[0]).fetchall()
+        assert {(each["logged"], each["work"]) for each in found} == {(", ".join(sorted(stated)), "none of them")}
+        assert stated == {"compaction", "flush"}
+    # Nothing is known without logs.
+    trial(tmp_path / "silent", 1, "cassandra", 1)
+    with closing(written(tmp_path, tmp_path / "silent")) as facts:
+        assert facts.execute(QUERIES[0]).fetchall() == []
+
+
+def test_fifths_of_a_window_have_the_rate_of_the_row(tmp_path: Path) -> None:
+    (experiment,) = experiments(faults, tmp_path)
+    with closing(written(tmp_path, experiment)) as facts:
+        found = facts.execute(QUERIES[3]).fetchall()
+        assert len(found) == 2 * 5
+        assert {each["highest_p99_of_a_second_ms"] for each in found} == {None}  # 100 operations have no p99
+        query = "select avg(succeeded + not_found) as rate from counted_run join second using (run)"
+        of_seconds = facts.execute(f"{query} where operation = 'OVERALL' and system = 'cassandra'").fetchone()["rate"]
+        query = "select ops_per_second from counted_row where operation = 'OVERALL' and system = 'cassandra'"
+        assert facts.execute(query).fetchone()["ops_per_second"] == pytest.approx(of_seconds)
+
+
+def test_what_changed_is_compared_at_each_point(tmp_path: Path) -> None:
+    """Tests the last query of the page: measured conditions are left out, and a condition without a value is one."""
+    values: dict[str, dict[str, dict[str, Any]]] = {
+        "a": {"1": {"version": "5", "heap": "1g"}, "2": {"version": "6"}},
+        "b": {"1": {"version": "5"}, "2": {"version": "7"}},
+    }
+    for name, points in values.items():
+        for number, (point, stated) in enumerate(points.items(), start=1):
+            folder = trial(tmp_path / name, number, "cassandra", 1, trial_point={"batchsize": point})
+            edit_json(folder / "conditions.json", **{"version": None, "heap": None, **stated})
+            lasted(folder / "run-1/node1", 3.0 if name == "a" else 4.0)
+    with closing(written(tmp_path, tmp_path / "a", tmp_path / "b")) as facts:
+        found = facts.execute(QUERIES[4]).fetchall()
+    assert [(each["experiment"], json.loads(each["point"])["batchsize"], each["changed"]) for each in found] == [
+        ("a", "1", "heap=1g"),
+        ("a", "2", "version=6"),
+        ("b", "1", "heap=not known"),
+        ("b", "2", "version=7"),
+    ]
 
 
 # ---- the command -----------------------------------------------------------------------------------------------------
@@ -429,6 +605,11 @@ def test_tables_of_the_user_are_not_replaced(tmp_path: Path) -> None:
     done = dohyo(tmp_path / "x")
     assert isinstance(done.exception, BadInputError)
     assert "has tables or views that dohyo did not write: slow, sqlitenotes;" in str(done.exception)
+    # Looking at it leaves nothing beside it.
+    with closing(sqlite3.connect(tmp_path / "x/facts.db")) as mine:
+        mine.executescript("drop table sqlitenotes; drop view slow; pragma journal_mode = wal")
+    assert dohyo(tmp_path / "x").return_value == 0
+    assert sorted(each.name for each in (tmp_path / "x").iterdir()) == ["facts.db", "raw"]
     # A damaged file has nothing to keep.
     whole = (tmp_path / "x/facts.db").read_bytes()
     (tmp_path / "x/facts.db").write_bytes(whole[:100] + b"\xff" * 5000)

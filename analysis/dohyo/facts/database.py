@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import re
 import sqlite3
 from collections.abc import Sequence
 from contextlib import closing
@@ -11,7 +12,7 @@ from typing import Any
 
 from dohyo import folders
 from dohyo.bad_input import BadInputError
-from dohyo.evidence.hdr_log import Latencies
+from dohyo.evidence.hdr_log import Latencies, is_known
 from dohyo.evidence.records import ExperimentFacts
 from dohyo.facts import schema
 from dohyo.facts.loader import Loader
@@ -63,12 +64,12 @@ def check(path: Path) -> None:
 
 def _others(path: Path) -> list[str]:
     """Returns the names of tables and views that are not in the schema; none of a file that cannot be read."""
-    query = "select name from sqlite_schema where type in ('table', 'view') and name not like 'sqlite\\_%' escape '\\'"
-    with closing(sqlite3.connect(":memory:")) as new, closing(connect(path)) as before:
-        new.executescript(schema.statements())
-        known = {name for (name,) in new.execute(query)}
+    ours = re.findall(r"^create (?:table|view) (\w+)", schema.statements(), re.MULTILINE)
+    # No program has the file open: if it is immutable, reading leaves no files beside it.
+    with closing(sqlite3.connect(f"{path.absolute().as_uri()}?immutable=1", uri=True)) as before:
         try:
-            return [name for (name,) in before.execute(f"{query} order by name") if name not in known]
+            found = before.execute("select name from sqlite_schema where type in ('table', 'view') order by name")
+            return [name for (name,) in found if name not in ours and not name.startswith("sqlite_")]
         except sqlite3.DatabaseError:
             return []
 
@@ -133,5 +134,7 @@ class _Percentile:
         self._percentile = percentile
 
     def finalize(self) -> float | None:
-        """Returns the percentile in ms; None without operations."""
-        return self._sum.latencies.percentiles_ms([self._percentile]).get(self._percentile)
+        """Returns the percentile in ms; None with fewer than 10 operations beyond it, except for the maximum (100)."""
+        latencies, at = self._sum.latencies, self._percentile
+        known = at == 100 or is_known(at, latencies.count)
+        return latencies.percentiles_ms([at]).get(at) if known else None

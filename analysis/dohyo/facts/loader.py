@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -15,8 +16,10 @@ from dohyo.evidence.host_metrics import SERIES
 from dohyo.evidence.records import ExperimentFacts
 from dohyo.evidence.result_lines import Operation
 from dohyo.evidence.rows import records_of
+from dohyo.evidence.servers import GC_PAUSE
 from dohyo.metrics import METRICS, PERCENTILES
 from dohyo.operations import OVERALL, calls, is_failure, is_not_found, outcome
+from dohyo.scenario.phases import PROBE
 from dohyo.scenario.published import MEASURED, Published
 from dohyo.summary.conditions import CONDITIONS
 from dohyo.summary.phase import Phase
@@ -26,6 +29,7 @@ from dohyo.summary.summary import summarise
 # Runs of a trial by phase and number.
 _Runs = Mapping[tuple[Any, Any], int]
 _MOST = 2**63 - 1
+_MAXIMUM = 100  # as a percentile
 
 
 class Loader:
@@ -34,6 +38,7 @@ class Loader:
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._connection = connection
         self._experiment = 0
+        self._names: set[str] = set()  # of the experiments
         self._trials: dict[str, int] = {}  # of the experiment, by name
 
     def add(self, experiment: Path) -> tuple[ExperimentFacts, Summary]:
@@ -45,7 +50,10 @@ class Loader:
         if not (experiment / "raw").is_dir():
             raise BadInputError(f"{experiment} has no evidence (raw): name an experiment that was measured")
         about = {name: getattr(facts, name) for name in ("title", "scenario", "status", "started", "finished")}
-        self._experiment = self._insert("experiment", name=experiment.resolve().name, **about)
+        folder, version = experiment.resolve(), facts.versions.get("dohyo")
+        name = str(folder) if folder.name in self._names else folder.name
+        self._names.add(name)
+        self._experiment = self._insert("experiment", name=name, folder=str(folder), version=version, **about)
         self._trials = {}
         summary = summarise(experiment, self._read)
         for trial in summary.trials:
@@ -67,14 +75,15 @@ class Loader:
         of_trial = self._trials[trial.name] = self._trial(trial)
         runs = {(phase.kind, phase.number): self._run(of_trial, phase) for phase in phases}
         self._hosts(of_trial, trial, runs)
-        self._servers(of_trial, trial)
+        self._servers(of_trial, trial, runs)
         self._spans(
             of_trial,
             [
                 *((runs.get(each[:2]), each.kind, each.host, each.process, None, *each[5:]) for each in trial.spans),
                 *(
-                    (runs.get((each.phase, each.run)), "event", each.host, None, each.what, each.at, each.until, None)
+                    (runs.get((each.phase, each.run)), "event", each.host, None, each.what, each.at, end, None)
                     for each in trial.events
+                    for end in (each.at if each.until is None else each.until,)
                 ),
             ],
         )
@@ -95,13 +104,21 @@ class Loader:
         conditions += [(phase, *each) for phase, of_phase in trial.by_phase.items() for each in of_phase.items()]
         self._many(
             "condition",
-            ("trial", "phase", "name", "value", "unit"),
+            ("trial", "phase", "name", "value", "unit", "measured"),
             (
-                (of_trial, phase, name, value, CONDITIONS[name].unit or None)
+                (of_trial, phase, name, value, CONDITIONS[name].unit or None, CONDITIONS[name].over_rounds != "same")
                 for phase, name, value in conditions
                 if value is not None
             ),
         )
+        if trial.accounting:
+            self._insert("accounting", trial=of_trial, **asdict(trial.accounting))
+        if search := trial.search:
+            of_search = ("slo", "closed_loop", "maximum", "held", "unmet", "next_target", "complete", "conclusion")
+            self._insert("search", trial=of_trial, **{name: getattr(search, name) for name in of_search})
+            columns = ("number", "target", "achieved", "held", "reason")
+            probes = ((of_trial, *(getattr(probe, name) for name in columns)) for probe in search.probes)
+            self._many("probe", ("trial", *columns), probes)
         if not of_rounds:
             self._checks(of_trial, None, [("status", trial.status, trial.reason)])
             found = {
@@ -121,7 +138,7 @@ class Loader:
             name=phase.name,
             phase=phase.kind,
             number=phase.number,
-            discarded=phase.discarded,
+            discarded=phase.discarded and phase.kind != PROBE,
             agreed=phase.conducted.agreed,
             warmup_seconds=phase.warmup,
             measured_seconds=phase.run.seconds,
@@ -145,6 +162,18 @@ class Loader:
         self._many("second", (*columns, "p50_ms", "p99_ms", "max_ms", "latency_seconds"), lines)
         self._checks(trial, run, [("run", "invalid", each) for each in phase.problems])
         self._spans(trial, ((run, *each) for each in _phases_and_faults(phase)))
+        if faulted := phase.under_fault:
+            same = (
+                *("kind", "target", "hosts", "seconds", "zero_seconds", "low_seconds", "recovered"),
+                *("recovery_seconds", "restored", "restore_seconds", "worst_p99_ms"),
+            )
+            costs = (
+                (run, faulted.before_ops_per_second, phase.warmup + cost.at,
+                 None if cost.until is None else phase.warmup + cost.until, cost.worst_p99_at,
+                 *(getattr(cost, name) for name in same))
+                for cost in faulted.faults
+            )  # fmt: skip
+            self._many("fault_cost", ("run", "before_ops_per_second", "begin", "end", "worst_p99_second", *same), costs)
         return run
 
     def _clients(self, run: int, phase: Phase) -> None:
@@ -201,7 +230,7 @@ class Loader:
                 ((runs[line[0], line[1]], *line[2:]) for line in lines),
             )
 
-    def _servers(self, trial: int, of: Trial) -> None:
+    def _servers(self, trial: int, of: Trial, runs: _Runs) -> None:
         self._many(
             "server_figure",
             ("trial", "phase", "host", "figure", "value"),
@@ -213,6 +242,12 @@ class Loader:
                 if value is not None
             ),
         )
+        logged = set()
+        for server in of.servers:
+            if server.host is not None:
+                logged |= {(runs[each.phase, each.run], server.host, GC_PAUSE) for each in server.pauses}
+                logged |= {(runs[each.phase, each.run], server.host, each.kind) for each in server.background}
+        self._many("logged_work", ("run", "host", "kind"), sorted(logged))
 
     def _spans(self, trial: int, spans: Iterable[Sequence[Any]]) -> None:
         columns = ("trial", "run", "kind", "host", "process", "what", "begin", "end", "bytes")
@@ -275,7 +310,7 @@ def _seconds(phase: Phase) -> Iterator[tuple[Any, ...]]:
     warmup, whole = phase.warmup, len(phase.throughput)
     # Seconds without any operation are known of a run that is whole; a damaged one may claim years of them.
     idle = range(0 if phase.problems else whole)
-    slots = {slot.start: slot for slot in phase.timeline.latencies.slots((50, 99, 100))}
+    slots = {slot.start: slot for slot in phase.timeline.latencies.slots((50, 99, _MAXIMUM))}
     length = next((int(slot.seconds) for slot in slots.values()), 1)
     for second in sorted({*counts, *idle}):
         when, by_name = (second, warmup + second, second < whole), counts.get(second, {})
@@ -288,7 +323,13 @@ def _seconds(phase: Phase) -> Iterator[tuple[Any, ...]]:
         for name, outcomes in types.items():
             yield (*when, name, *outcomes, None, None, None, None)
         slot = slots.get(second // length * length)
-        latencies = (*slot.percentiles_ms.values(), slot.seconds) if slot else (None, None, None, None)
+        latencies: tuple[float | None, ...] = (None, None, None, None)
+        if slot:
+            p50, p99, highest = (
+                value if at == _MAXIMUM or is_known(at, slot.operations) else None
+                for at, value in slot.percentiles_ms.items()
+            )
+            latencies = (p50, p99, highest, slot.seconds)
         yield (*when, OVERALL, *(max(0, calls(each)) for each in all_), *latencies)
 
 

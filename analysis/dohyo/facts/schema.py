@@ -22,7 +22,10 @@ _KEY = re.compile(r"primary key \((.+)\)")
 
 def statements() -> str:
     """Returns the statements of SQL that make the tables. Percentiles and metrics are those of `dohyo.metrics.Row`."""
-    percentiles = [f"{name} real, -- [ms] the {at:g} % point of the histogram" for name, at in PERCENTILES.items()]
+    percentiles = [
+        f"{name} real, -- [ms] the {at:g} % point of the histogram; null: fewer than 10 operations beyond it"
+        for name, at in PERCENTILES.items()
+    ]
     metrics = [f"{each.name} {_TYPES.get(each.kind, 'text')}," for each in METRICS.values()]
     text = _FILE.read_text(encoding="utf-8")
     return text.replace("PERCENTILES", "\n    ".join(percentiles)).replace("METRICS", "\n    ".join(metrics))

@@ -20,7 +20,7 @@ from dohyo.evidence.rows import Run
 from dohyo.evidence.under_fault import FaultedRun
 from dohyo.figures import point_name
 from dohyo.operations import INTENDED, is_success
-from dohyo.scenario.phases import LOAD
+from dohyo.scenario.phases import LOAD, PROBE
 from dohyo.summary.phase import Phase, add_all
 from dohyo.summary.results import Summary, Trial
 from dohyo.summary.summary import summarise
@@ -138,7 +138,7 @@ class _Kept:
     def add(self, trial: Trial, phases: Sequence[Phase]) -> None:
         """Adds a trial, valid or not, and what its clients did in its load and runs."""
         for phase in phases:
-            if not phase.clients or not is_drawn(trial, phase.kind, phase.run.seconds):
+            if phase.kind == PROBE or not phase.clients or not is_drawn(trial, phase.kind, phase.run.seconds):
                 continue
             throughput, slots = phase.throughput, list(phase.timeline.latencies.slots())
             self.runs.append(

@@ -37,7 +37,7 @@ def summarise(
     Trials that did not finish, and files that are missing or broken, become reasons and warnings.
 
     :param experiment: the folder with `raw/<trial>/…` and perhaps `published/`
-    :param seen: gets each trial with its load and runs as they were read, which are not kept
+    :param seen: gets each trial with its load, runs and probes as they were read, which are not kept
     :param only: names of trials, as if there were no others
     :raises FileNotFoundError: when there is no `raw` folder
     """
@@ -74,7 +74,7 @@ def summarise(
             trial, evidence.measured = _without_numbers(trial, why), {}
         trials.append(trial)
         if seen is not None:
-            seen(trial, evidence.phases)
+            seen(trial, [*evidence.phases, *evidence.probes])
         workloads[trial.name] = evidence.files.workload()
         at = (trial.system, point_name(trial.point))
         if seconds := evidence.files.seconds():

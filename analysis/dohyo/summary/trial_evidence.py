@@ -62,6 +62,7 @@ class TrialEvidence:
     """The numbers of a trial, and whether they count.
 
     :ivar phases: the load and the runs, as far as they were read
+    :ivar probes: the runs of its search
     :ivar measured: what its rows are computed from
     :ivar facts: what its checks have seen; None: the folder could not be read
     """
@@ -71,6 +72,7 @@ class TrialEvidence:
         self.settings = self.files.settings
         self.measured: Counted = {}
         self.phases: list[Phase] = []
+        self.probes: list[Phase] = []
         self.facts: TrialFacts | None = None
         self._system = self.settings.system or folder.name
 
@@ -295,7 +297,7 @@ class TrialEvidence:
         settings = probes.stated(self.settings.search)
         if settings is None or self.facts is None:
             return None
-        tries = self.files.phases(PROBE)
+        tries = self.probes = self.files.phases(PROBE)
         self.files.read_clients(tries)
         # While it searches, the samples are still on the hosts.
         windows = [window for phase in tries for window in phase.window]
