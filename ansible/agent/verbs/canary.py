@@ -63,15 +63,15 @@ def figure(name: str, unit: str, slices: list[float], of: str | None = None) -> 
     return {"name": name, "of": of, "unit": unit, "slices": [float(f"{value:.4g}") for value in slices]}
 
 
-def sliced(take: Callable[[float], float], seconds: float) -> list[float]:
+def sliced(take: Callable[[float], float], seconds: float, clock: Callable[[], float] = time.perf_counter) -> list[float]:
     """Returns the values of `SLICES` equal slices of that time; a first one before them does not count.
 
     :param take: gets the seconds of a slice, which it may exceed, and returns its value
     :returns: fewer values if slices take so long that `MOST_TIMES` the time has passed, but at least one
     """
-    late = time.perf_counter() + MOST_TIMES * seconds
+    late = clock() + MOST_TIMES * seconds
     found: list[float] = []
-    while len(found) <= SLICES and (len(found) < 2 or time.perf_counter() < late):
+    while len(found) <= SLICES and (len(found) < 2 or clock() < late):
         found.append(take(seconds / (SLICES + 1)))
     return found[1:]
 
