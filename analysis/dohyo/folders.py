@@ -24,7 +24,7 @@ def check(top: Path, *, hidden: bool = True) -> None:
     """
     if not top.is_dir():
         if top.exists() and not top.is_file():
-            raise BadInputError(f"{top} is {_kind(top.resolve())}; name a folder")
+            raise BadInputError(f"{top} is {kind(top.resolve())}; name a folder")
         return
     waiting = [top]
     while waiting:
@@ -43,7 +43,7 @@ def check(top: Path, *, hidden: bool = True) -> None:
             if entry.is_dir(follow_symlinks=False):
                 below.append(Path(entry.path))
             elif not entry.is_file(follow_symlinks=False):
-                raise BadInputError(f"{entry.path} is {_kind(Path(entry.path))}; remove it")
+                raise BadInputError(f"{entry.path} is {kind(Path(entry.path))}; remove it")
         waiting += reversed(below)
 
 
@@ -55,7 +55,8 @@ def _entries(folder: Path) -> list[os.DirEntry[str]]:
         return []  # the code that reads the folder reports the reason
 
 
-def _kind(path: Path) -> str:
+def kind(path: Path) -> str:
+    """Returns what a special file is, in words."""
     return _KINDS.get(stat.S_IFMT(path.lstat().st_mode), "a special file")
 
 

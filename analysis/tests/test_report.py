@@ -938,7 +938,7 @@ def test_a_page_replaces_nothing_but_a_page(tmp_path: Path) -> None:
     assert "is not a page of dohyo and is not replaced; name another file" in str(result.exception)
     assert (tmp_path / "notes.txt").read_text() == "mine"
     os.mkfifo(tmp_path / "fifo")
-    for name, why in {"fifo": "is not replaced", "here/raw/page.html": "raw is only for the evidence"}.items():
+    for name, why in {"fifo": "is a FIFO", "here/raw/page.html": "raw is only for the evidence"}.items():
         arguments = ["report", str(tmp_path / "here"), "--out", str(tmp_path / name)]
         assert why in str(CliRunner().invoke(cli, arguments, standalone_mode=False).exception)
     for _ in range(2):

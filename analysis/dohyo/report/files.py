@@ -7,6 +7,7 @@ import webbrowser
 from collections.abc import Callable
 from pathlib import Path
 
+from dohyo import folders
 from dohyo.bad_input import BadInputError
 from dohyo.report import measured, page, static
 from dohyo.report.measured import Measured
@@ -57,8 +58,13 @@ def place(
     path = out or (folder if folder.is_dir() else folder.parent) / name
     if path.is_dir():
         raise BadInputError(f"--out {path} is a folder; name the file, such as {path / name}")
-    # A link itself is replaced, not its target. A FIFO, a device or a socket would be gone, also behind /dev/stdout.
-    if path.exists() and not (path.is_file() and (path.is_symlink() or is_ours(path))):
+    # A FIFO, a device or a socket would be gone, also behind /dev/stdout.
+    if path.exists() and not path.is_file():
+        raise BadInputError(
+            f"{path} is {folders.kind(path.resolve())}; remove it, or name another file with --out FILE"
+        )
+    # A link itself is replaced, not its target.
+    if path.is_file() and not path.is_symlink() and not is_ours(path):
         what = f"{path} is not a {kind[0]} of dohyo and is not replaced"
         raise BadInputError(f"{what}; name another file with --out FILE")
     if not path.parent.is_dir():
