@@ -82,5 +82,5 @@ def place(
 
 
 def open_in_browser(path: Path) -> bool:
-    """Opens a page in the desktop's browser; False if there is none, as over SSH."""
+    """Opens a page in the desktop's browser; False without one, as over SSH."""
     return webbrowser.open(path.resolve().as_uri())

@@ -141,7 +141,7 @@ def _overall(trial: Trial, phase: str) -> list[Row]:
 
 
 def target_of(trial: Trial, phase: str) -> float | None:
-    """Returns the target rate of all clients together, in op/s; None if there is none or it is unknown."""
+    """Returns the target rate of all clients together, in op/s; None without one, or if it is unknown."""
     of = {**asdict(trial.conditions), **trial.by_phase.get(phase, {})}
     return of["target"] * (of["clients"] or 1) if of["target"] else None
 

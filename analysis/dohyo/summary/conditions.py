@@ -491,14 +491,10 @@ def _named(of: Field[Any]) -> Condition:
 # By name, in the order in which they are shown.
 CONDITIONS = {each.name: _named(each) for each in fields(Conditions)}
 # Conditions that the running server states.
-STATED = {name for name, each in CONDITIONS.items() if each.read is None}
+STATED = [name for name, each in CONDITIONS.items() if each.read is None]
 _Stated = defstruct(
     "_Stated",
-    [
-        (name, (records.Whole if CONDITIONS[name].kind == "integer" else records.Said) | None, None)
-        for name in CONDITIONS
-        if name in STATED
-    ],
+    [(name, (records.Whole if CONDITIONS[name].kind == "integer" else records.Said) | None, None) for name in STATED],
     frozen=True,
 )
 

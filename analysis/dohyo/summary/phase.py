@@ -97,6 +97,11 @@ class Phase:
         return min((client.run.seconds for client in self.clients if client.run.seconds is not None), default=None)
 
     @property
+    def client_count(self) -> int:
+        """Number of its clients, with those that have left nothing."""
+        return len(self.clients) + len(self.missing)
+
+    @property
     def curve(self) -> LoadCurve | None:
         """Returns the curve of inserted rows against seconds of a load."""
         return self.timeline.inserted.curve(self.run.records, self.run.seconds)

@@ -79,7 +79,7 @@ class RunFacts:
         A single client waits for no other: it may begin at any time before its window. A window that begins with its
         first operation may differ from that of the hosts' samples by one of them.
         """
-        if len(self.clients) + len(self.phase.missing) > 1:
+        if self.phase.client_count > 1:
             return 0.0
         return (self.agreed_warmup or 0.0) * 1000 + (0.0 if self.phase.is_timed else 1000.0)
 
@@ -89,7 +89,7 @@ class RunFacts:
         settings = self.phase.settings
         if settings.properties is None:
             return {}
-        clients = len(self.clients) + len(self.phase.missing) if settings.workload.threads_of == "all" else 1
+        clients = self.phase.client_count if settings.workload.threads_of == "all" else 1
         stated = {name: getattr(settings.workload, name, None) for name in _SAME_FOR_ALL}
         stated["threads"] = None if settings.threads is None else max(1, settings.threads // clients)
         return {name: value for name, value in stated.items() if value is not None}
@@ -177,7 +177,7 @@ def same_client(run: RunFacts) -> Iterator[str]:
         if count > 1:
             yield f": {count} clients have the clientnumber {of}: their evidence is of one"
     phases = {client.report.phase for client in run.clients if client.report.phase}
-    if wrong := phases - {LOAD if run.phase.kind == LOAD else "run"}:
+    if wrong := phases - {LOAD if run.phase.kind == LOAD else RUN}:
         yield f": a client did the phase {', '.join(sorted(wrong))}"
 
 

@@ -34,7 +34,7 @@ def general(name: str) -> x509.GeneralName:
 
 
 def certificate(file: Path) -> x509.Certificate | None:
-    """Returns the certificate in a file; None if there is none or it expires soon."""
+    """Returns the certificate in a file; None without one, or if it expires soon."""
     try:
         found = x509.load_pem_x509_certificate(file.read_bytes())
     except (FileNotFoundError, ValueError):

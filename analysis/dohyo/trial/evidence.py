@@ -103,12 +103,11 @@ class Evidence:
             )  # fmt: skip
 
         self.world.on(self.world.hosts, "Remove what clients of an earlier trial wrote", forget)
-        hosts = [*self.world.hosts]
         self.noted = {
             "role": role,
             "dir": str(self.folder),
             "deployment": self.values["dohyo_deployment"],
-            "hosts": hosts,
+            "hosts": [*self.world.hosts],
         }
         write_json(Path(self.values["dohyo_control"]) / UNDER_WAY, self.noted)
 
@@ -135,21 +134,17 @@ class Evidence:
 
         self.world.on(self.world.hosts, "Begin to sample the host", begin)
 
-    def observe(self, verb: str) -> None:
-        """Begins or ends the sampling of an attached system's hosts, on which nothing is deployed.
-
-        At the end the samples are fetched; the trial goes on without a host that does not respond then.
-
-        :param verb: begin or end
-        """
+    def begin_observing(self) -> None:
+        """Begins to sample an attached system's hosts, on which nothing is deployed."""
         names = self.values["dohyo_observed"]
-        if verb == "end":
-            end_observing(self.world, self.folder)
-            return
         for name in names:
             (self.folder / "hosts" / name).mkdir(parents=True, exist_ok=True)  # so that none is missed
         step = "Begin to sample the hosts of the attached system"
-        self.world.on(names, step, lambda host: observe(host, verb, self.values, self.folder))
+        self.world.on(names, step, lambda host: observe(host, "begin", self.values, self.folder))
+
+    def end_observing(self) -> None:
+        """Ends that, and fetches the samples. The trial goes on without a host that does not respond then."""
+        end_observing(self.world, self.folder)
 
     # ---- the end ----------------------------------------------------------------------------------------------------
 
@@ -190,7 +185,7 @@ def end_observing(world: World, folder: Path) -> bool:
 
 
 def under_way(world: World) -> dict[str, Any]:
-    """Returns what is noted of the trial that is under way on these hosts; nothing if there is none.
+    """Returns what is noted of the trial that is under way on these hosts; empty without one.
 
     A note of other hosts is of another inventory.
     """

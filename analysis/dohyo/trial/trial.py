@@ -98,7 +98,7 @@ class TrialSteps:
         if until != "schema":
             self.evidence.begin_samples(str(values["attached"].get(values["trial_system"], "")))
             if self.attached:
-                self.evidence.observe("begin")
+                self.evidence.begin_observing()
         if self.flag("trial_canary") and until == "stop":
             measured = canary.measure(self.world, attached=self.attached)
             write_json(self.evidence.folder / "canary.json", measured)
@@ -148,7 +148,7 @@ class TrialSteps:
                 attempt("Remove our tables", lambda: attached.detach_all(self.world, [self.system.role], there))
         # Samples of an interrupted trial are not this one's: stop.yml brings them home.
         if self.attached and self.evidence.noted and self.values["trial_until"] != "schema":
-            attempt("End the samples of the attached system", lambda: self.evidence.observe("end"))
+            attempt("End the samples of the attached system", self.evidence.end_observing)
         left = attempt("Bring home the evidence", lambda: self.evidence.bring_home(there))
         stopped = [name for name in there if name not in up]
         if not stays:
