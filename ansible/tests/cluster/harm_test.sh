@@ -121,14 +121,15 @@ until compgen -G "$work/two/raw/02-*/run-1/host1/*.hdr" >/dev/null; do
 done
 pid=$(cat "$root/results/.lock")
 pid=${pid%%[!0-9]*}
-# The play is stopped, so that the trial does not end before the checks.
+# The play is stopped, so that the trial does not end before the checks. Its worker conducts the trial, and is stopped first.
 play=$(pgrep -P "$pid" -f ansible-playbook)
-kill -STOP "$play"
+worker=$(pgrep -P "$play" -f ansible-playbook)
+kill -STOP "$worker" "$play"
 ! playbook destroy.yml -e destroy=yes >"$work/destroy.log" 2>&1 || fail 'destroy.yml has not minded a trial that is under way'
 says destroy.log "is at work there since .*$root"
 refuses_a_rival
 kill -KILL "$pid"
-kill -CONT "$play"
+kill -CONT "$play" "$worker"
 wait "$!" || true
 "$root/run.sh" --resume "$work/two" --keep >"$work/log" 2>&1 || { cat "$work/log" >&2; fail 'the rest of two trials'; }
 diff -- "$work/foreign" <(foreign) >&2 || fail 'two trials have changed what is not theirs'

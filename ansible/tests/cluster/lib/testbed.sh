@@ -33,10 +33,11 @@ use_testbed() {
     testbed up
 }
 
-# Ends the background jobs of a failed test; an experiment stops its servers before it ends.
+# Ends the background jobs of a failed test, and waits for them: an experiment stops its servers before it ends. A job may be a function, whose
+# program is a child.
 end_jobs() {
     local job
-    for job in $(jobs -p); do kill "$job" 2>/dev/null || true; done
+    for job in $(jobs -p); do pkill -TERM -P "$job" || kill "$job" 2>/dev/null || true; done
     wait
 }
 
