@@ -13,6 +13,11 @@ def point_name(point: Mapping[str, str]) -> str:
     return " ".join(f"{key}={value}" for key, value in point.items())
 
 
+def system_at(system: str, point: Mapping[str, str]) -> str:
+    """Formats a system at a point of the matrix, "cassandra batchsize=100"."""
+    return f"{system} {point_name(point)}".rstrip()
+
+
 def whole(number: int | None) -> str:
     """Formats a whole number with commas between thousands."""
     return UNKNOWN if number is None else f"{number:,}"

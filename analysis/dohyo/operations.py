@@ -63,6 +63,11 @@ def is_success(name: str) -> bool:
     return is_call(name) and not is_failure(name) and not is_not_found(name)
 
 
+def has_latency(name: str) -> bool:
+    """Returns whether the name stands for latencies of successful calls, also for those from the intended start."""
+    return is_success(name.removeprefix(INTENDED))
+
+
 def is_known(name: str) -> bool:
     """Returns whether it is known how the name's count relates to the workload's operations."""
     return is_call(name) or name.startswith((INTENDED, "VERIFY"))

@@ -28,8 +28,8 @@ def matrix(summary: Summary) -> dict[str, Any]:
     shown = [
         (trial, row)
         for trial in summary.compared
-        for row in trial.rows
-        if not trial.is_aside(row) and not row.operation.startswith(INTENDED) and is_shown(row, trial)
+        for row in trial.measured_rows
+        if not row.operation.startswith(INTENDED) and is_shown(row, trial)
     ]
     places = [
         {**trial.point, "system": trial.system, "phase": row.phase, "operation": row.operation} for trial, row in shown

@@ -19,7 +19,7 @@ from dohyo.evidence.over_time import Slot
 from dohyo.evidence.rows import Run
 from dohyo.evidence.under_fault import FaultedRun
 from dohyo.figures import point_name
-from dohyo.operations import INTENDED, is_success
+from dohyo.operations import has_latency
 from dohyo.scenario.phases import LOAD, PROBE
 from dohyo.summary.phase import Phase, add_all
 from dohyo.summary.results import Summary, Trial
@@ -178,12 +178,8 @@ def curves(trial: Trial, phase: str, latencies: Mapping[str, Latencies]) -> list
     return [
         Curve(trial, phase, name, total.count, _values(total))
         for name, total in sorted(latencies.items())
-        if _has_curve(name) and total.count
+        if has_latency(name) and total.count
     ]
-
-
-def _has_curve(operation: str) -> bool:
-    return is_success(operation.removeprefix(INTENDED))
 
 
 def _values(latencies: Latencies) -> list[tuple[float, float]]:

@@ -13,7 +13,7 @@ from typing import Literal
 
 from dohyo.evidence import canary
 from dohyo.evidence.canary import Canary, CanaryFigure
-from dohyo.summary.comparison import target_of
+from dohyo.summary.comparison import rounds_of, target_of
 from dohyo.summary.notes import UNSTEADY, notes_of
 from dohyo.summary.results import ChangeVerdict, Summary, Trial
 from dohyo.summary.trust import judged
@@ -84,7 +84,7 @@ def _is_worse(short: str, first: Trial, second: Trial) -> bool:
 
 def _alone(summary: Summary, trial: Trial) -> Summary:
     """Returns the experiment reduced to a system at a point."""
-    rounds = [each for each in summary.trials if (each.system, each.point) == (trial.system, trial.point)]
+    rounds = rounds_of(trial, summary.trials)
     others = {each.name for each in summary.trials} - {each.name for each in rounds}
     return replace(
         summary,

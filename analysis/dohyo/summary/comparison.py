@@ -12,7 +12,7 @@ from dohyo.evidence.rows import sampled, succeeded
 from dohyo.evidence.under_fault import FULL_SHARE
 from dohyo.figures import point_name, rate
 from dohyo.metrics import METRICS, Row, Samples
-from dohyo.operations import INTENDED, OVERALL, is_success
+from dohyo.operations import INTENDED, OVERALL, has_latency
 from dohyo.scenario.phases import AT_RATE, MAX, OWN, PROBE
 from dohyo.statistics import Estimate, Ratio
 from dohyo.summary.knee import TOLERANCE
@@ -222,11 +222,10 @@ def figures(trial: Trial, among: Sequence[Trial] = (), percentiles: Sequence[Fig
 
     :param among: the trials with which it is compared, because the rate's unit depends on them
     """
-    measured = [row for row in trial.rows if not trial.is_aside(row)]
-    names = {(row.phase, row.operation) for row in measured}
+    names = {(row.phase, row.operation) for row in trial.measured_rows}
     return {
         key: row
-        for row in measured
+        for row in trial.measured_rows
         for key in _figures(row, names, rate_figure([trial, *among], row.phase), percentiles)
     }
 
@@ -249,13 +248,17 @@ def maximum(trial: Trial, rounds: Sequence[Trial]) -> dict[Key, Row]:
     return {(PROBE, OVERALL, "ops_per_second"): row}
 
 
-def searches_of(trial: Trial, rounds: Sequence[Trial]) -> list[Search]:
-    """Returns the searches for the highest rate in the valid rounds of a system at a point.
+def rounds_of(trial: Trial, rounds: Sequence[Trial]) -> list[Trial]:
+    """Returns the rounds of a system at a point; a trial without rounds is its own round.
 
     :param rounds: rounds of all systems and points
     """
-    place = (trial.system, trial.point, "ok")
-    return [each.search for each in rounds if (each.system, each.point, each.status) == place and each.search]
+    return [each for each in rounds if (each.system, each.point) == (trial.system, trial.point)]
+
+
+def searches_of(trial: Trial, rounds: Sequence[Trial]) -> list[Search]:
+    """Returns the searches for the highest rate in the valid rounds of a system at a point."""
+    return [each.search for each in rounds_of(trial, rounds) if each.status == "ok" and each.search]
 
 
 def _figures(row: Row, names: set[tuple[str, str]], unit: Figure, percentiles: Sequence[Figure]) -> Iterator[Key]:
@@ -273,9 +276,8 @@ def has_own_latency(row: Row, names: Container[tuple[str, str]]) -> bool:
 
     :param names: phases and operations of all rows
     """
-    plain = row.operation.removeprefix(INTENDED)
-    superseded = row.operation == plain and (row.phase, INTENDED + plain) in names
-    return is_success(plain) and not superseded
+    # The names have no Intended-Intended-READ.
+    return has_latency(row.operation) and (row.phase, INTENDED + row.operation) not in names
 
 
 def pairs(key: Key, rows: Mapping[str, Row]) -> dict[tuple[str, str], Pair]:

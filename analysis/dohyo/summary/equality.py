@@ -25,7 +25,7 @@ def unequal(trials: Sequence[Trial]) -> dict[str, dict[str, str]]:
 def differing(trials: Sequence[Trial]) -> Iterator[tuple[str, list[Trial]]]:
     """Yields each condition that differs between the trials at a point, with these trials."""
     # A load before the runs may be repeated and does not affect the runs.
-    points = at_points([trial for trial in trials if any(not trial.is_aside(row) for row in trial.rows)])
+    points = at_points([trial for trial in trials if trial.measured_rows])
     for name in (name for name, condition in CONDITIONS.items() if condition.equal == "systems"):
         for at_point in points:
             compared = [trial for trial in at_point if _is_compared(trial, name)]

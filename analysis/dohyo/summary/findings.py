@@ -67,7 +67,7 @@ def findings(
         if phase in under_faults and phase not in other_rates:
             continue
         for name, key in (("errors", "errors"), ("not found", "not_found")):
-            rounds = [[_records(trial, phase, key) for trial in of if _has(trial, phase)] for of in (one, other)]
+            rounds = [[_records(each, phase, key) for each in of if phase in _phases([each])] for of in (one, other)]
             yield from _share(one[0], phase, name, rounds[0], rounds[1], margin)
     for phase in (each for each in phases[0] if each in phases[1]):
         yield from _scans(one, other, phase, margin)
@@ -78,20 +78,16 @@ def findings(
         yield from _losses(before, after)
 
 
-def _has(trial: Trial, phase: str) -> bool:
-    return any(row.phase == phase and not trial.is_aside(row) for row in trial.rows)
-
-
 def _phases(rounds: Sequence[Trial]) -> list[str]:
-    return list(dict.fromkeys(row.phase for trial in rounds for row in trial.rows if not trial.is_aside(row)))
+    return list(dict.fromkeys(row.phase for trial in rounds for row in trial.measured_rows))
 
 
 def _records(trial: Trial, phase: str, key: str) -> _Counted | None:
     """Returns the records of a phase with that outcome. A scan has one outcome for any number of records."""
     tried = count = 0
-    for row in trial.rows:
+    for row in trial.measured_rows:
         # A READ-MODIFY-WRITE counts as its READ and its UPDATE.
-        if row.phase != phase or trial.is_aside(row) or not is_success(row.operation) or "-" in row.operation:
+        if row.phase != phase or not is_success(row.operation) or "-" in row.operation:
             continue
         succeeded = row.operations if row.operation == "SCAN" else row.records
         if succeeded is None or row.errors is None or row.not_found is None:
@@ -107,11 +103,8 @@ def _scans(before: Sequence[Trial], after: Sequence[Trial], phase: str, margin: 
         [
             row.records / row.operations
             for trial in rounds
-            for row in trial.rows
-            if (row.phase, row.operation) == (phase, "SCAN")
-            and not trial.is_aside(row)
-            and row.records is not None
-            and row.operations
+            for row in trial.measured_rows
+            if (row.phase, row.operation) == (phase, "SCAN") and row.records is not None and row.operations
         ]
         for rounds in (before, after)
     ]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from dohyo.evidence.events import COLLAPSE_SECONDS
-from dohyo.figures import point_name, scaled
+from dohyo.figures import scaled
 from dohyo.figures import size as size_of
 from dohyo.scenario.phases import EQUAL, MAX, RUN
 from dohyo.summary.comparison import target_of
@@ -55,7 +55,7 @@ def _of_a_part(trials: Sequence[Trial]) -> list[str]:
 def _collapsed(trials: Sequence[Trial]) -> list[str]:
     """Names systems whose throughput was low for long. That is a result: the seconds count."""
     found = [
-        f"{_name(trial)} in {trial.collapses[0]}" + (f" and {more} more" if (more := len(trial.collapses) - 1) else "")
+        f"{trial.place} in {trial.collapses[0]}" + (f" and {more} more" if (more := len(trial.collapses) - 1) else "")
         for trial in trials
         if trial.collapses
     ]
@@ -65,10 +65,6 @@ def _collapsed(trials: Sequence[Trial]) -> list[str]:
         f"collapsed: the throughput was below half of its mean for {COLLAPSE_SECONDS} s or more: {', '.join(found)};"
         " these seconds count"
     ]
-
-
-def _name(trial: Trial) -> str:
-    return " ".join(filter(None, (trial.system, point_name(trial.point))))
 
 
 def _unsteady(trials: Sequence[Trial], rounds: Sequence[Trial]) -> list[str]:
@@ -85,7 +81,7 @@ def _unsteady(trials: Sequence[Trial], rounds: Sequence[Trial]) -> list[str]:
         )
 
     found = [
-        " ".join(filter(None, (trial.system, point_name(trial.point), "" if phase == RUN else f"[{phase}]")))
+        f"{trial.place}{'' if phase == RUN else f' [{phase}]'}"
         + f" {'rose' if trend > 1 else 'fell'} by {abs(trend - 1) * 100:.0f} %"
         + in_round(trial, phase)
         for trial in trials
@@ -102,7 +98,7 @@ def _unsteady(trials: Sequence[Trial], rounds: Sequence[Trial]) -> list[str]:
 
 def _on_levels(trials: Sequence[Trial]) -> list[str]:
     """Names systems whose throughput changed its level: the mean matches none of the levels."""
-    found = [f"{_name(trial)} in {'; '.join(trial.level_changes)}" for trial in trials if trial.level_changes]
+    found = [f"{trial.place} in {'; '.join(trial.level_changes)}" for trial in trials if trial.level_changes]
     if not found:
         return []
     return [f"changes of level: {'; '.join(found)}; the events say what else changed at the same time"]
@@ -113,7 +109,7 @@ def _cold(trials: Sequence[Trial]) -> list[str]:
     runs: dict[str, list[bool]] = {}
     longest = 0.0
     for trial in trials:
-        runs.setdefault(_name(trial), []).extend(run in trial.cold for run in trial.warmups)
+        runs.setdefault(trial.place, []).extend(run in trial.cold for run in trial.warmups)
         longest = max([longest, *(trial.warmups[run] for run in trial.cold)])
     found = [f"{name} in {sum(cold)} of {len(cold)} runs" for name, cold in runs.items() if any(cold)]
     if not found:

@@ -10,7 +10,7 @@ from dohyo.figures import rate
 from dohyo.metrics import Row, Samples
 from dohyo.operations import OVERALL
 from dohyo.scenario.phases import AT_RATE, LOAD, PROBE
-from dohyo.summary.comparison import Key, figures, is_paced, maximum, samples
+from dohyo.summary.comparison import Key, figures, is_paced, maximum, rounds_of, samples
 from dohyo.summary.results import Figure, Neighbours, Pair, Summary, Trial
 
 UNITS: dict[Figure, str] = {
@@ -105,13 +105,13 @@ def throughput(summary: Summary, trial: Trial, phase: str) -> Rate | None:
 
 def phases_of(summary: Summary) -> list[str]:
     """Returns the measured phases in order; a measured load is the first."""
-    found = dict.fromkeys(row.phase for trial in summary.compared for row in trial.rows if not trial.is_aside(row))
+    found = dict.fromkeys(row.phase for trial in summary.compared for row in trial.measured_rows)
     return sorted(found, key=lambda phase: phase != LOAD)
 
 
 def decisive_phases(summary: Summary, trial: Trial) -> list[str]:
     """Returns the phases whose rates decide: after a search only its maximum, and never `equal` or `own`."""
-    if any(each.search for each in rounds_of(summary, trial)):
+    if any(each.search for each in rounds_of(trial, summary.trials)):
         return [PROBE]
     return [phase for phase in phases_of(summary) if phase not in AT_RATE]
 
@@ -161,11 +161,6 @@ def _contests(summary: Summary, pairs: Sequence[Pair]) -> list[Contest]:
 def distance(pair: Pair) -> float:
     """Returns a sort key: how far apart the two are."""
     return abs(math.log(pair.ratio))
-
-
-def rounds_of(summary: Summary, trial: Trial) -> list[Trial]:
-    """Returns the rounds of a compared trial; a trial without rounds is its own round."""
-    return [each for each in summary.trials if (each.system, each.point) == (trial.system, trial.point)]
 
 
 def _is_valid(summary: Summary, trial: Trial) -> bool:

@@ -28,6 +28,7 @@ from dohyo.summary.comparison import (
     estimates,
     figures,
     maximum,
+    rounds_of,
     same_target,
     samples,
     searches_of,
@@ -154,8 +155,8 @@ def compare(before: Summary, after: Summary, margin: float = MARGIN, *, force: b
     both = [at for at in left if at in right]
     # Without a common trial the experiments are different ones, and trials are not missing.
     missing = result.problems if both else result.single
-    missing.extend(f"{_name(trial)} is in {before.name} alone" for at, trial in left.items() if at not in right)
-    result.single.extend(f"{_name(trial)} is in {after.name} alone" for at, trial in right.items() if at not in left)
+    missing.extend(f"{trial.place} is in {before.name} alone" for at, trial in left.items() if at not in right)
+    result.single.extend(f"{trial.place} is in {after.name} alone" for at, trial in right.items() if at not in left)
     sides = {
         at: (_Side(left[at], before, _rounds(left[at], before)), _Side(right[at], after, _rounds(right[at], after)))
         for at in both
@@ -165,20 +166,21 @@ def compare(before: Summary, after: Summary, margin: float = MARGIN, *, force: b
         first, second = one.trial, other.trial
         if first.status == "skipped" and second.status in ("skipped", "ok"):
             where = "both" if second.status == "skipped" else before.name
-            result.single.append(f"{_name(first)} was skipped in {where}: {first.reason}")
+            result.single.append(f"{first.place} was skipped in {where}: {first.reason}")
             continue
         rounds = one.rounds, other.rounds
         compared = len(result.changes) + len(result.findings)
         # The intervals of all systems at a point are computed together.
         _compare(result, one, other, [known[place] for place in both if place != at and place[1] == at[1]])
         if first.status == second.status == "ok" and len(result.changes) + len(result.findings) == compared:
-            result.problems.append(f"{_name(first)}: no phase is in both and has a rate")
+            result.problems.append(f"{first.place}: no phase is in both and has a rate")
         other_rates = [phase for phase in AT_RATE if not same_target(first, second, phase)]
         result.faults.extend(fault_changes(*rounds, margin, other_rates))
-        result.findings.extend(findings(_all_rounds(first, before), _all_rounds(second, after), margin, other_rates))
+        all_rounds = rounds_of(first, before.trials), rounds_of(second, after.trials)
+        result.findings.extend(findings(*all_rounds, margin, other_rates))
         result.differences.extend(_differences(first, rounds[0], second, rounds[1]))
         for summary, trial in ((before, first), (after, second)):
-            where = f"{_name(trial)} in {summary.name}"
+            where = f"{trial.place} in {summary.name}"
             if trial.status != "ok":
                 result.problems.append(f"{where}: {trial.status}: {trial.reason or 'no results'}")
             futile = (each for each in searches_of(trial, summary.trials) if not each.maximum)
@@ -202,7 +204,7 @@ class _Side:
 
         :param other: the trial with which it is compared
         """
-        asked = {(row.phase, OVERALL, _ASKED): row for row in self._measured() if row.operation == OVERALL}
+        asked = {(row.phase, OVERALL, _ASKED): row for row in self.trial.measured_rows if row.operation == OVERALL}
         reached = {key: row for key, row in asked.items() if key[0] in AT_RATE and row.ops_per_second is not None}
         return figures(self.trial, [other]) | maximum(self.trial, self.summary.trials) | reached
 
@@ -224,7 +226,7 @@ class _Side:
 
         The row is None if fewer than two rounds know it. A single round has only its own p99.
         """
-        rows = [row for row in self._measured() if (row.phase, row.operation) == key[:2] and row.p99_ms]
+        rows = [row for row in self.trial.measured_rows if (row.phase, row.operation) == key[:2] and row.p99_ms]
         if not rows or rows[0].sampled != "rounds":
             return (rows[0] if rows else None), ""
         of = [[row for row in each.rows if row.phase == key[0] and not row.discarded] for each in self.rounds]
@@ -233,9 +235,6 @@ class _Side:
         known = [row.p99_ms for found in measured for row in found if row.operation == key[1] and row.p99_ms]
         said = f"in {len(measured) - len(known)} of {len(measured)} rounds" if len(known) < len(measured) else ""
         return (replace(rows[0], p99_ms_samples=known) if len(known) > 1 else None), said
-
-    def _measured(self) -> list[Row]:
-        return [row for row in self.trial.rows if not self.trial.is_aside(row)]
 
 
 def _have_numbers(first: _Side, second: _Side) -> bool:
@@ -439,17 +438,9 @@ def _by_place(summary: Summary) -> dict[tuple[str, str], Trial]:
     return {(trial.system, point_name(dict(sorted(trial.point.items())))): trial for trial in summary.compared}
 
 
-def _name(trial: Trial) -> str:
-    return f"{trial.system} {point_name(trial.point)}".rstrip()
-
-
-def _all_rounds(trial: Trial, summary: Summary) -> list[Trial]:
-    return [each for each in summary.trials if (each.system, each.point) == (trial.system, trial.point)]
-
-
 def _rounds(trial: Trial, summary: Summary) -> list[Trial]:
     """Returns the trial's rounds that have numbers; their common conditions are compared."""
-    return [each for each in _all_rounds(trial, summary) if each.status == "ok"]
+    return [each for each in rounds_of(trial, summary.trials) if each.status == "ok"]
 
 
 def _change(

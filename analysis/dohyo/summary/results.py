@@ -19,7 +19,7 @@ from dohyo.evidence.host_metrics import SERIES, HostMetrics, HostUse, Taken
 from dohyo.evidence.load_curve import LoadCurve
 from dohyo.evidence.servers import Server, Span
 from dohyo.evidence.under_fault import FaultedRun
-from dohyo.figures import point_name
+from dohyo.figures import point_name, system_at
 from dohyo.metrics import Row, Samples
 from dohyo.scenario.phases import LOAD, PROBE
 from dohyo.scenario.published import Published
@@ -86,6 +86,16 @@ class Trial:
     def is_aside(self, row: Row) -> bool:
         """Returns whether a row is not part of the measurement: a load before runs, or a discarded run."""
         return row.discarded or (row.phase == LOAD and not self.load_is_measured)
+
+    @property
+    def place(self) -> str:
+        """Returns the system at its point of the matrix, as text."""
+        return system_at(self.system, self.point)
+
+    @property
+    def measured_rows(self) -> list[Row]:
+        """Returns the rows that are part of the measurement."""
+        return [row for row in self.rows if not self.is_aside(row)]
 
     def usd_per_million(self, ops_per_second: float | None) -> float | None:
         """Returns US dollars per million operations at this rate, only for the servers' hosts; None: unknown."""

@@ -11,7 +11,6 @@ from typing import Any
 from dohyo.evidence import accounting
 from dohyo.evidence.hdr_log import Latencies
 from dohyo.evidence.rows import Run, counted, rows, sampled
-from dohyo.figures import point_name
 from dohyo.metrics import Row
 from dohyo.operations import OVERALL
 from dohyo.scenario.phases import LOAD, OWN
@@ -94,7 +93,7 @@ class Rounds:
             by_phase[OWN] = {**by_phase.get(OWN, {}), "target": statistics.fmean(targets)}
         return replace(
             first,
-            name=f"{first.system} {point_name(first.point)}".rstrip(),
+            name=first.place,
             status="failed" if failed else bad[0].status if bad else "ok",
             reason=self._reasons(bad) or None,
             round=None,

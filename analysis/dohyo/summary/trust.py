@@ -13,7 +13,7 @@ from dohyo.evidence.accounting import together
 from dohyo.evidence.canary import Drift
 from dohyo.evidence.hdr_log import BEYOND
 from dohyo.evidence.host_metrics import NOTED, busy
-from dohyo.figures import percent, point_name, rate
+from dohyo.figures import percent, rate
 from dohyo.metrics import METRICS
 from dohyo.scenario.phases import AT_RATE, EQUAL, PROBE, RUN
 from dohyo.scenario.setup import NOT_KNOWN
@@ -27,12 +27,13 @@ from dohyo.summary.comparison import (
     has_own_latency,
     is_equal,
     is_paced,
+    rounds_of,
     samples,
     searches_of,
 )
 from dohyo.summary.conditions import Conditions
 from dohyo.summary.precision import more_rounds, open_words, undecided, words
-from dohyo.summary.ranking import UNITS, contests, decisive, distance, phases_of, rounds_of
+from dohyo.summary.ranking import UNITS, contests, decisive, distance, phases_of
 from dohyo.summary.results import Pair, Summary, Trial, without_interval
 from dohyo.summary.rounds import differing
 from dohyo.summary.validity import at_work
@@ -150,7 +151,7 @@ def _without_numbers(summary: Summary) -> Iterator[Reason]:
         said = f"{len(bounds)} of {len(tried)} have only bounds of the highest rate: {', '.join(bounds)}."
         yield Reason(said, f"no highest rate of {_few(bounds)}", fatal)
     # With several rounds only the valid ones count.
-    rounds = {trial.name: rounds_of(summary, trial) for trial in tried if trial.name in valued}
+    rounds = {trial.name: rounds_of(trial, summary.trials) for trial in tried if trial.name in valued}
     cut = {name: count for name, of in rounds.items() if (count := [each.status for each in of].count("interrupted"))}
     if cut:
         counts = ", ".join(f"{name} {count} of {len(rounds[name])}" for name, count in cut.items())
@@ -261,8 +262,8 @@ def _scans(summary: Summary) -> Iterator[Reason]:
         rows = {
             (trial.name, row.phase): row.records / row.operations
             for trial in at_point
-            for row in trial.rows
-            if row.operation == "SCAN" and not trial.is_aside(row) and row.operations and row.records is not None
+            for row in trial.measured_rows
+            if row.operation == "SCAN" and row.operations and row.records is not None
         }
         for phase in phases_of(summary):
             of_phase = {name: each for (name, of), each in rows.items() if of == phase}
@@ -348,7 +349,8 @@ class _Sides:
 
     def __init__(self, summary: Summary, pairs: Sequence[Pair]) -> None:
         self.drifts = summary.canary.drifts if summary.canary else []
-        self.trials = {each.name: {trial.name for trial in rounds_of(summary, each)} for each in summary.compared}
+        rounds = {trial.name: rounds_of(trial, summary.trials) for trial in summary.compared}
+        self.trials = {name: {each.name for each in of} for name, of in rounds.items()}
         self.winners = {name for pair in pairs for name in self.trials[pair.of]}
         self.losers = {name for pair in pairs for name in self.trials[pair.to]}
 
@@ -413,7 +415,7 @@ def _uneven(summary: Summary) -> Iterator[Reason]:
     """Yields systems whose rounds had different conditions: their mean matches none of them."""
     said = []
     for trial in summary.merged:
-        valid = [each for each in rounds_of(summary, trial) if each.status == "ok"]
+        valid = [each for each in rounds_of(trial, summary.trials) if each.status == "ok"]
         differ = (
             f"{name.replace('_', ' ')} {' and '.join('unknown' if value is None else str(value) for value in values)}"
             for name, values in differing(valid).items()
@@ -453,7 +455,7 @@ def _accounted(summary: Summary) -> Iterator[Reason]:
     under = " under faults" if faults else ""
     trials: dict[str, list[Trial]] = {}
     for trial in summary.trials:
-        trials.setdefault(f"{trial.system} {point_name(trial.point)}".rstrip(), []).append(trial)
+        trials.setdefault(trial.place, []).append(trial)
     known = [(name, of) for name, all_of in trials.items() if (of := together(each.accounting for each in all_of))]
     if said := [f"{name} {of}" for name, of in known if of.is_wrong]:
         yield Reason(f"Not as acknowledged{under and f',{under}'}: {'; '.join(said)}.", f"lost or stale{under}")
@@ -539,11 +541,10 @@ def _unknown_percentiles(summary: Summary) -> Iterator[Reason]:
             names = {(row.phase, row.operation) for row in trial.rows}
             found |= {
                 (row.operation, trial.system): None
-                for row in trial.rows
+                for row in trial.measured_rows
                 if row.sampled
                 and not row.p99_ms_samples
                 and has_own_latency(row, names)
-                and not trial.is_aside(row)
                 and equal_rate(at_point, row.phase) is not None
             }
     if found:

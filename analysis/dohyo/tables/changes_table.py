@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from rich.console import Console
 from rich.text import Text
 
-from dohyo.figures import percent, point_name, rate
+from dohyo.figures import percent, rate, system_at
 from dohyo.metrics import METRICS
 from dohyo.scenario.phases import RUN
 from dohyo.summary.cautions import Caution
@@ -59,7 +59,7 @@ def _faults(changes: Sequence[FaultChange]) -> Grid:
         ["system", "fault", "figure", "before", "after", ""],
         [
             [
-                f"{change.system} {point_name(change.point)}".rstrip(),
+                system_at(change.system, change.point),
                 change.fault,
                 change.figure,
                 *change.words,
@@ -80,7 +80,7 @@ def _findings(findings: Sequence[Finding]) -> Grid:
         ["system", "figure", "before", "after", ""],
         [
             [
-                f"{each.system} {point_name(each.point)}".rstrip(),
+                system_at(each.system, each.point),
                 f"{comparison_table.phase(each.phase or RUN)}{each.figure}",
                 *each.words,
                 _verdict(each),
@@ -94,7 +94,7 @@ def _findings(findings: Sequence[Finding]) -> Grid:
 
 
 def _caution(of: Caution) -> str:
-    where = f"{of.system} {point_name(of.point)}".rstrip()
+    where = system_at(of.system, of.point)
     holds = {"both": ", before and after", "between": ""}.get(of.holds, f", {of.holds} alone")
     return f"{where}{holds}: {of.text}{' (inconclusive)' if of.verdict else ''}"
 
@@ -110,7 +110,7 @@ def _cells(change: Change) -> list[str]:
         before, after = map(rate, change.at_rates)
         said += f" (at {before} op/s before, {after} after)"
     return [
-        f"{change.system} {point_name(change.point)}".rstrip(),
+        system_at(change.system, change.point),
         comparison_table.figure(change.pair),
         _number(change.before, change.pair.figure),
         _number(change.after, change.pair.figure),
@@ -125,7 +125,7 @@ def _number(value: float, figure: Figure) -> str:
 
 
 def _different(of: Difference) -> str:
-    where = " ".join(filter(None, (of.system, point_name(of.point), of.phase)))
+    where = " ".join(filter(None, (system_at(of.system, of.point), of.phase)))
     return f"{where}: {of.condition.replace('_', ' ')}: {of.before} before, {of.after} after"
 
 

@@ -33,7 +33,7 @@ def grids(trials: Sequence[Trial], label: Callable[[Trial], str]) -> list[Grid]:
     several = [trial for trial in trials if trial.nodes and (len(trial.nodes) > 1 or len(trial.clients) > 1)]
     found = []
     if rounds := [trial for trial in trials if trial.round is not None and trial.status != "skipped"]:
-        phases = list(dict.fromkeys(row.phase for trial in rounds for row in trial.rows if not trial.is_aside(row)))
+        phases = list(dict.fromkeys(row.phase for trial in rounds for row in trial.measured_rows))
         # Records have their own column only where they differ from operations.
         rates = [_rates_of(trial, phases) for trial in rounds]
         differ = any(records not in (operations, UNKNOWN) for of in rates for operations, records in of)
@@ -77,9 +77,7 @@ _Operation = tuple[str, str]
 
 def _operations(trials: Sequence[Trial]) -> list[_Operation]:
     """Returns the successful operation types of each phase."""
-    names = dict.fromkeys(
-        (row.phase, row.operation) for trial in trials for row in trial.rows if not trial.is_aside(row)
-    )
+    names = dict.fromkeys((row.phase, row.operation) for trial in trials for row in trial.measured_rows)
     phases = _phases(names)
     plain = [(phase, name) for phase, name in names if is_success(name)]
     return sorted(plain, key=lambda each: (phases.index(each[0]), order(each[1])))

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from dohyo.evidence.under_fault import FaultCost, FaultedRun
-from dohyo.figures import UNKNOWN, point_name, whole
+from dohyo.figures import UNKNOWN, whole
 from dohyo.scenario.phases import RUN
 from dohyo.summary.fault_figures import (
     BEFORE,
@@ -78,8 +78,7 @@ def sentences(trials: Sequence[Trial]) -> list[str]:
     several = len({each.phase for each in every}) > 1
     of_systems: dict[tuple[str, str], list[SameFault]] = {}
     for each in every:
-        name = f"{each.trial.system} {point_name(each.trial.point)}".rstrip()
-        of_systems.setdefault((name, each.phase), []).append(each)
+        of_systems.setdefault((each.trial.place, each.phase), []).append(each)
     found = []
     for (name, _), faults in of_systems.items():
         # Errors and losses belong to a run, not to a fault; every run has the fault with number 1.

@@ -67,7 +67,7 @@ def _cells(use: HostUse) -> list[str]:
 
 
 def _costs(trial: Trial, label: str) -> list[list[str]]:
-    found = [row for row in trial.rows if row.operation == OVERALL and not trial.is_aside(row)]
+    found = [row for row in trial.measured_rows if row.operation == OVERALL]
     return [[label, row.phase, *_cost(row)] for row in found if _known(row)]
 
 

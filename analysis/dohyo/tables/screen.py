@@ -20,12 +20,12 @@ from rich.text import Text
 from dohyo.evidence.hdr_log import BEYOND, is_known
 from dohyo.figures import UNKNOWN, counted, formatted, half_interval, point_name, rate, size, whole
 from dohyo.metrics import METRICS, Row
-from dohyo.operations import INTENDED, OVERALL, READ_MODIFY_WRITE, is_success, order
+from dohyo.operations import INTENDED, OVERALL, READ_MODIFY_WRITE, has_latency, order
 from dohyo.places import DOHYO, command, named, shown
 from dohyo.scenario.phases import AT_RATE, LOAD, PROBE
-from dohyo.summary.comparison import at_points, is_paced, latencies_at, rate_figure, searches_of
+from dohyo.summary.comparison import at_points, is_paced, latencies_at, rate_figure, rounds_of, searches_of
 from dohyo.summary.probes import intended, percentiles
-from dohyo.summary.ranking import Rate, decisive, decisive_phases, phases_of, rounds_of
+from dohyo.summary.ranking import Rate, decisive, decisive_phases, phases_of
 from dohyo.summary.results import Pair, Summary, Trial
 from dohyo.summary.trust import Mark
 from dohyo.tables.again import Again
@@ -450,18 +450,14 @@ def _place(summary: Summary, trial: Trial, phase: str, name: str, found: Rate) -
         return _Place(trial, name, found, of_all, latencies, closed_loop=statistics.fmean(loops) if loops else None)
     rows = [row for row in trial.rows if row.phase == phase and not row.discarded]
     of_all = next((row for row in rows if row.operation == OVERALL), Row(phase, OVERALL, 0))
-    by_type = {row.operation: row for row in rows if _is_shown(row)}
+    by_type = {row.operation: row for row in rows if has_latency(row.operation)}
     # With a target rate, show latencies from the intended start: that is what a user waits.
     waited = {name: by_type.get(INTENDED + name, row) for name, row in by_type.items() if not name.startswith(INTENDED)}
     latencies = {name: percentiles(row) for name, row in waited.items()}
-    slowdowns = [each.load.slowdown for each in rounds_of(summary, trial) if each.load and each.load_is_measured]
+    slowdowns = [each.load.slowdown for each in rounds_of(trial, summary.trials) if each.load and each.load_is_measured]
     known = [slowdown for slowdown in slowdowns if slowdown]
     slowdown = statistics.geometric_mean(known) if known and phase == LOAD else None
     return _Place(trial, name, found, of_all, latencies, slowdown=slowdown)
-
-
-def _is_shown(row: Row) -> bool:
-    return is_success(row.operation.removeprefix(INTENDED))
 
 
 def _fitting(sections: list[_Section], room: int) -> tuple[list[_Section], int]:
@@ -508,7 +504,7 @@ def _without_numbers(summary: Summary, sections: Sequence[_Section]) -> list[str
     said: dict[tuple[str, str], int] = {}
     for trial in summary.compared:
         if trial.name not in ranked and trial.status != "skipped":
-            conclusions = [each.search.conclusion for each in rounds_of(summary, trial) if each.search]
+            conclusions = [each.search.conclusion for each in rounds_of(trial, summary.trials) if each.search]
             if trial.status == "ok":
                 why = next(filter(None, conclusions), "no results")
             else:
@@ -524,7 +520,7 @@ def _without_numbers(summary: Summary, sections: Sequence[_Section]) -> list[str
 
 def _few(sections: Sequence[_Section]) -> list[str]:
     places = [place for section in sections for place in section.places]
-    rows = [row for place in places for row in place.trial.rows if not place.trial.is_aside(row) and _is_shown(row)]
+    rows = [row for place in places for row in place.trial.measured_rows if has_latency(row.operation)]
     # Without a p99.9 there is no column with dashes to explain; small runs seldom have one.
     last = _PERCENTILES[-1]
     drawn = any(latencies.get(last) is not None for place in places for latencies in place.latencies.values())
@@ -560,7 +556,7 @@ def what_and_where(summary: Summary) -> list[str]:
     if targets:
         facts.append(f"target {' or '.join(f'{target:,.0f}' for target in sorted(targets))} ops/s per client")
     rounds = max((trial.round or 1 for trial in ran), default=1)
-    repeats = max((row.repeats for trial in ran for row in trial.rows if not trial.is_aside(row)), default=1)
+    repeats = max((row.repeats for trial in ran for row in trial.measured_rows), default=1)
     times = f"{rounds} round{'' if rounds == 1 else 's'}" + (f" of {repeats} runs" if repeats > 1 else "")
     seconds = [each.measured_seconds for each in conditions if each.measured_seconds]
     if seconds and not any(trial.load_is_measured for trial in ran):

@@ -7,7 +7,7 @@ from typing import Any
 
 from dohyo.figures import milliseconds
 from dohyo.metrics import METRICS
-from dohyo.operations import INTENDED, is_success
+from dohyo.operations import has_latency
 from dohyo.report.grammar import (
     GREY,
     ROW_AXIS,
@@ -56,11 +56,7 @@ def chart(material: Material) -> Chart:
 
 def _operations(material: Material, phase: str) -> list[str]:
     names = [row.operation for trial in material.summary.compared for row in trial.rows if row.phase == phase]
-    return [
-        name
-        for name in dict.fromkeys(names)
-        if is_success(name.removeprefix(INTENDED)) and _rows(material, phase, name)
-    ]
+    return [name for name in dict.fromkeys(names) if has_latency(name) and _rows(material, phase, name)]
 
 
 def _rows(material: Material, phase: str, operation: str) -> list[dict[str, Any]]:
