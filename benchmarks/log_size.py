@@ -36,14 +36,15 @@ import sys
 from pathlib import Path
 from dohyo.report import files, measured
 from dohyo.tables import files as tables
-summary, found = measured.read(Path(sys.argv[1]))
+found = measured.read(Path(sys.argv[1]))
+summary = found.summary
 assert not summary.warnings, summary.warnings[:3]
 (trial,) = summary.trials
 assert trial.status == "ok", trial.reason
 (run,) = (each for each in found.runs if each.phase != "load")
 assert sum(slot.operations for slot in run.slots) == run.run.operations
 tables.write(summary, Path(sys.argv[1]))
-files.write(Path(sys.argv[1]), (summary, found))
+files.write(Path(sys.argv[1]), found)
 """
 READ_STATUS = """
 import sys

@@ -370,7 +370,7 @@ def report(experiment: str | None, out: Path | None, figures: bool, open_: bool)
     place = files.place(folder, out)
     if is_experiment(folder):
         experiment_folder.read(folder)
-        made = page.gather(folder, *measured.read(folder))
+        made = page.gather(folder, measured.read(folder))
     else:
         made = foreign.gather(folder)
     summary = made.summary

@@ -21,7 +21,6 @@ from dohyo.foreign import tabulate
 from dohyo.metrics import Row, Samples
 from dohyo.report.charts import latency
 from dohyo.report.material import Material
-from dohyo.report.measured import Measured
 from dohyo.running import comparing
 from dohyo.summary import kept, regression
 from dohyo.summary.comparison import Key, at_points, pairs
@@ -152,7 +151,7 @@ def test_latencies_are_ranked_at_an_equal_rate_alone(
     assert f"Latencies in ms {words}, of operations" in table.legend(summary)
     head = on_screen(summary).split("\n\n")[1].splitlines()[2]
     assert words in head or short in head
-    (panel,) = latency.chart(Material(summary, Measured())).panels
+    (panel,) = latency.chart(Material(summary)).panels
     assert panel.title == f"READ, {words}"
     compare = [each.text for each in judged(summary).reasons if each.text.startswith("A target rate was set")]
     assert len(compare) == bool(target)

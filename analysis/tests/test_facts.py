@@ -29,6 +29,7 @@ from dohyo.figures import point_name
 from dohyo.metrics import METRICS, PERCENTILES
 from dohyo.places import ROOT
 from dohyo.report import measured
+from dohyo.report.material import Material
 from dohyo.summary.results import Summary
 from dohyo.summary.summary import summarise
 from support.evidence import DATA, clients_json, edit_json, keep, lasted, reads, trial, write_json
@@ -96,7 +97,8 @@ def test_figures_are_those_of_the_summary(case: Case, tmp_path: Path) -> None:
     for experiment in experiments(case, tmp_path):
         with closing(written(tmp_path, experiment)) as facts:
             assert facts.execute("pragma foreign_key_check").fetchall() == []
-            summary, charts = measured.read(experiment)
+            charts = measured.read(experiment)
+            summary = charts.summary
             content = json.loads(summary.json())
             trials = facts.execute("select * from trial order by of_rounds, id").fetchall()
             assert len(trials) == len(content["trials"]) + len(content["merged"])
@@ -223,7 +225,7 @@ def numbers(line: list[str]) -> str:
     return repr([float(cell) if re.fullmatch(r"-?[\d.]+(e[-+]?\d+)?", cell) else cell for cell in line])
 
 
-def check_seconds(facts: sqlite3.Connection, charts: measured.Measured) -> None:
+def check_seconds(facts: sqlite3.Connection, charts: Material) -> None:
     for run in charts.runs:
         lines = facts.execute(
             "select second.* from second join run on run.id = second.run join trial on trial.id = run.trial"

@@ -94,9 +94,10 @@ def _shown(folder: Path) -> dict[str, str]:
         assert isinstance(console.file, io.StringIO)
         return {"compare.txt": console.file.getvalue()}
     if (folder / "raw").is_dir():
-        summary, measured = read(folder)
+        measured = read(folder)
+        summary = measured.summary
         write(summary, folder)
-        report = page.gather(folder, summary, measured)
+        report = page.gather(folder, measured)
     else:
         report = foreign_page.gather(folder)
         summary = report.summary

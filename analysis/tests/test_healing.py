@@ -14,7 +14,6 @@ from dohyo.evidence.under_fault import FaultCost
 from dohyo.places import ANSIBLE, ROOT
 from dohyo.report import measured
 from dohyo.report.charts import faults
-from dohyo.report.material import Material
 from dohyo.summary.summary import summarise
 from dohyo.systems.catalogue import all_systems
 from dohyo.tables import fault_table
@@ -348,8 +347,8 @@ def test_the_table_says_of_how_many_runs_it_is_known(tmp_path: Path) -> None:
 
 def test_it_is_drawn_below_the_throughput(tmp_path: Path) -> None:
     healed(tmp_path)
-    summary, drawn = measured.read(tmp_path)
-    chart = faults.chart(Material(summary, drawn))
+    drawn = measured.read(tmp_path)
+    chart = faults.chart(drawn)
     assert chart is not None
     table = chart.tables["faults-0-healing"]
     assert [table[name] for name in ("time", "until")] == [[pytest.approx(19.9, abs=0.1)], [30]]

@@ -25,10 +25,11 @@ from dohyo.summary import kept
 from dohyo.tables import files, table
 
 experiment = Path(sys.argv[1])
-summary, found = measured.read(experiment)
+found = measured.read(experiment)
+summary = found.summary
 files.write(summary, experiment)
 (bound,) = slo.bounds("read.p99.99<50ms")
-report = page.gather(experiment, summary, found)
+report = page.gather(experiment, found)
 (latency,) = (chart for chart in report.charts if chart.name == "latency")
 theirs = experiment / "theirs.yml"
 line = {"of": "A", "system": "x", "p99_9_ms": 8, "p99_99_ms": 9}

@@ -16,7 +16,6 @@ from dohyo.evidence.rows import sampled
 from dohyo.metrics import Row
 from dohyo.report.charts import ranking
 from dohyo.report.material import Material
-from dohyo.report.measured import Measured
 from dohyo.summary.comparison import comparisons
 from dohyo.summary.results import Pair, Summary, Trial
 from dohyo.summary.summary import summarise
@@ -157,7 +156,7 @@ def test_a_system_that_found_nothing_is_the_last_everywhere(tmp_path: Path) -> N
     assert shorts(summary) == ["no records of cassandra"]
     lines = [line.split()[:2] for line in on_screen(summary).splitlines()]
     assert [line[1] for line in lines if line and line[0] in ("1", "2", "3")] == ["hbase", "mysql", "cassandra"]
-    (panel,) = ranking.chart(Material(summary, Measured())).panels
+    (panel,) = ranking.chart(Material(summary)).panels
     assert panel.spec["encoding"]["y"]["sort"] == ["hbase", "mysql", "cassandra"]
     assert panel.spec["layer"][0]["encoding"]["x"]["title"] == "records/s"
 
@@ -176,7 +175,7 @@ def test_all_are_ranked_by_operations_where_the_records_of_one_are_not_known() -
     summary = Summary("x", trials, comparisons=comparisons(trials))
     assert [(pair.of, pair.figure) for pair in summary.comparisons] == [("stock", "ops_per_second")]
     assert verdict(summary).sentence.startswith("stock was 1.20× ")
-    (panel,) = ranking.chart(Material(summary, Measured())).panels
+    (panel,) = ranking.chart(Material(summary)).panels
     assert panel.spec["layer"][0]["encoding"]["x"]["title"] == "operations/s"
 
 

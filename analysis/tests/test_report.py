@@ -29,8 +29,8 @@ from dohyo.metrics import Row
 from dohyo.report import files, grammar, matrix, page, site, static
 from dohyo.report.charts import charts, over_time
 from dohyo.report.grammar import Chart, rows
-from dohyo.report.material import Material
-from dohyo.report.measured import CURVE_PERCENTILES, Curve, Measured, MeasuredRun, read
+from dohyo.report.material import Curve, Material, MeasuredRun
+from dohyo.report.measured import CURVE_PERCENTILES, read
 from dohyo.summary.comparison import comparisons
 from dohyo.summary.results import Summary, Trial
 from dohyo.summary.summary import summarise
@@ -188,8 +188,9 @@ def test_all_comparisons_are_on_the_page_rates_and_latencies_apart(tmp_path: Pat
         folder = trial(tmp_path, number, system, phases=("read", "update"))
         for client in folder.glob("update-*/node1/client.json"):
             client.write_text(client.read_text("utf-8").replace('"target" : 0', '"target" : 2000'), "utf-8")
-    summary, kept = read(tmp_path)
-    text = page.html(page.gather(tmp_path, summary, kept))
+    kept = read(tmp_path)
+    summary = kept.summary
+    text = page.html(page.gather(tmp_path, kept))
     answer = text.partition('<section id="verdict"')[2].partition("</section>")[0]
     rates, latencies = answer.split("<details>")[-2:]
     assert "<summary>Rates compared (1)</summary>" in rates
@@ -218,13 +219,14 @@ def test_without_two_systems_there_is_no_winner() -> None:
 def test_unequal_conditions_stand_beside_the_verdict(tmp_path: Path) -> None:
     two_systems(tmp_path)
     edit_json(tmp_path / "raw/02-hbase/conditions.json", durability="disk")
-    summary, kept = read(tmp_path)
+    kept = read(tmp_path)
+    summary = kept.summary
     assert (
         verdict(summary)
         .trust.reasons[0]
         .text.startswith("The conditions are not equal: durability (cassandra memory, hbase disk).")
     )
-    written = page.html(page.gather(tmp_path, summary, kept))
+    written = page.html(page.gather(tmp_path, kept))
     line = next(line for line in written.splitlines() if '<tr class="bad">' in line)
     assert "durability" in line
     assert "disk" in line
@@ -235,7 +237,8 @@ def test_a_million_operations_have_a_price_where_all_hosts_have_one(tmp_path: Pa
     two_systems(tmp_path)
     edit_json(tmp_path / "raw/01-cassandra/conditions.json", usd_per_hour={"node1": 2.7, "node2": "0.9"})
     edit_json(tmp_path / "raw/02-hbase/conditions.json", usd_per_hour={"node1": 2.7, "node2": ""})
-    summary, kept = read(tmp_path)
+    kept = read(tmp_path)
+    summary = kept.summary
     overall = [row for row in summary.trials[0].rows if (row.phase, row.operation) == ("run", "OVERALL")]
     assert overall[0].ops_per_second
     price = f"${1000 / overall[0].ops_per_second:.3g}"
@@ -246,7 +249,7 @@ def test_a_million_operations_have_a_price_where_all_hosts_have_one(tmp_path: Pa
     at = grid.heads.index("$/M op")
     lines = {(line[0], line[1]): line[at] for line in grid.lines}
     assert (lines["OVERALL", "cassandra"], lines["READ", "cassandra"], lines["OVERALL", "hbase"]) == (price, "–", "–")
-    text = page.html(page.gather(tmp_path, summary, kept))
+    text = page.html(page.gather(tmp_path, kept))
     assert f'<td class="n">{price}</td>' in text
     assert "$3.60 per hour for the servers&#39; hosts" in text
     assert "$/M op" in rendered(summary)
@@ -271,8 +274,9 @@ def test_the_page_begins_with_a_title_the_verdict_the_ranking_and_what_speaks_ag
     two_systems(tmp_path)
     write_json(tmp_path / "experiment.json", {"scenario": "a", "title": "Workload A: half reads, half updates"})
     edit_json(tmp_path / "raw/02-hbase/conditions.json", durability="disk")
-    summary, kept = read(tmp_path)
-    text = page.html(page.gather(tmp_path, summary, kept))
+    kept = read(tmp_path)
+    summary = kept.summary
+    text = page.html(page.gather(tmp_path, kept))
     title = "Workload A: half reads, half updates; cassandra and hbase on one host"
     assert f"<h1>{title}</h1>" in text
     found = verdict(summary)
@@ -290,11 +294,12 @@ def test_the_page_begins_with_a_title_the_verdict_the_ranking_and_what_speaks_ag
 
 
 def test_the_page_has_as_many_reasons_as_the_screen_and_the_others_folded(tmp_path: Path) -> None:
-    summary, kept = read(two_systems(tmp_path))
+    kept = read(two_systems(tmp_path))
+    summary = kept.summary
     summary = replace(summary, notes=[f"note {number}" for number in range(9)])
     reasons = [reason.text for reason in verdict(summary).trust.reasons]
     more = len(reasons) - screen.MOST_REASONS
-    text = page.html(page.gather(tmp_path, summary, kept))
+    text = page.html(page.gather(tmp_path, replace(kept, summary=summary)))
     answer = text.partition('<section id="verdict"')[2].partition("</section>")[0]
     open_, mark, folded = answer.partition(f"<summary>{more} more</summary>")
     assert mark
@@ -305,7 +310,7 @@ def test_the_page_has_as_many_reasons_as_the_screen_and_the_others_folded(tmp_pa
 def test_the_reason_of_a_run_without_numbers_stands_below_the_verdict(tmp_path: Path) -> None:
     two_systems(tmp_path)
     write_json(tmp_path / "raw/02-hbase/state.json", {"status": "failed", "reason": "the server ended"})
-    text = page.html(page.gather(tmp_path, *read(tmp_path)))
+    text = page.html(page.gather(tmp_path, read(tmp_path)))
     below = text.partition('<p class="verdict">')[2].partition('<ul class="caveats">')[0]
     assert '<p class="reason">\N{EN DASH} hbase  failed: the server ended</p>' in below
     assert below.count('class="reason"') == 1
@@ -336,14 +341,14 @@ def test_a_title_counts_systems_and_hosts(tmp_path: Path, systems: list[str], sa
     skipped = trial(tmp_path, 9, "cassandra", trial_system="aerospike")
     write_json(skipped / "state.json", {"status": "skipped", "reason": "no asd"})
     write_json(tmp_path / "experiment.json", {"title": "Workload X"})
-    assert page.gather(tmp_path, *read(tmp_path)).title == said
+    assert page.gather(tmp_path, read(tmp_path)).title == said
 
 
 def test_warnings_and_settings_are_apart(tmp_path: Path) -> None:
     two_systems(tmp_path)
     edit_json(tmp_path / "raw/01-cassandra/conditions.json", notes=["binary log: OFF"], differences=["RF is 3, not 1"])
     (tmp_path / "raw/02-hbase/run-1/node1/READ.hdr").open("a").write("broken\n")
-    text = page.html(page.gather(tmp_path, *read(tmp_path)))
+    text = page.html(page.gather(tmp_path, read(tmp_path)))
     sections = {
         name: text.partition(f'<section id="{name}"')[2].partition("</section>")[0]
         for name in ("warnings", "conditions", "why")
@@ -353,13 +358,14 @@ def test_warnings_and_settings_are_apart(tmp_path: Path) -> None:
 
 
 def test_numbers_have_units(tmp_path: Path) -> None:
-    summary, kept = read(two_systems(tmp_path))
+    kept = read(two_systems(tmp_path))
+    summary = kept.summary
     heads = table.results_grid(summary).heads
     assert [head for head in heads if head.startswith(("mean", "p", "max"))] == [
         *(f"{name} ms at own max" for name in ("mean", "p50", "p95", "p99")), "p99 ±",
         *(f"{name} ms at own max" for name in ("p99.9", "max")),
     ]  # fmt: skip
-    report = page.gather(tmp_path, summary, kept)
+    report = page.gather(tmp_path, kept)
     text = page.html(report)
     for head in ("mean, records/s", "from, records/s", "ms"):
         assert f'<th scope="col">{head}</th>' in text
@@ -384,7 +390,8 @@ def test_numbers_have_units(tmp_path: Path) -> None:
 
 
 def test_points_of_throughput_are_the_rates_of_the_runs(tmp_path: Path) -> None:
-    summary, kept = read(two_systems(tmp_path))
+    kept = read(two_systems(tmp_path))
+    summary = kept.summary
     overall = next(row for row in summary.trials[0].rows if (row.phase, row.operation) == ("run", "OVERALL"))
     points = [run.rate for run in kept.runs if run.phase == "run"][:2]
     assert sum(rate for rate in points if rate) / 2 == pytest.approx(overall.records_per_second)
@@ -392,7 +399,8 @@ def test_points_of_throughput_are_the_rates_of_the_runs(tmp_path: Path) -> None:
 
 @pytest.mark.usefixtures("short_loads")
 def test_percentile_curves_agree_with_the_table(tmp_path: Path) -> None:
-    summary, kept = read(two_systems(tmp_path))
+    kept = read(two_systems(tmp_path))
+    summary = kept.summary
     curves = kept.curves
     found = {(row.phase, row.operation): row for row in summary.trials[0].rows}
     of_first = [curve for curve in curves if curve.trial is summary.trials[0]]
@@ -429,7 +437,7 @@ def test_the_mean_has_the_interval_of_the_table(tmp_path: Path) -> None:
 
 def test_a_bar_begins_at_0_and_a_wide_interval_does_not_push_it_aside() -> None:
     summary = of_trials(measured("a", [100, 150]), measured("b", [2000, 3000]))
-    found = by_name(charts(Material(summary, Measured())))["ranking"]
+    found = by_name(charts(Material(summary)))["ranking"]
     axis = found.panels[0].spec["layer"][0]["encoding"]["x"]["scale"]
     assert (axis["type"], axis["domain"], axis["clamp"]) == ("linear", [0, 3673.5], True)
     assert rows(found.tables["ranking-0"])[0]["high"] > 3750
@@ -451,7 +459,7 @@ def test_discarded_runs_stay_visible_in_grey(tmp_path: Path) -> None:
     assert [(layer["mark"]["color"], layer["transform"]) for layer in grey] == [
         (grammar.GREY, [{"filter": {"field": "counts", "equal": "no: discarded"}}])
     ]
-    text = page.html(page.gather(tmp_path, *read(tmp_path)))
+    text = page.html(page.gather(tmp_path, read(tmp_path)))
     results = text.partition('<section id="results"')[2].partition("</section>")[0]
     greyed = re.findall(r'<tr class="aside"><th scope="row">([^<]+)<', results)
     assert greyed == ["[discarded] OVERALL"] * 2
@@ -512,7 +520,7 @@ def test_a_system_has_one_colour_everywhere(tmp_path: Path) -> None:
     edit_json(tmp_path / "raw/02-hbase/trial.json", trial_system="cassandra")
     # The first trial has no valid numbers, but its runs are drawn.
     edit_json(tmp_path / "raw/01-cassandra/run-1/node1/client.json", valid=False, reason="no")
-    report = page.gather(tmp_path, *read(tmp_path))
+    report = page.gather(tmp_path, read(tmp_path))
     colours = [panel.spec["encoding"]["color"] for panel in by_name(report.charts)["over-time"].panels]
     assert all(colour["scale"]["domain"] == report.systems for colour in colours)
     over_time = page.html(report).partition('<section id="over-time"')[2].partition("</section>")[0]
@@ -542,7 +550,7 @@ def test_every_colour_has_the_contrast_that_graphics_need(colours: list[str], pa
 
 
 def test_charts_without_data_say_why() -> None:
-    made = charts(Material(Summary("x", [Trial("a", "a", "A", "failed", "no")]), Measured()))
+    made = charts(Material(Summary("x", [Trial("a", "a", "A", "failed", "no")])))
     assert [chart.panels for chart in made] == [[]] * len(made)
     assert all(chart.missing for chart in made)
 
@@ -566,26 +574,25 @@ def test_heat_maps_share_axes_and_colours(tmp_path: Path) -> None:
 
 
 def test_the_few_calls_after_the_window_have_no_column(tmp_path: Path) -> None:
-    summary, kept = read(two_systems(tmp_path))
+    kept = read(two_systems(tmp_path))
     runs = [run for run in kept.runs if run.phase == "run"]
     # A client writes an interval after the last whole second, too.
-    kept.runs = [
-        replace(run, slots=[*run.slots, Slot(float(len(run.throughput)), 1.0, 3, {}, {60: 3})]) for run in runs
-    ]
-    found = by_name(page.gather(tmp_path, summary, kept).charts)["heat"]
+    longer = [replace(run, slots=[*run.slots, Slot(float(len(run.throughput)), 1.0, 3, {}, {60: 3})]) for run in runs]
+    found = by_name(page.gather(tmp_path, replace(kept, runs=longer)).charts)["heat"]
     assert {row["end"] for row in rows(found.tables["heat-0"])} == {*range(1, len(runs[0].throughput) + 1)}
 
 
 @pytest.mark.usefixtures("short_loads")
 def test_events_stand_at_their_second_of_the_measured_window(tmp_path: Path) -> None:
-    summary, kept = read(two_systems(tmp_path))
+    kept = read(two_systems(tmp_path))
+    summary = kept.summary
     happened = [
         Event(1, 3.0, None, "GC pause", "node1"),
         Event(1, None, None, "early"),
         Event(7, 2.0, None, "elsewhere"),
     ]
     summary = replace(summary, trials=[replace(summary.trials[0], events=happened), *summary.trials[1:]])
-    found = by_name(page.gather(tmp_path, summary, kept).charts)["over-time"]
+    found = by_name(page.gather(tmp_path, replace(kept, summary=summary)).charts)["over-time"]
     assert rows(found.tables["events"]) == [
         # A second of warm-up precedes the window.
         {
@@ -629,7 +636,8 @@ def test_hosts_are_drawn_where_they_were_sampled(tmp_path: Path) -> None:
 
 
 def test_what_servers_did_has_a_row_for_each_kind_that_there_was(tmp_path: Path) -> None:
-    summary, kept = read(two_systems(tmp_path))
+    kept = read(two_systems(tmp_path))
+    summary = kept.summary
     first = summary.trials[0]
     # A second of warm-up precedes the window; the logs of two_systems cover two seconds of it.
     spans = [
@@ -644,8 +652,8 @@ def test_what_servers_did_has_a_row_for_each_kind_that_there_was(tmp_path: Path)
     servers = [Server("node1", background=[known]), Server("node2"), Server(None)]
     told = replace(first, spans=spans, servers=servers)
     summary = replace(summary, trials=[told, *summary.trials[1:]])
-    kept.runs = [replace(run, trial=told) if run.trial is first else run for run in kept.runs]
-    found = by_name(page.gather(tmp_path, summary, kept).charts)["over-time"]
+    runs = [replace(run, trial=told) if run.trial is first else run for run in kept.runs]
+    found = by_name(page.gather(tmp_path, replace(kept, summary=summary, runs=runs)).charts)["over-time"]
     drawn = [(row["doing"], row["time"], row["until"], row["share"]) for row in rows(found.tables["servers"])]
     assert drawn == [
         ("cassandra · compactions", 0, 1, 0.5),
@@ -667,7 +675,7 @@ def test_what_servers_did_has_a_row_for_each_kind_that_there_was(tmp_path: Path)
 
 def test_hostile_text_stays_text(tmp_path: Path) -> None:
     experiment = hostile(tmp_path / "a<b>")
-    text = page.html(page.gather(experiment, *read(experiment)))
+    text = page.html(page.gather(experiment, read(experiment)))
     assert "49" not in re.findall(r"alert\(1\)&gt;&#34;&#39;&amp;(\S{2})", text)
     found = Elements(text)
     assert found.all("img") == []
@@ -702,7 +710,7 @@ def test_hostile_text_stays_text_in_files(tmp_path: Path) -> None:
 
 
 def test_the_page_runs_its_own_scripts_alone_and_asks_nobody(tmp_path: Path) -> None:
-    text = page.html(page.gather(tmp_path, *read(two_systems(tmp_path))))
+    text = page.html(page.gather(tmp_path, read(two_systems(tmp_path))))
     found = Elements(text)
     policy = next(meta["content"] or "" for meta in found.all("meta") if meta.get("http-equiv"))
     assert policy.startswith("default-src 'none';")
@@ -721,7 +729,7 @@ def test_the_page_runs_its_own_scripts_alone_and_asks_nobody(tmp_path: Path) -> 
 
 
 def test_a_page_can_be_used_without_eyes_and_mouse(tmp_path: Path) -> None:
-    found = Elements(page.html(page.gather(tmp_path, *read(two_systems(tmp_path)))))
+    found = Elements(page.html(page.gather(tmp_path, read(two_systems(tmp_path)))))
     assert found.all("html") == [{"lang": "en"}]
     panels = [each for each in found.all("div") if each.get("data-panel")]
     assert panels
@@ -777,7 +785,7 @@ def test_seven_systems_for_half_an_hour_stay_below_5_mb(tmp_path: Path) -> None:
         for second in range(SECONDS)
     ]
     summary = Summary("long", trials, comparisons=comparisons(trials))
-    material = Material(summary, Measured(runs, curves), hosts)
+    material = Material(summary, runs, curves, hosts)
     report = page.Report(tmp_path, material, charts(material), {})
     found = by_name(report.charts)
     of_hosts = found["over-time"].tables["hosts"]
@@ -795,7 +803,7 @@ def test_seven_systems_for_half_an_hour_stay_below_5_mb(tmp_path: Path) -> None:
 
 
 def test_slots_have_the_operations_of_the_logs(tmp_path: Path) -> None:
-    _, kept = read(two_systems(tmp_path))
+    kept = read(two_systems(tmp_path))
     run = next(run for run in kept.runs if run.phase == "run")
     assert sum(slot.operations for slot in run.slots) == run.run.operations
     assert run.throughput == [slot.operations for slot in run.slots][: len(run.throughput)]
@@ -826,7 +834,8 @@ def test_every_log_is_read_once_and_those_of_probes_are_in_no_chart(
         return merge_log(path, *others)
 
     monkeypatch.setattr(client_folder, "merge_log", counting)
-    summary, kept = read(tmp_path)
+    kept = read(tmp_path)
+    summary = kept.summary
     assert sorted(opened) == sorted(tmp_path.glob("raw/*/*/*/*.hdr"))
     search = summary.trials[0].search
     assert search is not None

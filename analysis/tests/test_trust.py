@@ -226,8 +226,9 @@ def test_screen_summary_and_report_say_the_same(tmp_path: Path, monkeypatch: pyt
     for number, system in enumerate(("cassandra", "hbase"), start=1):
         trial(tmp_path, number, system)
     edit_json(tmp_path / "raw/02-hbase/conditions.json", durability="disk")
-    summary, found = read(tmp_path)
-    report = page.html(page.gather(tmp_path, summary, found))
+    found = read(tmp_path)
+    summary = found.summary
+    report = page.html(page.gather(tmp_path, found))
     assert '<strong class="mark do-not-use">do not use</strong>' in report
     shown = " ".join(on_screen(summary).split())
     kept = " ".join(table.markdown(summary).split())

@@ -10,8 +10,8 @@ from dohyo.bad_input import BadInputError
 from dohyo.foreign.collecting import UNKNOWN_CONDITIONS, ForeignRun, collect
 from dohyo.foreign.tabulate import name_passed_over
 from dohyo.report.charts import charts
-from dohyo.report.material import Material
-from dohyo.report.measured import Measured, MeasuredRun, curves
+from dohyo.report.material import Material, MeasuredRun
+from dohyo.report.measured import curves
 from dohyo.report.page import Report
 from dohyo.scenario.phases import LOAD
 
@@ -33,15 +33,13 @@ def gather(folder: Path) -> Report:
         )
         for trial in found.trials
     }
-    summary = replace(found, trials=list(trials.values()))
-    measured = Measured()
+    material = Material(replace(found, trials=list(trials.values())))
     for run in collected.runs:
         trial = trials[run.trial.name]
         number = None if run.phase == LOAD else 1
-        measured.runs.append(MeasuredRun(trial, run.phase, number, False, run.run, run.throughput, run.slots))
+        material.runs.append(MeasuredRun(trial, run.phase, number, False, run.run, run.throughput, run.slots))
         if trial.status != "invalid":
-            measured.curves += curves(trial, run.phase, run.latencies)
-    material = Material(summary, measured)
+            material.curves.extend(curves(trial, run.phase, run.latencies))
     return Report(folder, material, charts(material), {}, collected.folders, UNKNOWN_CONDITIONS)
 
 

@@ -10,21 +10,20 @@ from pathlib import Path
 from dohyo import folders
 from dohyo.bad_input import BadInputError
 from dohyo.report import measured, page, static
-from dohyo.report.measured import Measured
+from dohyo.report.material import Material
 from dohyo.report.page import Report
-from dohyo.summary.results import Summary
 from dohyo.summary.summary import is_experiment
 
 # Bytes in which a page's title ends; the verdict and the scenario's name precede it.
 _LONGEST_HEAD = 64 * 1024
 
 
-def write(experiment: Path, known: tuple[Summary, Measured] | None = None, *, figures: bool = False) -> list[Path]:
+def write(experiment: Path, known: Material | None = None, *, figures: bool = False) -> list[Path]:
     """Writes report.html and, if asked for, the folder `figures` into an experiment's folder; returns the paths.
 
     :param known: result of `measured.read`, if the experiment has already been read
     """
-    report = page.gather(experiment, *(known or measured.read(experiment)))
+    report = page.gather(experiment, known or measured.read(experiment))
     return write_report(report, experiment / page.FILE, figures=figures)
 
 

@@ -1,18 +1,75 @@
-"""Data of all charts of an experiment."""
+"""Data of all charts of an experiment: its summary, its runs second by second, and whole percentile curves."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
+from dohyo.evidence.over_time import Slot
+from dohyo.evidence.rows import Run
+from dohyo.evidence.under_fault import FaultedRun
 from dohyo.figures import point_name
 from dohyo.operations import INTENDED
-from dohyo.report.measured import Measured, systems_of
 from dohyo.scenario.phases import LOAD, RUN
 from dohyo.summary.ranking import phases_of
 from dohyo.summary.results import Summary, Trial
+
+
+@dataclass(frozen=True)
+class MeasuredRun:
+    """One run of a phase of a trial, or its load, over all clients.
+
+    :ivar number: number of the run; None for the load
+    :ivar throughput: operations without error, second by second
+    :ivar slots: latencies over time
+    :ivar faulted: costs of the faults; None without faults, and then the following are empty
+    :ivar successes: operations that succeeded, second by second
+    :ivar failed: operations that failed, by second
+    :ivar waited: latencies from the intended start; empty without a target rate
+    :ivar wrong: reads that were stale, corrupt or of what was never written, by second
+    """
+
+    trial: Trial
+    phase: str
+    number: int | None
+    discarded: bool
+    run: Run
+    throughput: list[int]
+    slots: list[Slot]
+    faulted: FaultedRun | None = None
+    successes: list[int] = field(default_factory=list)
+    failed: dict[int, int] = field(default_factory=dict)
+    waited: list[Slot] = field(default_factory=list)
+    wrong: dict[int, int] = field(default_factory=dict)
+
+    @property
+    def name(self) -> str:
+        """Returns a short name, unique among the runs of a system at a point and in a phase."""
+        which = f"round {self.trial.round}" if self.trial.round else ""
+        return " ".join(filter(None, (which, f"run {self.number}" if self.number else "load")))
+
+    @property
+    def rate(self) -> float | None:
+        """Returns records per second; operations per second if records are unknown."""
+        count = self.run.records if self.run.records is not None else self.run.operations
+        return count / self.run.seconds if count is not None and self.run.seconds else None
+
+
+@dataclass(frozen=True)
+class Curve:
+    """Latencies of one operation type over all runs of a system at a point that count: the whole distribution.
+
+    :ivar values: percentile (0 to 100) and latency in ms; ends before a single operation would decide
+    """
+
+    trial: Trial
+    phase: str
+    operation: str
+    operations: int
+    values: list[tuple[float, float]]
 
 
 @dataclass(frozen=True)
@@ -23,13 +80,14 @@ class Material:
     """
 
     summary: Summary
-    measured: Measured
+    runs: list[MeasuredRun] = field(default_factory=list)
+    curves: list[Curve] = field(default_factory=list)
     hosts: Iterable[dict[str, Any]] = ()
 
     @property
     def systems(self) -> list[str]:
         """Returns the systems with any number, in the order of measuring."""
-        return systems_of([run.trial for run in self.measured.runs] + [t for t in self.summary.compared if t.rows])
+        return systems_of([run.trial for run in self.runs] + [t for t in self.summary.compared if t.rows])
 
     @property
     def phases(self) -> list[str]:
@@ -49,6 +107,15 @@ class Material:
         """Returns the text of a phase at a trial's point; charts over time show one at a time."""
         name = {RUN: "measured run", LOAD: "load"}.get(phase, phase)
         return " · ".join(filter(None, (name, self.point(trial))))
+
+    def of_run(self, run: MeasuredRun) -> dict[str, Any]:
+        """Returns the first columns of a row of a chart over time; a run of an invalid trial has its status."""
+        status = "" if run.trial.status == "ok" else f" ({run.trial.status})"
+        return {
+            "part": self.part(run.phase, run.trial),
+            "system": run.trial.system,
+            "series": f"{run.trial.system} {run.name}{status}",
+        }
 
     @cached_property
     def _varying(self) -> set[str]:
@@ -81,3 +148,16 @@ def operation_title(operation: str) -> str:
     """Returns an operation type as text; with a target rate there are also latencies from the intended start."""
     plain = operation.removeprefix(INTENDED)
     return operation if plain == operation else f"{plain}, from the intended start"
+
+
+def significant(value: float | None, digits: int = 4) -> float | None:
+    """Returns the value with few digits, to keep the page small; None if it is unknown or infinite."""
+    if value is None or not math.isfinite(value):
+        return None
+    rounded = float(f"{value:.{digits}g}")
+    return int(rounded) if rounded.is_integer() else rounded
+
+
+def systems_of(trials: Sequence[Trial]) -> list[str]:
+    """Returns the systems in the order of measuring, in which they get their colours."""
+    return list(dict.fromkeys(trial.system for trial in trials))

@@ -9,7 +9,7 @@ from dohyo.figures import UNKNOWN
 from dohyo.metrics import METRICS
 from dohyo.operations import INTENDED
 from dohyo.report.grammar import Chart, Panel, Spec, Table, quantity, rows_of, table
-from dohyo.report.measured import significant
+from dohyo.report.material import significant
 from dohyo.summary.results import Summary
 from dohyo.tables.grid import Grid
 from dohyo.tables.table import is_shown

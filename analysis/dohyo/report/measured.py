@@ -1,31 +1,21 @@
-"""The charts' data beyond the summary: rates of each run, latencies over time, whole percentile curves.
-
-The evidence is read once for both.
-"""
+"""Reads the data of charts: the evidence is read once for them and for the summary."""
 
 from __future__ import annotations
 
 import csv
-import math
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from dohyo.evidence.hdr_log import Latencies, is_known
 from dohyo.evidence.load_curve import SHORTEST_SECONDS
-from dohyo.evidence.over_time import Slot
-from dohyo.evidence.rows import Run
-from dohyo.evidence.under_fault import FaultedRun
-from dohyo.figures import point_name
 from dohyo.operations import has_latency
+from dohyo.report.material import Curve, Material, MeasuredRun
 from dohyo.scenario.phases import LOAD, PROBE
 from dohyo.summary.phase import Phase, add_all
-from dohyo.summary.results import Summary, Trial
+from dohyo.summary.results import Trial
 from dohyo.summary.summary import summarise
-
-_Key = tuple[str, str, str]  # system, point, phase
 
 # Steps of the percentiles beyond the median: a fifth of each decade of 1 / (1 - share), as in HdrHistogram's plots.
 _STEPS_PER_DECADE = 10
@@ -44,132 +34,47 @@ def _curve_percentiles() -> list[float]:
 CURVE_PERCENTILES = _curve_percentiles()
 
 
-@dataclass(frozen=True)
-class Ill:
-    """A run with faults, second by second, over all clients.
-
-    :ivar of: costs of the faults
-    :ivar successes: operations that succeeded
-    :ivar failed: operations that failed
-    :ivar waited: latencies from the intended start; empty without a target rate
-    :ivar wrong: reads that were stale, corrupt or of what was never written
-    """
-
-    of: FaultedRun
-    successes: list[int]
-    failed: dict[int, int]
-    waited: list[Slot]
-    wrong: dict[int, int]
-
-
-@dataclass(frozen=True)
-class MeasuredRun:
-    """One run of a phase of a trial, or its load, over all clients.
-
-    :ivar number: number of the run; None for the load
-    :ivar warmup: seconds from the agreed instant to the measured window
-    :ivar throughput: operations without error, second by second
-    :ivar slots: latencies over time
-    :ivar ill: data of a run with faults; None without faults
-    """
-
-    trial: Trial
-    phase: str
-    number: int | None
-    discarded: bool
-    run: Run
-    throughput: list[int]
-    slots: list[Slot]
-    ill: Ill | None = None
-
-    @property
-    def name(self) -> str:
-        """Returns a short name, unique among the runs of a system at a point and in a phase."""
-        which = f"round {self.trial.round}" if self.trial.round else ""
-        return " ".join(filter(None, (which, f"run {self.number}" if self.number else "load")))
-
-    @property
-    def rate(self) -> float | None:
-        """Returns records per second; operations per second if records are unknown."""
-        count = self.run.records if self.run.records is not None else self.run.operations
-        return count / self.run.seconds if count is not None and self.run.seconds else None
-
-
-@dataclass(frozen=True)
-class Curve:
-    """Latencies of one operation type over all runs of a system at a point that count: the whole distribution.
-
-    :ivar values: percentile (0 to 100) and latency in ms; ends before a single operation would decide
-    """
-
-    trial: Trial
-    phase: str
-    operation: str
-    operations: int
-    values: list[tuple[float, float]]
-
-
-@dataclass
-class Measured:
-    """The runs and percentile curves of an experiment."""
-
-    runs: list[MeasuredRun] = field(default_factory=list)
-    curves: list[Curve] = field(default_factory=list)
-
-
-def read(experiment: Path) -> tuple[Summary, Measured]:
-    """Returns the summary and the charts' data; the evidence is read once for both.
+def read(experiment: Path) -> Material:
+    """Returns the summary and the charts' data.
 
     :param experiment: folder of the experiment, with `raw`
     :raises FileNotFoundError: if there is no `raw` folder
     """
-    kept = _Kept()
-    summary = summarise(experiment, kept.add)
-    return summary, Measured(kept.runs, list(kept.curves()))
+    runs: list[MeasuredRun] = []
+    # All valid runs of a system at a point make one curve.
+    merged: dict[tuple[str, str], tuple[Trial, dict[str, Latencies]]] = {}
 
-
-class _Kept:
-    """Collects data of each trial; all valid runs of a system at a point make one curve."""
-
-    def __init__(self) -> None:
-        self.runs: list[MeasuredRun] = []
-        self._merged: dict[_Key, tuple[Trial, dict[str, Latencies]]] = {}
-
-    def add(self, trial: Trial, phases: Sequence[Phase]) -> None:
-        """Adds a trial, valid or not, and what its clients did in its load and runs."""
+    def add(trial: Trial, phases: Sequence[Phase]) -> None:
         for phase in phases:
             if phase.kind == PROBE or not phase.clients or not is_drawn(trial, phase.kind, phase.run.seconds):
                 continue
-            throughput, slots = phase.throughput, list(phase.timeline.latencies.slots())
-            self.runs.append(
-                MeasuredRun(trial, phase.kind, phase.number, phase.discarded, phase.run, throughput, slots, _ill(phase))
-            )
+            runs.append(_run(trial, phase))
             if not phase.discarded and (trial.status == "ok" or phase.kind == LOAD):
-                key = (trial.system, point_name(trial.point), phase.kind)
-                _, latencies = self._merged.setdefault(key, (trial, {}))
+                _, latencies = merged.setdefault((trial.place, phase.kind), (trial, {}))
                 add_all(latencies, phase.latencies)
 
-    def curves(self) -> Iterator[Curve]:
-        """Yields the curves by system, point and phase in the order of measuring, then by operation type."""
-        for (_, _, phase), (trial, latencies) in self._merged.items():
-            yield from curves(trial, phase, latencies)
+    summary = summarise(experiment, add)
+    of_phases = ((trial, phase, latencies) for (_, phase), (trial, latencies) in merged.items())
+    return Material(summary, runs, [each for of in of_phases for each in curves(*of)], HostsOverTime(experiment))
 
 
-def _ill(phase: Phase) -> Ill | None:
-    of = phase.under_fault
-    if of is None:
-        return None
+def _run(trial: Trial, phase: Phase) -> MeasuredRun:
+    slots = list(phase.timeline.latencies.slots())
+    faulted = phase.under_fault
+    of = trial, phase.kind, phase.number, phase.discarded, phase.run, phase.throughput, slots, faulted
+    if faulted is None:
+        return MeasuredRun(*of)
     wrong: Counter[int] = Counter()
     for client in phase.clients:
         rows = client.report.accounting.by_second if client.report.accounting else []
         for second, *kinds in filter(None, rows):
             wrong[second] += sum(kinds[:_KINDS_OF_WRONG])
-    return Ill(
-        of,
-        phase.successes,
-        phase.timeline.seconds.errors(),
-        list(phase.timeline.waited.slots()),
-        {second: count for second, count in sorted(wrong.items()) if count > 0 and second >= 0},
+    return MeasuredRun(
+        *of,
+        successes=phase.successes,
+        failed=phase.timeline.seconds.errors(),
+        waited=list(phase.timeline.waited.slots()),
+        wrong={second: count for second, count in sorted(wrong.items()) if count > 0 and second >= 0},
     )
 
 
@@ -236,16 +141,3 @@ def _number(text: str) -> float | None:
         return float(text)
     except ValueError:
         return None
-
-
-def significant(value: float | None, digits: int = 4) -> float | None:
-    """Returns the value with few digits, to keep the page small; None if it is unknown or infinite."""
-    if value is None or not math.isfinite(value):
-        return None
-    rounded = float(f"{value:.{digits}g}")
-    return int(rounded) if rounded.is_integer() else rounded
-
-
-def systems_of(trials: Sequence[Trial]) -> list[str]:
-    """Returns the systems in the order of measuring, in which they get their colours."""
-    return list(dict.fromkeys(trial.system for trial in trials))

@@ -23,12 +23,11 @@ from dohyo.evidence import experiment_folder
 from dohyo.evidence.json_values import read_object
 from dohyo.figures import size
 from dohyo.metrics import HEADS, METRICS
-from dohyo.report import drawing, measured
+from dohyo.report import drawing
 from dohyo.report.charts import charts as all_charts
 from dohyo.report.grammar import DARK_COLOURS, DASHES, LIGHT_COLOURS, SHAPES, Chart, Table, config
-from dohyo.report.material import Material
+from dohyo.report.material import Material, systems_of
 from dohyo.report.matrix import matrix
-from dohyo.report.measured import Measured
 from dohyo.summary.results import Summary
 from dohyo.tables import comparison_table, conditions, published_table, screen, table
 from dohyo.tables.grid import Grid
@@ -94,7 +93,7 @@ class Report:
     def title(self) -> str:
         """Returns scenario, systems and hosts: "Workload A: …, four systems on one host"."""
         what = self.facts.get("title") or self.facts.get("scenario") or self.summary.name
-        names = measured.systems_of([trial for trial in self.summary.trials if trial.status != "skipped"])
+        names = systems_of([trial for trial in self.summary.trials if trial.status != "skipped"])
         systems = " and ".join(names) if len(names) <= _MOST_NAMED else f"{_in_words(len(names))} systems"
         count = self.summary.host_count
         hosts = f" on {_in_words(count)} host{'' if count == 1 else 's'}" if count else ""
@@ -113,10 +112,9 @@ def _in_words(number: int) -> str:
     return _NUMBERS[number] if number < len(_NUMBERS) else f"{number:,}"
 
 
-def gather(experiment: Path, summary: Summary, found: Measured) -> Report:
+def gather(experiment: Path, material: Material) -> Report:
     """Draws the charts from the data of `measured.read`, and reads the files beside the evidence."""
-    material = Material(summary, found, measured.HostsOverTime(experiment))
-    evidence = {trial.name: experiment / "raw" / trial.name for trial in summary.trials}
+    evidence = {trial.name: experiment / "raw" / trial.name for trial in material.summary.trials}
     facts = read_object(experiment / experiment_folder.FACTS, lambda _: None)
     process = experiment_folder.running(experiment)
     if process == os.getpid():  # the run itself writes the page when it is over
@@ -134,7 +132,7 @@ def html(report: Report, *, with_evidence: bool = True, folder: Path | None = No
     of_matrix = matrix(summary)
     script = (_TEMPLATES / "page.js").read_text("utf-8")
     ran = [trial for trial in summary.compared if trial.rows]
-    by_system = [(name, [trial for trial in ran if trial.system == name]) for name in measured.systems_of(ran)]
+    by_system = [(name, [trial for trial in ran if trial.system == name]) for name in systems_of(ran)]
     return environment().get_template("report.html.j2").render(
         title=report.title,
         name=summary.name,

@@ -69,7 +69,7 @@ def write(chosen: Sequence[Path], site: Path, warn: Warn) -> Path:
         # The loop keeps the evidence of one experiment in memory at a time.
         try:
             experiment_folder.read(folder)
-            report = page.gather(folder, *measured.read(folder))
+            report = page.gather(folder, measured.read(folder))
         except BadInputError as error:
             warn(str(error))
             continue

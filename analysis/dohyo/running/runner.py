@@ -26,7 +26,7 @@ from dohyo.places import ANSIBLE, RUN, command, shown
 from dohyo.planning import sizing
 from dohyo.planning.plan import PlannedTrial, course, inventory_state, shared_loads
 from dohyo.report import files, measured
-from dohyo.report.measured import Measured
+from dohyo.report.material import Material
 from dohyo.running import neighbours, rounds
 from dohyo.running.client import build_client
 from dohyo.running.experiment import (
@@ -595,7 +595,8 @@ class _Measurement:
 
     def _conclude(self, interrupted: bool) -> bool:
         """Writes and prints the summary; returns true if all trials have valid numbers and all searches a rate."""
-        summary, found = measured.read(self.experiment.folder)
+        material = measured.read(self.experiment.folder)
+        summary = material.summary
         # The summary reports other folders in raw/ as belonging to another experiment.
         results = {result.name: result for result in summary.trials}
         for trial in self.experiment.trials:
@@ -608,7 +609,7 @@ class _Measurement:
         valid = valid and not self.unwritten
         status = "done" if valid else "interrupted" if interrupted else "failed"
         self._write(partial(self.experiment.update, status=status, finished=now()))
-        self._write_page(summary, found)
+        self._write_page(material)
         resume = command(RUN, "--resume", places.named(self.experiment.folder))
         more = [] if valid else [f"to repeat only what did not finish: {resume}"]
         if self.options.details:
@@ -616,12 +617,12 @@ class _Measurement:
         screen.render(summary, self.console, self.experiment.folder, more)
         return valid and summary.has_found_rates() and not self.unwritten
 
-    def _write_page(self, summary: Summary, found: Measured) -> None:
+    def _write_page(self, material: Material) -> None:
         """Writes the page with charts, and opens it if requested. The numbers are valid without it."""
         if self.unwritten:
             return
         try:
-            (page,) = files.write(self.experiment.folder, (summary, found))
+            (page,) = files.write(self.experiment.folder, material)
             if self.options.open_report:
                 files.open_in_browser(page)
         except Exception as error:

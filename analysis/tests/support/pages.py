@@ -22,7 +22,7 @@ def by_name(made: list[Chart]) -> dict[str, Chart]:
 
 
 def of(experiment: Path) -> dict[str, Chart]:
-    return by_name(page.gather(experiment, *read(experiment)).charts)
+    return by_name(page.gather(experiment, read(experiment)).charts)
 
 
 def csv(text: str) -> str:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 from dohyo.evidence.healing import Healing
 from dohyo.evidence.under_fault import FULL_SHARE, FaultCost
 from dohyo.report.grammar import GREY, SECONDS, ZOOM, Chart, Panel, Spec, Table, by_system, quantity, scale, table
-from dohyo.report.material import Material
-from dohyo.report.measured import Ill, MeasuredRun, significant
+from dohyo.report.material import Material, MeasuredRun, significant
 
 _P99 = 99
 # Minimum extent, so that the time axes of all panels are aligned.
@@ -25,53 +25,37 @@ _QUESTION = (
 
 def chart(material: Material) -> Chart | None:
     """Returns panels of throughput and, with a target rate, of latency for each system; None without faults."""
-    runs = [(run, run.ill) for run in material.measured.runs if run.ill and run.ill.of.faults and not run.discarded]
-    runs.sort(key=lambda each: material.place(each[0].phase))
+    runs = [run for run in material.runs if run.faulted and run.faulted.faults and not run.discarded]
+    runs.sort(key=lambda run: material.place(run.phase))
     if not runs:
         return None
-    most = max(count for _, ill in runs for count in (*ill.successes, *ill.failed.values(), 1))
-    waits = [slot.percentiles_ms[_P99] for _, ill in runs for slot in ill.waited]
+    most = max(count for run in runs for count in (*run.successes, *run.failed.values(), 1))
+    waits = [slot.percentiles_ms[_P99] for run in runs for slot in run.waited]
     panels: list[Panel] = []
     tables: dict[str, Table] = {}
     for number, system in enumerate(material.systems):
-        of_system = [(run, ill) for run, ill in runs if run.trial.system == system]
-        rows = [row for run, ill in of_system for row in _rows(material, run, ill)]
-        if not rows:
+        of_system = [run for run in runs if run.trial.system == system]
+        if not any(run.successes for run in of_system):
             continue
         name = f"faults-{number}"
-        tables[name] = table(rows)
-        tables[f"{name}-bands"] = table([row for run, ill in of_system for row in _bands(material, run, ill)])
-        tables[f"{name}-full"] = table([row for run, ill in of_system for row in _full(material, run, ill)], _FULL)
-        tables[f"{name}-healing"] = table(
-            [row for run, ill in of_system for row in _healing(material, run, ill)], _BAND
-        )
-        tables[f"{name}-wrong"] = table([row for run, ill in of_system for row in _wrong(material, run, ill)], _WRONG)
+        for end, (rows_of, columns) in _TABLES.items():
+            tables[f"{name}{end}"] = table([row for run in of_system for row in rows_of(material, run)], columns)
         panels.append(_throughput(material, system, name, most, of_system))
-        if any(row["p99"] is not None for row in rows):
+        if any(value is not None for value in tables[name]["p99"]):
             panels.append(_latency(material, system, name, waits))
     return Chart("faults", "Faults", _QUESTION, panels, tables, by_part=True)
 
 
-def _place(material: Material, run: MeasuredRun) -> dict[str, Any]:
-    status = "" if run.trial.status == "ok" else f" ({run.trial.status})"
-    return {
-        "part": material.part(run.phase, run.trial),
-        "system": run.trial.system,
-        "series": f"{run.trial.system} {run.name}{status}",
-    }
-
-
-def _rows(material: Material, run: MeasuredRun, ill: Ill) -> list[dict[str, Any]]:
-    of_run = _place(material, run)
-    width = round(ill.waited[0].seconds) if ill.waited else 1
-    p99 = {round(slot.start): slot.percentiles_ms[_P99] for slot in ill.waited}
+def _rows(material: Material, run: MeasuredRun) -> list[dict[str, Any]]:
+    width = round(run.waited[0].seconds) if run.waited else 1
+    p99 = {round(slot.start): slot.percentiles_ms[_P99] for slot in run.waited}
     rows = []
-    for begin in range(0, len(ill.successes), width):
-        seconds = ill.successes[begin : begin + width]
-        failed = sum(ill.failed.get(second, 0) for second in range(begin, begin + len(seconds)))
+    for begin in range(0, len(run.successes), width):
+        seconds = run.successes[begin : begin + width]
+        failed = sum(run.failed.get(second, 0) for second in range(begin, begin + len(seconds)))
         rows.append(
             {
-                **of_run,
+                **material.of_run(run),
                 "time": begin,
                 "operations": significant(sum(seconds) / len(seconds), 3),
                 "failed": significant(failed / len(seconds), 3),
@@ -81,17 +65,21 @@ def _rows(material: Material, run: MeasuredRun, ill: Ill) -> list[dict[str, Any]
     return rows
 
 
-def _bands(material: Material, run: MeasuredRun, ill: Ill) -> list[dict[str, Any]]:
-    end = len(ill.successes)
+def _bands(material: Material, run: MeasuredRun) -> list[dict[str, Any]]:
+    end = len(run.successes)
     return [
         {
-            **_place(material, run),
+            **material.of_run(run),
             "time": significant(fault.at, 7),
             "until": significant(min(end, end if fault.until is None else fault.until), 7),
             "what": _said(fault),
         }
-        for fault in ill.of.faults
+        for fault in _faults(run)
     ]
+
+
+def _faults(run: MeasuredRun) -> list[FaultCost]:
+    return run.faulted.faults if run.faulted else []
 
 
 def _said(fault: FaultCost) -> str:
@@ -99,18 +87,13 @@ def _said(fault: FaultCost) -> str:
     return f"{fault} on {', '.join(fault.hosts)}: second {fault.at:.1f}, {until}"
 
 
-_BAND = ("part", "system", "series", "time", "until", "what")
-_FULL = ("part", "system", "series", "full")
-_WRONG = ("part", "system", "series", "time", "wrong", "what")
-
-
-def _healing(material: Material, run: MeasuredRun, ill: Ill) -> list[dict[str, Any]]:
+def _healing(material: Material, run: MeasuredRun) -> list[dict[str, Any]]:
     """Returns the interval in which the servers did each kind of healing, as far as it is in the window."""
-    end = len(ill.successes)
+    end = len(run.successes)
     of_run = (each for each in run.trial.faults if (each.phase, each.run) == (run.phase, run.number))
     rows = [
         {
-            **_place(material, run),
+            **material.of_run(run),
             "time": significant(did.begin, 7),
             "until": significant(min(end, _end(did)), 7),
             "what": f"{run.trial.system}: {did.what}, second {did.begin:.1f} "
@@ -129,17 +112,27 @@ def _end(did: Healing) -> float:
     return math.inf if did.unfinished or did.end is None else did.end
 
 
-def _full(material: Material, run: MeasuredRun, ill: Ill) -> list[dict[str, Any]]:
-    before = ill.of.before_ops_per_second
-    return [] if before is None else [{**_place(material, run), "full": significant(FULL_SHARE * before)}]
+def _full(material: Material, run: MeasuredRun) -> list[dict[str, Any]]:
+    before = run.faulted.before_ops_per_second if run.faulted else None
+    return [] if before is None else [{**material.of_run(run), "full": significant(FULL_SHARE * before)}]
 
 
-def _wrong(material: Material, run: MeasuredRun, ill: Ill) -> list[dict[str, Any]]:
-    of_run = _place(material, run)
+def _wrong(material: Material, run: MeasuredRun) -> list[dict[str, Any]]:
+    of_run = material.of_run(run)
     return [
         {**of_run, "time": second, "wrong": 0, "what": f"{of_run['series']}, second {second}: {count:,} wrong reads"}
-        for second, count in ill.wrong.items()
+        for second, count in run.wrong.items()
     ]
+
+
+# Tables of a system by the end of their names: what makes the rows of a run, and the columns without rows.
+_TABLES: dict[str, tuple[Callable[[Material, MeasuredRun], list[dict[str, Any]]], tuple[str, ...]]] = {
+    "": (_rows, ()),
+    "-bands": (_bands, ()),
+    "-full": (_full, ("part", "system", "series", "full")),
+    "-healing": (_healing, ("part", "system", "series", "time", "until", "what")),
+    "-wrong": (_wrong, ("part", "system", "series", "time", "wrong", "what")),
+}
 
 
 def _band(name: str) -> Spec:
@@ -156,7 +149,7 @@ def _band(name: str) -> Spec:
     }
 
 
-def _throughput(material: Material, system: str, name: str, most: float, runs: list[tuple[MeasuredRun, Ill]]) -> Panel:
+def _throughput(material: Material, system: str, name: str, most: float, runs: list[MeasuredRun]) -> Panel:
     axis = {"type": "linear", "domain": [0, most], "nice": True}
     lined = {"type": "line", "strokeWidth": 1.3, "clip": True, "aria": False}
     wrong = {"type": "point", "shape": "cross", "size": 50, "filled": True, "yOffset": -6}
@@ -197,7 +190,7 @@ def _throughput(material: Material, system: str, name: str, most: float, runs: l
             "detail": {"field": "series"},
         },
     }
-    says = "; ".join(f"{fault}: {fault.zero_seconds:,} s without success" for _, ill in runs for fault in ill.of.faults)
+    says = "; ".join(f"{fault}: {fault.zero_seconds:,} s without success" for run in runs for fault in _faults(run))
     return Panel(system, spec, name, f"{system}, operations per second over time. {says}.", cursor=True)
 
 

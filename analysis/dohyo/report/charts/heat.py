@@ -7,8 +7,7 @@ from typing import Any
 
 from dohyo.evidence.over_time import heat_row_ms
 from dohyo.report.grammar import Chart, Panel, Spec, Table, quantity, shown, table
-from dohyo.report.material import Material
-from dohyo.report.measured import MeasuredRun, significant
+from dohyo.report.material import Material, MeasuredRun, significant
 
 # Maximum number of columns: narrower ones would have less than 5 pixels on paper.
 _MOST_CELLS = 120
@@ -24,7 +23,7 @@ def chart(material: Material) -> Chart:
         drawn: set[str] = set()
         runs = [
             run
-            for run in material.measured.runs
+            for run in material.runs
             if run.trial.system == system and any(slot.heat for slot in run.slots) and not run.discarded
         ]
         for run in sorted(runs, key=lambda run: material.place(run.phase)):

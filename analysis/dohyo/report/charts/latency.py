@@ -23,8 +23,7 @@ from dohyo.report.grammar import (
     shown,
     table,
 )
-from dohyo.report.material import Material, operation_title
-from dohyo.report.measured import significant
+from dohyo.report.material import Material, operation_title, significant
 from dohyo.scenario.phases import RUN
 from dohyo.summary.comparison import latencies_at
 

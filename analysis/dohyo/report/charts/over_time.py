@@ -24,8 +24,7 @@ from dohyo.report.grammar import (
     scale,
     table,
 )
-from dohyo.report.material import Material
-from dohyo.report.measured import MeasuredRun, significant
+from dohyo.report.material import Material, MeasuredRun, significant
 from dohyo.scenario.phases import LOAD
 from dohyo.summary.results import Trial
 
@@ -57,7 +56,7 @@ _Sum = tuple[float, int]
 def chart(material: Material) -> Chart:
     """Returns panels with a common time axis."""
     clients = [row for run in _in_order(material) for row in _rows(material, run)]
-    ends = {_place(run): run.run.seconds for run in material.measured.runs}
+    ends = {_place(run): run.run.seconds for run in material.runs}
     hosts = _thinned(row for line in material.hosts if (row := _host_row(material, line, ends)))
     panels: list[Panel] = []
     tables: dict[str, Table] = {}
@@ -97,14 +96,13 @@ def chart(material: Material) -> Chart:
 def _in_order(material: Material) -> list[MeasuredRun]:
     # Invalid runs are included, to show how they broke down.
     return sorted(
-        (run for run in material.measured.runs if run.slots and not run.discarded),
+        (run for run in material.runs if run.slots and not run.discarded),
         key=lambda run: material.place(run.phase),
     )
 
 
 def _rows(material: Material, run: MeasuredRun) -> list[dict[str, Any]]:
-    part = material.part(run.phase, run.trial)
-    status = "" if run.trial.status == "ok" else f" ({run.trial.status})"
+    of_run = material.of_run(run)
     width = round(run.slots[0].seconds)
     p99 = {round(slot.start): slot.percentiles_ms.get(_P99) for slot in run.slots}
     rows = []
@@ -112,9 +110,7 @@ def _rows(material: Material, run: MeasuredRun) -> list[dict[str, Any]]:
         seconds = run.throughput[begin : begin + width]
         rows.append(
             {
-                "part": part,
-                "system": run.trial.system,
-                "series": f"{run.trial.system} {run.name}{status}",
+                **of_run,
                 "time": begin,
                 "operations": significant(sum(seconds) / len(seconds), 3),
                 "p99": significant(p99.get(begin), 3),

@@ -6,8 +6,7 @@ from typing import Any
 
 from dohyo.figures import milliseconds
 from dohyo.report.grammar import Chart, Panel, Spec, Table, by_system, dash, quantity, scale, shown, table
-from dohyo.report.material import Material, operation_title
-from dohyo.report.measured import significant
+from dohyo.report.material import Material, operation_title, significant
 from dohyo.scenario.phases import LOAD
 from dohyo.summary.comparison import latencies_at
 
@@ -19,7 +18,7 @@ _LABELS = " : ".join(f"datum.value == {at} ? '{label}%'" for at, label in _TICKS
 
 def chart(material: Material) -> Chart:
     """Returns a panel for each operation type."""
-    in_order = sorted(material.measured.curves, key=lambda each: material.place(each.phase))
+    in_order = sorted(material.curves, key=lambda each: material.place(each.phase))
     drawn = [curve for curve in in_order if len(curve.values) > 2]
     panels: list[Panel] = []
     tables: dict[str, Table] = {}

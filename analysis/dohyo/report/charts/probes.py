@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from dohyo.report.grammar import Chart, Panel, Spec, Table, by_system, quantity, scale, shape, shown, table
-from dohyo.report.material import Material
-from dohyo.report.measured import significant
+from dohyo.report.material import Material, significant
 from dohyo.scenario import slo
 from dohyo.scenario.phases import LOAD
 from dohyo.scenario.slo import Bound

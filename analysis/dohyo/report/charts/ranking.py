@@ -8,8 +8,7 @@ from typing import Any
 from dohyo.figures import dollars, half_interval, point_name, rate
 from dohyo.operations import OVERALL
 from dohyo.report.grammar import GREY, ROW_AXIS, Chart, Panel, Spec, Table, by_system, rows_high, rows_of, shape, table
-from dohyo.report.material import Material
-from dohyo.report.measured import significant
+from dohyo.report.material import Material, significant
 from dohyo.scenario.phases import PROBE, RUN
 from dohyo.summary.comparison import at_points
 from dohyo.summary.ranking import Rate, decisive, throughput
@@ -95,7 +94,7 @@ def _runs(material: Material, phase: str, trial: Trial) -> list[dict[str, Any]]:
     """Returns a row for each run, discarded runs first."""
     runs = [
         run
-        for run in material.measured.runs
+        for run in material.runs
         if (run.trial.system, point_name(run.trial.point)) == (trial.system, point_name(trial.point))
         and (run.phase, run.trial.status) == (phase, "ok")
         and run.rate is not None

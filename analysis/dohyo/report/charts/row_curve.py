@@ -6,8 +6,8 @@ from typing import Any
 
 from dohyo.evidence.load_curve import SHORTEST_SECONDS
 from dohyo.report.grammar import Chart, Panel, Spec, by_system, dash, quantity, table
-from dohyo.report.material import Material
-from dohyo.report.measured import is_drawn, significant
+from dohyo.report.material import Material, significant
+from dohyo.report.measured import is_drawn
 from dohyo.scenario.phases import LOAD
 
 # Maximum number of points of a curve; more look the same.
