@@ -53,12 +53,12 @@ def test_one_entry_adds_a_condition_everywhere(tmp_path: Path) -> None:
 
 
 def test_a_condition_that_differs_by_phase_is_shown() -> None:
-    shown = {name for each in CONDITIONS.values() if each.shown for name in each.group}
+    shown = {name for each in CONDITIONS.values() if each.label for name in each.group}
     assert {name for name, each in CONDITIONS.items() if each.by_phase} <= shown
 
 
 def test_no_condition_is_shown_twice() -> None:
-    shown = [name for each in CONDITIONS.values() if each.shown for name in each.group]
+    shown = [name for each in CONDITIONS.values() if each.label for name in each.group]
     assert len(shown) == len(set(shown))
     assert set(shown) <= CONDITIONS.keys()
 

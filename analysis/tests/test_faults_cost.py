@@ -21,7 +21,7 @@ from dohyo.report import measured, page
 from dohyo.report.charts import faults
 from dohyo.summary.comparison import at_points
 from dohyo.summary.conditions import Conditions
-from dohyo.summary.fault_changes import fault_changes
+from dohyo.summary.findings import fault_changes
 from dohyo.summary.fault_figures import NEVER, OF_FAULTS, OF_RUNS, same_faults
 from dohyo.summary.regression import compare
 from dohyo.summary.results import Summary, Trial

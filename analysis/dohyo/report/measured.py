@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -60,17 +61,17 @@ def read(experiment: Path) -> Material:
 
 def _run(trial: Trial, phase: Phase) -> MeasuredRun:
     slots = list(phase.timeline.latencies.slots())
-    faulted = phase.under_fault
-    of = trial, phase.kind, phase.number, phase.discarded, phase.run, phase.throughput, slots, faulted
-    if faulted is None:
-        return MeasuredRun(*of)
+    run = MeasuredRun(trial, phase.kind, phase.number, phase.discarded, phase.run, phase.throughput, slots)
+    if phase.faults is None:
+        return run
     wrong: Counter[int] = Counter()
     for client in phase.clients:
         rows = client.report.accounting.by_second if client.report.accounting else []
         for second, *kinds in filter(None, rows):
             wrong[second] += sum(kinds[:_KINDS_OF_WRONG])
-    return MeasuredRun(
-        *of,
+    return replace(
+        run,
+        faulted=phase.under_fault,
         successes=phase.successes,
         failed=phase.timeline.seconds.errors(),
         waited=list(phase.timeline.waited.slots()),

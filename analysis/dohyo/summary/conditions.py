@@ -70,20 +70,6 @@ class ConditionSources:
 
 
 @dataclass(frozen=True)
-class Shown:
-    """How a condition is shown.
-
-    :ivar label: its name in tables
-    :ivar text: returns its value in words, or None to leave it out; None: the value as it is
-    :ivar also: further conditions that the text contains
-    """
-
-    label: str
-    text: Callable[[Conditions], str | None] | None = None
-    also: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True)
 class Condition:
     """The properties of a condition, without its value.
 
@@ -93,7 +79,9 @@ class Condition:
     :ivar equal: what must have it equal; None: it may differ
     :ivar by_phase: whether it may differ between the phases of a trial
     :ivar over_rounds: what the rounds of a system have together
-    :ivar shown: None: it is not shown, or another condition's text contains it
+    :ivar label: its name in tables; empty: it is not shown, or another condition's text contains it
+    :ivar text: returns its value in words, or None to leave it out; None: the value as it is
+    :ivar also: further conditions that the text contains
     :ivar name: of the field, in summary.json and summary.csv
     :ivar kind: its JSON type
     """
@@ -104,23 +92,20 @@ class Condition:
     equal: Equal | None = None
     by_phase: bool = False
     over_rounds: OverRounds = "same"
-    shown: Shown | None = None
+    label: str = ""
+    text: Callable[[Conditions], str | None] | None = None
+    also: tuple[str, ...] = ()
     name: str = ""
     kind: str = ""
 
     @property
     def group(self) -> tuple[str, ...]:
         """The conditions that its text contains, itself first."""
-        return (self.name, *(self.shown.also if self.shown else ()))
+        return (self.name, *self.also)
 
 
-def _of(about: str, unit: str = "", label: str = "", **more: Any) -> Any:
-    """Declares a condition.
-
-    :param label: it is shown as it is, under this name
-    """
-    if label:
-        more["shown"] = Shown(label)
+def _of(about: str, unit: str = "", **more: Any) -> Any:
+    """Declares a condition."""
     return field(default=None, metadata={"condition": Condition(about, unit, **more)})
 
 
@@ -263,7 +248,9 @@ class Conditions:
         "replicas that must have a write before it is acknowledged: `one`, `quorum`, `all`. Where it was `exceeded`,"
         " what was asked for counts",
         equal="systems",
-        shown=Shown("acks", lambda of: f"write {of.write_acks or '?'}, read {of.read_acks or '?'}", ("read_acks",)),
+        label="acks",
+        text=lambda of: f"write {of.write_acks or '?'}, read {of.read_acks or '?'}",
+        also=("read_acks",),
     )
     read_acks: str | None = _of(
         "replicas that must answer a read. A system that is `strong` with `one` reads from a primary, and is compared"
@@ -274,7 +261,8 @@ class Conditions:
         "`strong` if write_copies + read_copies > replication, else `eventual`; or the system's own term if the rule"
         " does not apply to it",
         equal="systems",
-        shown=Shown("consistency", lambda of: f"{of.consistency}{_overlap(of)}"),
+        label="consistency",
+        text=lambda of: f"{of.consistency}{_overlap(of)}",
     )
     durability: str | None = _of(
         "`memory` or `disk`: where a write is stored when it is acknowledged", equal="systems", label="durability"
@@ -302,7 +290,9 @@ class Conditions:
         "client processes",
         read=lambda of: len(of.phases[0].clients) or None if of.phases else None,
         equal="systems",
-        shown=Shown("load", _load, ("threads",)),
+        label="load",
+        text=_load,
+        also=("threads",),
     )
     threads: int | None = _of(
         "per client",
@@ -315,7 +305,9 @@ class Conditions:
         "ms",
         read=lambda of: furthest(phase.conducted.start_skew_ms for phase in of.phases),
         over_rounds="most",
-        shown=Shown("skew", _skew, ("end_skew_ms", "clock_error_ms")),
+        label="skew",
+        text=_skew,
+        also=("end_skew_ms", "clock_error_ms"),
     )
     end_skew_ms: float | None = _of(
         "and to end",
@@ -340,7 +332,9 @@ class Conditions:
         " runs that count; null: not known",
         read=lambda of: furthest(each.other for each in of.taken),
         over_rounds="most",
-        shown=Shown("others", _taken, ("stolen_cpu",)),
+        label="others",
+        text=_taken,
+        also=("stolen_cpu",),
     )
     stolen_cpu: float | None = _of(
         "and that the hypervisor took", read=lambda of: furthest(each.stolen for each in of.taken), over_rounds="most"
@@ -349,11 +343,9 @@ class Conditions:
         "share of the scenario's records and operations that was loaded and executed (`--scale`); null: all",
         read=lambda of: of.trial.scale,
         equal="experiments",
-        shown=Shown(
-            "size",
-            lambda of: None if of.scale is None else scaled(of.scale, of.full_recordcount),
-            ("full_recordcount",),
-        ),
+        label="size",
+        text=lambda of: None if of.scale is None else scaled(of.scale, of.full_recordcount),
+        also=("full_recordcount",),
     )
     full_recordcount: int | None = _of(
         "number of records in full; null: no `scale`", read=lambda of: of.trial.full.records
@@ -394,7 +386,9 @@ class Conditions:
         " known",
         read=lambda of: of.most("connections"),
         over_rounds="most",
-        shown=Shown("transport", _transport, ("event_loops", "loop")),
+        label="transport",
+        text=_transport,
+        also=("event_loops", "loop"),
     )
     event_loops: int | None = _of(
         "threads of the driver that serve a client's connections: the maximum over clients; 0: the client's threads do"
@@ -411,7 +405,8 @@ class Conditions:
         read=lambda of: of.reported("readbeforewrite"),
         equal="systems",
         by_phase=True,
-        shown=Shown("updates", lambda of: "read before write" if of.read_before_write else "without reading"),
+        label="updates",
+        text=lambda of: "read before write" if of.read_before_write else "without reading",
     )
     faults: str | None = _of(
         "what was [done to the servers](faults.md#what-is-measured-under-a-fault) in the window; null: nothing",
@@ -426,7 +421,8 @@ class Conditions:
         read=lambda of: _target(of.phases),
         equal="experiments",
         by_phase=True,
-        shown=Shown("target", lambda of: None if of.target is None else f"{of.target:,.0f} op/s per client"),
+        label="target",
+        text=lambda of: None if of.target is None else f"{of.target:,.0f} op/s per client",
     )
     measured_seconds: float | None = _of(
         "of the client that took longest, mean over the repeats",
@@ -434,7 +430,9 @@ class Conditions:
         read=_measured,
         by_phase=True,
         over_rounds="mean",
-        shown=Shown("measured", _window, ("warmup_seconds",)),
+        label="measured",
+        text=_window,
+        also=("warmup_seconds",),
     )
     warmup_seconds: float | None = _of(
         "before the measured window, mean over the repeats",
@@ -447,11 +445,9 @@ class Conditions:
     write_copies: int | None = _of(
         "copies that acknowledge a write",
         equal="experiments",
-        shown=Shown(
-            "copies",
-            lambda of: f"write {_or_unknown(of.write_copies)}, read {_or_unknown(of.read_copies)}",
-            ("read_copies",),
-        ),
+        label="copies",
+        text=lambda of: f"write {_or_unknown(of.write_copies)}, read {_or_unknown(of.read_copies)}",
+        also=("read_copies",),
     )
     read_copies: int | None = _of("copies that answer a read", equal="experiments")
     heap: str | None = _of("of the server, if it is a JVM", label="heap")
@@ -479,7 +475,8 @@ class Conditions:
         "price of all server hosts together, from the inventory; null if that of one is not known",
         "US$/h",
         read=lambda of: _price(of.facts),
-        shown=Shown("price", lambda of: f"${of.usd_per_hour:,.2f} per hour for the servers' hosts"),
+        label="price",
+        text=lambda of: f"${of.usd_per_hour:,.2f} per hour for the servers' hosts",
     )
 
 
@@ -537,7 +534,7 @@ def by_phase(of_phases: Mapping[str, Conditions]) -> dict[str, dict[str, Any]]:
     """
     found: dict[str, dict[str, Any]] = {}
     for each in CONDITIONS.values():
-        group = [name for name in each.group if CONDITIONS[name].by_phase] if each.shown else []
+        group = [name for name in each.group if CONDITIONS[name].by_phase] if each.label else []
         values = {phase: [getattr(of, name) for name in group] for phase, of in of_phases.items()}
         # A window ends when the operations do that began in it.
         if len({tuple(map(_tenths, of_phase)) for of_phase in values.values()}) > 1:
@@ -561,8 +558,8 @@ def over_rounds(rounds: Sequence[Conditions]) -> dict[str, Any]:
 def shown(of: Conditions) -> Iterator[tuple[Condition, str]]:
     """Returns the conditions that are known, with their values in words."""
     for each in CONDITIONS.values():
-        if each.shown and any(getattr(of, name) is not None for name in each.group):
-            text = each.shown.text(of) if each.shown.text else str(getattr(of, each.name))
+        if each.label and any(getattr(of, name) is not None for name in each.group):
+            text = each.text(of) if each.text else str(getattr(of, each.name))
             if text is not None:
                 yield each, text
 

@@ -1,26 +1,43 @@
 """Compares figures of two experiments that have no ratio: shares of errors, of records not found and of stale reads,
-losses, and figures that one experiment lacks. docs/method.md#two-experiments has the rules.
+losses, what faults cost, and figures that one experiment lacks. docs/method.md#two-experiments has the rules.
+
+A time beyond the window has no mean, so ranks decide about faults instead of intervals.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
-from statistics import fmean, stdev
+from statistics import fmean, median, stdev
 from typing import NamedTuple
 
 from dohyo import statistics
 from dohyo.evidence.accounting import Accounting
 from dohyo.figures import UNKNOWN, whole
 from dohyo.operations import is_success
-from dohyo.summary.fault_changes import worse_loss
+from dohyo.summary.fault_figures import (
+    NEVER,
+    OF_FAULTS,
+    OF_RUNS,
+    FaultFigure,
+    SameFault,
+    of_healing,
+    same_faults,
+)
 from dohyo.summary.results import ChangeVerdict, Trial
 
 # Shares within a hundredth of a percent are the same: a tenth of the errors that make a run invalid.
 SHARE_MARGIN = 0.0001
 # Degrees of freedom of a binomial error, which the number of rounds does not limit.
 _MANY = 1e6
+# Largest probability with which chance may put all rounds of one experiment beyond all of the other: with four
+# rounds each it is 1 / 70.
+_CHANCE = 0.025
+# Factor by which a round may lose more than the worst round before.
+_AS_MUCH = 2
+# Resolution of the figures of faults in seconds.
+_SECOND = 1.0
 
 
 @dataclass(frozen=True)
@@ -28,20 +45,38 @@ class Finding:
     """A figure before and after without a ratio.
 
     :ivar phase: None for all phases together
+    :ivar fault: fault of which it is a figure, such as "kill(node2)"
     :ivar figure: figure, such as "errors", or "READ p99" if it is not known
-    :ivar before: share or count of each round; empty if it is not known in each round
+    :ivar before: value of each round, None: beyond the window; empty if it is not known in each round
     :ivar words: both sides as text
+    :ivar verdict: None if the figure is neither good nor bad
     """
 
     system: str
     point: dict[str, str]
     phase: str | None
+    fault: str | None
     figure: str
-    before: list[float]
-    after: list[float]
+    before: Sequence[float | None]
+    after: Sequence[float | None]
     words: tuple[str, str]
-    verdict: ChangeVerdict
+    verdict: ChangeVerdict | None
     reason: str | None = None
+
+
+def finding(
+    trial: Trial,
+    phase: str | None,
+    figure: str,
+    values: Sequence[Sequence[float | None]],
+    words: Sequence[str],
+    verdict: ChangeVerdict | None,
+    reason: str | None,
+    fault: str | None = None,
+) -> Finding:
+    """Returns a finding; `values` and `words` have an entry for each experiment."""
+    (before, after), (one, other) = values, words
+    return Finding(trial.system, trial.point, phase, fault, figure, before, after, (one, other), verdict, reason)
 
 
 class _Counted(NamedTuple):
@@ -113,9 +148,7 @@ def _scans(before: Sequence[Trial], after: Sequence[Trial], phase: str, margin: 
     one, other = map(fmean, found)
     if min(one, other) < max(one, other) * (1 - margin):
         words, why = (f"{one:,.1f}", f"{other:,.1f}"), "scans of different length are different work"
-        yield Finding(
-            before[0].system, before[0].point, phase, "rows per scan", found[0], found[1], words, "inconclusive", why
-        )
+        yield finding(before[0], phase, "rows per scan", found, words, "inconclusive", why)
 
 
 def _stale(of: Accounting | None) -> _Counted | None:
@@ -150,7 +183,7 @@ def _share(
     if missing and verdict != "regression":
         verdict, reason = "inconclusive", " and ".join(missing)
     words = [_percent(fmean(of)) if of else UNKNOWN for of in shares]
-    yield Finding(trial.system, trial.point, phase, figure, shares[0], shares[1], (words[0], words[1]), verdict, reason)
+    yield finding(trial, phase, figure, shares, words, verdict, reason)
 
 
 def _judged(before: Sequence[_Counted], after: Sequence[_Counted], margin: float) -> tuple[ChangeVerdict, str | None]:
@@ -200,7 +233,7 @@ def _losses(before: Sequence[Trial], after: Sequence[Trial]) -> Iterator[Finding
         reason = worse_loss(one, other, whole_before=len(one) == len(before))
         if reason:
             words = (whole(round(max(one))) if one else UNKNOWN, whole(round(max(other))))
-            yield Finding(before[0].system, before[0].point, None, figure, one, other, words, "regression", reason)
+            yield finding(before[0], None, figure, (one, other), words, "regression", reason)
 
 
 def _percent(share: float) -> str:
@@ -209,3 +242,99 @@ def _percent(share: float) -> str:
 
 def _points(share: float) -> str:
     return f"{100 * share:.2g}" if abs(share) < 0.1 else f"{100 * share:.0f}"
+
+
+def fault_changes(
+    before: Sequence[Trial], after: Sequence[Trial], margin: float, other_rates: Collection[str] = ()
+) -> Iterator[Finding]:
+    """Yields each figure of each fault in either experiment; a figure that one side lacks is inconclusive.
+
+    :param before: valid rounds of a system at a point
+    :param after: valid rounds in the other experiment
+    :param other_rates: phases with different rates, in which counts, latencies and the healing of written records
+        cannot be compared
+    """
+    one, other = ({(each.phase, each.number, each.name): each for each in same_faults(of)} for of in (before, after))
+    for at, named in (one | other).items():
+        sides = [of.get(at) or replace(named, found=[]) for of in (one, other)]
+        figures = [*OF_FAULTS, *(OF_RUNS if named.number == 1 else ())]
+        if named.phase in other_rates:
+            figures = [each for each in figures if each.in_seconds or each.counts_wrong]
+        else:
+            figures += _of_healing(*sides)
+        for figure in figures:
+            rounds = [_of_rounds(figure, each, trials) for each, trials in zip(sides, (before, after), strict=True)]
+            found = [_known(values) for values in rounds]
+            if not any(found):
+                continue
+            verdict, reason = _of_fault(figure, rounds[0], rounds[1], margin) if figure.judged else (None, None)
+            samples = [[None if value == NEVER else value for value in values] for values in found]
+            words = [figure.words(known, len(values)) for known, values in zip(found, rounds, strict=True)]
+            yield finding(
+                named.trial, named.phase, figure.head, samples, words, verdict, reason=reason, fault=named.name
+            )
+
+
+def worse_loss(before: Sequence[float], after: Sequence[float], *, whole_before: bool) -> str | None:
+    """Returns why a loss is a regression for any number of rounds; None without a loss or if as much was lost before.
+
+    :param before: records lost in each round, if known
+    :param after: the same in the other experiment
+    :param whole_before: True if the losses of every round before are known
+    """
+    most, worst = max(before, default=0.0), max(after, default=0.0)
+    if worst <= _AS_MUCH * most:
+        return None
+    if most:
+        return f"at most {most:,.0f} in a round before"
+    return "there was none before" if whole_before else "none is known before"
+
+
+def _of_healing(*sides: SameFault) -> Iterator[FaultFigure]:
+    """Yields the figures of each kind that either side knows, without times if one side had nothing to heal."""
+    for what in dict.fromkeys(what for side in sides for what in side.healing):
+        idle = any(what in side.healing and {did.count for did in side.healing[what]} == {0} for side in sides)
+        yield from (
+            replace(figure, head=f"{what}: {figure.head}")
+            for figure in of_healing(what)
+            if not (idle and figure.in_seconds)
+        )
+
+
+def _of_rounds(figure: FaultFigure, fault: SameFault, trials: Sequence[Trial]) -> list[float | None]:
+    """Returns a value for each round with the fault, because runs of a round are not independent; None: unknown."""
+    of_rounds = (
+        [(run, cost) for run, cost in fault.found if any(run is each for each in trial.faults)] for trial in trials
+    )
+    # Good runs of the round do not compensate for lost or wrong records.
+    of_round = max if figure.counts_wrong else median
+    return [of_round(values) if (values := figure.values(found)) else None for found in of_rounds if found]
+
+
+def _known(values: Sequence[float | None]) -> list[float]:
+    return [value for value in values if value is not None]
+
+
+def _of_fault(
+    figure: FaultFigure, all_before: Sequence[float | None], all_after: Sequence[float | None], margin: float
+) -> tuple[ChangeVerdict, str | None]:
+    before, after = _known(all_before), _known(all_after)
+    if figure.counts_wrong and (worse := worse_loss(before, after, whole_before=None not in all_before)):
+        return "regression", worse
+    if not before or not after:
+        return "inconclusive", f"not known {'after' if before else 'before'}"
+    finite = [value for value in (*before, *after) if value != NEVER]
+    known_to = max(_SECOND if figure.in_seconds else 0.0, margin * max(finite, default=0.0))
+    enough = 1 / math.comb(len(before) + len(after), len(before)) <= _CHANCE
+    # The difference of two infinite times is not a number.
+    alike = set(before) == set(after) == {NEVER} or (
+        NEVER not in (*before, *after) and max(*before, *after) - min(*before, *after) <= known_to
+    )
+    more, less = min(after) > max(before) + known_to, max(after) < min(before) - known_to
+    if not enough:
+        return "inconclusive", f"{len(before)} and {len(after)} rounds; 4 each would tell"
+    if None in (*all_before, *all_after):
+        return "inconclusive", "not known in all rounds"
+    if alike:
+        return "within", None
+    return ("regression" if more else "improvement" if less else "inconclusive"), None

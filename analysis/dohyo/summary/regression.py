@@ -35,8 +35,7 @@ from dohyo.summary.comparison import (
     target_of,
 )
 from dohyo.summary.conditions import CONDITIONS
-from dohyo.summary.fault_changes import FaultChange, fault_changes
-from dohyo.summary.findings import Finding, findings
+from dohyo.summary.findings import Finding, fault_changes, finding, findings
 from dohyo.summary.results import ChangeVerdict, Figure, Pair, Summary, Trial
 
 BEFORE, AFTER = "before", "after"
@@ -113,7 +112,7 @@ class Changes:
     margin: float
     forced: bool = False
     changes: list[Change] = field(default_factory=list)
-    faults: list[FaultChange] = field(default_factory=list)
+    faults: list[Finding] = field(default_factory=list)
     findings: list[Finding] = field(default_factory=list)
     cautions: list[Caution] = field(default_factory=list)
     differences: list[Difference] = field(default_factory=list)
@@ -128,7 +127,7 @@ class Changes:
     @property
     def exit_code(self) -> int:
         """Returns the exit code of docs/method.md#two-experiments; the first outcome in its list has priority."""
-        parts: Sequence[Change | FaultChange | Finding | Caution]
+        parts: Sequence[Change | Finding | Caution]
         parts = [*self.changes, *self.faults, *self.findings, *self.cautions]
         verdicts = {each.verdict for each in parts} - {None}
         if not self.comparable:
@@ -141,7 +140,10 @@ class Changes:
 
     def json(self) -> str:
         """Returns the comparison as docs/summary-json.md describes it."""
-        return json.dumps({**asdict(self), "exit_code": self.exit_code}, indent=2, ensure_ascii=False) + "\n"
+        content = {**asdict(self), "exit_code": self.exit_code}
+        for each in content["findings"]:
+            del each["fault"]
+        return json.dumps(content, indent=2, ensure_ascii=False) + "\n"
 
 
 def compare(before: Summary, after: Summary, margin: float = MARGIN, *, force: bool = False) -> Changes:
@@ -308,9 +310,7 @@ def _unknown(trial: Trial, key: Key, rows: Mapping[str, Row], gaps: Mapping[str,
     reason = f"not known {' and '.join(sides)}{f': {_ENOUGH}' if figure == 'p99_ms' else ''}"
     samples = [[value] if value is not None else [] for value in values]
     name = metric.head if operation == OVERALL else f"{operation} {metric.head}"
-    return Finding(
-        trial.system, trial.point, phase, name, samples[0], samples[1], (words[0], words[1]), "inconclusive", reason
-    )
+    return finding(trial, phase, name, samples, words, "inconclusive", reason)
 
 
 def _zero(trial: Trial, key: Key, rows: Mapping[str, Row]) -> Finding:
@@ -320,9 +320,8 @@ def _zero(trial: Trial, key: Key, rows: Mapping[str, Row]) -> Finding:
     reason = _single(rows)
     if not reason and any(values) and not all(samples(rows[AFTER if values[1] else BEFORE], key[2])):
         reason = _NO_RATIO
-    words = (rate(values[0]), rate(values[1]))
-    at = (trial.system, trial.point, key[0], METRICS[key[2]].head)
-    return Finding(*at, values[:1], values[1:], words, "inconclusive" if reason else verdict, reason)
+    at, words = (key[0], METRICS[key[2]].head), list(map(rate, values))
+    return finding(trial, *at, [[each] for each in values], words, "inconclusive" if reason else verdict, reason)
 
 
 def _single(rows: Mapping[str, Row]) -> str | None:

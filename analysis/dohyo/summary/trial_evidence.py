@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast, get_args
 
 from dohyo.bad_input import BadInputError
 from dohyo.evidence import accounting, canary, records
-from dohyo.evidence.canary import Canary
-from dohyo.evidence.conducted import Client, nodes
+from dohyo.evidence.conducted import nodes
 from dohyo.evidence.events import Event
 from dohyo.evidence.hdr_log import Latencies
 from dohyo.evidence.healing import HealingLogs
-from dohyo.evidence.host_metrics import HostMetrics, Taken
+from dohyo.evidence.host_metrics import HostMetrics
 from dohyo.evidence.rows import Run, in_sequence, rows
 from dohyo.evidence.servers import Servers
 from dohyo.metrics import Row
@@ -33,38 +32,12 @@ from dohyo.summary.trial_folder import NO_STATE, TrialFolder
 from dohyo.summary.validity import TrialFacts
 
 
-@dataclass(frozen=True)
-class _Read:
-    """Evidence of a trial as it was read.
-
-    :ivar read_back: conditions.json without the conditions, which are in `stated`
-    :ivar hosts: what the hosts could do before it
-    :ivar aside: a load that is not measured
-    :ivar measured: the runs, or the load, that are to have numbers; of them `counted` are not discarded
-    :ivar taken: processor time that others took in the windows that count
-    """
-
-    read_back: records.ReadBack
-    stated: Mapping[str, Any]
-    hosts: Canary | None
-    clients: Sequence[Client]
-    load: Sequence[Phase]
-    runs: Sequence[Phase]
-    aside: Sequence[Phase]
-    measured: Sequence[Phase]
-    counted: Sequence[Phase]
-    servers: Servers
-    metrics: HostMetrics
-    taken: list[Taken]
-
-
 class TrialEvidence:
     """The numbers of a trial, and whether they count.
 
     :ivar phases: the load and the runs, as far as they were read
     :ivar probes: the runs of its search
     :ivar measured: what its rows are computed from
-    :ivar facts: what its checks have seen; None: the folder could not be read
     """
 
     def __init__(self, folder: Path, warnings: list[str]) -> None:
@@ -73,7 +46,6 @@ class TrialEvidence:
         self.measured: Counted = {}
         self.phases: list[Phase] = []
         self.probes: list[Phase] = []
-        self.facts: TrialFacts | None = None
         self._system = self.settings.system or folder.name
 
     # ---- what is asked of it ------------------------------------------------------------------------------------
@@ -105,10 +77,8 @@ class TrialEvidence:
 
         :raises OSError: where a folder of it cannot be read
         """
-        changed = self.files.changed()
         of = self._read()
-        self.facts = self._checked(of, changed)
-        status, reason = self._judged(self.facts)
+        status, reason = self._judged(of)
         valid = of.counted if status == "ok" else []
         shown = [
             *(of.measured if status == "ok" else []),
@@ -136,14 +106,14 @@ class TrialEvidence:
             warmups={phase.name: phase.warmup for phase in of.runs},
             load=next((phase.curve for phase in of.load if phase in shown), None),
             canary=of.hosts,
-            search=self._search([phase for phase in of.counted if phase.kind != LOAD]),
+            search=self._search(of),
             asked=asked(self.files.asked),
             configured={**of.read_back.values, **of.read_back.server_settings},
             **self._of_servers_and_hosts(of, rows),
             **self._of_runs(of, valid),
         )
 
-    def _of_runs(self, of: _Read, valid: Sequence[Phase]) -> dict[str, Any]:
+    def _of_runs(self, of: TrialFacts, valid: Sequence[Phase]) -> dict[str, Any]:
         """Returns the fields of a trial that tell of its runs.
 
         :param valid: the runs that count, of a trial that is "ok"
@@ -165,7 +135,7 @@ class TrialEvidence:
             "nodes": nodes([phase.conducted for phase in of.counted or of.load], together.seconds, together.records),
         }
 
-    def _of_servers_and_hosts(self, of: _Read, rows: Sequence[Row]) -> dict[str, Any]:
+    def _of_servers_and_hosts(self, of: TrialFacts, rows: Sequence[Row]) -> dict[str, Any]:
         """Returns the fields of a trial that tell of its servers and hosts, and its notes and events."""
         return {
             "notes": [
@@ -195,45 +165,25 @@ class TrialEvidence:
             ],
         }
 
-    def _read(self) -> _Read:
+    def _read(self) -> TrialFacts:
         """Reads what all clients, servers and hosts have left."""
+        changed = self.files.changed()
         read_back, stated = self.files.read_back()
         hosts = canary.read(self.files.read("canary.json", records.CanaryFile))
-        self.phases = self.files.phases()
-        clients = self.files.read_clients(self.phases)
-        load, runs = ([phase for phase in self.phases if (phase.kind == LOAD) == loads] for loads in (True, False))
+        phases = self.phases = self.files.phases()
+        clients = self.files.read_clients(phases)
+        load, runs = ([phase for phase in phases if (phase.kind == LOAD) == loads] for loads in (True, False))
         # A load that is measured has numbers only in a trial that is good.
         aside, measured = ([], [*load, *runs]) if self.settings.load_is_measured else (load, runs)
         counted = [phase for phase in measured if not phase.discarded]
         windows = [window for phase in counted for window in phase.window]
         steps = self.files.steps(load, runs)
         servers = Servers(self.files.path / "server", self._system, windows, steps, self.files.warn)
-        metrics = self.files.host_metrics(self.phases)
+        metrics = self.files.host_metrics(phases)
         taken = [each for each in metrics.taken if (each.phase, each.run) in {window.key for window in windows}]
         self.files.check_samples(metrics, counted)
-        return _Read(read_back, stated, hosts, clients, load, runs, aside, measured, counted, servers, metrics, taken)
-
-    def _checked(self, of: _Read, changed: Sequence[str]) -> TrialFacts:
-        """Returns what the checks need."""
-        counted_rows = (self.files.path / "counted.json").is_file()
         return TrialFacts(
-            folder=self.files.path,
-            state=self.files.state,
-            settings=self.settings,
-            kept=self.files.kept,
-            changed=changed,
-            damaged=self.files.damaged,
-            phases=self.phases,
-            measured=of.measured,
-            cpus={use.host: use.cpus for use in of.metrics.all() if use.cpus},
-            taken=of.taken,
-            at_work=validity.at_work(of.read_back.notes),
-            attached="attached" in of.stated,
-            strong=str(of.stated.get("consistency", "")).startswith("strong"),
-            pending=of.servers.pending_compactions(LOAD),
-            # Counted only where runs have inserted records.
-            rows=self.files.read("counted.json", records.CountedRows).rows if counted_rows else None,
-            inserted=self.files.inserted() if counted_rows else [],
+            self.files, changed, read_back, stated, hosts, clients, phases, aside, measured, servers, metrics, taken
         )
 
     def _judged(self, facts: TrialFacts) -> tuple[Status, str | None]:
@@ -264,7 +214,7 @@ class TrialEvidence:
         default = {"pending": "not started", "running": "not finished", "interrupted": "interrupted"}
         return cast(Status, status), self.files.state.reason or default.get(status, "no reason was recorded")
 
-    def _conditions(self, of: _Read) -> tuple[Conditions, dict[str, dict[str, Any]]]:
+    def _conditions(self, of: TrialFacts) -> tuple[Conditions, dict[str, dict[str, Any]]]:
         """Returns the conditions, and those that differ from phase to phase."""
 
         def read(kind: str, of_kind: Sequence[Phase]) -> Conditions:
@@ -289,19 +239,17 @@ class TrialEvidence:
             timeout = float(default.default)
         return servers.events(phase.kind, phase.number, max(known, default=None), timeout)
 
-    def _search(self, runs: Sequence[Phase]) -> Search | None:
-        """Returns the result of its probes; nothing else in the trial depends on them.
-
-        :param runs: those before the search that count
-        """
+    def _search(self, of: TrialFacts) -> Search | None:
+        """Returns the result of its probes; nothing else in the trial depends on them."""
         settings = probes.stated(self.settings.search)
-        if settings is None or self.facts is None:
+        if settings is None:
             return None
+        runs = [phase for phase in of.counted if phase.kind != LOAD]
         tries = self.probes = self.files.phases(PROBE)
         self.files.read_clients(tries)
         # While it searches, the samples are still on the hosts.
         windows = [window for phase in tries for window in phase.window]
-        facts = replace(self.facts, taken=HostMetrics(self.files.path / "hosts", windows, [], lambda _: None).taken)
+        facts = replace(of, taken=HostMetrics(self.files.path / "hosts", windows, [], lambda _: None).taken)
         before = probes.MeasuredProbe(
             rows(RUN, [phase.run for phase in runs], {}), [problem for phase in runs for problem in phase.problems]
         )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import Any, TypeVar
@@ -14,16 +14,18 @@ from msgspec import Struct
 from dohyo.evidence import manifest, records
 from dohyo.evidence.conducted import Client
 from dohyo.evidence.conducted import client as conducted_client
+from dohyo.evidence.hdr_log import Latencies
 from dohyo.evidence.host_metrics import HostMetrics
 from dohyo.evidence.json_values import mapping, read_object
 from dohyo.evidence.over_time import MOST_SLOTS
+from dohyo.evidence.rows import rows
 from dohyo.evidence.servers import Step
 from dohyo.evidence.text_file import limited
+from dohyo.metrics import Row
 from dohyo.scenario.phases import LOAD, PROBE
 from dohyo.scenario.properties import of_the_workload
 from dohyo.summary import conditions, in_parallel
-from dohyo.summary.batch import Batch
-from dohyo.summary.phase import Phase
+from dohyo.summary.phase import Part, Phase, add_all, parts_of
 
 R = TypeVar("R", bound=Struct)
 
@@ -107,12 +109,12 @@ class TrialFolder:
         conducted = counted or [phase.conducted for phase in phases]
         hosts = sorted({host for phase in phases for host in phase.hosts()})
         size = sum(log.stat().st_size for phase in phases for log in phase.folder.glob("*/*.hdr"))
-        batches = [Batch(copy.deepcopy(phases), part) for part in in_parallel.divided(hosts, size)]
-        for batch in in_parallel.each(Batch.read, batches):
-            self.warnings += batch.warnings
-            for phase, read in zip(phases, batch.phases, strict=True):
-                phase.add(read)
-            result += [conducted_client(host, conducted, of_client) for host, of_client in batch.clients]
+        parts = [(copy.deepcopy(phases), part) for part in in_parallel.divided(hosts, size)]
+        for read, clients, warnings in in_parallel.each(_read_hosts, parts):
+            self.warnings += warnings
+            for phase, of_part in zip(phases, read, strict=True):
+                phase.add(of_part)
+            result += [conducted_client(host, conducted, of_client) for host, of_client in clients.items()]
         return result
 
     def host_metrics(self, phases: Sequence[Phase]) -> HostMetrics:
@@ -148,6 +150,11 @@ class TrialFolder:
             *(Step(folder.name, PROBE, counts=False) for folder in self.numbered([PROBE])),
         ]
 
+    def counted_rows(self) -> Mapping[str, int | None] | None:
+        """Returns the rows after the last run, by table; None if they were not counted: no run inserts records."""
+        counted = (self.path / "counted.json").is_file()
+        return self.read("counted.json", records.CountedRows).rows if counted else None
+
     def inserted(self) -> list[tuple[str, records.ClientReport]]:
         """Returns host and report of each client of all runs and probes."""
         hosts = [
@@ -177,3 +184,25 @@ class TrialFolder:
 
     def read(self, name: str, record: type[R]) -> R:
         return records.read(self.path / name, record, self.warn)
+
+
+def _read_hosts(of: tuple[Sequence[Phase], Sequence[str]]) -> tuple[Sequence[Phase], dict[str, list[Row]], list[str]]:
+    """Reads the clients of some hosts, one after the other, so that only one client's histograms are in memory.
+
+    :param of: the phases, of which nothing was read yet, and the hosts
+    :return: the phases, the rows of each host's client, and warnings
+    """
+    phases, hosts = of
+    clients: dict[str, list[Row]] = {}
+    warnings: list[str] = []
+    for host in hosts:
+        own: dict[Part, dict[str, Latencies]] = {}
+        for phase in phases:
+            add_all(own.setdefault(phase.part, {}), phase.read(host, warnings.append))
+        clients[host] = []
+        for part in parts_of(phases):
+            kind, discarded = part
+            last = [phase.clients[-1] for phase in phases if phase.part == part and phase.clients]
+            runs = [client.run for client in last if client.host == host]
+            clients[host] += rows(kind, runs, own[part], discarded=discarded) if runs else []
+    return phases, clients, warnings

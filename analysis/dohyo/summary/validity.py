@@ -12,14 +12,16 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from pathlib import Path
 from typing import Any
 
 from dohyo.evidence import accounting, row_count, under_fault
+from dohyo.evidence.canary import Canary
 from dohyo.evidence.client_folder import ClientFolder
-from dohyo.evidence.host_metrics import SATURATED, Taken
-from dohyo.evidence.records import ClientReport, ExperimentFacts, KeptLoad, PlannedFacts, TrialSettings, TrialState
+from dohyo.evidence.conducted import Client
+from dohyo.evidence.host_metrics import SATURATED, HostMetrics, Taken
+from dohyo.evidence.records import ExperimentFacts, PlannedFacts, ReadBack, TrialState
 from dohyo.evidence.result_lines import NOT_FOUND
+from dohyo.evidence.servers import Servers
 from dohyo.evidence.timeline import when
 from dohyo.figures import instant, point_name
 from dohyo.scenario.phases import EQUAL, LOAD, RUN
@@ -107,46 +109,55 @@ class RunFacts:
 
 @dataclass(frozen=True)
 class TrialFacts:
-    """A trial, as far as its checks need it.
+    """The evidence of a trial as it was read, for its checks and its numbers.
 
-    :ivar folder: of its evidence
     :ivar changed: what is not as the manifest says
-    :ivar damaged: what of trial.json cannot be used
+    :ivar read_back: conditions.json without the conditions, which are in `stated`
+    :ivar hosts: what the hosts could do before it
     :ivar phases: the load and all runs
-    :ivar measured: those that are to have numbers, also discarded ones
+    :ivar aside: a load that is not measured
+    :ivar measured: the runs, or the load, that are to have numbers, also discarded ones
     :ivar taken: processor time that others took in the runs that count
-    :ivar at_work: notes that name these others
-    :ivar attached: whether the servers are not ours
-    :ivar pending: compactions that were pending after settling, by host
-    :ivar rows: counted after the last run, by table; None: they were not counted
-    :ivar inserted: host and client.json of every run and probe that may have inserted records
     """
 
-    folder: Path
-    state: TrialState
-    settings: TrialSettings
-    kept: KeptLoad
+    files: TrialFolder
     changed: Sequence[str]
-    damaged: Sequence[str]
+    read_back: ReadBack
+    stated: Mapping[str, Any]
+    hosts: Canary | None
+    clients: Sequence[Client]
     phases: Sequence[Phase]
+    aside: Sequence[Phase]
     measured: Sequence[Phase]
-    cpus: Mapping[str, int]
-    taken: Sequence[Taken]
-    at_work: Sequence[str]
-    attached: bool
-    strong: bool
-    pending: Mapping[str, float]
-    rows: Mapping[str, int | None] | None
-    inserted: Sequence[tuple[str, ClientReport]]
+    servers: Servers
+    metrics: HostMetrics
+    taken: list[Taken]
+
+    @property
+    def load(self) -> list[Phase]:
+        """Returns the load; empty if there is none."""
+        return [phase for phase in self.phases if phase.kind == LOAD]
+
+    @property
+    def runs(self) -> list[Phase]:
+        """Returns the runs, also discarded ones."""
+        return [phase for phase in self.phases if phase.kind != LOAD]
+
+    @property
+    def counted(self) -> list[Phase]:
+        """Returns what is to have numbers and is not discarded."""
+        return [phase for phase in self.measured if not phase.discarded]
 
     def problems(self) -> list[str]:
         """Returns why its numbers must not be shown: the most telling reason first."""
-        counted = [phase for phase in self.measured if not phase.discarded and not phase.problems]
-        is_done = self.state.status == "done"
+        is_done = self.files.state.status == "done"
+        cpus = {use.host: use.cpus for use in self.metrics.all() if use.cpus}
+        strong = str(self.stated.get("consistency", "")).startswith("strong")
+        counted = [RunFacts(phase, cpus, strong) for phase in self.counted if not phase.problems]
         return [
             *(why for check in CHECKS if check.of_evidence and is_done for why in check.of_evidence(self)),
             *(why for phase in self.phases for why in phase.problems),
-            *(why for phase in counted for why in RunFacts(phase, self.cpus, self.strong).problems()),
+            *(why for run in counted for why in run.problems()),
             *(why for check in CHECKS if check.of_trial for why in check.of_trial(self)),
         ]
 
@@ -324,25 +335,27 @@ def at_work(notes: Sequence[str]) -> list[str]:
 
 def disturbed(trial: TrialFacts) -> Iterator[str]:
     """Finds runs in which others took too much of a host's processors."""
-    for phase in trial.measured:
-        if not phase.discarded and not phase.problems:
+    for phase in trial.counted:
+        if not phase.problems:
             yield from disturbing(trial, phase)
 
 
 def disturbing(trial: TrialFacts, phase: Phase) -> Iterator[str]:
     """Finds others that took too much of a host's processors in a run, and names who was at work there."""
-    limit = most_taken(trial.settings.max_other_cpu, strict=trial.settings.strict)
+    settings = trial.files.settings
+    limit = most_taken(settings.max_other_cpu, strict=settings.strict)
+    others = at_work(trial.read_back.notes)
     for each in trial.taken:
         # Servers that are not ours are others on their hosts, and what is measured.
-        ours = not trial.attached or each.host in phase.conducted.clients
+        ours = "attached" not in trial.stated or each.host in phase.conducted.clients
         if (each.phase, each.run) == (phase.kind, phase.number) and ours:
-            yield from (f"{phase.name}: {'; '.join([why, *trial.at_work])}" for why in taken(each, limit))
+            yield from (f"{phase.name}: {'; '.join([why, *others])}" for why in taken(each, limit))
 
 
 def compacting(trial: TrialFacts) -> Iterator[str]:
     """Finds servers that still compacted when the first run was about to begin."""
-    busy = {host: count for host, count in trial.pending.items() if count}
-    if busy and trial.settings.planned:
+    busy = {host: count for host, count in trial.servers.pending_compactions(LOAD).items() if count}
+    if busy and trial.files.settings.planned:
         hosts = ", ".join(f"{host} {count:,.0f}" for host, count in sorted(busy.items()))
         yield f"compactions were still pending after settling, before the first run: {hosts}; 0 are allowed"
 
@@ -358,12 +371,13 @@ def lost_before(trial: TrialFacts) -> Iterator[str]:
 
 def missing_runs(trial: TrialFacts) -> Iterator[str]:
     """Finds a load, or repeats of a phase, without results."""
-    if trial.state.status != "done":
+    settings = trial.files.settings
+    if trial.files.state.status != "done":
         return
-    if trial.settings.load_is_measured and not any(phase.kind == LOAD for phase in trial.measured):
+    if settings.load_is_measured and not any(phase.kind == LOAD for phase in trial.measured):
         yield "the load has left no results"
-    wanted = trial.settings.repeats
-    for name in trial.settings.planned:
+    wanted = settings.repeats
+    for name in settings.planned:
         left = sum(run.kind == name for run in trial.measured)
         if wanted is not None and left != wanted:
             which = "" if name == RUN else f"{name}: "
@@ -372,31 +386,32 @@ def missing_runs(trial: TrialFacts) -> Iterator[str]:
 
 def other_rows(trial: TrialFacts) -> Iterator[str]:
     """Finds tables with too few or too many rows after the last run."""
-    loaded = trial.settings.properties.records
-    if trial.rows is None or loaded is None or any(phase.faults is not None for phase in trial.measured):
+    loaded, rows = trial.files.settings.properties.records, trial.files.counted_rows()
+    if rows is None or loaded is None or any(phase.faults is not None for phase in trial.measured):
         return
-    if why := row_count.problem(loaded, trial.rows, trial.inserted):
+    if why := row_count.problem(loaded, rows, trial.files.inserted()):
         yield why
 
 
 def missing_evidence(trial: TrialFacts) -> Iterator[str]:
     """Finds evidence of a successful trial that is missing or was changed."""
-    needed = [name for name in ("trial.json", "conditions.json") if not (trial.folder / name).is_file()]
-    by_another = trial.kept.load not in (None, trial.folder.name)
-    needed += [LOAD] if not by_another and not any(phase.kind == LOAD for phase in trial.phases) else []
+    files = trial.files
+    needed = [name for name in ("trial.json", "conditions.json") if not (files.path / name).is_file()]
+    by_another = files.kept.load not in (None, files.path.name)
+    needed += [LOAD] if not by_another and not trial.load else []
     # Several stock clients that were started by hand have left neither a manifest nor a clients.json.
-    together = [phase for phase in trial.phases if len(phase.clients) > 1 and trial.state.manifest]
+    together = [phase for phase in trial.phases if len(phase.clients) > 1 and files.state.manifest]
     yield from dict.fromkeys((
         *(f"{name}: is missing" for name in needed),
         *trial.changed,
-        *trial.damaged,
+        *files.damaged,
         *(f"{phase.name}/clients.json: is missing, or damaged" for phase in together if not phase.conducted.clients),
     ))  # fmt: skip
 
 
 def of_another_trial(trial: TrialFacts) -> Iterator[str]:
     """Finds runs outside the trial's time, and a trial.json of another trial."""
-    first, last = times(trial.state)
+    first, last = times(trial.files.state)
     for phase in trial.phases:
         agreed = phase.conducted.agreed
         if agreed is None:
@@ -406,8 +421,8 @@ def of_another_trial(trial: TrialFacts) -> Iterator[str]:
         if not first <= agreed <= end <= last:
             until = f" and ended at {instant(end)}" if first <= agreed <= last else ""
             yield f"{phase.name}: began at {instant(agreed)}{until}, the trial lasted {lasted(first, last)}"
-    if trial.settings.name not in (None, trial.folder.name):
-        yield f"trial.json: is of {trial.settings.name}"
+    if trial.files.settings.name not in (None, trial.files.path.name):
+        yield f"trial.json: is of {trial.files.settings.name}"
 
 
 def of_another_experiment(trial: TrialFolder, experiment: ExperimentFacts) -> Iterator[str]:

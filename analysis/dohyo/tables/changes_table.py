@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TypeVar
 
 from rich.console import Console
 from rich.text import Text
@@ -11,12 +12,12 @@ from dohyo.figures import percent, rate, system_at
 from dohyo.metrics import METRICS
 from dohyo.scenario.phases import RUN
 from dohyo.summary.cautions import Caution
-from dohyo.summary.fault_changes import FaultChange
 from dohyo.summary.findings import Finding
 from dohyo.summary.regression import Change, Changes, Difference
-from dohyo.summary.results import Figure
 from dohyo.tables import comparison_table, grid
-from dohyo.tables.grid import Grid, say
+from dohyo.tables.grid import Columns, say
+
+Figures = TypeVar("Figures", Change, Finding)
 
 _STYLES = {"regression": "bold red", "improvement": "green", "inconclusive": "yellow", "within": ""}
 
@@ -25,12 +26,9 @@ def render(changes: Changes, console: Console) -> None:
     """Prints a line for each figure, the conditions that differ, and what could not be compared."""
     say(console, f"before: {changes.before}")
     say(console, f"after:  {changes.after}")
-    if changes.changes:
-        grid.write(_grid(changes.changes), console, console.width)
-    if changes.faults:
-        grid.write(_faults(changes.faults), console, console.width)
-    if changes.findings:
-        grid.write(_findings(changes.findings), console, console.width)
+    _write(_CHANGES, changes.changes, console)
+    _write(_FAULTS, changes.faults, console, keys=3)
+    _write(_FINDINGS, changes.findings, console)
     for caution in changes.cautions:
         say(console, Text(_caution(caution), style="yellow"))
     for difference in changes.differences:
@@ -42,86 +40,58 @@ def render(changes: Changes, console: Console) -> None:
     say(console, Text(_legend(changes), style="dim"))
 
 
-def _grid(changes: Sequence[Change]) -> Grid:
-    return Grid(
-        "",
-        ["system", "figure", "before", "after", "ratio [95 % interval]", ""],
-        list(map(_cells, changes)),
-        texts=1,
-        gap=2,
-        styles={at: _STYLES[change.verdict] for at, change in enumerate(changes)},
-    )
+def _write(columns: Columns[Figures], of: Sequence[Figures], console: Console, keys: int = 2) -> None:
+    styles = {at: _STYLES[each.verdict] for at, each in enumerate(of) if each.verdict}
+    if of:
+        grid.write(grid.of("", columns, of, keys=keys, texts=1, gap=2, styles=styles), console, console.width)
 
 
-def _faults(changes: Sequence[FaultChange]) -> Grid:
-    return Grid(
-        "",
-        ["system", "fault", "figure", "before", "after", ""],
-        [
-            [
-                system_at(change.system, change.point),
-                change.fault,
-                change.figure,
-                *change.words,
-                _verdict(change),
-            ]
-            for change in changes
-        ],
-        keys=3,
-        texts=1,
-        gap=2,
-        styles={at: _STYLES[change.verdict] for at, change in enumerate(changes) if change.verdict},
-    )
+def _where(of: Change | Finding | Caution) -> str:
+    return system_at(of.system, of.point)
 
 
-def _findings(findings: Sequence[Finding]) -> Grid:
-    return Grid(
-        "",
-        ["system", "figure", "before", "after", ""],
-        [
-            [
-                system_at(each.system, each.point),
-                f"{comparison_table.phase(each.phase or RUN)}{each.figure}",
-                *each.words,
-                _verdict(each),
-            ]
-            for each in findings
-        ],
-        texts=1,
-        gap=2,
-        styles={at: _STYLES[each.verdict] for at, each in enumerate(findings)},
-    )
+def _verdict(of: Change | Finding) -> str:
+    verdict = "within the margin" if of.verdict == "within" else of.verdict or ""
+    return f"{verdict}: {of.reason}" if of.reason else verdict
+
+
+def _number(of: Change, value: float) -> str:
+    metric = METRICS[of.pair.figure]
+    return f"{metric.write(value)} ms" if metric.unit == "ms" else metric.write(value)
+
+
+def _with_rates(of: Change) -> str:
+    if of.at_rates is None:
+        return _verdict(of)
+    before, after = map(rate, of.at_rates)
+    return f"{_verdict(of)} (at {before} op/s before, {after} after)"
+
+
+_CHANGES: Columns[Change] = {
+    "system": _where,
+    "figure": lambda of: comparison_table.figure(of.pair),
+    "before": lambda of: _number(of, of.before),
+    "after": lambda of: _number(of, of.after),
+    "ratio [95 % interval]": lambda of: comparison_table.times(of.pair),
+    "": _with_rates,
+}
+_BOTH: Columns[Finding] = {"before": lambda of: of.words[0], "after": lambda of: of.words[1], "": _verdict}
+_FAULTS: Columns[Finding] = {
+    "system": _where,
+    "fault": lambda of: of.fault or "",
+    "figure": lambda of: of.figure,
+    **_BOTH,
+}
+_FINDINGS: Columns[Finding] = {
+    "system": _where,
+    "figure": lambda of: f"{comparison_table.phase(of.phase or RUN)}{of.figure}",
+    **_BOTH,
+}
 
 
 def _caution(of: Caution) -> str:
-    where = system_at(of.system, of.point)
     holds = {"both": ", before and after", "between": ""}.get(of.holds, f", {of.holds} alone")
-    return f"{where}{holds}: {of.text}{' (inconclusive)' if of.verdict else ''}"
-
-
-def _verdict(change: Change | FaultChange | Finding) -> str:
-    verdict = "within the margin" if change.verdict == "within" else change.verdict or ""
-    return f"{verdict}: {change.reason}" if change.reason else verdict
-
-
-def _cells(change: Change) -> list[str]:
-    said = _verdict(change)
-    if change.at_rates:
-        before, after = map(rate, change.at_rates)
-        said += f" (at {before} op/s before, {after} after)"
-    return [
-        system_at(change.system, change.point),
-        comparison_table.figure(change.pair),
-        _number(change.before, change.pair.figure),
-        _number(change.after, change.pair.figure),
-        comparison_table.times(change.pair),
-        said,
-    ]
-
-
-def _number(value: float, figure: Figure) -> str:
-    metric = METRICS[figure]
-    return f"{metric.write(value)} ms" if metric.unit == "ms" else metric.write(value)
+    return f"{_where(of)}{holds}: {of.text}{' (inconclusive)' if of.verdict else ''}"
 
 
 def _different(of: Difference) -> str:

@@ -60,14 +60,14 @@ def _phases(trial: Trial) -> Iterator[ConditionText]:
     nothing = Conditions()
     for phase, differing in trial.by_phase.items():
         # A condition's text may combine several fields, and some of them may be equal.
-        groups = [each.group for each in CONDITIONS.values() if each.shown and set(each.group) & differing.keys()]
+        groups = [each.group for each in CONDITIONS.values() if each.label and set(each.group) & differing.keys()]
         beside = {name: getattr(trial.conditions, name) for group in groups for name in group}
         words = _known(replace(nothing, **{**beside, **differing}))
         yield ConditionText(f"phase {phase}", ", ".join(map(str, words)), tuple(differing))
 
 
 def _known(of: Conditions) -> list[ConditionText]:
-    return [ConditionText(each.shown.label, text, each.group) for each, text in shown(of) if each.shown]
+    return [ConditionText(each.label, text, each.group) for each, text in shown(of)]
 
 
 def common(systems: Sequence[Sequence[Trial]]) -> list[ConditionText]:

@@ -4,14 +4,19 @@ from __future__ import annotations
 
 import re
 import textwrap
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
+from typing import Any, TypeVar
 
 from rich.console import Console
 from rich.text import Text
 
 from dohyo.figures import UNKNOWN
+
+Item = TypeVar("Item")
+# Columns of a table: head → what writes the cell of an item.
+Columns = Mapping[str, Callable[[Item], str]]
 
 TOTAL = "all"
 # A number with its unit; the address of a host does not match.
@@ -67,6 +72,11 @@ class Grid:
     def is_left(self, column: int) -> bool:
         """Returns whether the cells of the column are left-aligned."""
         return column < self.keys or column >= len(self.heads) - self.texts
+
+
+def of(title: str, columns: Columns[Item], items: Iterable[Item], **more: Any) -> Grid:
+    """Returns a table with a line for each item; `more` has further attributes of the table."""
+    return Grid(title, list(columns), [[cell(item) for cell in columns.values()] for item in items], **more)
 
 
 # ---- Markdown --------------------------------------------------------------------------------------------------------
