@@ -16,7 +16,7 @@ from dohyo.evidence.canary import Canary, CanaryFigure
 from dohyo.summary.comparison import rounds_of, target_of
 from dohyo.summary.notes import UNSTEADY, notes_of
 from dohyo.summary.results import ChangeVerdict, Summary, Trial
-from dohyo.summary.trust import judged
+from dohyo.summary.trust import COMPUTING, MOST_DRIFTS, judged
 
 # Beginnings of reasons that the comparison considers elsewhere: as a figure, an interval, an unequal condition or a
 # trial without numbers.
@@ -30,9 +30,6 @@ _WEIGHED = re.compile(
 )
 # Reasons about the system's own behaviour. If they no longer apply afterwards, the comparison is not in doubt.
 _OF_THE_SYSTEM = re.compile(r"collapsed|not steady$|changes of level")
-# Figures of the canary that affect every operation.
-_COMPUTING = ("cpu_one", "cpu_all")
-_MOST_DRIFTS = 2
 _FIRST, _SECOND = "the first experiment", "the second experiment"
 
 
@@ -119,9 +116,9 @@ def of_hosts(before: Sequence[Trial], after: Sequence[Trial]) -> tuple[list[Caut
     if found is None:
         text = "No host has a figure of the canary in both experiments: whether they are as fast is not known."
         return [Caution(system, point, "between", text)], []
-    drifts = sorted(found.drifts, key=lambda drift: drift.figure not in _COMPUTING)
-    said = [f"Hosts were not the same: {drift.what}." for drift in drifts[:_MOST_DRIFTS]]
-    if (more := len(drifts) - _MOST_DRIFTS) > 0:
+    drifts = sorted(found.drifts, key=lambda drift: drift.figure not in COMPUTING)
+    said = [f"Hosts were not the same: {drift.what}." for drift in drifts[:MOST_DRIFTS]]
+    if (more := len(drifts) - MOST_DRIFTS) > 0:
         said.append(f"{more} other figures of the hosts were not the same either.")
     if found.unsteady:
         which_figures = ", ".join(found.unsteady)
@@ -129,7 +126,7 @@ def of_hosts(before: Sequence[Trial], after: Sequence[Trial]) -> tuple[list[Caut
     computed = [
         drift.value / drift.usual if drift.trial == _SECOND else drift.usual / drift.value
         for drift in drifts
-        if drift.figure in _COMPUTING
+        if drift.figure in COMPUTING
     ]
     return [Caution(system, point, "between", text) for text in said], computed
 

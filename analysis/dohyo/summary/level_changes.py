@@ -6,7 +6,6 @@ Changes at the same time may be coincidences, and the sentences claim no more.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import NamedTuple
 
 from dohyo.evidence.events import Event
 from dohyo.evidence.host_metrics import Figures, HostMetrics
@@ -31,18 +30,8 @@ _SHARES = {
 _MEMORY = {"memory_used_bytes": "memory used", "memory_cached_bytes": "page cache"}
 
 _Stretch = tuple[float, float]
-
-
-class _Beside(NamedTuple):
-    """Shares before and after; a temperature is a share of 100 degrees."""
-
-    what: str
-    before: float
-    after: float
-    unit: str = "%"
-
-    def __str__(self) -> str:
-        return f"{self.what} {self.before * 100:.0f}{self.unit} \N{RIGHTWARDS ARROW} {self.after * 100:.0f}{self.unit}"
+# A change of a share, in words, and by how much.
+_Beside = tuple[str, float]
 
 
 def events(found: Sequence[LevelChange], window: Window, spans: Iterable[Span], hosts: HostMetrics) -> Iterator[Event]:
@@ -68,9 +57,9 @@ def events(found: Sequence[LevelChange], window: Window, spans: Iterable[Span], 
 def _named(beside: Sequence[_Beside]) -> str:
     if not beside:
         return "nothing that is sampled changed with it"
-    largest = sorted(beside, key=lambda each: -abs(each.after - each.before))[:_MOST_NAMED]
+    largest = [words for words, _ in sorted(beside, key=lambda each: -each[1])[:_MOST_NAMED]]
     more = f", and {len(beside) - len(largest)} more" if len(beside) > len(largest) else ""
-    return f"at the same time, whether or not it is the cause: {'; '.join(map(str, largest))}{more}"
+    return f"at the same time, whether or not it is the cause: {'; '.join(largest)}{more}"
 
 
 def in_words(change: LevelChange) -> str:
@@ -118,5 +107,7 @@ def _of_host(host: str, before: Figures, after: Figures) -> Iterator[_Beside]:
 
 
 def _changed(what: str, before: float, after: float, *, unit: str = "%") -> Iterator[_Beside]:
+    """Yields a change of shares; a temperature is a share of 100 degrees."""
     if abs(after - before) >= _LEAST_SHARE:
-        yield _Beside(what, before, after, unit)
+        words = f"{what} {before * 100:.0f}{unit} \N{RIGHTWARDS ARROW} {after * 100:.0f}{unit}"
+        yield words, abs(after - before)

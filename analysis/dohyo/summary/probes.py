@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from dohyo.evidence.rows import succeeded
 from dohyo.metrics import Row
@@ -72,41 +72,48 @@ class Search:
         return next((probe for probe in self.probes if probe.held and probe.target == self.maximum), None)
 
 
-@dataclass(frozen=True)
-class MeasuredProbe:
-    """A run or a probe: its rows, or why it does not count.
+def rate_of(rows: Sequence[Row]) -> float | None:
+    """Returns the successful operations per second of a run or a probe."""
+    overall = next((row for row in rows if row.operation == OVERALL), None)
+    return succeeded(rows, overall)[0] if overall and overall.ops_per_second is not None else None
 
-    :ivar doubts: reasons to ignore a probe that did not hold; none of them makes a system faster
+
+def judged(settings: Settings, probe: Probe, problems: Sequence[str], doubts: Sequence[str]) -> Probe:
+    """Returns the probe with whether its rate held, and why not.
+
+    :param problems: why it is invalid
+    :param doubts: reasons to ignore a probe that did not hold; none of them makes a system faster
     """
+    if problems:
+        return replace(probe, reason=problems[0])
+    if probe.target is None or probe.target <= 0 or probe.achieved is None:
+        return replace(probe, reason=f"probe-{probe.number}: its rate is not known")
+    try:
+        broken = knee.broken(slo.bounds(settings.slo), intended(probe.rows), probe.target, probe.achieved)
+    except ValueError as error:
+        return replace(probe, reason=f"probe-{probe.number}: {error}")
+    if broken and doubts:
+        return replace(probe, reason=doubts[0])
+    return replace(probe, held=not broken, reason=" and ".join(broken) or None)
 
-    rows: Sequence[Row]
-    problems: Sequence[str]
-    number: int = 0
-    target: float | None = None
-    doubts: Sequence[str] = ()
 
-    @property
-    def rate(self) -> float | None:
-        """Returns the successful operations per second."""
-        overall = next((row for row in self.rows if row.operation == OVERALL), None)
-        return succeeded(self.rows, overall)[0] if overall and overall.ops_per_second is not None else None
-
-
-def result(settings: Settings, runs: MeasuredProbe, probes: Sequence[MeasuredProbe]) -> Search:
+def result(
+    settings: Settings, closed_loop: float | None, problems_before: Sequence[str], probes: Sequence[Probe]
+) -> Search:
     """Returns the state of the search, with the rate to try next.
 
-    :param runs: runs before the search, without a target rate
-    :param probes: probes in the order of measuring
+    :param closed_loop: rate of the runs before the search, without a target rate
+    :param problems_before: why these runs do not count
+    :param probes: judged probes in the order of measuring
     """
-    start = max(runs.rate or 0.0, 0.0)
-    judged = [_judged(settings, probe) for probe in probes]
+    start = max(closed_loop or 0.0, 0.0)
     tried = [
         Tried(probe.target, (probe.reason,) if probe.reason else ())
-        for probe in judged
+        for probe in probes
         if probe.held is not None and probe.target is not None
     ]
     state = Knee(settings.slo, start, settings.probes, settings.precision, tuple(tried))
-    problems = [*runs.problems, *(probe.reason or "" for probe in judged if probe.held is None)]
+    problems = [*problems_before, *(probe.reason or "" for probe in probes if probe.held is None)]
     if not problems and not start:
         problems = ["the runs before it have no rate to begin at"]
     next_target = None if problems else state.next_target()
@@ -121,33 +128,15 @@ def result(settings: Settings, runs: MeasuredProbe, probes: Sequence[MeasuredPro
     complete = next_target is None and not problems
     return Search(
         slo=settings.slo,
-        closed_loop=runs.rate,
+        closed_loop=closed_loop,
         maximum=held if complete and state.is_sure else None,
         held=held,
         unmet=unmet,
         next_target=next_target,
         complete=complete,
         conclusion=conclusion,
-        probes=judged,
+        probes=list(probes),
     )
-
-
-def _judged(settings: Settings, probe: MeasuredProbe) -> Probe:
-    held: bool | None = None
-    reason: str | None = None
-    if probe.problems:
-        reason = probe.problems[0]
-    elif probe.target is None or probe.target <= 0 or probe.rate is None:
-        reason = f"probe-{probe.number}: its rate is not known"
-    else:
-        try:
-            broken = knee.broken(slo.bounds(settings.slo), intended(probe.rows), probe.target, probe.rate)
-        except ValueError as error:
-            reason = f"probe-{probe.number}: {error}"
-        else:
-            held = None if broken and probe.doubts else not broken
-            reason = probe.doubts[0] if held is None else " and ".join(broken) or None
-    return Probe(probe.number, probe.target, probe.rate, held, reason, list(probe.rows))
 
 
 def percentiles(row: Row) -> dict[str, float | None]:

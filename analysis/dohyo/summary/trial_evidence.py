@@ -20,12 +20,13 @@ from dohyo.metrics import Row
 from dohyo.operations import OVERALL, is_call, is_failure
 from dohyo.scenario.phases import LOAD, MAX, OWN, PROBE, RUN
 from dohyo.scenario.properties import find as find_property
+from dohyo.scenario.search import Settings
 from dohyo.statistics import trend
-from dohyo.summary import conditions, knee, probes, trial_notes, validity
+from dohyo.summary import conditions, knee, notes, probes, validity
 from dohyo.summary.asked import asked
 from dohyo.summary.conditions import Conditions, ConditionSources
 from dohyo.summary.phase import Phase, add_all, parts_of
-from dohyo.summary.probes import Search
+from dohyo.summary.probes import Probe, Search
 from dohyo.summary.results import Status, Trial
 from dohyo.summary.rounds import Counted, rows_of
 from dohyo.summary.trial_folder import NO_STATE, TrialFolder
@@ -140,10 +141,10 @@ class TrialEvidence:
         return {
             "notes": [
                 *of.read_back.notes,
-                *trial_notes.of_the_load(self.files.kept, self.files.settled(of.runs), of.load),
-                *trial_notes.of_runs(of.counted, [*of.aside, *of.counted]),
+                *notes.of_the_load(self.files.kept, self.files.settled(of.runs), of.load),
+                *notes.of_runs(of.counted, [*of.aside, *of.counted]),
                 *of.servers.notes(),
-                *trial_notes.of_clients(of.counted, of.metrics.all()),
+                *notes.of_clients(of.counted, of.metrics.all()),
                 *of.metrics.notes(),
                 *(of.hosts.problems if of.hosts else ()),
             ],
@@ -250,14 +251,13 @@ class TrialEvidence:
         # While it searches, the samples are still on the hosts.
         windows = [window for phase in tries for window in phase.window]
         facts = replace(of, taken=HostMetrics(self.files.path / "hosts", windows, [], lambda _: None).taken)
-        before = probes.MeasuredProbe(
-            rows(RUN, [phase.run for phase in runs], {}), [problem for phase in runs for problem in phase.problems]
-        )
-        return probes.result(settings, before, [_probe(phase, facts) for phase in tries])
+        closed_loop = probes.rate_of(rows(RUN, [phase.run for phase in runs], {}))
+        problems = [problem for phase in runs for problem in phase.problems]
+        return probes.result(settings, closed_loop, problems, [_probe(phase, facts, settings) for phase in tries])
 
 
-def _probe(phase: Phase, facts: TrialFacts) -> probes.MeasuredProbe:
-    """Returns what a probe has measured, and what speaks against it."""
+def _probe(phase: Phase, facts: TrialFacts, settings: Settings) -> Probe:
+    """Returns what a probe has measured, and whether its rate held."""
     targets = [client.report.target for client in phase.clients]
     known = [target for target in targets if target is not None]
     # Each client was given its share of it.
@@ -267,7 +267,8 @@ def _probe(phase: Phase, facts: TrialFacts) -> probes.MeasuredProbe:
     problems = [*phase.problems, *(f"{phase.name}{why}" for why in validity.not_found(run))]
     doubts = [*run.problems(), *validity.disturbing(facts, phase)]
     measured = rows(PROBE, [phase.run], phase.latencies)
-    return probes.MeasuredProbe(measured, problems, phase.number or 0, target, doubts)
+    probe = Probe(phase.number or 0, target, probes.rate_of(measured), rows=measured)
+    return probes.judged(settings, probe, problems, doubts)
 
 
 def _trends(phases: Sequence[Phase]) -> dict[str, float]:

@@ -44,10 +44,10 @@ LEAST_ROUNDS = 3
 # Factor within which sizes of memory count as alike: Dohyo's defaults on a single host are 1 to 1.5 GiB.
 LIKE_MEMORY = 1.5
 # Figures of the canary that affect every operation.
-_COMPUTING = ("cpu_one", "cpu_all")
+COMPUTING = ("cpu_one", "cpu_all")
 # Beginning of a note of a system's administration (CassandraAdmin.settle).
 UNSETTLED = "not settled: "
-_MOST_DRIFTS = 2
+MOST_DRIFTS = 2
 _MOST_UNCLEAR = 3
 # Factor within which rows per scan are alike: lengths are random, and scans may reach the end of a table.
 _ROWS_ALIKE = 1.05
@@ -322,7 +322,7 @@ def _hosts(summary: Summary, nearest: Sequence[Pair], pairs: Sequence[Pair]) -> 
     ]
     if explained:
         pair = explained[0]
-        worst = next(each for each in drifts if sides.is_of(each, pair) and each.figure in _COMPUTING)
+        worst = next(each for each in drifts if sides.is_of(each, pair) and each.figure in COMPUTING)
         drifts.remove(worst)
         yield Reason(
             f"Computing on the hosts differed before the trials of {pair.of} and {pair.to} by as much as their"
@@ -330,11 +330,11 @@ def _hosts(summary: Summary, nearest: Sequence[Pair], pairs: Sequence[Pair]) -> 
             f"hosts differed as much as {pair.of} and {pair.to}",
             fatal=len(explained) == len(nearest),
         )
-    for drift in drifts[:_MOST_DRIFTS]:
+    for drift in drifts[:MOST_DRIFTS]:
         helped = sides.help_winner(drift)
         which = "Hosts in favour of the winner" if helped else "Hosts were not the same"
         yield Reason(f"{which}: {drift.what}.", "the hosts favoured the winner" if helped else "hosts not the same")
-    if (more := len(drifts) - _MOST_DRIFTS) > 0:
+    if (more := len(drifts) - MOST_DRIFTS) > 0:
         yield Reason(f"{more} other figures of the hosts were not the same either.", "hosts not the same")
     if summary.canary.unsteady:
         which = ", ".join(summary.canary.unsteady)
@@ -373,7 +373,7 @@ class _Sides:
             ]
             return sum(found) / len(self.trials[of])
 
-        figures = {(drift.host, drift.figure) for drift in self.drifts if drift.figure in _COMPUTING}
+        figures = {(drift.host, drift.figure) for drift in self.drifts if drift.figure in COMPUTING}
         return max((math.exp(mean(pair.of, *each) - mean(pair.to, *each)) for each in figures), default=1.0)
 
 
@@ -496,7 +496,7 @@ def _unmeasured(summary: Summary) -> Iterator[Reason]:
 
 def _computed(trial: Trial) -> set[str]:
     """Returns the hosts that were measured before the trial."""
-    return {figure.host for figure in trial.canary.figures if figure.name in _COMPUTING} if trial.canary else set()
+    return {figure.host for figure in trial.canary.figures if figure.name in COMPUTING} if trial.canary else set()
 
 
 def _limited(summary: Summary) -> Iterator[Reason]:
