@@ -1,20 +1,21 @@
-"""Tables of single rounds, clients and nodes, which follow the table of results."""
+"""Tables of single rounds, clients, nodes and hosts, and of measured loads, which follow the table of results."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 
 from dohyo.evidence.conducted import Client, Node
-from dohyo.figures import UNKNOWN, formatted, rate, whole
+from dohyo.evidence.host_metrics import HostUse
+from dohyo.evidence.load_curve import TENTHS
+from dohyo.figures import UNKNOWN, formatted, rate, size, whole
 from dohyo.metrics import HEADS, Row
 from dohyo.operations import OVERALL, is_success, order
-from dohyo.scenario.phases import RUN
+from dohyo.scenario.phases import LOAD, RUN
 from dohyo.statistics import total
 from dohyo.summary.results import Trial
-from dohyo.tables.grid import TOTAL, Grid
+from dohyo.tables.grid import MOST_LINES, TOTAL, Columns, Grid
 
-# With more clients than this only those with the lowest and the highest rates are listed; the files have all.
-MOST_LINES = 20
+# Of more than `MOST_LINES` clients only these with the lowest and the highest rates are listed; the files have all.
 _AT_EACH_END = 5
 # Percentiles shown for each operation of a client.
 _LATENCIES = ("p50", "p99")
@@ -26,40 +27,48 @@ _NODE = {
     "memory MB": ("memory_mb", ",.0f"),
 }
 
+Label = Callable[[Trial], str]
 
-def grids(trials: Sequence[Trial], label: Callable[[Trial], str]) -> list[Grid]:
-    """Returns the tables with lines; one round of a single client with a single server has no table."""
-    several_clients = [trial for trial in trials if len(trial.clients) > 1]
-    several = [trial for trial in trials if trial.nodes and (len(trial.nodes) > 1 or len(trial.clients) > 1)]
-    found = []
-    if rounds := [trial for trial in trials if trial.round is not None and trial.status != "skipped"]:
-        phases = list(dict.fromkeys(row.phase for trial in rounds for row in trial.measured_rows))
-        # Records have their own column only where they differ from operations.
-        rates = [_rates_of(trial, phases) for trial in rounds]
-        differ = any(records not in (operations, UNKNOWN) for of in rates for operations, records in of)
-        units = ("op/s", "rec/s") if differ else ("op/s",)
-        heads = ["trial", "round", *(f"{_head(phase)}{unit}" for phase in phases for unit in units)]
-        lines = [
-            [trial.name, str(trial.round), *(cell for pair in of for cell in pair[: len(units)])]
-            for trial, of in zip(rounds, rates, strict=True)
-        ]
-        found.append(Grid("Rounds", heads, lines))
-    if several_clients:
-        operations = _operations(several_clients)
-        heads = [
-            "system",
-            "client",
-            "start ms",
-            "offset ms",
-            *(f"{_head(phase)}rec/s" for phase in _phases(operations)),
-        ]
-        heads += [f"{_head(phase)}{name} {at}" for phase, name in operations for at in _LATENCIES]
-        lines = [line for trial in several_clients for line in _clients(trial, label(trial), operations)]
-        found.append(Grid("Clients", [*heads, "errors"], lines))
-    if several:
-        heads = ["system", "node", "state", *_NODE]
-        found.append(Grid("Nodes", heads, [line for trial in several for line in _nodes(trial, label(trial))]))
-    return found
+
+def grids(trials: Sequence[Trial], label: Label) -> list[Grid]:
+    """Returns the tables; one round of a single client with a single server has lines only in those of its hosts."""
+    return [
+        _rounds(trials),
+        _clients(trials, label),
+        _nodes(trials, label),
+        _hosts(trials, label),
+        _costs(trials, label),
+    ]
+
+
+def load_curve(trials: Sequence[Trial], label: Label) -> Grid:
+    """Returns a table with a line for each measured load: its speed as rows were added."""
+    title = (
+        "Rows against seconds: seconds elapsed at each tenth of the rows; last/first: the last tenth's time by the"
+        " first one's, 1.0 for a straight line"
+    )
+    # The order matters: a narrow terminal drops columns from the last but one backwards.
+    heads = ["system", "rows", "last/first", *(f"{10 * tenth} %" for tenth in range(1, TENTHS + 1))]
+    lines = [
+        [label(trial), whole(load.rows), formatted(load.slowdown, ".2f"), *(f"{at:,.1f}" for at in load.tenths)]
+        for trial in trials
+        if trial.load_is_measured and (load := trial.load)
+    ]
+    return Grid(title, heads, lines)
+
+
+def _rounds(trials: Sequence[Trial]) -> Grid:
+    rounds = [trial for trial in trials if trial.round is not None and trial.status != "skipped"]
+    phases = list(dict.fromkeys(row.phase for trial in rounds for row in trial.measured_rows))
+    # Records have their own column only where they differ from operations.
+    rates = [_rates_of(trial, phases) for trial in rounds]
+    differ = any(records not in (operations, UNKNOWN) for of in rates for operations, records in of)
+    units = ("op/s", "rec/s") if differ else ("op/s",)
+    lines = [
+        [trial.name, str(trial.round), *(cell for pair in of for cell in pair[: len(units)])]
+        for trial, of in zip(rounds, rates, strict=True)
+    ]
+    return Grid("Rounds", ["trial", "round", *(f"{_head(phase)}{unit}" for phase in phases for unit in units)], lines)
 
 
 def _rates_of(trial: Trial, phases: Sequence[str]) -> list[tuple[str, str]]:
@@ -91,7 +100,16 @@ def _head(phase: str) -> str:
     return "" if phase == RUN else f"{phase} "
 
 
-def _clients(trial: Trial, label: str, operations: Sequence[_Operation]) -> list[list[str]]:
+def _clients(trials: Sequence[Trial], label: Label) -> Grid:
+    several = [trial for trial in trials if len(trial.clients) > 1]
+    operations = _operations(several)
+    rates = (f"{_head(phase)}rec/s" for phase in _phases(operations))
+    latencies = (f"{_head(phase)}{name} {at}" for phase, name in operations for at in _LATENCIES)
+    heads = ["system", "client", "start ms", "offset ms", *rates, *latencies, "errors"]
+    return Grid("Clients", heads, [line for trial in several for line in _of_clients(trial, label(trial), operations)])
+
+
+def _of_clients(trial: Trial, label: str, operations: Sequence[_Operation]) -> list[list[str]]:
     ordered = list(trial.clients)
     hidden: list[Client] = []
     if len(ordered) > MOST_LINES:
@@ -150,7 +168,13 @@ def _signed(value: float | None) -> str:
     return formatted(None if value is None else round(value, 1) + 0.0, "+.1f")  # avoids -0.0
 
 
-def _nodes(trial: Trial, label: str) -> list[list[str]]:
+def _nodes(trials: Sequence[Trial], label: Label) -> Grid:
+    several = [trial for trial in trials if len(trial.nodes) > 1 or (trial.nodes and len(trial.clients) > 1)]
+    lines = [line for trial in several for line in _of_nodes(trial, label(trial))]
+    return Grid("Nodes", ["system", "node", "state", *_NODE], lines)
+
+
+def _of_nodes(trial: Trial, label: str) -> list[list[str]]:
     # A system may use only some of the hosts; the others have no figures.
     nodes = [node for node in trial.nodes if node.memory_mb is not None or node.state != "ran"] or trial.nodes
 
@@ -159,3 +183,69 @@ def _nodes(trial: Trial, label: str) -> list[list[str]]:
 
     lines = [[label, node.host, node.state or UNKNOWN, *cells(node)] for node in nodes]
     return [*lines, [label, TOTAL, "", *cells(*nodes)]]
+
+
+# ---- hosts -----------------------------------------------------------------------------------------------------------
+
+
+def _mean(use: HostUse, *names: str) -> float | None:
+    """Returns the sum of the means; None if one of them is missing."""
+    known = [use.figures[name].mean for name in names if name in use.figures]
+    return sum(known) if len(known) == len(names) else None
+
+
+def _percent(name: str) -> Callable[[HostUse], str]:
+    return lambda use: formatted(_mean(use, name), ".1%")
+
+
+def _megabytes(*names: str) -> Callable[[HostUse], str]:
+    return lambda use: formatted(None if (found := _mean(use, *names)) is None else found / 1e6, ",.1f")
+
+
+def _memory(use: HostUse) -> str:
+    memory = _mean(use, "memory_used_bytes")
+    return UNKNOWN if memory is None else size(float(f"{memory:.3g}"))
+
+
+_USE: Columns[HostUse] = {
+    "CPU user": _percent("cpu_user"),
+    "CPU sys": _percent("cpu_system"),
+    "iowait": _percent("cpu_iowait"),
+    "steal": _percent("cpu_steal"),
+    "others": _percent("other_cpu"),
+    "memory": _memory,
+    "disk busy": _percent("disk_utilisation"),
+    "disk MB/s": _megabytes("disk_read_bytes_per_second", "disk_written_bytes_per_second"),
+    "IOPS": lambda use: rate(_mean(use, "disk_reads_per_second", "disk_writes_per_second")),
+    "in MB/s": _megabytes("network_received_bytes_per_second"),
+    "out MB/s": _megabytes("network_sent_bytes_per_second"),
+}
+
+
+def _hosts(trials: Sequence[Trial], label: Label) -> Grid:
+    """Returns a line per host and phase, the load only if it was measured; of many the busiest processors."""
+    lines = []
+    for trial in trials:
+        uses = [use for use in trial.hosts if use.phase != LOAD or trial.load_is_measured]
+        shown = sorted(uses, key=lambda use: -(use.busy or 0.0))[:MOST_LINES] if len(uses) > MOST_LINES else uses
+        for use in shown:
+            host = use.host if use.phase == RUN else f"{use.host} {use.phase}"
+            lines.append([label(trial), host, *(cell(use) for cell in _USE.values())])
+        if len(uses) > len(shown):
+            lines.append([label(trial), f"({len(uses) - len(shown)} more)", *[""] * len(_USE)])
+    title = (
+        "Hosts in the measured windows: means; processors as shares of all of them, disk busy that of the busiest disk"
+    )
+    return Grid(title, ["system", "host", *_USE], lines)
+
+
+def _costs(trials: Sequence[Trial], label: Label) -> Grid:
+    lines = []
+    for trial in trials:
+        for row in (row for row in trial.measured_rows if row.operation == OVERALL):
+            costs = [row.server_cpu_us_per_record, row.client_cpu_us_per_record]
+            known = [cost for cost in costs if cost is not None]
+            together = sum(known) if len(known) == len(costs) else None
+            if known:
+                lines.append([label(trial), row.phase, *(formatted(cost, ",.1f") for cost in (*costs, together))])
+    return Grid("Processor time per record, in µs", ["system", "phase", "servers", "clients", "together"], lines)

@@ -8,40 +8,42 @@ from dohyo.evidence.server_log import KINDS, PLURALS, Kind
 from dohyo.evidence.servers import Background, Pauses
 from dohyo.figures import UNKNOWN, named, whole
 from dohyo.summary.results import Trial
-from dohyo.tables.cluster_table import MOST_LINES
-from dohyo.tables.grid import TOTAL, Grid
+from dohyo.tables.grid import MOST_LINES, TOTAL, Grid
 
 _UNITS = ("bytes", "ms", "seconds", "ratio")
 
 
 def grids(trials: Sequence[Trial], label: Callable[[Trial], str]) -> list[Grid]:
-    """Returns a table of all JVMs, and one for each set of figures that systems share; empty tables are left out."""
-    paused = [line for trial in trials for line in _paused(trial, label(trial))]
-    found = [Grid("Servers: garbage collection in the measured windows", _PAUSES, paused)] if paused else []
-    if worked := [line for trial in trials for line in _worked(trial, label(trial))]:
-        found.append(Grid(_WORK, _OF_WORK, worked))
+    """Returns a table of all JVMs, and one for each set of figures that systems share."""
+    found = [
+        Grid(
+            "Servers: garbage collection in the measured windows",
+            ["system", "JVM", "pauses", "total", "longest", "of the time"],
+            [line for trial in trials for line in _paused(trial, label(trial))],
+        ),
+        Grid(
+            "Servers: compactions and flushes in the measured windows, of systems whose logs contain them",
+            ["system", "work", *_OF_WORK],
+            [line for trial in trials for line in _worked(trial, label(trial))],
+        ),
+    ]
     by_figures: dict[tuple[str, ...], list[Trial]] = {}
     for trial in trials:
         if names := _known(trial):
             by_figures.setdefault(names, []).append(trial)
     for names, of_these in by_figures.items():
         heads = [_head(name) for name in names]
-        if by_phase := [line for trial in of_these for line in _phases(trial, label(trial), names)]:
-            found.append(Grid(_BY_PHASE, ["system", "phase", *heads], by_phase))
+        title = "Servers: their own figures of a run of each phase, all hosts together"
+        by_phase = [line for trial in of_these for line in _phases(trial, label(trial), names)]
+        found.append(Grid(title, ["system", "phase", *heads], by_phase))
         # With a single host the table by phase has everything.
         by_host = [trial for trial in of_these if len(trial.servers) > 1 or not trial.servers[-1].phases]
-        if lines := [line for trial in by_host for line in _figures(trial, label(trial), names)]:
-            found.append(Grid(_AT_THE_END, ["system", "node", *heads], lines))
+        lines = [line for trial in by_host for line in _figures(trial, label(trial), names)]
+        found.append(Grid("Servers: their own figures since the start, at the end", ["system", "node", *heads], lines))
     return found
 
 
-_BY_PHASE = "Servers: their own figures of a run of each phase, all hosts together"
-_AT_THE_END = "Servers: their own figures since the start, at the end"
-
-
-_WORK = "Servers: compactions and flushes in the measured windows, of systems whose logs contain them"
-_OF_WORK = ["system", "work", "all nodes", "written", "longest", "busiest node", "total", "of the time"]
-_PAUSES = ["system", "JVM", "pauses", "total", "longest", "of the time"]
+_OF_WORK = ("all nodes", "written", "longest", "busiest node", "total", "of the time")
 
 
 def _paused(trial: Trial, label: str) -> list[list[str]]:
@@ -78,7 +80,7 @@ def _of_work(trial: Trial, kind: Kind) -> list[str]:
         if server.host and (runs := [run for run in server.background if run.kind == kind])
     }
     if not of_hosts:
-        return [UNKNOWN] * (len(_OF_WORK) - 2)
+        return [UNKNOWN] * len(_OF_WORK)
     busiest = max(of_hosts, key=lambda host: _share(of_hosts[host]))
     longest = [run.longest_seconds for runs in of_hosts.values() for run in runs if run.longest_seconds is not None]
     # The last entry covers all hosts; it is empty if the work of any host is unknown.

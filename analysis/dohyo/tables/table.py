@@ -25,8 +25,6 @@ from dohyo.tables import (
     conditions,
     fault_table,
     grid,
-    host_table,
-    load_curve_table,
     published_table,
     screen,
     search_table,
@@ -47,7 +45,6 @@ _LEGEND = (
     "Errors and not found count records."
 )
 _FAULTS = " Windows with faults count as a whole, the seconds of the faults included."
-_LOADS = "Loads before the runs"
 
 
 @dataclass(frozen=True)
@@ -338,21 +335,22 @@ def _operation(row: Row) -> str:
 
 
 def _grids(summary: Summary) -> list[Grid]:
+    """Returns the other tables that have lines."""
+
     def name(trial: Trial) -> str:
         return label(trial, summary)
 
-    trials = summary.trials
-    return (
-        fault_table.grids(_rounds_together(summary), lambda trial: label(replace(trial, round=None), summary))
-        + load_curve_table.grids(_rounds_together(summary), name)
-        + _loads(summary)
-        + cluster_table.grids(trials, name)
-        + host_table.grids(trials, name)
-        + server_table.grids(trials, name)
-    )
+    found = [
+        *fault_table.grids(_rounds_together(summary), lambda trial: label(replace(trial, round=None), summary)),
+        cluster_table.load_curve(_rounds_together(summary), name),
+        _loads(summary),
+        *cluster_table.grids(summary.trials, name),
+        *server_table.grids(summary.trials, name),
+    ]
+    return [each for each in found if each.lines]
 
 
-def _loads(summary: Summary) -> list[Grid]:
+def _loads(summary: Summary) -> Grid:
     """Returns a table of loading rates if the load was not what was measured; latencies of a bulk load are left out."""
     shown = [HEADS[head] for head in ("records", "rec/s", "errors")]
     lines = [
@@ -361,7 +359,7 @@ def _loads(summary: Summary) -> list[Grid]:
         for row in trial.rows
         if row.phase == LOAD and not trial.load_is_measured and is_shown(row, trial)
     ]
-    return [Grid(_LOADS, ["system", *(each.head for each in shown)], lines)] if lines else []
+    return Grid("Loads before the runs", ["system", *(each.head for each in shown)], lines)
 
 
 def _searches(summary: Summary) -> tuple[list[Grid], list[str]]:
