@@ -22,7 +22,7 @@ from dohyo.metrics import Row, Samples
 from dohyo.report.charts import latency
 from dohyo.report.material import Material
 from dohyo.running import comparing
-from dohyo.summary import kept, regression
+from dohyo.summary import regression
 from dohyo.summary.comparison import Key, at_points, pairs
 from dohyo.summary.results import Figure, Pair, Summary
 from dohyo.summary.summary import summarise
@@ -207,20 +207,6 @@ def test_single_runs_have_a_ratio_without_an_interval_everywhere(tmp_path: Path)
         ("low", "high", "tie")
     )
     assert {line["ops_per_second_low"] for line in of_csv} == {""}
-
-
-def test_intervals_of_seconds_that_an_old_summary_has_are_not_shown(tmp_path: Path) -> None:
-    for number, system in enumerate(("cassandra", "hbase"), start=1):
-        trial(tmp_path, number, system, repeats=1)
-    content = json.loads(summarise(tmp_path).json())
-    content["comparisons"][0] |= {"low": 0.9, "high": 1.1, "tie": True, "sampled": "batches", "samples": 20}
-    for row in (row for each in content["trials"] for row in each["rows"]):
-        row |= {"ops_per_second_low": 1.0, "ops_per_second_high": 2.0, "sampled": "batches"}
-        row["ops_per_second_samples"] = [1.0, 2.0]
-    (tmp_path / "summary.json").write_text(json.dumps(content))
-    found, right = kept.read(tmp_path), summarise(tmp_path)
-    assert found.comparisons == right.comparisons
-    assert [each.rows for each in found.trials] == [each.rows for each in right.trials]
 
 
 def test_systems_with_different_batches_are_compared_by_their_records(tmp_path: Path) -> None:

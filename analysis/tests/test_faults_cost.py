@@ -21,8 +21,8 @@ from dohyo.report import measured, page
 from dohyo.report.charts import faults
 from dohyo.summary.comparison import at_points
 from dohyo.summary.conditions import Conditions
-from dohyo.summary.findings import fault_changes
 from dohyo.summary.fault_figures import NEVER, OF_FAULTS, OF_RUNS, same_faults
+from dohyo.summary.findings import fault_changes
 from dohyo.summary.regression import compare
 from dohyo.summary.results import Summary, Trial
 from dohyo.summary.summary import summarise

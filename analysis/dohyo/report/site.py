@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 from urllib.parse import quote
 
 from dohyo import folders, owned
@@ -15,24 +15,11 @@ from dohyo.evidence import experiment_folder
 from dohyo.evidence.text_file import Warn
 from dohyo.places import RUN, command
 from dohyo.report import measured, page
+from dohyo.report.material import systems_of
 from dohyo.report.page import Report
 from dohyo.summary.summary import is_experiment
 
 INDEX = "index.html"
-
-
-@dataclass(frozen=True)
-class Entry:
-    """A line of the index."""
-
-    name: str
-    address: str
-    scenario: str
-    systems: list[str]
-    date: str  # YYYY-MM-DD; empty if unknown
-    machine: str
-    status: str
-    sentence: str
 
 
 def experiments(results: Path) -> list[Path]:
@@ -83,29 +70,29 @@ def write(chosen: Sequence[Path], site: Path, warn: Warn) -> Path:
             if (folder / name).is_file():
                 (into / name).parent.mkdir(exist_ok=True)
                 shutil.copyfile(folder / name, into / name)
-        entries.append(entry(report))
-    folders.write(site / INDEX, index(entries))
+        entries.append(_entry(report))
+    folders.write(site / INDEX, _index(entries))
     return site / INDEX
 
 
-def entry(report: Report) -> Entry:
-    """Returns the index entry of an experiment."""
+def _entry(report: Report) -> dict[str, Any]:
+    """Returns what the line of an experiment shows; its date is YYYY-MM-DD, or empty if it is unknown."""
     facts, summary = report.facts, report.summary
     statuses = [trial.status for trial in summary.trials]
-    good = statuses.count("ok")
-    return Entry(
-        name=summary.name,
-        address=f"{quote(report.experiment.resolve().name)}/{page.FILE}",
-        scenario=str(facts.get("scenario", "")),
-        systems=list(dict.fromkeys(trial.system for trial in summary.trials)),
-        date=str(facts.get("started", ""))[:10],
-        machine=page.machine(facts),
-        status=f"{good} of {len(statuses)} trials valid" + (f"; {report.under_way}" if report.under_way else ""),
-        sentence="Not over yet." if report.under_way else report.sentence,
-    )
+    under_way = f"; {report.under_way}" if report.under_way else ""
+    return {
+        "name": summary.name,
+        "address": f"{quote(report.experiment.resolve().name)}/{page.FILE}",
+        "scenario": str(facts.get("scenario", "")),
+        "systems": systems_of(summary.trials),
+        "date": str(facts.get("started", ""))[:10],
+        "machine": page.machine(facts),
+        "status": f"{statuses.count('ok')} of {len(statuses)} trials valid{under_way}",
+        "sentence": "Not over yet." if report.under_way else report.sentence,
+    }
 
 
-def index(entries: Sequence[Entry]) -> str:
+def _index(entries: Sequence[Mapping[str, Any]]) -> str:
     """Returns the page with a line for each experiment and the filters."""
     templates = Path(page.__file__).parent / "templates"
     script = (templates / "index.js").read_text("utf-8")
@@ -114,9 +101,9 @@ def index(entries: Sequence[Entry]) -> str:
         .get_template("index.html.j2")
         .render(
             entries=entries,
-            scenarios=sorted({entry.scenario for entry in entries if entry.scenario}),
-            systems=sorted({system for entry in entries for system in entry.systems}),
-            machines=sorted({entry.machine for entry in entries if entry.machine}),
+            scenarios=sorted({entry["scenario"] for entry in entries} - {""}),
+            systems=sorted({system for entry in entries for system in entry["systems"]}),
+            machines=sorted({entry["machine"] for entry in entries} - {""}),
             style=page.style(),
             script=script,
             policy=page.policy(script),

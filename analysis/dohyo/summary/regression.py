@@ -36,6 +36,7 @@ from dohyo.summary.comparison import (
 )
 from dohyo.summary.conditions import CONDITIONS
 from dohyo.summary.findings import Finding, fault_changes, finding, findings
+from dohyo.summary.probes import Search
 from dohyo.summary.results import ChangeVerdict, Figure, Pair, Summary, Trial
 
 BEFORE, AFTER = "before", "after"
@@ -159,10 +160,7 @@ def compare(before: Summary, after: Summary, margin: float = MARGIN, *, force: b
     missing = result.problems if both else result.single
     missing.extend(f"{trial.place} is in {before.name} alone" for at, trial in left.items() if at not in right)
     result.single.extend(f"{trial.place} is in {after.name} alone" for at, trial in right.items() if at not in left)
-    sides = {
-        at: (_Side(left[at], before, _rounds(left[at], before)), _Side(right[at], after, _rounds(right[at], after)))
-        for at in both
-    }
+    sides = {at: (_Side(left[at], before), _Side(right[at], after)) for at in both}
     known = {at: _estimates(*of) for at, of in sides.items()}
     for at, (one, other) in sides.items():
         first, second = one.trial, other.trial
@@ -170,36 +168,45 @@ def compare(before: Summary, after: Summary, margin: float = MARGIN, *, force: b
             where = "both" if second.status == "skipped" else before.name
             result.single.append(f"{first.place} was skipped in {where}: {first.reason}")
             continue
-        rounds = one.rounds, other.rounds
         compared = len(result.changes) + len(result.findings)
         # The intervals of all systems at a point are computed together.
         _compare(result, one, other, [known[place] for place in both if place != at and place[1] == at[1]])
         if first.status == second.status == "ok" and len(result.changes) + len(result.findings) == compared:
             result.problems.append(f"{first.place}: no phase is in both and has a rate")
         other_rates = [phase for phase in AT_RATE if not same_target(first, second, phase)]
-        result.faults.extend(fault_changes(*rounds, margin, other_rates))
-        all_rounds = rounds_of(first, before.trials), rounds_of(second, after.trials)
-        result.findings.extend(findings(*all_rounds, margin, other_rates))
-        result.differences.extend(_differences(first, rounds[0], second, rounds[1]))
-        for summary, trial in ((before, first), (after, second)):
-            where = f"{trial.place} in {summary.name}"
-            if trial.status != "ok":
-                result.problems.append(f"{where}: {trial.status}: {trial.reason or 'no results'}")
-            futile = (each for each in searches_of(trial, summary.trials) if not each.maximum)
+        result.faults.extend(fault_changes(one.rounds, other.rounds, margin, other_rates))
+        result.findings.extend(findings(one.all_rounds, other.all_rounds, margin, other_rates))
+        result.differences.extend(_differences(one, other))
+        for side in (one, other):
+            where = f"{side.trial.place} in {side.summary.name}"
+            if side.trial.status != "ok":
+                result.problems.append(f"{where}: {side.trial.status}: {side.trial.reason or 'no results'}")
+            futile = (each for each in side.searches if not each.maximum)
             result.problems.extend(f"{where}: {search.conclusion}" for search in futile)
     return result if result.comparable else replace(result, changes=[], faults=[], findings=[], cautions=[])
 
 
 @dataclass(frozen=True)
 class _Side:
-    """A system at a point in one of the two experiments.
-
-    :ivar rounds: rounds with numbers
-    """
+    """A system at a point in one of the two experiments."""
 
     trial: Trial
     summary: Summary
-    rounds: Sequence[Trial]
+
+    @property
+    def all_rounds(self) -> list[Trial]:
+        """Returns the rounds, also those that are not valid."""
+        return rounds_of(self.trial, self.summary.trials)
+
+    @property
+    def rounds(self) -> list[Trial]:
+        """Returns the rounds that have numbers; their common conditions are compared."""
+        return [each for each in self.all_rounds if each.status == "ok"]
+
+    @property
+    def searches(self) -> list[Search]:
+        """Returns the searches of these rounds."""
+        return searches_of(self.trial, self.summary.trials)
 
     def figures(self, other: Trial) -> dict[Key, Row]:
         """Returns the known figures, and the target rates with the rates that were reached.
@@ -284,7 +291,9 @@ def _compare(result: Changes, first: _Side, second: _Side, others: Sequence[_Est
         if len(rows) == 2:
             if key[0] in AT_RATE and key[2] == _ASKED:
                 rows = _of_the_same_rate(first.trial, second.trial, key[0], rows)
-            change = _change(first.trial, key, rows, result.margin, [family[key] for family in others if key in family])
+            before, after = (getattr(rows[name], key[2]) for name in (BEFORE, AFTER))
+            judged = judge(key, rows, result.margin, [family[key] for family in others if key in family])
+            change = Change(first.trial.system, first.trial.point, before, after, *judged)
             change = _at_rates(change, first.trial, second.trial, result.margin)
             if gaps:
                 # Slow rounds have fewer operations, so the rounds with a p99 may be the better ones.
@@ -295,7 +304,7 @@ def _compare(result: Changes, first: _Side, second: _Side, others: Sequence[_Est
             continue
         lacking = [side for name, side in ((BEFORE, first), (AFTER, second)) if name not in rows]
         # A search without a result is a problem of its trial.
-        if key[0] != PROBE or not all(searches_of(side.trial, side.summary.trials) for side in lacking):
+        if key[0] != PROBE or not all(side.searches for side in lacking):
             result.findings.append(_unknown(first.trial, key, rows, gaps))
 
 
@@ -437,44 +446,32 @@ def _by_place(summary: Summary) -> dict[tuple[str, str], Trial]:
     return {(trial.system, point_name(dict(sorted(trial.point.items())))): trial for trial in summary.compared}
 
 
-def _rounds(trial: Trial, summary: Summary) -> list[Trial]:
-    """Returns the trial's rounds that have numbers; their common conditions are compared."""
-    return [each for each in rounds_of(trial, summary.trials) if each.status == "ok"]
-
-
-def _change(
-    trial: Trial, key: Key, rows: Mapping[str, Row], margin: float, others: Sequence[tuple[Estimate, Estimate]]
-) -> Change:
-    before, after = (getattr(rows[name], key[2]) for name in (BEFORE, AFTER))
-    return Change(trial.system, trial.point, before, after, *judge(key, rows, margin, others))
-
-
-def _differences(first: Trial, before: Sequence[Trial], second: Trial, after: Sequence[Trial]) -> Iterator[Difference]:
-    """Yields the differences between two trials with these rounds; none if either has no round with numbers."""
-    if not before or not after:
+def _differences(before: _Side, after: _Side) -> Iterator[Difference]:
+    """Yields the differences between two trials; none if either has no round with numbers."""
+    if not before.rounds or not after.rounds:
         return
+    at = before.trial.system, before.trial.point
     told: set[tuple[str, str, str]] = set()
-    one, other = _conditions(first, before), _conditions(second, after)
-    for (phase, name), values in _unlike(one, other).items():
+    for (phase, name), values in _unlike(_conditions(before), _conditions(after)).items():
         told.add((name.replace("_", ""), *values))
         # Other conditions, such as versions and heaps, may be the subject of the comparison.
         must_be_equal = name in CONDITIONS and bool(CONDITIONS[name].equal) and (phase, name) not in _MEASURED
-        yield Difference(first.system, first.point, phase, name, *values, must_be_equal)
-    servers = [_together([each.asked.servers for each in rounds]) for rounds in (before, after)]
+        yield Difference(*at, phase, name, *values, must_be_equal)
+    servers = [_together([each.asked.servers for each in side.rounds]) for side in (before, after)]
     for name, values in _unlike(*servers).items():
-        yield Difference(first.system, first.point, None, name, *values, must_be_equal=False)
+        yield Difference(*at, None, name, *values, must_be_equal=False)
     for phase, name, values in _workload(before, after):
         # Skip settings that the clients reported as conditions.
         if (name.replace("_", ""), *values) not in told:
-            yield Difference(first.system, first.point, phase, name, *values, must_be_equal=True)
+            yield Difference(*at, phase, name, *values, must_be_equal=True)
 
 
-def _conditions(trial: Trial, rounds: Sequence[Trial]) -> dict[tuple[str | None, str], str]:
+def _conditions(of_side: _Side) -> dict[tuple[str | None, str], str]:
     """Returns the conditions by phase (None: all) and name; times are means of all rounds."""
     names = [name for name, condition in CONDITIONS.items() if condition.over_rounds != "most"]
     found: list[dict[tuple[str | None, str], str]] = []
-    for each in rounds:
-        of = {name: trial if CONDITIONS[name].over_rounds == "mean" else each for name in names}
+    for each in of_side.rounds:
+        of = {name: of_side.trial if CONDITIONS[name].over_rounds == "mean" else each for name in names}
         found.append({(None, name): _said(name, getattr(of[name].conditions, name)) for name in names})
         found[-1] |= {
             (phase, name): _said(name, value) for phase, own in each.by_phase.items() for name, value in own.items()
@@ -485,16 +482,16 @@ def _conditions(trial: Trial, rounds: Sequence[Trial]) -> dict[tuple[str | None,
     return _together(found)
 
 
-def _workload(before: Sequence[Trial], after: Sequence[Trial]) -> Iterator[tuple[str | None, str, tuple[str, str]]]:
+def _workload(before: _Side, after: _Side) -> Iterator[tuple[str | None, str, tuple[str, str]]]:
     """Yields phase (None: all phases alike), name and values of the settings that differ in common phases."""
     one, other = (
         _together(
             [
                 {(phase, name): value for phase, own in each.asked.workload.items() for name, value in own.items()}
-                for each in rounds
+                for each in side.rounds
             ]
         )
-        for rounds in (before, after)
+        for side in (before, after)
     )
     common = {phase for phase, _ in one} & {phase for phase, _ in other}
     of_names: dict[str, dict[str, tuple[str, str]]] = {}

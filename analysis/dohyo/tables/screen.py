@@ -123,21 +123,19 @@ def render(summary: Summary, console: Console, folder: Path | None = None, more:
         _print(console, Text(f"- {line}", style="red" if reason.fatal else "yellow"), width)
     if left := len(reasons) - len(shown):
         _print(console, Text(f"- {left} more in summary.md", style="yellow"), width)
-    for text in [*_elsewhere(folder, again), *more, *_page(folder)]:
+    for text in _elsewhere(folder, again.show, more) if folder else more:
         _print(console, Text(text), width)
 
 
-def _elsewhere(folder: Path | None, again: Again) -> list[str]:
-    """Returns lines that say where the other results of an experiment are."""
-    return [f"everything else: {shown(folder)}/summary.md", f"this screen again: {again.show}"] if folder else []
-
-
-def _page(folder: Path | None) -> list[str]:
-    """Returns the path of the page, or the command that makes it."""
-    if folder is None:
-        return []
+def _elsewhere(folder: Path, show: str, more: Sequence[str]) -> list[str]:
+    """Returns lines that say where the other results of an experiment are: last the page, or what makes it."""
     page = folder / PAGE
-    return [f"a page with charts: {shown(page) if page.is_file() else command(DOHYO, 'report', named(folder))}"]
+    return [
+        f"everything else: {shown(folder)}/summary.md",
+        f"this screen again: {show}",
+        *more,
+        f"a page with charts: {shown(page) if page.is_file() else command(DOHYO, 'report', named(folder))}",
+    ]
 
 
 def figures(summary: Summary) -> str:
