@@ -19,7 +19,6 @@ from dohyo.scenario.hosts import Hosts
 from dohyo.scenario.published import FOLDER
 from dohyo.scenario.setup import Setting
 from dohyo.summary import differences
-from dohyo.summary.asked import Asked
 from dohyo.summary.differences import Here
 from dohyo.summary.results import SetupDifference, SetupDifferences
 from dohyo.summary.summary import summarise
@@ -496,7 +495,9 @@ def test_of_damaged_evidence_and_of_systems_that_are_gone_the_rest_is_compared(t
     trial(tmp_path, 1, "cassandra")
     (whole,) = summarise(tmp_path).trials
     gone = dataclasses.replace(whole, system="riak")
-    text = dataclasses.replace(whole, configured={}, asked=Asked({}, {"cassandra_java_options": '["-ea"]'}))
+    text = dataclasses.replace(
+        whole, configured={}, asked_workload={}, asked_servers={"cassandra_java_options": '["-ea"]'}
+    )
     ours = differences.after([gone, text], ExperimentFacts())
     assert [here.system for here in ours] == ["cassandra"]
     of = file_with(tmp_path, {"at": {"system": "cassandra"}, "workload": {"recordcount": 4}})

@@ -26,8 +26,8 @@ from dohyo.bad_input import BadInputError
 from dohyo.evidence.host_metrics import CLOCKS, FIGURES, FILE, HostUse, Samples, Use, busy, read
 from dohyo.planning import plan
 from dohyo.scenario.loading import load
+from dohyo.summary import asked as asked_of
 from dohyo.summary import trust
-from dohyo.summary.asked import asked as asked_of
 from dohyo.summary.results import Summary, Trial
 from dohyo.summary.summary import summarise
 from dohyo.tables import conditions, table
@@ -829,7 +829,9 @@ def test_the_property_reaches_the_trial_and_no_load(tmp_path: Path) -> None:
     assert asked()[0] == ""
     assert asked(max_other_cpu="100%") == ("100%", asked()[1])
     # The limit affects no number: experiments with different limits can be compared.
-    before, after = (asked_of({"trial_max_other_cpu": value, "trial_system": "hbase"}) for value in ("", "100%"))
+    before, after = (
+        asked_of.workload({"trial_max_other_cpu": value, "trial_system": "hbase"}) for value in ("", "100%")
+    )
     assert before == after
     with pytest.raises(BadInputError, match=r"max\.other\.cpu=lots: must be a percentage such as 5%"):
         asked(max_other_cpu="lots")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Any
 
 from dohyo.evidence.json_values import mapping, number
@@ -24,38 +23,34 @@ _NOT_OF_A_LOAD = {"warmup", "duration"}
 _TOLD_TWICE = {"name", "threadcount", "warmuptime"}
 
 
-@dataclass(frozen=True)
-class Asked:
-    """The requested settings of a trial.
+def servers(settings: Mapping[str, Any]) -> dict[str, str]:
+    """Returns the variables of the system that trial.json sets."""
+    return {key: plain(value) for key, value in settings.items() if not key.startswith("trial_")}
 
-    :ivar workload: phase → property → value, with defaults; the load and the search are phases, "" is the whole trial
-    :ivar servers: variables of the system that were set
+
+def workload(settings: Mapping[str, Any]) -> dict[str, dict[str, str]]:
+    """Returns the properties in trial.json with defaults, by phase; empty without a file.
+
+    The load and the search are phases, "" is the whole trial.
     """
-
-    workload: dict[str, dict[str, str]] = field(default_factory=dict)
-    servers: dict[str, str] = field(default_factory=dict)
-
-
-def asked(settings: Mapping[str, Any]) -> Asked:
-    """Returns the settings in trial.json; empty without a file."""
     of_trial = {key.removeprefix("trial_"): value for key, value in settings.items() if key.startswith("trial_")}
     if not of_trial:
-        return Asked()
+        return {}
     stated = of_trial.get("phases")
     runs = [mapping(each) for each in stated] if isinstance(stated, list) else [{"name": RUN}]
-    workload = {str(run.get("name")): _phase(of_trial, run) for run in runs}
+    found = {str(run.get("name")): _phase(of_trial, run) for run in runs}
     load = _phase(of_trial, mapping(of_trial.get("load")))
-    workload[LOAD] = {key: value for key, value in load.items() if key not in _NOT_OF_A_LOAD}
+    found[LOAD] = {key: value for key, value in load.items() if key not in _NOT_OF_A_LOAD}
     if search := mapping(of_trial.get("search")):
-        workload[PROBE] = {key: plain(value) for key, value in search.items()}
+        found[PROBE] = {key: plain(value) for key, value in search.items()}
     as_a_whole = {key: value for key, value in of_trial.items() if key not in _ASIDE}
     as_a_whole |= mapping(of_trial.get("conditions"))
     # Leave `equal` out: not all rounds have it, and its share shows that it was requested.
-    names = (name for name in workload if name not in (LOAD, PROBE, EQUAL))
+    names = (name for name in found if name not in (LOAD, PROBE, EQUAL))
     as_a_whole |= {"phases": ", ".join(names), "reuse": bool(of_trial.get("reuse"))}
     as_a_whole["preconditioning"] = _updates(mapping(mapping(of_trial.get("precondition")).get("properties")))
-    workload[""] = {key: plain(value) for key, value in as_a_whole.items()}
-    return Asked(workload, {key: plain(value) for key, value in settings.items() if not key.startswith("trial_")})
+    found[""] = {key: plain(value) for key, value in as_a_whole.items()}
+    return found
 
 
 def _updates(properties_: Mapping[str, Any]) -> int:

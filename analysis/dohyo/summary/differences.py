@@ -24,7 +24,7 @@ from dohyo.scenario.properties import plain
 from dohyo.scenario.published import Published
 from dohyo.scenario.scenario import CONDITIONS
 from dohyo.scenario.setup import NOT_PUBLISHED, PHASE, SYSTEM, Setting
-from dohyo.summary.asked import asked
+from dohyo.summary import asked
 from dohyo.summary.results import SetupDifference, SetupDifferences, Trial
 from dohyo.systems import catalogue
 
@@ -58,7 +58,7 @@ _COLLECTORS = ANSIBLE / "roles/jdk/templates/gc.options.j2"
 class Here:
     """The setup of one of our trials; a value of None is unknown.
 
-    :ivar workload: properties by phase, as in `Asked`
+    :ivar workload: properties by phase, as in `asked.workload`
     :ivar servers: variables of the system, and the server's own settings
     :ivar given: names of the variables that the scenario sets
     :ivar others: values of `setup.OTHERS`
@@ -186,7 +186,7 @@ def before(
     """
     found = []
     for trial in trials:
-        system, point, workload = trial["trial_system"], trial["trial_point"], asked(trial).workload
+        system, point, workload = trial["trial_system"], trial["trial_point"], asked.workload(trial)
         role = catalogue.all_systems()[system].role
         own = {name: value for name, value in trial.items() if name.startswith(f"{role}_")}
         known = values.get((system, point_name(point)), {})
@@ -218,7 +218,7 @@ def after(trials: Sequence[Trial], facts: ExperimentFacts) -> list[Here]:
         threads = [each.get("threads") for each in trial.by_phase.values() if "threads" in each] or [of.threads]
         uses = [use for use in trial.hosts if use.host in trial.serving]
         sizes = {use.memory_bytes for use in uses if use.memory_bytes}
-        workload = dict(trial.asked.workload)
+        workload = dict(trial.asked_workload)
         # Values that the server reported and that differ from the request.
         other = {name: getattr(of, name, None) for name in (each.partition(":")[0] for each in trial.deviations)}
         workload[""] = workload.get("", {}) | {name: value for name, value in other.items() if isinstance(value, str)}
@@ -235,7 +235,7 @@ def after(trials: Sequence[Trial], facts: ExperimentFacts) -> list[Here]:
             **({"memory": _each(map(size, sorted(sizes)))} if sizes else {}),
             **({"master": None} if of.attached else {}),
         }
-        asked_for = trial.asked.servers
+        asked_for = trial.asked_servers
         found.append(Here(trial.system, trial.point, workload, trial.configured or asked_for, asked_for, others))
     return found
 

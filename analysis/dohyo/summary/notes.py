@@ -125,7 +125,7 @@ def _cold(trials: Sequence[Trial]) -> list[str]:
 
 def _without_equal(trials: Sequence[Trial]) -> list[str]:
     """Says that the phase `equal` was requested but never measured."""
-    asked_for = any("equal_share" in trial.asked.workload.get("", {}) for trial in trials)
+    asked_for = any("equal_share" in trial.asked_workload.get("", {}) for trial in trials)
     if not asked_for or any(row.phase == EQUAL for trial in trials for row in trial.rows):
         return []
     return [

@@ -457,7 +457,7 @@ def _differences(before: _Side, after: _Side) -> Iterator[Difference]:
         # Other conditions, such as versions and heaps, may be the subject of the comparison.
         must_be_equal = name in CONDITIONS and bool(CONDITIONS[name].equal) and (phase, name) not in _MEASURED
         yield Difference(*at, phase, name, *values, must_be_equal)
-    servers = [_together([each.asked.servers for each in side.rounds]) for side in (before, after)]
+    servers = [_together([each.asked_servers for each in side.rounds]) for side in (before, after)]
     for name, values in _unlike(*servers).items():
         yield Difference(*at, None, name, *values, must_be_equal=False)
     for phase, name, values in _workload(before, after):
@@ -487,7 +487,7 @@ def _workload(before: _Side, after: _Side) -> Iterator[tuple[str | None, str, tu
     one, other = (
         _together(
             [
-                {(phase, name): value for phase, own in each.asked.workload.items() for name, value in own.items()}
+                {(phase, name): value for phase, own in each.asked_workload.items() for name, value in own.items()}
                 for each in side.rounds
             ]
         )

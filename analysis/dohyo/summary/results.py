@@ -24,7 +24,6 @@ from dohyo.metrics import Row, Samples
 from dohyo.scenario.phases import LOAD, PROBE
 from dohyo.scenario.published import Published
 from dohyo.statistics import ALIKE
-from dohyo.summary.asked import Asked
 from dohyo.summary.conditions import CONDITIONS, Conditions
 from dohyo.summary.probes import Search
 
@@ -77,7 +76,9 @@ class Trial:
     taken: list[Taken] = field(default_factory=list)  # processor time of other processes in each valid run
     host_metrics: HostMetrics | None = field(default=None, compare=False, repr=False)  # the same, second by second
     spans: list[Span] = field(default_factory=list, compare=False, repr=False)  # background work of the servers
-    asked: Asked = field(default=Asked(), compare=False, repr=False)  # settings in trial.json
+    # settings in trial.json: phase -> property -> value, and variables of the system
+    asked_workload: dict[str, dict[str, str]] = field(default_factory=dict, compare=False, repr=False)
+    asked_servers: dict[str, str] = field(default_factory=dict, compare=False, repr=False)
     configured: dict[str, Any] = field(default_factory=dict, compare=False, repr=False)  # content of conditions.json
     events: list[Event] = field(default_factory=list)
     canary: Canary | None = None  # speed of the hosts before the trial
@@ -297,7 +298,7 @@ class Summary:
         for trial in content["trials"] + content["merged"]:
             del trial["host_metrics"]  # hosts.csv has them by second
             del trial["spans"]  # servers.csv has them
-            del trial["asked"], trial["configured"]
+            del trial["asked_workload"], trial["asked_servers"], trial["configured"]
             if trial["load"]:
                 del trial["load"]["points"]  # load.csv has them, one for each second
         return json.dumps(content, indent=2, ensure_ascii=False) + "\n"

@@ -16,7 +16,7 @@ from dohyo.operations import OVERALL
 from dohyo.scenario.phases import LOAD, OWN
 from dohyo.statistics import CONFIDENCE, LATER_LOOK
 from dohyo.summary.conditions import CONDITIONS, over_rounds
-from dohyo.summary.phase import Part, place
+from dohyo.summary.phase import Part, add_all, place
 from dohyo.summary.results import Trial
 
 # Part → valid runs of one or several trials, and their histograms.
@@ -72,8 +72,7 @@ class Rounds:
         for part, (runs, latencies) in measured.items():
             all_runs, all_latencies = self.measured.setdefault(part, ([], {}))
             all_runs += runs
-            for name, of_trial in latencies.items():
-                all_latencies.setdefault(name, Latencies()).add_all(of_trial)
+            add_all(all_latencies, latencies)
 
     def merged(self) -> Trial:
         """Returns a trial with the numbers of the rounds that are ok, and the reasons of the others.
@@ -91,40 +90,32 @@ class Rounds:
         targets = [target for each in good if (target := each.by_phase.get(OWN, {}).get("target"))]
         if targets:
             by_phase[OWN] = {**by_phase.get(OWN, {}), "target": statistics.fmean(targets)}
-        return replace(
-            first,
+        # Faults, servers and hosts are listed by round.
+        return Trial(
             name=first.place,
+            system=first.system,
+            title=first.title,
             status="failed" if failed else bad[0].status if bad else "ok",
             reason=self._reasons(bad) or None,
-            round=None,
-            by_phase=by_phase,
+            point=first.point,
             conditions=replace(first.conditions, **of_all, **over_rounds(every)),
+            by_phase=by_phase,
+            deviations=_each_once(self.trials, "deviations"),
+            exceeded=first.exceeded,
+            notes=_each_once(self.trials, "notes"),
             accounting=accounting.of_all(
                 each.accounting for each in self.trials if each.accounting or each.status == "ok"
             ),
-            deviations=_each_once(self.trials, "deviations"),
-            notes=_each_once(self.trials, "notes"),
             # The rounds that succeeded are not representative of a system that failed.
             rows=[self._over_rounds(row) for row in rows_of(self.measured) if not failed or first.is_aside(row)],
+            load_is_measured=first.load_is_measured,
             trends=self._trends() if not failed else {},
             collapses=[f"round {trial.round}, {when}" for trial in self.trials for when in trial.collapses],
             level_changes=[f"round {trial.round}, {when}" for trial in self.trials for when in trial.level_changes],
             system_failed=failed,
-            # Faults and servers are listed by round.
-            faults=[],
-            warmups={},
-            cold=[],
-            clients=[],
-            nodes=[],
-            servers=[],
-            spans=[],
-            hosts=[],
-            taken=[],
-            host_metrics=None,
-            events=[],
-            canary=None,
-            search=None,
-            load=None,
+            asked_workload=first.asked_workload,
+            asked_servers=first.asked_servers,
+            configured=first.configured,
         )
 
     @staticmethod

@@ -22,8 +22,7 @@ from dohyo.scenario.phases import LOAD, MAX, OWN, PROBE, RUN
 from dohyo.scenario.properties import find as find_property
 from dohyo.scenario.search import Settings
 from dohyo.statistics import trend
-from dohyo.summary import conditions, knee, notes, probes, validity
-from dohyo.summary.asked import asked
+from dohyo.summary import asked, conditions, knee, notes, probes, validity
 from dohyo.summary.conditions import Conditions, ConditionSources
 from dohyo.summary.phase import Phase, add_all, parts_of
 from dohyo.summary.probes import Probe, Search
@@ -108,7 +107,8 @@ class TrialEvidence:
             load=next((phase.curve for phase in of.load if phase in shown), None),
             canary=of.hosts,
             search=self._search(of),
-            asked=asked(self.files.asked),
+            asked_workload=asked.workload(self.files.asked),
+            asked_servers=asked.servers(self.files.asked),
             configured={**of.read_back.values, **of.read_back.server_settings},
             **self._of_servers_and_hosts(of, rows),
             **self._of_runs(of, valid),

@@ -477,7 +477,7 @@ def _accounted(summary: Summary) -> Iterator[Reason]:
 
 def _verifies(trial: Trial) -> bool:
     """Returns whether the trial had to account for acknowledged writes."""
-    return any(of_phase.get("verify") == "acknowledged" for of_phase in trial.asked.workload.values())
+    return any(of_phase.get("verify") == "acknowledged" for of_phase in trial.asked_workload.values())
 
 
 def _these(numbers: Iterable[int | None]) -> str:
