@@ -155,7 +155,8 @@ class Phase:
             # The conductor knows more about a client without results than the client's folder.
             reason = self.conducted.reason(client.host) if not client.report else ""
             found += [
-                f"{self.name} on {client.host}: {problem}" for problem in ([reason] if reason else self._of(client))
+                f"{self.name} on {client.host}: {problem}"
+                for problem in ([reason] if reason else _problems(client, self.timeline))
             ]
         if not self.clients:
             return [*found, f"{self.name}: no client has left results"]
@@ -163,13 +164,6 @@ class Phase:
             f"{self.name} on {host}: {self.conducted.reason(host) or 'the client has left nothing'}"
             for host in self.missing
         ]
-
-    def _of(self, client: ClientFolder) -> list[str]:
-        """Returns a client's problems; if it had too many errors, with the time of the errors."""
-        at = when(self.timeline.seconds.errors(), client.report.warmup_seconds or 0.0)
-        if client.report.valid is False and client.report.failed_operations and at:
-            return [f"{problem}; failed operations {at}" for problem in client.problems]
-        return client.problems
 
     @property
     def warmup(self) -> float:
@@ -241,6 +235,14 @@ class Phase:
         shortest = events.DIP_SECONDS if measured else events.COLLAPSE_SECONDS
         found += self.timeline.seconds.events(self.number, self.warmup, self.shortest, self.kind, shortest)
         return events.in_order(found)
+
+
+def _problems(client: ClientFolder, timeline: Timeline) -> list[str]:
+    """Returns a client's problems; if it had too many errors, with the time of the errors."""
+    at = when(timeline.seconds.errors(), client.report.warmup_seconds or 0.0)
+    if client.report.valid is False and client.report.failed_operations and at:
+        return [f"{problem}; failed operations {at}" for problem in client.problems]
+    return client.problems
 
 
 def add_all(into: dict[str, Latencies], latencies: Mapping[str, Latencies]) -> None:

@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import cast, get_args
 
 from dohyo.evidence import canary, manifest, records
-from dohyo.figures import point_name
 from dohyo.scenario import published
 from dohyo.statistics import ALIKE
 from dohyo.summary import differences, validity
@@ -43,20 +42,17 @@ def summarise(
     """
     raw = experiment / "raw"
     warnings: list[str] = []
-    facts = records.read(experiment / "experiment.json", records.ExperimentFacts, warnings.append)
-    adds_rounds = facts.until_decided or bool(facts.precision)
     there = {folder.name: folder for folder in raw.iterdir() if folder.is_dir()} if raw.is_dir() else {}
+    facts = _facts(experiment, there, warnings)
+    adds_rounds = facts.until_decided or bool(facts.precision)
     if not raw.is_dir() and not facts.plan:
         raise FileNotFoundError(f"{experiment} is not the folder of an experiment: it has no folder 'raw'")
-    if facts == records.ExperimentFacts() and any(map(manifest.is_there, there.values())):
-        warnings.append(f"{experiment / 'experiment.json'}: is missing")
-    stated, file = facts.scenario_sha256, experiment / "scenario.properties"
-    if stated and manifest.checksum(file) != stated:
-        warnings.append(f"{file}: {'was changed after the experiment began' if file.exists() else 'is missing'}")
     trials: list[Trial] = []
-    rounds: dict[tuple[str, str], Rounds] = {}
+    # By system and point.
+    rounds: dict[str, Rounds] = {}
+    longest: dict[str, float] = {}
+    # By trial.
     workloads: dict[str, dict[str, str]] = {}
-    longest: dict[tuple[str, str], float] = {}
     copies = validity.Copies()
     for name in sorted(name for name in {*there, *facts.plan} if only is None or name in only):
         if name not in there:
@@ -65,22 +61,16 @@ def summarise(
             workloads[name] = {}
             continue
         evidence = TrialEvidence(there[name], warnings)
-        trial = evidence.trial()
-        copied = copies.of(name, evidence.phases)
-        why = next(validity.of_another_experiment(evidence.files, facts), None)
-        if why is None and trial.status == "ok":
-            why = copied or next(validity.outside_the_experiment(evidence.files, facts), None)
-        if why:
-            trial, evidence.measured = _without_numbers(trial, why), {}
+        trial = _trial(evidence, facts, copies)
         trials.append(trial)
         if seen is not None:
             seen(trial, [*evidence.phases, *evidence.probes])
         workloads[trial.name] = evidence.files.workload()
-        at = (trial.system, point_name(trial.point))
         if seconds := evidence.files.seconds():
-            longest[at] = max(longest.get(at, 0.0), seconds)
+            longest[trial.place] = max(longest.get(trial.place, 0.0), seconds)
         if trial.round is not None:
-            rounds.setdefault(at, Rounds(facts.rounds if adds_rounds else None)).add(trial, evidence.measured)
+            planned = facts.rounds if adds_rounds else None
+            rounds.setdefault(trial.place, Rounds(planned)).add(trial, evidence.measured)
     warnings += _mixed(trials, workloads)
     merged = [each.merged() for each in rounds.values()]
     reference = published.kept(experiment / "published", warnings.append)
@@ -135,7 +125,27 @@ def own_target(folder: Path) -> float:
     return TrialEvidence(folder, []).own_target()
 
 
-def _without_numbers(trial: Trial, why: str) -> Trial:
+def _facts(experiment: Path, there: Mapping[str, Path], warnings: list[str]) -> records.ExperimentFacts:
+    """Reads experiment.json, and checks that it belongs to the trials and the scenario."""
+    facts = records.read(experiment / "experiment.json", records.ExperimentFacts, warnings.append)
+    if facts == records.ExperimentFacts() and any(map(manifest.is_there, there.values())):
+        warnings.append(f"{experiment / 'experiment.json'}: is missing")
+    stated, file = facts.scenario_sha256, experiment / "scenario.properties"
+    if stated and manifest.checksum(file) != stated:
+        warnings.append(f"{file}: {'was changed after the experiment began' if file.exists() else 'is missing'}")
+    return facts
+
+
+def _trial(evidence: TrialEvidence, facts: records.ExperimentFacts, copies: validity.Copies) -> Trial:
+    """Returns a trial, without numbers if it does not belong to the experiment or is a copy of another one."""
+    trial = evidence.trial()
+    copied = copies.of(trial.name, evidence.phases)
+    why = next(validity.of_another_experiment(evidence.files, facts), None)
+    if why is None and trial.status == "ok":
+        why = copied or next(validity.outside_the_experiment(evidence.files, facts), None)
+    if not why:
+        return trial
+    evidence.measured = {}
     return replace(
         trial, status="invalid", reason=why, rows=[], clients=[], nodes=[], search=None, faults=[], accounting=None
     )

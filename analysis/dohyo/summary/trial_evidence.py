@@ -78,7 +78,7 @@ class TrialEvidence:
         :raises OSError: where a folder of it cannot be read
         """
         of = self._read()
-        status, reason = self._judged(of)
+        status, reason = _judged(of)
         valid = of.counted if status == "ok" else []
         shown = [
             *(of.measured if status == "ok" else []),
@@ -87,7 +87,7 @@ class TrialEvidence:
         self.measured = {part: _counted([phase for phase in self.phases if phase.part == part])
                          for part in parts_of(shown)}  # fmt: skip
         rows = rows_of(self.measured)
-        conditions_of_all, by_phase = self._conditions(of)
+        conditions_of_all, by_phase = _conditions(of)
         return Trial(
             name=self.files.path.name,
             system=self._system,
@@ -187,50 +187,6 @@ class TrialEvidence:
             self.files, changed, read_back, stated, hosts, clients, phases, aside, measured, servers, metrics, taken
         )
 
-    def _judged(self, facts: TrialFacts) -> tuple[Status, str | None]:
-        """Returns the trial's status, and why it is not "ok"."""
-        status, reason = self._state(facts)
-        problems = facts.problems()
-        if status == "ok" and problems:
-            return "failed" if any(phase.system_failed for phase in self.phases) else "invalid", _first(problems)
-        broken = next((run for run in facts.measured if run.conducted.failure), None)
-        if status == "failed" and broken is not None:
-            # It was measured, and conducting says best why that does not count; the trial may know of a dead
-            # server besides.
-            why = broken.conducted.failure
-            also = (reason or "").partition(why)[2]
-            failed = any(run.system_failed for run in facts.measured)
-            return "failed" if failed else "invalid", f"{broken.name}: {why}{also}"
-        return status, reason or (_first(problems) if problems else None)
-
-    def _state(self, facts: TrialFacts) -> tuple[Status, str | None]:
-        """Returns how the trial ended, as it says itself."""
-        if NO_STATE in facts.changed:
-            return "invalid", NO_STATE
-        status = self.files.state.status
-        if status == "done":
-            return "ok", None
-        if status not in get_args(Status):
-            return "failed", f"unknown state {status!r} in state.json"
-        default = {"pending": "not started", "running": "not finished", "interrupted": "interrupted"}
-        return cast(Status, status), self.files.state.reason or default.get(status, "no reason was recorded")
-
-    def _conditions(self, of: TrialFacts) -> tuple[Conditions, dict[str, dict[str, Any]]]:
-        """Returns the conditions, and those that differ from phase to phase."""
-
-        def read(kind: str, of_kind: Sequence[Phase]) -> Conditions:
-            settings = self.settings.phase(kind)
-            return conditions.read(
-                ConditionSources(of.stated, of.read_back, self.settings, settings, of_kind, of.taken)
-            )
-
-        phases = of.counted or of.load
-        of_phases = {phase.kind: [each for each in phases if each.kind == phase.kind] for phase in phases}
-        of_trial = read(next(iter(of_phases), RUN), phases)
-        differing = conditions.by_phase({kind: read(kind, of_kind) for kind, of_kind in of_phases.items()})
-        several = dict.fromkeys(name for of_phase in differing.values() for name in of_phase)
-        return replace(of_trial, **several), differing
-
     def _pauses(self, servers: Servers, phase: Phase, rows: Sequence[Row]) -> list[Event]:
         """Returns pauses of the servers' JVMs that are long beside what the clients measured."""
         calls = [row for row in rows if (row.phase, row.discarded) == phase.part and is_call(row.operation)]
@@ -254,6 +210,54 @@ class TrialEvidence:
         closed_loop = probes.rate_of(rows(RUN, [phase.run for phase in runs], {}))
         problems = [problem for phase in runs for problem in phase.problems]
         return probes.result(settings, closed_loop, problems, [_probe(phase, facts, settings) for phase in tries])
+
+
+def _judged(of: TrialFacts) -> tuple[Status, str | None]:
+    """Returns the trial's status, and why it is not "ok"."""
+    status, reason = _state(of)
+    problems = of.problems()
+    if status == "ok" and problems:
+        return "failed" if any(phase.system_failed for phase in of.phases) else "invalid", _first(problems)
+    broken = next((run for run in of.measured if run.conducted.failure), None)
+    if status == "failed" and broken is not None:
+        # It was measured, and conducting says best why that does not count; the trial may know of a dead
+        # server besides.
+        why = broken.conducted.failure
+        also = (reason or "").partition(why)[2]
+        failed = any(run.system_failed for run in of.measured)
+        return "failed" if failed else "invalid", f"{broken.name}: {why}{also}"
+    return status, reason or (_first(problems) if problems else None)
+
+
+def _state(of: TrialFacts) -> tuple[Status, str | None]:
+    """Returns how the trial ended, as it says itself."""
+    if NO_STATE in of.changed:
+        return "invalid", NO_STATE
+    state = of.files.state
+    status = state.status
+    if status == "done":
+        return "ok", None
+    if status not in get_args(Status):
+        return "failed", f"unknown state {status!r} in state.json"
+    default = {"pending": "not started", "running": "not finished", "interrupted": "interrupted"}
+    return cast(Status, status), state.reason or default.get(status, "no reason was recorded")
+
+
+def _conditions(of: TrialFacts) -> tuple[Conditions, dict[str, dict[str, Any]]]:
+    """Returns the conditions, and those that differ from phase to phase."""
+
+    def read(kind: str, of_kind: Sequence[Phase]) -> Conditions:
+        settings = of.files.settings
+        return conditions.read(
+            ConditionSources(of.stated, of.read_back, settings, settings.phase(kind), of_kind, of.taken)
+        )
+
+    phases = of.counted or of.load
+    of_phases = {phase.kind: [each for each in phases if each.kind == phase.kind] for phase in phases}
+    of_trial = read(next(iter(of_phases), RUN), phases)
+    differing = conditions.by_phase({kind: read(kind, of_kind) for kind, of_kind in of_phases.items()})
+    several = dict.fromkeys(name for of_phase in differing.values() for name in of_phase)
+    return replace(of_trial, **several), differing
 
 
 def _probe(phase: Phase, facts: TrialFacts, settings: Settings) -> Probe:

@@ -132,11 +132,6 @@ def _panel(
     axis = {"type": "linear", "domain": [0, end], "nice": False, "clamp": True}
     x = {"type": "quantitative", "scale": axis, "title": units, "axis": {"tickCount": 6, "labelOverlap": True}}
     colour = by_system(material.systems)
-    point: Spec = {
-        "x": {**x, "field": "value"},
-        "shape": shape(material.systems),
-        "tooltip": [{"field": "label"}, {"field": "run"}, {"field": "value", "title": units, "format": ",.4~g"}],
-    }
     bar: Spec = {
         "mark": {"type": "bar", "opacity": 0.35, "height": {"band": 0.6}, "aria": False},
         "encoding": {"x": {**x, "field": "mean"}, "color": colour},
@@ -155,6 +150,33 @@ def _panel(
                  "dy": {"expr": f"-{_LINE / 2} * (length(split(datum.beside, '\\n')) - 1)"}, "aria": False},
         "encoding": {"x": {"value": "width"}, "text": {"field": "beside", "type": "nominal"}},
     }  # fmt: skip
+    beyond: Spec = {
+        "transform": [{"filter": {"field": "high", "gt": end}}],
+        "mark": {"type": "point", "shape": "triangle-right", "filled": True, "size": 90, "opacity": 1, "aria": False},
+        "encoding": {"x": {"value": "width"}, "color": colour},
+    }
+    # Vega warns about layers without data.
+    intervals = [ends] if any(row["low"] is not None for row in means) else []
+    intervals += [beyond] if any((row["high"] or 0) > end for row in means) else []
+    spec: Spec = {
+        "height": rows_high(labels, lines=max(row["beside"].count("\n") + 1 for row in means)),
+        "encoding": {"y": rows_of("label", labels, **ROW_AXIS)},
+        "layer": [bar, line, *intervals, *_points(material, name, x, runs), beside],
+    }
+    heads = {"mean": f"mean, {units}", "low": f"from, {units}", "high": f"to, {units}", "value": units}
+    says = "; ".join(row["label"] + ": " + row["beside"].replace("\n", ", ") for row in means)
+    alone = len(material.phases) == 1 and not any(trial.search for trial in material.summary.trials)
+    title = {RUN: "" if alone else "measured run", PROBE: "the highest rate under its bound"}.get(phase, phase)
+    return Panel(title, spec, name, f"Mean rates, the best first: {says}", heads=heads)
+
+
+def _points(material: Material, name: str, x: Spec, runs: list[dict[str, Any]]) -> list[Spec]:
+    """Returns the layers of the runs: those that are discarded, and those that count."""
+    point: Spec = {
+        "x": {**x, "field": "value"},
+        "shape": shape(material.systems),
+        "tooltip": [{"field": "label"}, {"field": "run"}, {"field": "value", "title": x["title"], "format": ",.4~g"}],
+    }
     of_runs = {"data": {"name": f"{name}-runs"}}
     discarded: Spec = {
         **of_runs,
@@ -166,25 +188,7 @@ def _panel(
         **of_runs,
         "transform": [{"filter": {"field": "counts", "equal": _YES}}],
         "mark": {"type": "point", "filled": True, "size": 40},
-        "encoding": {**point, "color": colour},
+        "encoding": {**point, "color": by_system(material.systems)},
     }
-    beyond: Spec = {
-        "transform": [{"filter": {"field": "high", "gt": end}}],
-        "mark": {"type": "point", "shape": "triangle-right", "filled": True, "size": 90, "opacity": 1, "aria": False},
-        "encoding": {"x": {"value": "width"}, "color": colour},
-    }
-    # Vega warns about layers without data.
-    intervals = [ends] if any(row["low"] is not None for row in means) else []
-    intervals += [beyond] if any((row["high"] or 0) > end for row in means) else []
     kinds = {row["counts"] for row in runs}
-    points = [layer for kind, layer in ((_NO, discarded), (_YES, counted)) if kind in kinds]
-    spec: Spec = {
-        "height": rows_high(labels, lines=max(row["beside"].count("\n") + 1 for row in means)),
-        "encoding": {"y": rows_of("label", labels, **ROW_AXIS)},
-        "layer": [bar, line, *intervals, *points, beside],
-    }
-    heads = {"mean": f"mean, {units}", "low": f"from, {units}", "high": f"to, {units}", "value": units}
-    says = "; ".join(row["label"] + ": " + row["beside"].replace("\n", ", ") for row in means)
-    alone = len(material.phases) == 1 and not any(trial.search for trial in material.summary.trials)
-    title = {RUN: "" if alone else "measured run", PROBE: "the highest rate under its bound"}.get(phase, phase)
-    return Panel(title, spec, name, f"Mean rates, the best first: {says}", heads=heads)
+    return [layer for kind, layer in ((_NO, discarded), (_YES, counted)) if kind in kinds]
