@@ -36,7 +36,7 @@ from dohyo.tables.verdict import verdict
 FILE = screen.PAGE
 _TEMPLATES = Path(__file__).parent / "templates"
 # Files that the report links, with their descriptions.
-_FILES = {
+FILES = {
     "summary.md": "the tables as text",
     "summary.csv": "every row of numbers",
     "summary.json": "everything that was computed",
@@ -304,7 +304,7 @@ def machine(facts: Mapping[str, Any]) -> str:
 
 def _files(report: Report, folder: Path, with_evidence: bool) -> list[tuple[str, str, str]]:
     """Returns relative address, name and meaning of the files from which the page is computed."""
-    found = [(report.experiment / name, what) for name, what in _FILES.items()]
+    found = [(report.experiment / name, what) for name, what in FILES.items()]
     if with_evidence:
         statuses = {trial.name: trial.status for trial in report.summary.trials}
         found += [(path, f"evidence of this trial: {statuses[name]}") for name, path in report.folders.items()]
@@ -317,11 +317,6 @@ def _files(report: Report, folder: Path, with_evidence: bool) -> list[tuple[str,
 
 def _title(path: Path, experiment: Path) -> str:
     return str(path.relative_to(experiment)) if path != experiment else path.resolve().name
-
-
-def linked_files() -> list[str]:
-    """Returns the names of the files beside the evidence that a page links."""
-    return list(_FILES)
 
 
 def write(report: Report, path: Path | None = None) -> Path:

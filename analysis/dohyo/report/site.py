@@ -66,7 +66,7 @@ def write(chosen: Sequence[Path], site: Path, warn: Warn) -> Path:
         into = site / folder.name
         owned.claim(into)
         folders.write(into / page.FILE, page.html(report, with_evidence=False))
-        for name in page.linked_files():
+        for name in page.FILES:
             if (folder / name).is_file():
                 (into / name).parent.mkdir(exist_ok=True)
                 shutil.copyfile(folder / name, into / name)

@@ -41,36 +41,33 @@ def _stricter(trials: Sequence[Trial]) -> list[str]:
     return list(dict.fromkeys(found))
 
 
-def _of_a_part(trials: Sequence[Trial]) -> list[str]:
+def _of_a_part(trials: Sequence[Trial]) -> Iterator[str]:
     scales = {(trial.conditions.scale, trial.conditions.full_recordcount) for trial in trials}
-    notes = [
-        f"{scaled(scale, full)}: not the full scenario" for scale, full in sorted(s for s in scales if None not in s)
-    ]
+    for scale, full in sorted(each for each in scales if None not in each):
+        yield f"{scaled(scale, full)}: not the full scenario"
     sizes = {(trial.conditions.recordcount, trial.conditions.record_bytes) for trial in trials}
     for count, record_bytes in sorted((r, b) for r, b in sizes if r is not None and b is not None):
         size = count * record_bytes
         if size < SMALL_DATA_BYTES:
             data = f"{count:,} records \N{MULTIPLICATION SIGN} {record_bytes:,} B = {size_of(size)}"
-            notes.append(f"small data: {data}: fits every cache; not a sizing result")
-    return notes
+            yield f"small data: {data}: fits every cache; not a sizing result"
 
 
-def _collapsed(trials: Sequence[Trial]) -> list[str]:
+def _collapsed(trials: Sequence[Trial]) -> Iterator[str]:
     """Names systems whose throughput was low for long. That is a result: the seconds count."""
     found = [
         f"{trial.place} in {trial.collapses[0]}" + (f" and {more} more" if (more := len(trial.collapses) - 1) else "")
         for trial in trials
         if trial.collapses
     ]
-    if not found:
-        return []
-    return [
-        f"collapsed: the throughput was below half of its mean for {COLLAPSE_SECONDS} s or more: {', '.join(found)};"
-        " these seconds count"
-    ]
+    if found:
+        yield (
+            f"collapsed: the throughput was below half of its mean for {COLLAPSE_SECONDS} s or more: {', '.join(found)};"
+            " these seconds count"
+        )
 
 
-def _unsteady(trials: Sequence[Trial], rounds: Sequence[Trial]) -> list[str]:
+def _unsteady(trials: Sequence[Trial], rounds: Sequence[Trial]) -> Iterator[str]:
     """Names systems whose throughput changed between the first and the last third of the window.
 
     Their mean depends on the window. Phases with a target rate are left out. With several rounds the worst is named.
@@ -91,23 +88,21 @@ def _unsteady(trials: Sequence[Trial], rounds: Sequence[Trial]) -> list[str]:
         for phase, trend in trial.trends.items()
         if target_of(trial, phase) is None and not 1 / UNSTEADY < trend < UNSTEADY
     ]
-    if not found:
-        return []
-    return [
-        f"not steady: {', '.join(found)} (throughput, from the first to the last third of the measured window); see the"
-        " chart over time, and give a longer warmuptime or duration"
-    ]
+    if found:
+        yield (
+            f"not steady: {', '.join(found)} (throughput, from the first to the last third of the measured window); see the"
+            " chart over time, and give a longer warmuptime or duration"
+        )
 
 
-def _on_levels(trials: Sequence[Trial]) -> list[str]:
+def _on_levels(trials: Sequence[Trial]) -> Iterator[str]:
     """Names systems whose throughput changed its level: the mean matches none of the levels."""
     found = [f"{trial.place} in {'; '.join(trial.level_changes)}" for trial in trials if trial.level_changes]
-    if not found:
-        return []
-    return [f"changes of level: {'; '.join(found)}; the events say what else changed at the same time"]
+    if found:
+        yield f"changes of level: {'; '.join(found)}; the events say what else changed at the same time"
 
 
-def _cold(trials: Sequence[Trial]) -> list[str]:
+def _cold(trials: Sequence[Trial]) -> Iterator[str]:
     """Names systems that were still not steady when the longest allowed warm-up ended."""
     runs: dict[str, list[bool]] = {}
     longest = 0.0
@@ -115,23 +110,21 @@ def _cold(trials: Sequence[Trial]) -> list[str]:
         runs.setdefault(trial.place, []).extend(run in trial.cold for run in trial.warmups)
         longest = max([longest, *(trial.warmups[run] for run in trial.cold)])
     found = [f"{name} in {sum(cold)} of {len(cold)} runs" for name, cold in runs.items() if any(cold)]
-    if not found:
-        return []
-    return [
-        f"not steady when the warm-up ended: {', '.join(found)}, after {longest:.0f} s (the throughput or the JIT"
-        " compilers); give a longer warmuptime"
-    ]
+    if found:
+        yield (
+            f"not steady when the warm-up ended: {', '.join(found)}, after {longest:.0f} s (the throughput or the JIT"
+            " compilers); give a longer warmuptime"
+        )
 
 
-def _without_equal(trials: Sequence[Trial]) -> list[str]:
+def _without_equal(trials: Sequence[Trial]) -> Iterator[str]:
     """Says that the phase `equal` was requested but never measured."""
     asked_for = any("equal_share" in trial.asked_workload.get("", {}) for trial in trials)
-    if not asked_for or any(row.phase == EQUAL for trial in trials for row in trial.rows):
-        return []
-    return [
-        f"no latencies at an equal rate: there is no valid run of {EQUAL}, whose rate follows from the valid rates of"
-        f" {MAX} in the first round"
-    ]
+    if asked_for and not any(row.phase == EQUAL for trial in trials for row in trial.rows):
+        yield (
+            f"no latencies at an equal rate: there is no valid run of {EQUAL}, whose rate follows from the valid rates"
+            f" of {MAX} in the first round"
+        )
 
 
 # ---- notes on a single trial ----------------------------------------------------------------------------------------

@@ -154,10 +154,8 @@ class Phase:
         for client in self.clients:
             # The conductor knows more about a client without results than the client's folder.
             reason = self.conducted.reason(client.host) if not client.report else ""
-            found += [
-                f"{self.name} on {client.host}: {problem}"
-                for problem in ([reason] if reason else _problems(client, self.timeline))
-            ]
+            problems = [reason] if reason else _problems(client, self.timeline)
+            found += [f"{self.name} on {client.host}: {problem}" for problem in problems]
         if not self.clients:
             return [*found, f"{self.name}: no client has left results"]
         return found + [

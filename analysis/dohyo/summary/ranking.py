@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from dohyo.figures import rate
+from dohyo.figures import half_interval, rate
 from dohyo.metrics import Row, Samples
 from dohyo.operations import OVERALL
 from dohyo.scenario.phases import AT_RATE, LOAD, PROBE
@@ -68,16 +68,22 @@ class Rate:
     @property
     def low(self) -> float | None:
         """Returns the lower end of the interval; None: unknown."""
-        return self._end("low")
+        end: float | None = getattr(self.row, f"{self.figure}_low")
+        return end
 
     @property
     def high(self) -> float | None:
         """Returns the upper end of the interval; None: unknown."""
-        return self._end("high")
-
-    def _end(self, which: str) -> float | None:
-        end: float | None = getattr(self.row, f"{self.figure}_{which}")
+        end: float | None = getattr(self.row, f"{self.figure}_high")
         return end
+
+    @property
+    def plus_minus(self) -> str:
+        """Returns half of the interval, such as "± 3%"; empty if it is unknown."""
+        if self.high is None or not self.mean:
+            return ""
+        half = half_interval(self.mean, self.high, least=0.95)
+        return f"\N{PLUS-MINUS SIGN} {half}" if half.endswith("%") else half
 
     @property
     def unit(self) -> str:
@@ -85,9 +91,14 @@ class Rate:
         return UNITS[self.figure]
 
     @property
-    def sampled(self) -> tuple[Samples | None, int]:
-        """Returns the kind and number of the samples behind the interval."""
-        return self.row.sampled, len(samples(self.row, self.figure))
+    def sampled(self) -> Samples | None:
+        """Returns the kind of the samples behind the interval."""
+        return self.row.sampled
+
+    @property
+    def samples(self) -> int:
+        """Returns the number of these samples."""
+        return len(samples(self.row, self.figure))
 
     def __str__(self) -> str:
         if self.low is None or self.high is None:

@@ -73,15 +73,25 @@ def summarise(
             rounds.setdefault(trial.place, Rounds(planned)).add(trial, evidence.measured)
     warnings += _mixed(trials, workloads)
     merged = [each.merged() for each in rounds.values()]
+    summary = replace(
+        _summary(experiment, facts, trials, merged, warnings), round_seconds=sum(longest.values()) or None
+    )
+    ended = cast(Ended, facts.rounds_ended) if facts.rounds_ended in get_args(Ended) else None
+    return judged(summary, None if facts.until_decided else facts.precision, ended) if adds_rounds else summary
+
+
+def _summary(
+    experiment: Path, facts: records.ExperimentFacts, trials: list[Trial], merged: list[Trial], warnings: list[str]
+) -> Summary:
+    """Returns what the trials say together."""
     reference = published.kept(experiment / "published", warnings.append)
-    summary = Summary(
+    return Summary(
         name=experiment.resolve().name,
         trials=trials,
         merged=merged,
         comparisons=comparisons(merged or trials, trials),
         neighbours=neighbours(merged or trials, trials, facts.alike or ALIKE),
         alike=facts.alike or ALIKE,
-        round_seconds=sum(longest.values()) or None,
         unequal=unequal(merged or trials),
         notes=notes_of(merged or trials, trials),
         warnings=warnings,
@@ -89,8 +99,6 @@ def summarise(
         published=reference,
         differences=differences.of_experiment(reference, trials, facts),
     )
-    ended = cast(Ended, facts.rounds_ended) if facts.rounds_ended in get_args(Ended) else None
-    return judged(summary, None if facts.until_decided else facts.precision, ended) if adds_rounds else summary
 
 
 def joined(parts: Sequence[Summary]) -> Summary:

@@ -33,7 +33,7 @@ from dohyo.summary.comparison import (
 )
 from dohyo.summary.conditions import Conditions
 from dohyo.summary.precision import more_rounds, open_words, undecided, words
-from dohyo.summary.ranking import UNITS, contests, decisive, distance, phases_of
+from dohyo.summary.ranking import UNITS, Rate, contests, decisive, distance, phases_of
 from dohyo.summary.results import Pair, Summary, Trial, without_interval
 from dohyo.summary.rounds import differing
 from dohyo.summary.validity import at_work
@@ -212,10 +212,8 @@ def _undecided(summary: Summary, pairs: Sequence[Pair]) -> Iterator[Reason]:
     unclear = [pair for pair in pairs if pair.is_unclear]
     found = [each for each in undecided(summary) if each.pair.low is not None and each.pair not in unclear]
     if found:
-        said = [open_words(each, summary) for each in found[:_MOST_SHORT]]
-        if (more := len(found) - _MOST_SHORT) > 0:
-            said.append(f"{more} more in summary.json")
-        yield Reason(f"Not decided: {'; '.join(said)}{_why_ended(summary)}.", "not decided")
+        said = _shortened([open_words(each, summary) for each in found])
+        yield Reason(f"Not decided: {said}{_why_ended(summary)}.", "not decided")
 
 
 def _outliers(summary: Summary, pairs: Sequence[Pair]) -> Iterator[Reason]:
@@ -279,10 +277,10 @@ def _scans(summary: Summary) -> Iterator[Reason]:
 
 def _rounds(summary: Summary, pairs: Sequence[Pair]) -> Iterator[Reason]:
     """Yields comparisons with an interval that have fewer rounds than a verdict needs."""
-    rounds = [pair.samples if pair.sampled == "rounds" else 1 for pair in pairs if pair.tie is not None]
+    found: Sequence[Pair | Rate] = [pair for pair in pairs if pair.tie is not None]
     if not pairs:
-        rates = [rate for trial in summary.compared for rate in decisive(summary, trial).values()]
-        rounds = [n if sampled == "rounds" else 1 for sampled, n in (rate.sampled for rate in rates)]
+        found = [rate for trial in summary.compared for rate in decisive(summary, trial).values()]
+    rounds = [each.samples if each.sampled == "rounds" else 1 for each in found]
     if rounds and (least := max(1, min(rounds))) < LEAST_ROUNDS:
         said = "One round says nothing" if least == 1 else f"{least} rounds say little"
         yield Reason(
@@ -297,11 +295,14 @@ def _inexact(summary: Summary) -> Iterator[Reason]:
     if precision is None or precision.asked is None or not precision.short:
         return
     worst = sorted(precision.short, key=lambda short: -(short.half or math.inf))
-    said = [words(short, precision.asked) for short in worst[:_MOST_SHORT]]
-    if (more := len(worst) - _MOST_SHORT) > 0:
-        said.append(f"{more} more in summary.json")
-    asked = percent(precision.asked)
-    yield Reason(f"Less exact than asked: {'; '.join(said)}{_why_ended(summary)}.", f"less exact than {asked}")
+    said = _shortened([words(short, precision.asked) for short in worst])
+    text = f"Less exact than asked: {said}{_why_ended(summary)}."
+    yield Reason(text, f"less exact than {percent(precision.asked)}")
+
+
+def _shortened(texts: Sequence[str]) -> str:
+    more = len(texts) - _MOST_SHORT
+    return "; ".join([*texts[:_MOST_SHORT], *([f"{more} more in summary.json"] if more > 0 else [])])
 
 
 def _why_ended(summary: Summary) -> str:

@@ -102,8 +102,7 @@ def _different(of: Difference) -> str:
 def _legend(changes: Changes) -> str:
     if not changes.comparable:
         return "Not comparable: what is red must be equal, and is not. --force compares anyway."
-    pairs = [change.pair for change in changes.changes]
-    over = comparison_table.samples_words((pair.sampled, pair.samples) for pair in pairs if pair.low is not None)
+    over = comparison_table.samples_words(change.pair for change in changes.changes)
     return (
         f"Ratios are after by before{over and f', intervals over {over}'}. Within the margin: the whole interval lies"
         f" in 1 {percent(changes.margin)}; regression, improvement: all of it lies beyond; inconclusive: anything else."

@@ -8,6 +8,7 @@ from dohyo.figures import UNKNOWN, percent, whole
 from dohyo.metrics import METRICS, Samples
 from dohyo.operations import OVERALL
 from dohyo.scenario.phases import LOAD, PROBE, RUN
+from dohyo.summary.ranking import Rate
 from dohyo.summary.results import WIDEST_TIE, Pair, Summary, Trial, without_interval
 from dohyo.tables.grid import Grid
 
@@ -77,19 +78,15 @@ def interval(pair: Pair) -> str:
 
 def over(pairs: Sequence[Pair]) -> str:
     """Returns the kind and number of the samples behind the intervals, as text."""
-    known = [(pair.sampled, pair.samples) for pair in pairs if pair.low is not None]
-    if known:
+    if known := samples_words(pairs):
         unclear = _UNCLEAR if any(pair.is_unclear for pair in pairs) else ""
-        return f"intervals over {samples_words(known)}; tie: the interval includes 1{unclear}"
+        return f"intervals over {known}; tie: the interval includes 1{unclear}"
     return f"no intervals, as {without_interval(pairs)} has none; nothing is a tie or a difference"
 
 
-def samples_words(samples: Iterable[tuple[Samples | None, int]]) -> str:
-    """Returns the samples of intervals as text, such as "3 rounds"; empty if there are none.
-
-    :param samples: kind and number of the samples of each interval
-    """
-    known = set(samples)
+def samples_words(of: Iterable[Pair | Rate]) -> str:
+    """Returns the samples behind the intervals of ratios or rates, such as "3 rounds"; empty without intervals."""
+    known = {(each.sampled, each.samples) for each in of if each.low is not None}
     kinds: tuple[Samples, ...] = ("rounds", "runs")
     counts = {kind: {n for each, n in known if each == kind} for kind in kinds}
     return " or ".join(f"{' or '.join(map(str, sorted(counts[kind])))} {kind}" for kind in kinds if counts[kind])

@@ -18,7 +18,7 @@ from rich.table import Table
 from rich.text import Text
 
 from dohyo.evidence.hdr_log import BEYOND, is_known
-from dohyo.figures import UNKNOWN, counted, formatted, half_interval, point_name, rate, size, whole
+from dohyo.figures import UNKNOWN, counted, formatted, point_name, rate, size, whole
 from dohyo.metrics import METRICS, Row
 from dohyo.operations import INTENDED, OVERALL, READ_MODIFY_WRITE, has_latency, order
 from dohyo.places import DOHYO, command, named, shown
@@ -349,7 +349,7 @@ def _rates(places: Sequence[_Place]) -> tuple[list[str], list[list[str]]]:
     for place in places:
         row = place.rate.row
         cells = [rate(row.ops_per_second), rate(row.records_per_second)] if both else [rate(place.rate.mean)]
-        lines.append(cells + [_plus_minus(place.rate.mean, place.rate.high)] * known)
+        lines.append(cells + [place.rate.plus_minus] * known)
     return ["ops/s", *(["rec/s"] if both else []), *([f"{_SIGN}95 %"] if known else [])], lines
 
 
@@ -358,13 +358,6 @@ def _records_differ(places: Iterable[_Place]) -> bool:
     return any(
         row.records_per_second is not None and rate(row.records_per_second) != rate(row.ops_per_second) for row in rows
     )
-
-
-def _plus_minus(mean: float, high: float | None) -> str:
-    if high is None or not mean:
-        return ""
-    half = half_interval(mean, high, least=0.95)
-    return f"{_SIGN} {half}" if half.endswith("%") else half
 
 
 def _latencies(places: Sequence[_Place], at: tuple[str, ...]) -> list[_Group]:

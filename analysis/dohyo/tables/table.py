@@ -161,9 +161,8 @@ def _remarks(summary: Summary) -> Iterator[tuple[str, str, str]]:
         yield text, "", "yellow"
     for text in settings(summary):
         yield "", text, ""
-    for trial in summary.trials:
-        for event in trial.events:
-            yield "", f"{label(trial, summary)}: {event}", "yellow" if trial.status == "ok" else "red"
+    for is_bad, text in _events(summary):
+        yield "", text, "red" if is_bad else "yellow"
 
 
 def results_grid(summary: Summary) -> Grid:
@@ -219,17 +218,20 @@ def other_grids(summary: Summary) -> list[Grid]:
 
 def warnings(summary: Summary) -> list[tuple[bool, str]]:
     """Returns each text that weakens the numbers, and True for a deviation from the request or broken evidence."""
-    events = [
-        (trial.status != "ok", f"{label(trial, summary)}: {event}")
-        for trial in summary.trials
-        for event in trial.events
-    ]
     return [
         *((True, text) for text in _said(summary, lambda trial: trial.deviations)),
         *((True, text) for text in summary.warnings),
         *((False, text) for text in (summary.canary.sentences() if summary.canary else [])),
         *((False, text) for text in summary.notes),
-        *events,
+        *_events(summary),
+    ]
+
+
+def _events(summary: Summary) -> list[tuple[bool, str]]:
+    return [
+        (trial.status != "ok", f"{label(trial, summary)}: {event}")
+        for trial in summary.trials
+        for event in trial.events
     ]
 
 

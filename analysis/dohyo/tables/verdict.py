@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from dohyo.figures import milliseconds, percent, rate
 from dohyo.metrics import METRICS
 from dohyo.scenario.phases import PROBE
 from dohyo.summary.comparison import Key, centre, figures, is_equal, is_paced
-from dohyo.summary.ranking import UNITS, Contest, contests, deciding_neighbours, decisive, distance, phases_of
+from dohyo.summary.ranking import UNITS, Contest, Rate, contests, deciding_neighbours, decisive, distance, phases_of
 from dohyo.summary.results import Pair, Summary, without_interval
 from dohyo.summary.trust import Trust, judged
 from dohyo.tables import fault_table
@@ -34,15 +34,16 @@ class Verdict:
 def verdict(summary: Summary) -> Verdict:
     """Returns the verdict over all phases and points at which at least two systems have numbers."""
     found = contests(summary)
+    pairs = [pair for contest in found for pair in contest.pairs]
     if not found:
         brief = sentence = _nothing_to_compare(summary)
     elif len(found) == 1:
         words = _Words(summary, found[0])
-        brief, sentence = words.brief + words.behind, f"{words.full}{words.behind} ({words.numbers}{_over(found)})."
+        brief, sentence = words.brief + words.behind, f"{words.full}{words.behind} ({words.numbers}{_over(pairs)})."
     else:
         brief = _several(summary, found)
         units = " or ".join(dict.fromkeys(_unit(summary, _key(contest.nearest)) for contest in found))
-        sentence = f"{brief} ({units}{_over(found)})."
+        sentence = f"{brief} ({units}{_over(pairs)})."
     if costs := fault_table.sentences(summary.trials):
         sentence = f"{sentence} Under faults: {'; '.join(costs)}."
     return Verdict(sentence, brief.rstrip("."), judged(summary), costs)
@@ -182,14 +183,10 @@ def _unit(summary: Summary, key: Key) -> str:
     return f"{UNITS[key[2]]} under {' or '.join(bounds)}" if bounds else UNITS[key[2]]
 
 
-def _over(contests: Sequence[Contest]) -> str:
+def _over(of: Iterable[Pair | Rate]) -> str:
     """Returns the kind and number of samples behind the intervals; empty without intervals."""
-    pairs = [pair for contest in contests for pair in contest.pairs if pair.low is not None]
-    return (
-        f"; 95\N{NO-BREAK SPACE}% intervals over {samples_words((pair.sampled, pair.samples) for pair in pairs)}"
-        if pairs
-        else ""
-    )
+    over = samples_words(of)
+    return f"; 95\N{NO-BREAK SPACE}% intervals over {over}" if over else ""
 
 
 def _listed(texts: Sequence[str]) -> str:
@@ -220,6 +217,5 @@ def _nothing_to_compare(summary: Summary) -> str:
     ordered = sorted((each for _, each, _ in measured), key=lambda each: each.mean)
     units = " or ".join(dict.fromkeys(unit for _, _, unit in measured))
     ends = " to ".join(dict.fromkeys(map(str, (ordered[0], ordered[-1]))))
-    over = samples_words(each.sampled for each in ordered if each.low is not None)
-    intervals = f"; 95\N{NO-BREAK SPACE}% intervals over {over}" if over else ""
-    return f"Only {systems[0]} has {what}, so there is no comparison of systems; it reached {ends} {units}{intervals}."
+    reached = f"{ends} {units}{_over(ordered)}"
+    return f"Only {systems[0]} has {what}, so there is no comparison of systems; it reached {reached}."

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from dohyo.figures import dollars, half_interval, point_name, rate
+from dohyo.figures import dollars, point_name, rate
 from dohyo.operations import OVERALL
 from dohyo.report.grammar import GREY, ROW_AXIS, Chart, Panel, Spec, Table, by_system, rows_high, rows_of, shape, table
 from dohyo.report.material import Material, significant
@@ -41,7 +41,7 @@ def chart(material: Material) -> Chart:
             panels.append(_panel(material, phase, name, means, runs, ranked))
             cut = cut or any((row["high"] or 0) > _end(means, runs) for row in means)
             every += [rate for _, rate in ranked]
-    over = samples_words(rate.sampled for rate in every if rate.low is not None)
+    over = samples_words(every)
     discarded = any(_NO in each.get("counts", []) for each in tables.values())
     said = [
         "Bar: mean rate; point: one run",
@@ -75,9 +75,9 @@ def _mean(material: Material, phase: str, trial: Trial, of: Rate) -> dict[str, A
         ),
         None,
     )
-    half = "" if of.high is None or not of.mean else half_interval(of.mean, of.high, least=0.95)
     # Leave out a half above 100 %: the drawn interval shows it.
-    beside = [f"{rate(of.mean)} {of.unit}" + (f" \N{PLUS-MINUS SIGN} {half}" if half.endswith("%") else "")]
+    half = of.plus_minus if of.plus_minus.endswith("%") else ""
+    beside = [f"{rate(of.mean)} {of.unit} {half}".rstrip()]
     if pair:
         beside.append(ratio(pair) if pair.low is None else f"{ratio(pair)} {interval(pair)}")
     if (price := trial.usd_per_million(of.row.ops_per_second)) is not None:
