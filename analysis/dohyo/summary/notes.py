@@ -62,8 +62,8 @@ def _collapsed(trials: Sequence[Trial]) -> Iterator[str]:
     ]
     if found:
         yield (
-            f"collapsed: the throughput was below half of its mean for {COLLAPSE_SECONDS} s or more: {', '.join(found)};"
-            " these seconds count"
+            f"collapsed: the throughput was below half of its mean for {COLLAPSE_SECONDS} s or more:"
+            f" {', '.join(found)}; these seconds count"
         )
 
 
@@ -90,8 +90,8 @@ def _unsteady(trials: Sequence[Trial], rounds: Sequence[Trial]) -> Iterator[str]
     ]
     if found:
         yield (
-            f"not steady: {', '.join(found)} (throughput, from the first to the last third of the measured window); see the"
-            " chart over time, and give a longer warmuptime or duration"
+            f"not steady: {', '.join(found)} (throughput, from the first to the last third of the measured window); see"
+            " the chart over time, and give a longer warmuptime or duration"
         )
 
 

@@ -53,7 +53,7 @@ def summarise(
     longest: dict[str, float] = {}
     # By trial.
     workloads: dict[str, dict[str, str]] = {}
-    copies = validity.Copies()
+    runs: dict[str, str] = {}  # by fingerprint
     for name in sorted(name for name in {*there, *facts.plan} if only is None or name in only):
         if name not in there:
             trials.append(_lost(name, facts))
@@ -61,7 +61,7 @@ def summarise(
             workloads[name] = {}
             continue
         evidence = TrialEvidence(there[name], warnings)
-        trial = _trial(evidence, facts, copies)
+        trial = _trial(evidence, facts, runs)
         trials.append(trial)
         if seen is not None:
             seen(trial, [*evidence.phases, *evidence.probes])
@@ -144,10 +144,10 @@ def _facts(experiment: Path, there: Mapping[str, Path], warnings: list[str]) -> 
     return facts
 
 
-def _trial(evidence: TrialEvidence, facts: records.ExperimentFacts, copies: validity.Copies) -> Trial:
+def _trial(evidence: TrialEvidence, facts: records.ExperimentFacts, runs: dict[str, str]) -> Trial:
     """Returns a trial, without numbers if it does not belong to the experiment or is a copy of another one."""
     trial = evidence.trial()
-    copied = copies.of(trial.name, evidence.phases)
+    copied = validity.copied(trial.name, evidence.phases, runs)
     why = next(validity.of_another_experiment(evidence.files, facts), None)
     if why is None and trial.status == "ok":
         why = copied or next(validity.outside_the_experiment(evidence.files, facts), None)

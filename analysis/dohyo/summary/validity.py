@@ -454,22 +454,19 @@ def outside_the_experiment(trial: TrialFolder, experiment: ExperimentFacts) -> I
         yield f"state.json: the trial lasted {lasted(*own_times)}, the experiment {lasted(*all_times)}"
 
 
-class Copies:
-    """Finds runs whose histogram logs are those of a run before: they are no measurements of their own."""
+def copied(trial: str, phases: Sequence[Phase], known: dict[str, str]) -> str | None:
+    """Returns the first run of a trial whose histogram logs are those of a run before: no measurement of its own.
 
-    def __init__(self) -> None:
-        self._runs: dict[str, str] = {}  # by fingerprint
-
-    def of(self, trial: str, phases: Sequence[Phase]) -> str | None:
-        """Returns the first copy in a trial, in words; adds all of its runs."""
-        found = None
-        for phase in phases:
-            for client in phase.clients:
-                own = f"raw/{trial}/{phase.name}/{client.host}"
-                first = self._runs.setdefault(client.fingerprint, own) if client.fingerprint else own
-                if first != own and found is None:
-                    found = f"{own}: the intervals of its histogram logs are those of {first}"
-        return found
+    :param known: the runs before, by fingerprint; gets those of this trial
+    """
+    found = None
+    for phase in phases:
+        for client in phase.clients:
+            own = f"raw/{trial}/{phase.name}/{client.host}"
+            first = known.setdefault(client.fingerprint, own) if client.fingerprint else own
+            if first != own and found is None:
+                found = f"{own}: the intervals of its histogram logs are those of {first}"
+    return found
 
 
 def times(of: TrialState | ExperimentFacts) -> tuple[float, float]:
