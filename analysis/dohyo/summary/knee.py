@@ -55,14 +55,6 @@ def broken(asked: Sequence[Bound], latencies: Latencies, target: float, achieved
 
 
 @dataclass(frozen=True)
-class Tried:
-    """A rate that was tried, in operations per second, and the bounds that did not hold at it."""
-
-    target: float
-    broken: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True)
 class Knee:
     """The state of a search.
 
@@ -70,47 +62,47 @@ class Knee:
     :ivar start: closed-loop maximum in operations per second, above 0
     :ivar most: maximum number of probes
     :ivar precision: final distance between the two sides of the bracket, as a share of the lower one
+    :ivar tried: each rate in operations per second, and the bounds that did not hold at it, as text; empty: all held
     """
 
     slo: str
     start: float
     most: int
     precision: float
-    tried: tuple[Tried, ...] = ()
+    tried: tuple[tuple[float, str], ...] = ()
 
     @property
-    def _last(self) -> list[Tried]:
+    def _last(self) -> dict[float, str]:
         """Returns the latest attempt at each rate."""
-        return list({each.target: each for each in self.tried}.values())
+        return dict(self.tried)
 
     @property
-    def unmet(self) -> Tried | None:
+    def unmet(self) -> float | None:
         """Returns the lowest rate that did not hold."""
-        return min((each for each in self._last if each.broken), key=lambda each: each.target, default=None)
+        return min((target for target, broken in self._last.items() if broken), default=None)
 
     @property
     def is_sure(self) -> bool:
         """Returns whether the lowest rate that did not hold was tried twice, as one bad second is not a limit."""
-        return self.unmet is not None and sum(each.target == self.unmet.target for each in self.tried) > 1
+        return self.unmet is not None and sum(target == self.unmet for target, _ in self.tried) > 1
 
     @property
-    def held(self) -> Tried | None:
+    def held(self) -> float | None:
         """Returns the highest rate that held below every rate that did not hold."""
-        limit = self.unmet.target if self.unmet else math.inf
-        below = (each for each in self._last if not each.broken and each.target < limit)
-        return max(below, key=lambda each: each.target, default=None)
+        limit = self.unmet or math.inf
+        return max((target for target, broken in self._last.items() if not broken and target < limit), default=None)
 
     @property
     def apart(self) -> float:
         """Returns the distance between the two sides of the bracket, as a share of the lower one."""
-        return self.unmet.target / self.held.target - 1 if self.unmet and self.held else math.inf
+        return self.unmet / self.held - 1 if self.unmet and self.held else math.inf
 
     def next_target(self) -> float | None:
         """Returns the rate to try next; None when the search is over."""
         if len(self.tried) >= self.most:
             return None
         following = self._new_target()
-        return self.unmet.target if following is None and self.unmet and not self.is_sure else following
+        return self.unmet if following is None and not self.is_sure else following
 
     def _new_target(self) -> float | None:
         """Returns the next rate that has not been tried yet."""
@@ -118,33 +110,31 @@ class Knee:
             return None
         if self.held and self.unmet:
             # The geometric mean halves the ratio of the two sides, which is what the precision limits.
-            return rounded(math.sqrt(self.held.target * self.unmet.target))
+            return rounded(math.sqrt(self.held * self.unmet))
         if self.unmet:
-            lower = self.unmet.target / DOWN
+            lower = self.unmet / DOWN
             return rounded(lower) if lower >= self.start * FLOOR else None
-        return rounded(self.held.target * UP if self.held else self.start)
+        return rounded(self.held * UP if self.held else self.start)
 
     def conclusion(self) -> str:
         """Returns the result of the search as a sentence."""
         held, unmet = self.held, self.unmet
         if held and unmet:
-            left = f"before {rate(unmet.target)} op/s was tried again" if not self.is_sure else ""
+            left = f"before {rate(unmet)} op/s was tried again" if not self.is_sure else ""
             if self.apart > self.precision:
                 left = f"with the two {self.apart:.0%} apart"
             used_up = left and len(self.tried) >= self.most
             return (
-                f"{rate(held.target)} op/s met {self.slo}, {held.target / self.start:.0%} of the closed-loop maximum"
-                f" of {rate(self.start)} op/s; {rate(unmet.target)} op/s had {' and '.join(unmet.broken)}"
+                f"{rate(held)} op/s met {self.slo}, {held / self.start:.0%} of the closed-loop maximum of"
+                f" {rate(self.start)} op/s; {rate(unmet)} op/s had {self._last[unmet]}"
                 + (f"; search.probes={self.most} ended the search {left}" if used_up else "")
             )
         if unmet:
-            return (
-                f"no rate met {self.slo}: the lowest tried, {rate(unmet.target)} op/s, had {' and '.join(unmet.broken)}"
-            )
+            return f"no rate met {self.slo}: the lowest tried, {rate(unmet)} op/s, had {self._last[unmet]}"
         if held:
             return (
-                f"every rate tried met {self.slo}, up to {rate(held.target)} op/s; the maximum is above it, and a"
-                " larger search.probes would find it"
+                f"every rate tried met {self.slo}, up to {rate(held)} op/s; the maximum is above it, and a larger"
+                " search.probes would find it"
             )
         return "no rate was tried"
 

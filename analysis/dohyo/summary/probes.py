@@ -11,7 +11,7 @@ from dohyo.operations import INTENDED, OVERALL, is_success
 from dohyo.scenario import slo
 from dohyo.scenario.search import Settings
 from dohyo.summary import knee
-from dohyo.summary.knee import Knee, Tried
+from dohyo.summary.knee import Knee
 
 
 def stated(settings: Settings | None) -> Settings | None:
@@ -108,9 +108,7 @@ def result(
     """
     start = max(closed_loop or 0.0, 0.0)
     tried = [
-        Tried(probe.target, (probe.reason,) if probe.reason else ())
-        for probe in probes
-        if probe.held is not None and probe.target is not None
+        (probe.target, probe.reason or "") for probe in probes if probe.held is not None and probe.target is not None
     ]
     state = Knee(settings.slo, start, settings.probes, settings.precision, tuple(tried))
     problems = [*problems_before, *(probe.reason or "" for probe in probes if probe.held is None)]
@@ -124,14 +122,13 @@ def result(
         conclusion = f"the search for {settings.slo} is not finished"
     else:
         conclusion = state.conclusion()
-    held, unmet = (each.target if each else None for each in (state.held, state.unmet))
     complete = next_target is None and not problems
     return Search(
         slo=settings.slo,
         closed_loop=closed_loop,
-        maximum=held if complete and state.is_sure else None,
-        held=held,
-        unmet=unmet,
+        maximum=state.held if complete and state.is_sure else None,
+        held=state.held,
+        unmet=state.unmet,
         next_target=next_target,
         complete=complete,
         conclusion=conclusion,
