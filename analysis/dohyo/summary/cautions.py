@@ -83,18 +83,9 @@ def _alone(summary: Summary, trial: Trial) -> Summary:
     """Returns the experiment reduced to a system at a point."""
     rounds = rounds_of(trial, summary.trials)
     others = {each.name for each in summary.trials} - {each.name for each in rounds}
-    return replace(
-        summary,
-        trials=rounds,
-        merged=[trial] if summary.merged else [],
-        comparisons=[],
-        neighbours=[],
-        unequal={},
-        notes=notes_of([trial], rounds),
-        warnings=[text for text in summary.warnings if not any(f"/{name}/" in text for name in others)],
-        canary=None,
-        precision=None,
-    )
+    warnings = [text for text in summary.warnings if not any(f"/{name}/" in text for name in others)]
+    merged = [trial] if summary.merged else []
+    return Summary(summary.name, rounds, merged, notes=notes_of([trial], rounds), warnings=warnings)
 
 
 def of_hosts(before: Sequence[Trial], after: Sequence[Trial]) -> tuple[list[Caution], list[float]]:
