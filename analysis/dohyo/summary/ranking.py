@@ -160,10 +160,10 @@ def deciding_neighbours(summary: Summary) -> list[Neighbours]:
 def _contests(summary: Summary, pairs: Sequence[Pair]) -> list[Contest]:
     system = {trial.name: trial.system for trial in summary.compared}
     phases = {trial.name: decisive_phases(summary, trial) for trial in summary.compared}
-    nearest: dict[tuple[str, str, Figure, str], dict[str, Pair]] = {}
+    nearest: dict[tuple[Key, str], dict[str, Pair]] = {}
     for pair in pairs:
         if pair.phase in phases[pair.of] and system[pair.of] != system[pair.to]:
-            others = nearest.setdefault((pair.phase, pair.operation, pair.figure, pair.of), {})
+            others = nearest.setdefault((pair.key, pair.of), {})
             known = others.setdefault(system[pair.to], pair)
             others[system[pair.to]] = min(known, pair, key=lambda each: (each.tie is False, distance(each)))
     return [Contest(sorted(others.values(), key=distance)) for others in nearest.values()]

@@ -133,6 +133,11 @@ class Pair:
     samples: int = 0
 
     @property
+    def key(self) -> tuple[str, str, Figure]:
+        """Returns what is compared: phase, operation and figure."""
+        return self.phase, self.operation, self.figure
+
+    @property
     def is_unclear(self) -> bool:
         """Returns whether the interval includes 1 and is too wide to call the two alike."""
         wide = self.low is not None and self.high is not None and (self.low < 1 / WIDEST_TIE or self.high > WIDEST_TIE)

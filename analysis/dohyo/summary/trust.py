@@ -238,7 +238,7 @@ def _samples(summary: Summary, pairs: Sequence[Pair]) -> Iterator[tuple[str, lis
         for (phase, _, figure), mean in decisive(summary, trial).items():
             yield name(trial.name, phase), samples(mean.row, figure), mean.unit
     latencies = [pair for pair in pairs if METRICS[pair.figure].less_is_better]
-    sides = [(of, (pair.phase, pair.operation, pair.figure)) for pair in latencies for of in (pair.of, pair.to)]
+    sides = [(of, pair.key) for pair in latencies for of in (pair.of, pair.to)]
     for of, key in dict.fromkeys(sides):
         phase, operation, figure = key
         row = figures(trials[of], percentiles=[figure])[key]

@@ -29,8 +29,8 @@ def grids(summary: Summary, label: Callable[[Trial], str]) -> list[Grid]:
 def neighbours(summary: Summary, names: Mapping[str, str]) -> list[Grid]:
     """Returns a table of the neighbours in the rankings; empty if every ranking has fewer than three places."""
     ranked = [each for each in summary.neighbours if each.pair.low is not None]
-    firsts = {(pair.phase, pair.operation, pair.figure, pair.of, pair.to) for pair in summary.comparisons}
-    if all((of.phase, of.operation, of.figure, of.of, of.to) in firsts for of in (each.pair for each in ranked)):
+    firsts = {(pair.key, pair.of, pair.to) for pair in summary.comparisons}
+    if all((each.pair.key, each.pair.of, each.pair.to) in firsts for each in ranked):
         return []
     lines = [
         [figure(pair), names[pair.of], ratio_of(pair), interval(pair), names[pair.to], each.outcome, whole(each.more)]

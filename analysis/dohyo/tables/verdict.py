@@ -42,7 +42,7 @@ def verdict(summary: Summary) -> Verdict:
         brief, sentence = words.brief + words.behind, f"{words.full}{words.behind} ({words.numbers}{_over(pairs)})."
     else:
         brief = _several(summary, found)
-        units = " or ".join(dict.fromkeys(_unit(summary, _key(contest.nearest)) for contest in found))
+        units = " or ".join(dict.fromkeys(_unit(summary, contest.nearest.key) for contest in found))
         sentence = f"{brief} ({units}{_over(pairs)})."
     if costs := fault_table.sentences(summary.trials):
         sentence = f"{sentence} Under faults: {'; '.join(costs)}."
@@ -56,7 +56,7 @@ class _Words:
         self.summary = summary
         self.contest = contest
         self.systems = {trial.name: trial.system for trial in summary.compared}
-        self.key = _key(contest.nearest)
+        self.key = contest.nearest.key
         self.best = self.systems[contest.nearest.of]
         self.is_latency = METRICS[contest.nearest.figure].less_is_better
 
@@ -78,7 +78,7 @@ class _Words:
         return "".join(
             f"; {self.systems[each.pair.of]} and {self.systems[each.pair.to]} are {said[each.outcome]}"
             for each in deciding_neighbours(self.summary)
-            if each.outcome in said and {each.pair.of, each.pair.to} <= ranked and _key(each.pair) == self.key
+            if each.outcome in said and {each.pair.of, each.pair.to} <= ranked and each.pair.key == self.key
         )
 
     @property
@@ -171,10 +171,6 @@ def _noise(pairs: Sequence[Pair]) -> str:
     unknown = [pair for pair in pairs if pair.tie is None]
     which = "" if len(unknown) == len(pairs) else f" ({len(unknown)} of {len(pairs)})"
     return f"; {without_interval(unknown)} has no interval{which}" if unknown else ""
-
-
-def _key(pair: Pair) -> Key:
-    return pair.phase, pair.operation, pair.figure
 
 
 def _unit(summary: Summary, key: Key) -> str:

@@ -71,7 +71,7 @@ def _mean(material: Material, phase: str, trial: Trial, of: Rate) -> dict[str, A
         (
             pair.inverse
             for pair in material.summary.comparisons
-            if (pair.phase, pair.operation, pair.figure, pair.to) == (phase, OVERALL, of.figure, trial.name)
+            if (pair.key, pair.to) == ((phase, OVERALL, of.figure), trial.name)
         ),
         None,
     )
