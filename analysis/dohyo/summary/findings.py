@@ -45,7 +45,7 @@ class Finding:
     """A figure before and after without a ratio.
 
     :ivar phase: None for all phases together
-    :ivar fault: fault of which it is a figure, such as "kill(node2)"
+    :ivar fault: fault that the figure belongs to, such as "kill(node2)"; None: no fault
     :ivar figure: figure, such as "errors", or "READ p99" if it is not known
     :ivar before: value of each round, None: beyond the window; empty if it is not known in each round
     :ivar words: both sides as text

@@ -189,7 +189,7 @@ class TrialFolder:
 def _read_hosts(of: tuple[Sequence[Phase], Sequence[str]]) -> tuple[Sequence[Phase], dict[str, list[Row]], list[str]]:
     """Reads the clients of some hosts, one after the other, so that only one client's histograms are in memory.
 
-    :param of: the phases, of which nothing was read yet, and the hosts
+    :param of: the phases, before anything was read, and the hosts
     :return: the phases, the rows of each host's client, and warnings
     """
     phases, hosts = of

@@ -15,7 +15,7 @@ from dohyo.statistics import total
 from dohyo.summary.results import Trial
 from dohyo.tables.grid import MOST_LINES, TOTAL, Columns, Grid
 
-# Of more than `MOST_LINES` clients only these with the lowest and the highest rates are listed; the files have all.
+# Clients with the lowest and the highest rates that are listed if there are more than `MOST_LINES`; the files have all.
 _AT_EACH_END = 5
 # Percentiles shown for each operation of a client.
 _LATENCIES = ("p50", "p99")

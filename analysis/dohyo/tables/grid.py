@@ -19,7 +19,7 @@ Item = TypeVar("Item")
 Columns = Mapping[str, Callable[[Item], str]]
 
 TOTAL = "all"
-# Of more clients or hosts than this only some are listed; the files have all.
+# Largest number of clients or hosts that are all listed; the files have all.
 MOST_LINES = 20
 # A number with its unit; the address of a host does not match.
 _NUMBER = re.compile(r"[-+]?[0-9,]+([.][0-9]+)?( ?[a-zA-Z/%]+)?")
