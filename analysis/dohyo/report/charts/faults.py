@@ -47,6 +47,7 @@ def chart(material: Material) -> Chart | None:
 
 
 def _rows(material: Material, run: MeasuredRun) -> list[dict[str, Any]]:
+    of_run = material.of_run(run)
     width = round(run.waited[0].seconds) if run.waited else 1
     p99 = {round(slot.start): slot.percentiles_ms[_P99] for slot in run.waited}
     rows = []
@@ -55,7 +56,7 @@ def _rows(material: Material, run: MeasuredRun) -> list[dict[str, Any]]:
         failed = sum(run.failed.get(second, 0) for second in range(begin, begin + len(seconds)))
         rows.append(
             {
-                **material.of_run(run),
+                **of_run,
                 "time": begin,
                 "operations": significant(sum(seconds) / len(seconds), 3),
                 "failed": significant(failed / len(seconds), 3),
