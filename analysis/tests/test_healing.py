@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from dohyo.evidence import under_fault
-from dohyo.evidence.healing import FILE, Healing, HealingLogs
+from dohyo.evidence.healing import Healing, HealingLogs
+from dohyo.evidence.server_log import HEALING
 from dohyo.evidence.under_fault import FaultCost
 from dohyo.places import ANSIBLE, ROOT
 from dohyo.report import measured
@@ -110,7 +111,7 @@ def test_a_server_that_was_not_killed_has_not_recovered(system: str) -> None:
 
 
 def test_every_system_whose_lines_are_known_is_tested() -> None:
-    known = {path.parent.name for path in (ANSIBLE / "systems").glob(f"*/{FILE}")}
+    known = {path.parent.name for path in (ANSIBLE / "systems").glob(f"*/{HEALING}")}
     assert known == {all_systems()[system].role for system in BEGAN}
 
 
@@ -300,7 +301,7 @@ def test_without_a_log_of_the_host_that_had_the_fault_nothing_is_known(tmp_path:
 )
 def test_a_damaged_description_is_a_warning(tmp_path: Path, content: str, reason: str) -> None:
     (tmp_path / "figures.yml").write_text("{}\n")
-    (tmp_path / FILE).write_text(content + "\n")
+    (tmp_path / HEALING).write_text(content + "\n")
     warnings: list[str] = []
     assert HealingLogs(tmp_path, "cassandra", warnings.append).after(0, 9, 0, {}) == []
     with pytest.raises(AssertionError, match=reason):

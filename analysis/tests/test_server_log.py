@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dohyo.evidence import server_log
-from dohyo.evidence.server_log import Work, covered, patterns_of
+from dohyo.evidence.server_log import LOG, Lines, Work, covered, lines_of
 from dohyo.evidence.servers import Servers, Window
 from dohyo.figures import UNKNOWN
 from dohyo.summary.results import Trial
@@ -28,8 +28,12 @@ def seconds(time: str) -> float:
     return datetime.fromisoformat(f"2026-11-22T{time}").replace(tzinfo=UTC).timestamp()
 
 
+def patterns(system: str) -> dict[str, Lines]:
+    return lines_of(system, DATA, LOG, pytest.fail)
+
+
 def works(system: str, path: Path) -> list[Work]:
-    log = server_log.read(path, patterns_of(system, DATA, pytest.fail), pytest.fail)
+    log = server_log.read(path, patterns(system), pytest.fail)
     assert log
     return log.work
 
@@ -68,7 +72,7 @@ def test_a_major_compaction_is_one() -> None:
 
 
 def test_cassandra_flushes() -> None:
-    log = server_log.read(DATA / "cassandra" / "log", patterns_of("cassandra", DATA, pytest.fail), pytest.fail)
+    log = server_log.read(DATA / "cassandra" / "log", patterns("cassandra"), pytest.fail)
     assert log
     assert log.work == [
         Work("flush", seconds("04:01:23.200"), seconds("04:01:23.201"), 110),
@@ -118,7 +122,7 @@ def test_scylla_compacts(tmp_path: Path, to: str, size: str, bytes_: float) -> N
     )
     assert of_line(tmp_path, "scylla", line) == [("compaction", 0.123, bytes_)]
     # Kinds of work that a log lacks are unknown, which is not the same as none.
-    assert patterns_of("scylla", DATA, pytest.fail).kinds == ["compaction"]
+    assert list(patterns("scylla")) == ["compaction"]
 
 
 def test_a_line_of_a_real_scylla(tmp_path: Path) -> None:
@@ -133,7 +137,7 @@ def test_a_line_of_a_real_scylla(tmp_path: Path) -> None:
 
 def test_systems_without_such_lines_are_not_known(tmp_path: Path) -> None:
     for system in ("aerospike", "mysql-innodb", "no-such-system"):
-        assert patterns_of(system, DATA, pytest.fail).kinds == []
+        assert patterns(system) == {}
     keep(tmp_path, "host1", log=DATA / "hbase" / "log")
     window = Window("run", 1, seconds("04:11:14"), seconds("04:11:14"), seconds("04:11:20"), {})
     assert Servers(tmp_path, "aerospike", [window], [], pytest.fail).all() == []
@@ -143,9 +147,9 @@ def test_systems_without_such_lines_are_not_known(tmp_path: Path) -> None:
 
 def test_every_pattern_can_be_read() -> None:
     for system in all_systems():
-        for each in patterns_of(system, DATA, pytest.fail).lines:
-            groups = each.end.groupindex
-            assert ("ms" in groups) != ("key" in groups and each.begin is not None and "key" in each.begin.groupindex)
+        for lines in patterns(system).values():
+            groups, begun = (re.compile(each or "").groupindex for each in (lines.end, lines.begin))
+            assert ("ms" in groups) != ("key" in groups and "key" in begun)
 
 
 def test_an_end_without_a_begin_is_passed_over(tmp_path: Path) -> None:
@@ -158,7 +162,7 @@ def test_an_end_without_a_begin_is_passed_over(tmp_path: Path) -> None:
     assert of_line(tmp_path, "hbase", end) == of_line(tmp_path, "hbase", begin) == []
     # The clock was set back between the lines.
     assert of_line(tmp_path, "hbase", begin.replace("04:11:14", "04:11:59"), end) == []
-    assert server_log.read(tmp_path / "none", patterns_of("hbase", DATA, pytest.fail), lambda _: None) is None
+    assert server_log.read(tmp_path / "none", patterns("hbase"), lambda _: None) is None
 
 
 def test_work_counts_in_the_window_on_the_clock_of_its_host(tmp_path: Path) -> None:
@@ -270,5 +274,5 @@ def test_nothing_in_a_log_ends_the_reading(tmp_path_factory: pytest.TempPathFact
     path = tmp_path_factory.mktemp("junk") / "log"
     content = (DATA / "hbase" / "log").read_bytes()
     path.write_bytes(content[:cut] + junk + content[cut:])
-    log = server_log.read(path, patterns_of("hbase", DATA, pytest.fail), lambda _: None)
+    log = server_log.read(path, patterns("hbase"), lambda _: None)
     assert log is None or all(work.end >= work.at for work in log.work)

@@ -355,14 +355,14 @@ def test_what_a_trial_has_kept_of_its_figures_is_all_that_counts(tmp_path: Path)
         ("figures.yml", "a: {file: s, keys: x, scale: two}", "a: Expected `float`, got `str` - at `\\$.scale`"),
         ("figures.yml", "a: {file: s, keys: x, run: rm}", "a: Object contains unknown field `run`"),
         ("log.yml", "1", "Expected `object`, got `int`"),
-        ("log.yml", "{files: log, flushes: {end: x}}", "unknown field `flushes`"),
-        ("log.yml", "files: ../host2/log", "must be names of files"),
-        ("log.yml", "{files: log, flush: 1}", r"got `int` - at `\$.flush`"),
-        ("log.yml", "{files: log, flush: {end: '('}}", "flush: end: '\\(': no regular expression of RE2: missing"),
-        ("log.yml", "{files: log, flush: {end: '((a{999}){999}){999}'}}", "no regular expression of RE2"),
-        ("log.yml", "{files: log, flush: {end: 1}}", r"Expected `str`, got `int` - at `\$.flush.end`"),
-        ("log.yml", '{files: log, flush: {end: "\\ud800"}}', "no regular expression of RE2"),
-        ("log.yml", "{files: log, flush: {end: '(?P<size>x)'}}", "end needs a group ms, or a group key as begin has"),
+        ("log.yml", "flushes: {files: log, end: x}", "Invalid enum value 'flushes'"),
+        ("log.yml", "flush: {files: ../host2/log, end: x}", "must be names of files"),
+        ("log.yml", "flush: 1", r"got `int` - at `\$\[\.\.\.\]`"),
+        ("log.yml", "flush: {files: log, end: '('}", "flush: end: '\\(': no regular expression of RE2: missing"),
+        ("log.yml", "flush: {files: log, end: '((a{999}){999}){999}'}", "no regular expression of RE2"),
+        ("log.yml", "flush: {files: log, end: 1}", r"Expected `str`, got `int` - at `\$\[\.\.\.\]\.end`"),
+        ("log.yml", 'flush: {files: log, end: "\\ud800"}', "no regular expression of RE2"),
+        ("log.yml", "flush: {files: log, end: '(?P<size>x)'}", "end needs a group ms, or a group key as begin has"),
     ],
 )
 def test_a_damaged_copy_is_one_warning(tmp_path: Path, name: str, content: str, message: str) -> None:
@@ -381,7 +381,7 @@ def test_somebody_elses_patterns_cannot_hold_up_the_reader(tmp_path: Path) -> No
     lines = [f"2026-11-21 20:53:{second},000 {'a' * 100_000}b\n" for second in (30, 50)]
     keep(tmp_path, "host1", log="".join(lines), s="a" * 100_000 + "b=1\n")
     (tmp_path / "figures.yml").write_text(f"x: {{file: s, keys: '{'*a' * 1000}*c'}}\ny: {{file: s, keys: '*a*b'}}")
-    (tmp_path / "log.yml").write_text("{files: log, flush: {end: '(a+)+$(?P<size>.*)(?P<ms>.*)'}}")
+    (tmp_path / "log.yml").write_text("flush: {files: log, end: '(a+)+$(?P<size>.*)(?P<ms>.*)'}")
     (server,) = Servers(tmp_path, "cassandra", [window()], [], pytest.fail).all()
     assert server.figures == {"x": None, "y": 1}
 

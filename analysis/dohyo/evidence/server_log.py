@@ -1,9 +1,10 @@
 """Reads compactions and flushes from a server's own log: `ansible/systems/NAME/log.yml` says which lines report them.
 
-    files: log
     compaction:
+      files: log
       end: ' Compacted .* to (?P<size>[\\d.]+\\w+) .* in (?P<ms>\\d+)ms'
     flush:
+      files: log
       begin: '\\[(?P<key>[^\\]]+)\\] Writing Memtable-'
       end: '\\[(?P<key>[^\\]]+)\\] Completed flushing .* \\((?P<size>.+)\\)'
 
@@ -24,11 +25,11 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Literal, get_args
+from typing import Any, Literal
 
 import msgspec
 import re2
@@ -40,9 +41,9 @@ from dohyo.evidence.json_values import number
 from dohyo.evidence.server_figures import FILES, definition
 from dohyo.evidence.text_file import Warn, lines
 
+LOG, HEALING = "log.yml", "healing.yml"
 Kind = Literal["compaction", "flush"]
-KINDS: tuple[Kind, ...] = get_args(Kind)
-PLURALS: dict[Kind, str] = {"compaction": "compactions", "flush": "flushes"}
+PLURALS: dict[str, str] = {"compaction": "compactions", "flush": "flushes"}
 
 _STAMP = re.compile(
     r"(?:[A-Z]+ +)?(\d{4}-\d\d-\d\d[ T][ \d]\d:\d\d:\d\d(?:[.,]\d{3})?|[A-Z][a-z]{2} \d\d \d{4} \d\d:\d\d:\d\d GMT)"
@@ -89,102 +90,92 @@ class ServerLog:
     begun: list[tuple[str, float]] = field(default_factory=list)
 
 
-class _WorkPatterns(Struct, forbid_unknown_fields=True):
-    end: str
-    begin: str | None = None
-
-
-class _LogFile(Struct, forbid_unknown_fields=True):
-    """A system's log.yml."""
-
-    files: str | list[str]
-    compaction: _WorkPatterns | None = None
-    flush: _WorkPatterns | None = None
-
-
-@dataclass(frozen=True)
-class Lines:
-    """Patterns of the lines on one kind of work. Without `begin` and a group `ms` only its end is known.
+class Lines(Struct, frozen=True, forbid_unknown_fields=True):
+    """Patterns of the lines on one kind of work: an entry of log.yml, or of healing.yml (`dohyo.evidence.healing`).
 
     :ivar begins: which of several starts before one end count; "first" for work that continues when it starts again
+    :ivar unit: unit of the group `amount`
+    :ivar where: if no line matches it, the logs do not report this work
     """
 
-    kind: str
-    begin: re.Pattern[str] | None
-    end: re.Pattern[str]
+    files: str | list[str]
+    end: str
+    begin: str | None = None
     begins: Literal["first", "last", "each"] = "last"
-
-
-@dataclass(frozen=True)
-class Patterns:
-    """The content of a system's log.yml; without `files` no work is known."""
-
-    files: tuple[str, ...] = ()
-    lines: tuple[Lines, ...] = ()
-
-    def paths(self, folder: Path) -> list[list[Path]]:
-        """Returns the logs of each process of a host, the oldest first. After a restart, the process's earlier logs are
-        in LOG.1, LOG.2, …
-        """
-        found: dict[str, dict[float, Path]] = {}
-        for path in {path for name in self.files for end in ("", ".[0-9]*") for path in folder.glob(name + end)}:
-            if path.is_file():
-                number = path.suffix[1:]
-                base, age = (path.stem, float(number)) if number.isdecimal() else (path.name, math.inf)
-                found.setdefault(base, {})[age] = path
-        return [[found[base][age] for age in sorted(found[base])] for base in sorted(found)]
+    unit: str | None = None
+    where: str | None = None
 
     @property
-    def kinds(self) -> list[Kind]:
-        """Returns the kinds of background work that the logs report."""
-        return [kind for kind in KINDS for each in self.lines if each.kind == kind]
+    def names(self) -> list[str]:
+        """Returns `files` as a list."""
+        return [self.files] if isinstance(self.files, str) else self.files
 
     @property
-    def words(self) -> list[str]:
-        """Returns the kinds of work in words."""
-        return [PLURALS[kind] for kind in self.kinds]
+    def states_duration(self) -> bool:
+        """Returns whether `end` has the group `ms`."""
+        return "ms" in _regex(self.end).groupindex
+
+    @property
+    def is_timed(self) -> bool:
+        """Returns whether the start of each work is known."""
+        keyed = self.begin is not None and all("key" in _regex(each).groupindex for each in (self.begin, self.end))
+        return keyed or self.states_duration
 
 
-def patterns_of(system: str, folder: Path, warn: Warn) -> Patterns:
-    """Reads the patterns of a system; none if its log reports no such work, or the system is not known.
+def lines_of(system: str, folder: Path, file: str, warn: Warn) -> dict[str, Lines]:
+    """Reads log.yml or healing.yml of a system, by kind of work; empty if it has none, or the system is not known.
 
     :param folder: see :func:`definition`; a damaged file causes a warning
     """
-    path = definition(folder, system, "log.yml")
+    path = definition(folder, system, file)
+    kinds: Any = dict[Kind, Lines] if file == LOG else dict[str, Lines]
     try:
-        content = msgspec.convert(plain_yaml.load(path), _LogFile) if path else _LogFile([])
-        files = [content.files] if isinstance(content.files, str) else content.files
-        if not all(FILES.fullmatch(name) for name in files):
-            raise BadInputError(f"files: {files}: must be names of files in the folder of a host")
-        works = {"compaction": content.compaction, "flush": content.flush}
-        return Patterns(tuple(files), tuple(_lines(kind, work) for kind in KINDS if (work := works[kind])))
+        found: dict[str, Lines] = msgspec.convert(plain_yaml.load(path) if path else {}, kinds)
+        for kind, lines in found.items():
+            _check(kind, lines)
+            if file == LOG and not lines.is_timed:
+                raise BadInputError(f"{kind}: end needs a group ms, or a group key as begin has")
     except (msgspec.ValidationError, BadInputError) as error:
         warn(f"{path}: {error}")
-        return Patterns()
+        return {}
+    return found
 
 
-def _lines(kind: Kind, work: _WorkPatterns) -> Lines:
-    end = regex(f"{kind}: end", work.end)
-    begin = regex(f"{kind}: begin", work.begin) if work.begin is not None else None
-    by_key = begin is not None and "key" in begin.groupindex and "key" in end.groupindex
-    if not (by_key or "ms" in end.groupindex):
-        raise BadInputError(f"{kind}: end needs a group ms, or a group key as begin has")
-    return Lines(kind, begin, end)
+def _check(kind: str, lines: Lines) -> None:
+    if not all(FILES.fullmatch(name) for name in lines.names):
+        raise BadInputError(f"{kind}: files: {lines.names}: must be names of files in the folder of a host")
+    for name in ("end", "begin", "where"):
+        pattern = getattr(lines, name)
+        try:
+            _regex(pattern or "")
+        except (re2.error, TypeError, ValueError) as error:
+            why = error.args[0].decode("utf-8", "replace") if isinstance(error, re2.error) else error
+            raise BadInputError(f"{kind}: {name}: {pattern!r}: no regular expression of RE2: {why}") from error
 
 
-def regex(name: str, pattern: str) -> re.Pattern[str]:
-    """Compiles a pattern with RE2, whose untyped class is annotated here as Python's. Raises BadInputError."""
+def _regex(pattern: str) -> re.Pattern[str]:
+    """Compiles a pattern with RE2, whose untyped class is annotated here as Python's."""
     options = re2.Options()
     options.log_errors = False  # RE2 would also write them to stderr
-    try:
-        compiled: re.Pattern[str] = re2.compile(pattern, options)
-    except (re2.error, TypeError, ValueError) as error:
-        why = error.args[0].decode("utf-8", "replace") if isinstance(error, re2.error) else error
-        raise BadInputError(f"{name}: {pattern!r}: no regular expression of RE2: {why}") from error
+    compiled: re.Pattern[str] = re2.compile(pattern, options)
     return compiled
 
 
-def read(path: Path, patterns: Patterns, warn: Warn, begun: Begun | None = None) -> ServerLog | None:
+def processes(host: Path, kinds: Iterable[Lines]) -> list[list[Path]]:
+    """Returns the logs of each process of a host, the oldest first. After a restart, the process's earlier logs are in
+    LOG.1, LOG.2, …
+    """
+    found: dict[str, dict[float, Path]] = {}
+    names = {name for lines in kinds for name in lines.names}
+    for path in {path for name in names for end in ("", ".[0-9]*") for path in host.glob(name + end)}:
+        if path.is_file():
+            number = path.suffix[1:]
+            base, age = (path.stem, float(number)) if number.isdecimal() else (path.name, math.inf)
+            found.setdefault(base, {})[age] = path
+    return [[found[base][age] for age in sorted(found[base])] for base in sorted(found)]
+
+
+def read(path: Path, kinds: Mapping[str, Lines], warn: Warn, begun: Begun | None = None) -> ServerLog | None:
     """Reads the log of one process; returns None if no line has a time.
 
     :param begun: work that the process before it left unfinished; updated to the work that this process leaves
@@ -192,23 +183,26 @@ def read(path: Path, patterns: Patterns, warn: Warn, begun: Begun | None = None)
     first = last = None
     begun = {} if begun is None else begun
     work: list[Work] = []
+    patterns = [
+        (kind, of.begins, None if of.begin is None else _regex(of.begin), _regex(of.end)) for kind, of in kinds.items()
+    ]
     for _, line in lines(path, warn):
         stamp = _STAMP.match(line)
         if not stamp:
             continue
         first, last = first or stamp[1], stamp[1]
-        for each in patterns.lines:
-            if each.begin and (match := each.begin.search(line, stamp.end())):
-                of = begun.setdefault(_key(each, match), [])
-                if each.begins == "last":
+        for kind, begins, begin, end in patterns:
+            if begin and (match := begin.search(line, stamp.end())):
+                of = begun.setdefault(_key(kind, match), [])
+                if begins == "last":
                     of.clear()
-                if each.begins != "first" or not of:
+                if begins != "first" or not of:
                     of.append(stamp[1])
-            elif match := each.end.search(line, stamp.end()):
-                work += _works(each, match, begun, stamp[1])
-    begin, end = _seconds(first), _seconds(last)
+            elif match := end.search(line, stamp.end()):
+                work += _works(kind, match, begun if begin else None, stamp[1])
+    since, until = _seconds(first), _seconds(last)
     left = [(kind, at) for (kind, _), of in begun.items() for each in of if (at := _seconds(each)) is not None]
-    return None if begin is None or end is None else ServerLog(begin, end, work, left)
+    return None if since is None or until is None else ServerLog(since, until, work, left)
 
 
 def covered(spans: Iterable[tuple[float, float]]) -> float:
@@ -220,11 +214,15 @@ def covered(spans: Iterable[tuple[float, float]]) -> float:
     return total
 
 
-def _key(of: Lines, match: re.Match[str]) -> _Key:
-    return of.kind, match.groupdict().get("key")
+def _key(kind: str, match: re.Match[str]) -> _Key:
+    return kind, match.groupdict().get("key")
 
 
-def _works(of: Lines, match: re.Match[str], begun: dict[_Key, list[str]], stamp: str) -> list[Work]:
+def _works(kind: str, match: re.Match[str], begun: Begun | None, stamp: str) -> list[Work]:
+    """Returns the work that ended with a line.
+
+    :param begun: work that has begun; None if the log does not report starts: then work has no duration
+    """
     groups = match.groupdict()
     end = _seconds(stamp)
     if "ms" in groups:
@@ -232,11 +230,11 @@ def _works(of: Lines, match: re.Match[str], begun: dict[_Key, list[str]], stamp:
         digits = re.sub(r"\D", "", groups["ms"])
         begins = [end - int(digits) / 1000 if end is not None and digits else None]
     else:
-        begins = [_seconds(each) for each in begun.pop(_key(of, match), [])] if of.begin else [end]
+        begins = [end] if begun is None else [_seconds(each) for each in begun.pop(_key(kind, match), [])]
     size, amount = _bytes(groups.get("size")), number(groups.get("amount"))
     # If the clock was set back, work may seem to end before it starts; such work is left out.
     return [
-        Work(of.kind, begin, end, size, amount)
+        Work(kind, begin, end, size, amount)
         for begin in begins
         if begin is not None and end is not None and begin <= end
     ]

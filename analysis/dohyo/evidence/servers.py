@@ -20,7 +20,7 @@ from dohyo.evidence import gc_log, server_log
 from dohyo.evidence.events import Event
 from dohyo.evidence.gc_log import Pause
 from dohyo.evidence.server_figures import ServerFigure, Values, figures_of, is_kept, pairs
-from dohyo.evidence.server_log import PLURALS, Kind, Patterns, ServerLog, Work
+from dohyo.evidence.server_log import LOG, PLURALS, Lines, ServerLog, Work
 from dohyo.evidence.text_file import Warn
 from dohyo.figures import named
 
@@ -34,7 +34,7 @@ _MOST_HOSTS_TOLD = 5
 
 GC_PAUSE = "GC pause"
 # Plurals of a server's background work, in the order in which it is shown.
-DOING: dict[str, str] = {GC_PAUSE: "GC pauses", **{str(kind): words for kind, words in PLURALS.items()}}
+DOING = {GC_PAUSE: "GC pauses", **PLURALS}
 
 # Figure (figures.yml) that is 0 if a server has no compactions to do.
 PENDING_COMPACTIONS = "pending_compactions"
@@ -103,7 +103,7 @@ class Background:
     :ivar share: share of the window in which at least one was in progress, on average over the hosts
     """
 
-    kind: Kind
+    kind: str
     phase: str
     run: int | None
     count: int
@@ -181,7 +181,7 @@ class Servers:
         :param steps: steps in the order of time, the load first
         """
         self._figures = figures_of(system, folder, warn)
-        self._patterns = server_log.patterns_of(system, folder, warn)
+        self._lines = server_log.lines_of(system, folder, LOG, warn)
         self._windows = windows
         self._steps = steps
         self._values: dict[str, list[Values]] = {}  # host -> last values by figure
@@ -196,8 +196,8 @@ class Servers:
                 self._pauses[host.name] = _in_windows(host, windows, warn)
                 if is_kept(folder) and self._figures and not any(values.keys for values in self._values[host.name]):
                     warn(f"{host}: has no statistics of the servers")
-                if windows and (processes := self._patterns.paths(host)):
-                    self._work[host.name] = _work_in_windows(host.name, processes, self._patterns, windows, warn)
+                if windows and (processes := server_log.processes(host, self._lines.values())):
+                    self._work[host.name] = _work_in_windows(host.name, processes, self._lines, windows, warn)
 
     def all(self) -> list[Server]:
         """Returns an entry for each host that has evidence and, if they are several, one for all together."""
@@ -339,7 +339,7 @@ class Servers:
     def _background(self, hosts: Sequence[str]) -> Iterator[Background]:
         """Yields the background work on these hosts. For several hosts, it must be known for all that have logs."""
         logs = [self._work[host] for host in (hosts if len(hosts) == 1 else self._work) if host in self._work]
-        for kind in self._patterns.kinds if logs else ():
+        for kind in [each for each in PLURALS if each in self._lines] if logs else ():
             for window in self._windows:
                 if all(window.key in log for log in logs):
                     of_hosts = [[work for work in log[window.key] if work.kind == kind] for log in logs]
@@ -368,13 +368,13 @@ def _in_windows(host: Path, windows: Sequence[Window], warn: Warn) -> dict[tuple
 
 
 def _work_in_windows(
-    host: str, processes: Sequence[Sequence[Path]], patterns: Patterns, windows: Sequence[Window], warn: Warn
+    host: str, processes: Sequence[Sequence[Path]], kinds: Mapping[str, Lines], windows: Sequence[Window], warn: Warn
 ) -> dict[_Key, list[Work]]:
     """Reads the work by run, for the runs that the logs of all processes of the host cover.
 
     :param processes: the logs of each process: one, or several after a restart
     """
-    logs = [[log for path in paths if (log := server_log.read(path, patterns, warn))] for paths in processes]
+    logs = [[log for path in paths if (log := server_log.read(path, kinds, warn))] for paths in processes]
     told: set[Path] = set()
     result: dict[_Key, list[Work]] = {}
     for window in windows:
@@ -384,7 +384,8 @@ def _work_in_windows(
         for path in short:
             if path not in told and host not in window.ill:
                 told.add(path)
-                warn(f"{path}: does not cover {window}: its {' and '.join(patterns.words)} are not known")
+                words = " and ".join(PLURALS[kind] for kind in PLURALS if kind in kinds)
+                warn(f"{path}: does not cover {window}: its {words} are not known")
         if not short:
             result[window.key] = [
                 Work(work.kind, work.at - agreed, work.end - agreed, work.bytes)
@@ -406,7 +407,7 @@ def _covering(logs: Sequence[ServerLog], begin: float, end: float, *, dies: bool
     return next((log for log, until in zip(logs, ends, strict=True) if log.begin <= begin and until >= end), None)
 
 
-def _background(kind: Kind, window: Window, of_hosts: Sequence[Sequence[Work]]) -> Background:
+def _background(kind: str, window: Window, of_hosts: Sequence[Sequence[Work]]) -> Background:
     since, until = window.begin - window.agreed, window.end - window.agreed
     inside = [[(max(work.at, since), min(work.end, until)) for work in of_host] for of_host in of_hosts]
     works = [work for of_host in of_hosts for work in of_host]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from dohyo.evidence.server_log import KINDS, PLURALS, Kind
+from dohyo.evidence.server_log import PLURALS
 from dohyo.evidence.servers import Background, Pauses
 from dohyo.figures import UNKNOWN, named, whole
 from dohyo.summary.results import Trial
@@ -70,7 +70,7 @@ def _paused(trial: Trial, label: str) -> list[list[str]]:
 def _worked(trial: Trial, label: str) -> list[list[str]]:
     """Returns a line for each kind of background work over all runs; empty if nothing is known of the trial."""
     known = any(server.background for server in trial.servers)
-    return [[label, PLURALS[kind], *_of_work(trial, kind)] for kind in KINDS] if known else []
+    return [[label, PLURALS[kind], *_of_work(trial, kind)] for kind in PLURALS] if known else []
 
 
 def _of_work(trial: Trial, kind: Kind) -> list[str]:
