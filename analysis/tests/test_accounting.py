@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec import structs
 
 from dohyo.bad_input import BadInputError
 from dohyo.places import ROOT
@@ -136,7 +137,7 @@ def test_what_a_discarded_run_has_lost_is_shown(tmp_path: Path) -> None:
 def test_the_line_of_a_matrix_is_the_sum_of_its_points(tmp_path: Path) -> None:
     of = of_runs(tmp_path)
     assert of.accounting is not None
-    stale = replace(of, accounting=replace(of.accounting, stale_reads=5))
+    stale = replace(of, accounting=structs.replace(of.accounting, stale_reads=5))
     (line,) = [each.value for each in readable([of, of, stale, of, of]) if each.label == "accounting"]
     assert line == "5 stale of 15,000,000 reads, 0 lost of 6,000,000 acknowledged (100,000 records read back)"
 

@@ -12,9 +12,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dohyo.evidence import accounting
+from dohyo.evidence.accounting import AccountingReport
 from dohyo.evidence.healing import Healing
 from dohyo.evidence.over_time import Slot
-from dohyo.evidence.records import AccountingReport, FaultEvent, FaultOnHost, Faults
+from dohyo.evidence.records import FaultEvent, FaultOnHost, Faults
 from dohyo.evidence.under_fault import FaultCost, FaultedRun, costs, in_window, problems, rate_before
 from dohyo.places import ROOT
 from dohyo.report import measured, page
@@ -44,11 +45,11 @@ from support.evidence import (
 )
 from support.faults import ACCOUNT, ASKED, SERIES, faulted
 
-ON = {"node1": FaultOnHost(what="SIGKILL to cassandra (process 7)")}
+ON = {"node1": FaultOnHost()}
 
 
 def event(kind: str, began: float | None, **more: Any) -> FaultEvent:
-    given = {"planned": began, "done": began, "hosts": ON, "target": "node1", **more}
+    given = {"planned": began, "hosts": ON, "target": "node1", **more}
     return FaultEvent(kind=kind, began=began, **given)
 
 

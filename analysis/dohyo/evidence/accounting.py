@@ -3,34 +3,34 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, fields, replace
 
-from dohyo.evidence.records import AccountingReport
+from msgspec import Struct, structs
+
+from dohyo.evidence.json_values import Number, Whole
 
 
-@dataclass(frozen=True)
-class Accounting:
+class Accounting(Struct, frozen=True):
     """Numbers of records by outcome; docs/faults.md defines each of them.
 
     :ivar sample: N, if the clients account for one of N records
     :ivar read_back: whether every client has read its records back
     """
 
-    sample: int
-    acknowledged: int
-    maybe: int
-    reads: int
-    unknown_reads: int
-    stale_reads: int
-    unwritten_reads: int
-    corrupt_reads: int
-    keys: int
-    lost: int
-    missing: int
-    unwritten: int
-    corrupt: int
-    unreadable: int
-    read_back: bool
+    sample: Whole = 1
+    acknowledged: Whole = 0
+    maybe: Whole = 0
+    reads: Whole = 0
+    unknown_reads: Whole = 0
+    stale_reads: Whole = 0
+    unwritten_reads: Whole = 0
+    corrupt_reads: Whole = 0
+    keys: Whole = 0
+    lost: Whole = 0
+    missing: Whole = 0
+    unwritten: Whole = 0
+    corrupt: Whole = 0
+    unreadable: Whole = 0
+    read_back: bool = False
 
     @property
     def is_wrong(self) -> bool:
@@ -60,27 +60,37 @@ class Accounting:
         return ", ".join(parts)
 
 
-def together(accounts: Iterable[Accounting | AccountingReport | None]) -> Accounting | None:
+class AccountingReport(Accounting, frozen=True):
+    """The account of one client, in its client.json.
+
+    :ivar by_second: second of the window (below 0 in the warm-up), stale, unwritten and corrupt reads, maybe writes
+    """
+
+    read_back_seconds: Number | None = None
+    read_back_error: str | None = None
+    by_second: list[list[int]] = []
+    examples: list[str] = []
+
+
+def together(accounts: Iterable[Accounting | None]) -> Accounting | None:
     """Returns the sums over clients, runs or rounds; None if none of them has an account."""
     known = [account for account in accounts if account is not None]
     if not known:
         return None
-    sums = {name: sum(getattr(each, name) for each in known) for name in _SUMS}
+    counts = [name for name in Accounting.__struct_fields__ if name not in ("sample", "read_back")]
+    sums = {name: sum(getattr(each, name) for each in known) for name in counts}
     return Accounting(
         sample=max(each.sample for each in known), read_back=all(each.read_back for each in known), **sums
     )
 
 
-def of_all(accounts: Iterable[Accounting | AccountingReport | None]) -> Accounting | None:
+def of_all(accounts: Iterable[Accounting | None]) -> Accounting | None:
     """Returns the sums over all clients of runs, or over all rounds. If one has no account, such as a client that was
     killed, the records count as not read back.
     """
     every = list(accounts)
     sums = together(every)
-    return replace(sums, read_back=False) if sums is not None and None in every else sums
-
-
-_SUMS = [each.name for each in fields(Accounting) if each.name not in ("sample", "read_back")]
+    return structs.replace(sums, read_back=False) if sums is not None and None in every else sums
 
 
 def losses(of: AccountingReport) -> str:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from hashlib import blake2b
 from pathlib import Path
+
+from msgspec import structs
 
 from dohyo.evidence import records
 from dohyo.evidence.hdr_log import Interval, Latencies, merge_log
@@ -227,7 +229,7 @@ def _carried(run: Run) -> str | None:
 
 def _agreed(logged: Mapping[str, Operation], report: ClientReport, problem: Warn) -> dict[str, Operation]:
     """Returns a client's result lines, completed from its client.json; passes contradictions to `problem`."""
-    result = {name: replace(operation) for name, operation in logged.items()}
+    result = {name: structs.replace(operation) for name, operation in logged.items()}
     for name, facts in report.operations_by_type.items():
         operation = result.get(name)
         if operation is None:
@@ -241,7 +243,7 @@ def _agreed(logged: Mapping[str, Operation], report: ClientReport, problem: Warn
                 problem(f"client.json counts {said} {what} of {name}, the result lines {value}")
         if operation.records is None:
             operation.records = facts.records
-        statuses = {status: count for status, count in facts.statuses.items() if count}
+        statuses = {status: count for status, count in facts.returns.items() if count}
         if statuses and operation.returns and statuses != {k: v for k, v in operation.returns.items() if v}:
             problem(f"client.json and the result lines differ in the statuses of {name}")
     return result

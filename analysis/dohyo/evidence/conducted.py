@@ -2,29 +2,27 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from msgspec import Struct, field
+from msgspec import Struct, field, structs
 
 from dohyo.evidence.events import Event
-from dohyo.evidence.records import Number
+from dohyo.evidence.json_values import Number
 from dohyo.metrics import Row
 
 
-@dataclass(frozen=True)
-class Client:
-    """One client over all repeats. Each time is from the repeat in which it was furthest from 0."""
+class Client(Struct, frozen=True):
+    """One client in a phase, or over all repeats: then each time is from the repeat in which it was furthest from 0."""
 
-    host: str
+    host: str = ""
     state: str | None = None  # ended, failed, vanished or stopped: the first that is not "ended"
     reason: str | None = None
-    start_ms: float | None = None  # from the agreed instant to its real start
-    end_ms: float | None = None  # from the earliest end of any client to its own
-    offset_ms: float | None = None  # its clock against the controller's
-    offset_error_ms: float | None = None
-    rows: list[Row] = dataclasses.field(default_factory=list)  # from the client's own logs
+    start_ms: Number | None = None  # from the agreed instant to its real start
+    end_ms: Number | None = None  # from the earliest end of any client to its own
+    offset_ms: Number | None = None  # its clock against the controller's
+    offset_error_ms: Number | None = None
+    rows: list[Row] = []  # from the client's own logs
 
 
 @dataclass(frozen=True)
@@ -40,17 +38,6 @@ class Node:
     memory_mb: float | None = None  # resident; the most of any repeat
 
 
-class ConductedClient(Struct, frozen=True):
-    """The record of a client in one phase; see :class:`Client`."""
-
-    state: str | None = None
-    reason: str | None = None
-    start_ms: Number | None = None
-    end_ms: Number | None = None
-    offset_ms: Number | None = None
-    offset_error_ms: Number | None = None
-
-
 class ConductedNode(Struct, frozen=True):
     """The record of a host's servers in one phase; see :class:`Node`."""
 
@@ -59,17 +46,6 @@ class ConductedNode(Struct, frozen=True):
     offset_ms: Number | None = None
     cpu_seconds: Number | None = None
     memory_mb: Number | None = None
-
-
-class ConductedEvent(Struct, frozen=True):
-    """An event on a host that the conductor observed.
-
-    :ivar at: seconds since the agreed instant
-    """
-
-    at: Number | None = None
-    host: str | None = None
-    what: str = ""
 
 
 class Conducted(Struct, frozen=True, rename={"limit_ms": "offset_limit_ms", "why_not": "failure"}):
@@ -82,7 +58,7 @@ class Conducted(Struct, frozen=True, rename={"limit_ms": "offset_limit_ms", "why
     :ivar limit_ms: largest difference allowed between the clients' starts
     """
 
-    clients: dict[str, ConductedClient] = {}
+    clients: dict[str, Client] = {}
     nodes: dict[str, ConductedNode] = {}
     agreed: Number | None = None
     start_skew_ms: Number | None = None
@@ -92,7 +68,7 @@ class Conducted(Struct, frozen=True, rename={"limit_ms": "offset_limit_ms", "why
     limit_ms: Number | None = None
     valid: bool = True
     why_not: str = ""
-    seen: list[ConductedEvent] = field(default_factory=list, name="events")
+    seen: list[Event] = field(default_factory=list, name="events")
 
     @property
     def failure(self) -> str:
@@ -101,7 +77,7 @@ class Conducted(Struct, frozen=True, rename={"limit_ms": "offset_limit_ms", "why
 
     def reason(self, host: str) -> str:
         """Returns why a client left no results; an empty text if that is not known."""
-        facts = self.clients.get(host, ConductedClient())
+        facts = self.clients.get(host, Client())
         return facts.reason or ("" if facts.state in (None, "", "ended") else f"its client has {facts.state}")
 
     def offset_error_ms(self) -> float | None:
@@ -110,7 +86,7 @@ class Conducted(Struct, frozen=True, rename={"limit_ms": "offset_limit_ms", "why
 
     def offsets_ms(self) -> dict[str, float]:
         """Returns the offset of each host's clock from the controller's, for the hosts where it is known."""
-        hosts: dict[str, ConductedNode | ConductedClient] = {**self.nodes, **self.clients}
+        hosts: dict[str, ConductedNode | Client] = {**self.nodes, **self.clients}
         return {host: facts.offset_ms for host, facts in hosts.items() if facts.offset_ms is not None}
 
     def clock_error_ms(self, host: str) -> float | None:
@@ -124,7 +100,9 @@ class Conducted(Struct, frozen=True, rename={"limit_ms": "offset_limit_ms", "why
 
     def events(self, phase: str, run: int | None) -> list[Event]:
         """Returns the events that were observed on the hosts."""
-        return [Event(run, event.at, None, event.what, event.host or None, phase) for event in self.seen]
+        return [
+            structs.replace(event, run=run, until=None, host=event.host or None, phase=phase) for event in self.seen
+        ]
 
 
 def client(host: str, phases: Sequence[Conducted], rows: list[Row]) -> Client:
@@ -170,7 +148,7 @@ def furthest(values: Iterable[float | None]) -> float | None:
     return max((value for value in values if value is not None), key=abs, default=None)
 
 
-def _state(facts: Sequence[ConductedClient | ConductedNode], good: str) -> tuple[str | None, str | None]:
+def _state(facts: Sequence[Client | ConductedNode], good: str) -> tuple[str | None, str | None]:
     states = [(each.state, each.reason) for each in facts if each.state is not None]
     state, reason = next((pair for pair in states if pair[0] != good), (good, "")) if states else (None, "")
     return state, reason or None

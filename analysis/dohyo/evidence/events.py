@@ -10,7 +10,10 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby, pairwise
 
+from msgspec import Struct
+
 from dohyo.evidence.hdr_log import Interval, divided
+from dohyo.evidence.json_values import Number, Whole
 from dohyo.operations import calls, is_call, is_failure, is_not_found, is_success
 
 # A dip is at least DIP_SECONDS seconds in a row, each with less than DIP_SHARE of the run's mean.
@@ -25,8 +28,7 @@ _ERRORS_APART = 3
 _MOST_ERROR_EVENTS = 5
 
 
-@dataclass(frozen=True)
-class Event:
+class Event(Struct, frozen=True):
     """An event in a run that a reader of the numbers must know about.
 
     :ivar run: number of the run; None in the load
@@ -36,10 +38,10 @@ class Event:
     :ivar phase: name of the phase that the run is of
     """
 
-    run: int | None
-    at: float | None
-    until: float | None
-    what: str
+    run: Whole | None = None
+    at: Number | None = None
+    until: Number | None = None
+    what: str = ""
     host: str | None = None
     phase: str = "run"
 

@@ -21,8 +21,7 @@ from msgspec import Meta, Struct
 from numpy.typing import NDArray
 
 from dohyo.evidence import records
-from dohyo.evidence.json_values import loads, mapping
-from dohyo.evidence.records import Number, Whole
+from dohyo.evidence.json_values import Number, Whole, loads, mapping
 from dohyo.evidence.servers import Window
 from dohyo.evidence.text_file import Warn, limited, lines
 

@@ -1,13 +1,20 @@
-"""Reads JSON that other programs wrote; values of an unexpected type count as missing."""
+"""Reads JSON that other programs wrote; values of an unexpected type count as missing. Types of its numbers."""
 
 from __future__ import annotations
 
 import json
 import math
+import sys
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
+
+from msgspec import Meta
 
 from dohyo.evidence.text_file import Warn
+
+# Whole numbers; Ansible writes them as text.
+Whole = Annotated[int, Meta(ge=-(2**63), le=2**63 - 1)]
+Number = Annotated[float, Meta(ge=-sys.float_info.max, le=sys.float_info.max)]
 
 # Largest file to read. Dohyo's own files are below 100 kB, statistics of servers below 1 MB.
 _MOST_BYTES = 64 * 1024 * 1024

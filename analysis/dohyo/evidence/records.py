@@ -17,14 +17,14 @@ import msgspec
 from msgspec import UNSET, Meta, Struct, UnsetType, structs
 
 from dohyo.evidence import json_values
+from dohyo.evidence.accounting import AccountingReport
+from dohyo.evidence.json_values import Number, Whole
+from dohyo.evidence.result_lines import Operation
 from dohyo.evidence.text_file import Warn, limited
 from dohyo.scenario import faults, properties, search
 from dohyo.scenario.hosts import Hosts
 from dohyo.scenario.phases import LOAD, PROBE, RUN
 
-# Whole numbers; Ansible writes them as text.
-Whole = Annotated[int, Meta(ge=-(2**63), le=2**63 - 1)]
-Number = Annotated[float, Meta(ge=-sys.float_info.max, le=sys.float_info.max)]
 # Seconds of a window, at most a year as for maxexecutiontime: a longer one would take hours to evaluate by second.
 Window = Annotated[float, Meta(ge=0, le=366 * 86_400)]
 Name = Annotated[str, Meta(min_length=1)]
@@ -99,47 +99,6 @@ def _shown(value: Any) -> str:
 # ---- client.json, which each client writes -----------------------------------------------------------------------
 
 
-class TypeReport(Struct, frozen=True):
-    """A client's counts of one operation type."""
-
-    operations: Whole | None = None
-    records: Whole | None = None
-    statuses: dict[str, Whole] = {}
-
-
-class AccountingReport(Struct, frozen=True):
-    """A client's findings with `verify=acknowledged`; docs/faults.md. Counts are numbers of records.
-
-    :ivar sample: N, if it accounts for one of N records
-    :ivar reads: reads of its own records, which it can judge
-    :ivar keys: records that were read back
-    :ivar read_back: whether it has read its records back
-    :ivar by_second: second of the window (below 0 in the warm-up), stale, unwritten and corrupt reads, maybe writes
-    :ivar read_back_with: properties of the strongest read
-    """
-
-    sample: Whole = 1
-    acknowledged: Whole = 0
-    maybe: Whole = 0
-    reads: Whole = 0
-    unknown_reads: Whole = 0
-    stale_reads: Whole = 0
-    unwritten_reads: Whole = 0
-    corrupt_reads: Whole = 0
-    keys: Whole = 0
-    lost: Whole = 0
-    missing: Whole = 0
-    unwritten: Whole = 0
-    corrupt: Whole = 0
-    unreadable: Whole = 0
-    read_back: bool = False
-    read_back_seconds: Number | None = None
-    read_back_with: dict[str, str] = {}
-    read_back_error: str | None = None
-    by_second: list[list[int]] = []
-    examples: list[str] = []
-
-
 class ClientReport(Struct, frozen=True):
     """A client's report on its part of a phase. ycsb-bindings/client writes it (Results)."""
 
@@ -173,7 +132,7 @@ class ClientReport(Struct, frozen=True):
     inserted: Whole | None = None
     passed_over: Whole | None = None
     unacknowledged_inserts: Whole | None = None
-    operations_by_type: dict[str, TypeReport] = {}
+    operations_by_type: dict[str, Operation] = {}
     accounting: AccountingReport | None = None
     first_error: str | None = None
     valid: bool | None = None
@@ -322,13 +281,9 @@ class FaultOnHost(Struct, frozen=True):
     """A fault on one host.
 
     :ivar at: start in seconds of the window, by the controller's clock
-    :ivar began: start in seconds since 1970 by the host's clock; None if it was not carried out
     """
 
     at: Number | None = None
-    began: Number | None = None
-    done: Number | None = None
-    what: str | None = None
     error: str | None = None
 
 
@@ -344,7 +299,6 @@ class FaultEvent(Struct, frozen=True):
     target: str = ""
     planned: Number | None = None
     began: Number | None = None
-    done: Number | None = None
     hosts: dict[str, FaultOnHost] = {}
 
 

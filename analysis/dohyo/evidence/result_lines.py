@@ -14,6 +14,9 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Generic, TypeVar
 
+from msgspec import Struct
+
+from dohyo.evidence.json_values import Number, Whole
 from dohyo.evidence.text_file import Warn, limited, lines
 from dohyo.operations import INTENDED, OVERALL, READ_MODIFY_WRITE, calls, is_call, is_known, operation, outcome
 
@@ -54,16 +57,18 @@ _FRACTION = re.compile(r"\d+\.\d*[1-9]\d*")
 _BUCKET_US = 1000.0  # percentiles and maxima from buckets of 1 ms are ends of buckets
 
 
-@dataclass
-class Operation:
-    """The result lines of one operation type, times in µs. None: the log has no such line."""
+class Operation(Struct, rename={"returns": "statuses"}):
+    """The result lines of one operation type, times in µs. None: the log has no such line.
 
-    operations: int | None = None
-    records: int | None = None
-    mean_us: float | None = None
-    max_us: float | None = None
-    percentiles_us: dict[float, float] = field(default_factory=dict)
-    returns: dict[str, int] = field(default_factory=dict)
+    client.json has its first two counts and the statuses.
+    """
+
+    operations: Whole | None = None
+    records: Whole | None = None
+    mean_us: Number | None = None
+    max_us: Number | None = None
+    percentiles_us: dict[float, Number] = {}
+    returns: dict[str, Whole] = {}
     whole_milliseconds: bool = False  # percentiles of measurementtype=histogram are lower ends of 1 ms buckets
 
 

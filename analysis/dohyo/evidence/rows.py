@@ -8,6 +8,8 @@ from dataclasses import dataclass, field, replace
 from statistics import stdev
 from typing import Any
 
+from msgspec import structs
+
 from dohyo import statistics
 from dohyo.evidence.hdr_log import Latencies, is_known
 from dohyo.evidence.result_lines import NOT_FOUND, OK, Operation
@@ -75,7 +77,7 @@ def merge(parts: Sequence[Operation]) -> Operation:
     they cannot be added.
     """
     if len(parts) == 1:
-        return replace(parts[0])
+        return structs.replace(parts[0])
     operations = total([part.operations for part in parts])
     weights = [(part.operations, part.mean_us) for part in parts]
     known = [(count, mean) for count, mean in weights if count and mean is not None]

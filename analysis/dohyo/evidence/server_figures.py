@@ -30,8 +30,7 @@ from msgspec import Struct
 
 from dohyo import plain_yaml
 from dohyo.bad_input import BadInputError
-from dohyo.evidence.json_values import loads, number
-from dohyo.evidence.records import Number
+from dohyo.evidence.json_values import Number, loads, number
 from dohyo.evidence.text_file import Warn, lines
 from dohyo.places import ANSIBLE
 from dohyo.systems.catalogue import all_systems

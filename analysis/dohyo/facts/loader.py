@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
+
+from msgspec import structs
 
 from dohyo.bad_input import BadInputError
 from dohyo.evidence import experiment_folder
@@ -112,7 +113,7 @@ class Loader:
             ),
         )
         if trial.accounting:
-            self._insert("accounting", trial=of_trial, **asdict(trial.accounting))
+            self._insert("accounting", trial=of_trial, **structs.asdict(trial.accounting))
         if search := trial.search:
             of_search = ("slo", "closed_loop", "maximum", "held", "unmet", "next_target", "complete", "conclusion")
             self._insert("search", trial=of_trial, **{name: getattr(search, name) for name in of_search})

@@ -5,7 +5,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import replace
+
+from msgspec import structs
 
 from dohyo.evidence.result_lines import NOT_FOUND, OK, Operation
 from dohyo.evidence.rows import Run
@@ -56,10 +57,10 @@ def with_codes(operations: Mapping[str, Operation], each: int | None, *, known: 
         if of.returns and each == 1:
             continue
         if each is None or not (of.returns or known or any(count for status, count in by.items() if status != "OK")):
-            result[name] = replace(of, returns={})
+            result[name] = structs.replace(of, returns={})
         else:
             scaled = {status: count * (each if is_call(name) else 1) for status, count in by.items() if count}
-            result[name] = replace(of, returns=scaled, records=_ok(scaled) if is_call(name) else None)
+            result[name] = structs.replace(of, returns=scaled, records=_ok(scaled) if is_call(name) else None)
     return result
 
 

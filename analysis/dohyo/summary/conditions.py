@@ -19,6 +19,7 @@ from msgspec import defstruct, structs
 from dohyo.evidence import records
 from dohyo.evidence.conducted import furthest
 from dohyo.evidence.host_metrics import NOTED, Taken
+from dohyo.evidence.json_values import Whole
 from dohyo.figures import counted, scaled
 from dohyo.metrics import KINDS, table
 from dohyo.scenario.phases import LOAD, OWN
@@ -491,7 +492,7 @@ CONDITIONS = {each.name: _named(each) for each in fields(Conditions)}
 STATED = [name for name, each in CONDITIONS.items() if each.read is None]
 _Stated = defstruct(
     "_Stated",
-    [(name, (records.Whole if CONDITIONS[name].kind == "integer" else records.Said) | None, None) for name in STATED],
+    [(name, (Whole if CONDITIONS[name].kind == "integer" else records.Said) | None, None) for name in STATED],
     frozen=True,
 )
 

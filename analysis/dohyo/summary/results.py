@@ -11,6 +11,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
 from typing import Any, Literal
 
+import msgspec
+
 from dohyo.evidence.accounting import Accounting
 from dohyo.evidence.canary import Canary, Comparison
 from dohyo.evidence.conducted import Client, Node
@@ -306,7 +308,7 @@ class Summary:
             del trial["asked_workload"], trial["asked_servers"], trial["configured"]
             if trial["load"]:
                 del trial["load"]["points"]  # load.csv has them, one for each second
-        return json.dumps(content, indent=2, ensure_ascii=False) + "\n"
+        return json.dumps(content, indent=2, ensure_ascii=False, default=msgspec.to_builtins) + "\n"
 
     def lines(self) -> list[dict[str, Any]]:
         """Returns rows of the cluster, of each client and node if there are several, and of each probe of a search.

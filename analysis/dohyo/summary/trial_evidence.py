@@ -7,6 +7,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast, get_args
 
+from msgspec import structs
+
 from dohyo.bad_input import BadInputError
 from dohyo.evidence import accounting, canary, records
 from dohyo.evidence.conducted import nodes
@@ -130,7 +132,9 @@ class TrialEvidence:
             "level_changes": [when for phase in valid for when in phase.level_changes()],
             "cold": [phase.name for phase in valid if phase.conducted.warmup_steady is False],
             "clients": [
-                replace(client, rows=[row for row in client.rows if (row.phase, row.discarded) in self.measured])
+                structs.replace(
+                    client, rows=[row for row in client.rows if (row.phase, row.discarded) in self.measured]
+                )
                 for client in of.clients
             ],
             "nodes": nodes([phase.conducted for phase in of.counted or of.load], together.seconds, together.records),

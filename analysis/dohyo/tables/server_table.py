@@ -73,7 +73,7 @@ def _worked(trial: Trial, label: str) -> list[list[str]]:
     return [[label, PLURALS[kind], *_of_work(trial, kind)] for kind in PLURALS] if known else []
 
 
-def _of_work(trial: Trial, kind: Kind) -> list[str]:
+def _of_work(trial: Trial, kind: str) -> list[str]:
     of_hosts = {
         str(server.host): runs
         for server in trial.servers
