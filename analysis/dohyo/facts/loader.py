@@ -8,17 +8,16 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from msgspec import structs
-
 from dohyo.bad_input import BadInputError
 from dohyo.evidence import experiment_folder
+from dohyo.evidence.conducted import Client
 from dohyo.evidence.hdr_log import Latencies, is_known
 from dohyo.evidence.host_metrics import SERIES
-from dohyo.evidence.records import ExperimentFacts
+from dohyo.evidence.records import ClientReport, ExperimentFacts
 from dohyo.evidence.result_lines import Operation
-from dohyo.evidence.rows import records_of
+from dohyo.evidence.rows import Run, records_of
 from dohyo.evidence.servers import GC_PAUSE
-from dohyo.metrics import METRICS, PERCENTILES
+from dohyo.metrics import PERCENTILES
 from dohyo.operations import OVERALL, calls, is_failure, is_not_found, outcome
 from dohyo.scenario.phases import PROBE
 from dohyo.scenario.published import MEASURED, Published
@@ -50,11 +49,10 @@ class Loader:
         facts = experiment_folder.read(experiment)
         if not (experiment / "raw").is_dir():
             raise BadInputError(f"{experiment} has no evidence (raw): name an experiment that was measured")
-        about = {name: getattr(facts, name) for name in ("title", "scenario", "status", "started", "finished")}
         folder, version = experiment.resolve(), facts.versions.get("dohyo")
         name = str(folder) if folder.name in self._names else folder.name
         self._names.add(name)
-        self._experiment = self._insert("experiment", name=name, folder=str(folder), version=version, **about)
+        self._experiment = self._insert("experiment", facts, name=name, folder=str(folder), version=version)
         self._trials = {}
         summary = summarise(experiment, self._read)
         for trial in summary.trials:
@@ -89,16 +87,14 @@ class Loader:
             ],
         )
         if load := trial.load:
-            self._insert("load", trial=of_trial, rows=load.rows, tenths=load.tenths, slowdown=load.slowdown)
+            self._insert("load", load, trial=of_trial)
             points = ((of_trial, *point) for point in dict(load.points).items())
             self._many("load_second", ("trial", "second", "rows"), points)
 
     def _trial(self, trial: Trial, *, of_rounds: bool = False) -> int:
-        same = ("name", "system", "title", "point", "round", "status", "reason", "load_is_measured", "system_failed")
-        values = {name: getattr(trial, name) for name in same}
-        of_trial = self._insert("trial", experiment=self._experiment, of_rounds=of_rounds, **values)
-        rows = ((of_trial, *(getattr(row, name) for name in METRICS)) for row in trial.rows)
-        self._many("row", ("trial", *METRICS), rows)
+        of_trial = self._insert("trial", trial, experiment=self._experiment, of_rounds=of_rounds)
+        for row in trial.rows:
+            self._insert("row", row, trial=of_trial)
         conditions: list[tuple[str | None, str, Any]] = [
             (None, name, getattr(trial.conditions, name)) for name in CONDITIONS
         ]
@@ -113,13 +109,11 @@ class Loader:
             ),
         )
         if trial.accounting:
-            self._insert("accounting", trial=of_trial, **structs.asdict(trial.accounting))
+            self._insert("accounting", trial.accounting, trial=of_trial)
         if search := trial.search:
-            of_search = ("slo", "closed_loop", "maximum", "held", "unmet", "next_target", "complete", "conclusion")
-            self._insert("search", trial=of_trial, **{name: getattr(search, name) for name in of_search})
-            columns = ("number", "target", "achieved", "held", "reason")
-            probes = ((of_trial, *(getattr(probe, name) for name in columns)) for probe in search.probes)
-            self._many("probe", ("trial", *columns), probes)
+            self._insert("search", search, trial=of_trial)
+            for probe in search.probes:
+                self._insert("probe", probe, trial=of_trial)
         if not of_rounds:
             self._checks(of_trial, None, [("status", trial.status, trial.reason)])
             found = {
@@ -135,63 +129,40 @@ class Loader:
     def _run(self, trial: int, phase: Phase) -> int:
         run = self._insert(
             "run",
+            phase.run,
+            phase.conducted,
+            phase,
             trial=trial,
-            name=phase.name,
             phase=phase.kind,
-            number=phase.number,
             discarded=phase.discarded and phase.kind != PROBE,
-            agreed=phase.conducted.agreed,
             warmup_seconds=phase.warmup,
             measured_seconds=phase.run.seconds,
-            operations=phase.run.operations,
-            records=phase.run.records,
-            server_cpu_seconds=phase.run.server_cpu_seconds,
-            client_cpu_seconds=phase.run.client_cpu_seconds,
-            start_skew_ms=phase.conducted.start_skew_ms,
-            end_skew_ms=phase.conducted.end_skew_ms,
         )
         histograms = {name: each.encoded() for name, each in phase.latencies.items()}
         self._operations(run, None, phase.run.by_operation, histograms)
         self._clients(run, phase)
-        nodes = (
-            (run, host, each.state, each.reason, each.cpu_seconds, each.memory_mb)
-            for host, each in phase.conducted.nodes.items()
-        )
-        self._many("node", ("run", "host", "state", "reason", "cpu_seconds", "memory_mb"), nodes)
+        for host, node in phase.conducted.nodes.items():
+            self._insert("node", node, run=run, host=host)
         columns = ("run", "second", "at", "whole", "operation", "succeeded", "not_found", "failed")
         lines = ((run, *line) for line in _seconds(phase))
         self._many("second", (*columns, "p50_ms", "p99_ms", "max_ms", "latency_seconds"), lines)
         self._checks(trial, run, [("run", "invalid", each) for each in phase.problems])
         self._spans(trial, ((run, *each) for each in _phases_and_faults(phase)))
         if faulted := phase.under_fault:
-            same = (
-                *("kind", "target", "hosts", "seconds", "zero_seconds", "low_seconds", "recovered"),
-                *("recovery_seconds", "restored", "restore_seconds", "worst_p99_ms"),
-            )
-            costs = (
-                (run, faulted.before_ops_per_second, phase.warmup + cost.at,
-                 None if cost.until is None else phase.warmup + cost.until, cost.worst_p99_at,
-                 *(getattr(cost, name) for name in same))
-                for cost in faulted.faults
-            )  # fmt: skip
-            self._many("fault_cost", ("run", "before_ops_per_second", "begin", "end", "worst_p99_second", *same), costs)
+            for cost in faulted.faults:
+                begin, end = (None if at is None else phase.warmup + at for at in (cost.at, cost.until))
+                values = {"begin": begin, "end": end, "worst_p99_second": cost.worst_p99_at}
+                self._insert("fault_cost", cost, faulted, run=run, **values)
         return run
 
     def _clients(self, run: int, phase: Phase) -> None:
         hosts = {client.host: client for client in phase.clients}
         for host in sorted({*hosts, *phase.conducted.clients, *phase.missing}):
-            conducted, values = phase.conducted.clients.get(host), {}
-            for name in ("state", "reason", "start_ms", "end_ms", "offset_ms", "offset_error_ms"):
-                values[name] = getattr(conducted, name, None)
-            if client := hosts.get(host):
-                values |= {name: getattr(client.report, name) for name in ("threads", "target", "failed_operations")}
-                values |= {
-                    "measured_seconds": client.run.seconds,
-                    "operations": client.run.operations,
-                    "records": client.run.records,
-                    "cpu_seconds": client.run.client_cpu_seconds,
-                }
-            of_client = self._insert("client", run=run, host=host, **values)
+            client = hosts.get(host)
+            report, totals = (client.report, client.run) if client else (ClientReport(), Run())
+            values = {"measured_seconds": totals.seconds, "cpu_seconds": totals.client_cpu_seconds}
+            conducted = phase.conducted.clients.get(host, Client())
+            of_client = self._insert("client", conducted, totals, report, run=run, host=host, **values)
             if client:
                 self._operations(run, of_client, client.run.by_operation, client.histograms)
 
@@ -211,8 +182,8 @@ class Loader:
         self._many("operation", (*columns, "histogram", "count", "mean_ms", *PERCENTILES, "max_ms"), lines)
 
     def _hosts(self, trial: int, of: Trial, runs: _Runs) -> None:
-        columns = ("trial", "phase", "host", "cpus", "memory_bytes", "covered_seconds")
-        self._many("host", columns, ((trial, *(getattr(use, name) for name in columns[1:])) for use in of.hosts))
+        for use in of.hosts:
+            self._insert("host", use, trial=trial)
         self._many(
             "host_figure",
             ("trial", "phase", "host", "device", "figure", "mean", "maximum"),
@@ -274,11 +245,20 @@ class Loader:
             ),
         )  # fmt: skip
 
-    def _insert(self, table: str, **values: Any) -> int:
-        """Adds a row, and returns its number."""
-        self._many(table, tuple(values), [tuple(values.values())])
+    def _insert(self, table: str, *records: object, **values: Any) -> int:
+        """Adds a row, and returns its number.
+
+        :param records: what has fields with the names of other columns than those in `values`; the first one counts
+        """
+        others = [name for name in self._columns(table) if name not in values]
+        found = [next(getattr(each, name) for each in records if hasattr(each, name)) for name in others]
+        self._many(table, (*values, *others), [(*values.values(), *found)])
         ((number,),) = self._connection.execute("select last_insert_rowid()")
         return int(number)
+
+    def _columns(self, table: str) -> list[str]:
+        columns = self._connection.execute(f"pragma table_info({table})")
+        return [name for _, name, *_ in columns if name != "id"]
 
     def _many(self, table: str, columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
         """Adds rows. Names of tables and columns are those of this module; what the evidence holds are parameters."""
