@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 
-from msgspec import Struct, field, structs
+from msgspec import UNSET, Struct, UnsetType, field, structs
 
 from dohyo.evidence.events import Event
 from dohyo.evidence.json_values import Number
@@ -25,27 +24,17 @@ class Client(Struct, frozen=True):
     rows: list[Row] = []  # from the client's own logs
 
 
-@dataclass(frozen=True)
-class Node:
-    """The servers on one host, over all repeats."""
+class Node(Struct, frozen=True):
+    """The servers on one host in a phase, or over all repeats."""
 
-    host: str
+    host: str = ""
     state: str | None = None  # ran, ended or vanished: the first that is not "ran"
     reason: str | None = None
-    cpu_seconds: float | None = None  # user and system, in the measured windows
+    cpu_seconds: Number | None = None  # user and system, in the measured windows
     cpu_cores: float | None = None  # CPU seconds per measured second
     cpu_us_per_record: float | None = None  # of this node, per record of the whole cluster
-    memory_mb: float | None = None  # resident; the most of any repeat
-
-
-class ConductedNode(Struct, frozen=True):
-    """The record of a host's servers in one phase; see :class:`Node`."""
-
-    state: str | None = None
-    reason: str | None = None
-    offset_ms: Number | None = None
-    cpu_seconds: Number | None = None
-    memory_mb: Number | None = None
+    memory_mb: Number | None = None  # resident; the most of any repeat
+    offset_ms: Number | UnsetType | None = UNSET  # its clock against the controller's; not over all repeats
 
 
 class Conducted(Struct, frozen=True, rename={"limit_ms": "offset_limit_ms", "why_not": "failure"}):
@@ -59,7 +48,7 @@ class Conducted(Struct, frozen=True, rename={"limit_ms": "offset_limit_ms", "why
     """
 
     clients: dict[str, Client] = {}
-    nodes: dict[str, ConductedNode] = {}
+    nodes: dict[str, Node] = {}
     agreed: Number | None = None
     start_skew_ms: Number | None = None
     end_skew_ms: Number | None = None
@@ -86,8 +75,8 @@ class Conducted(Struct, frozen=True, rename={"limit_ms": "offset_limit_ms", "why
 
     def offsets_ms(self) -> dict[str, float]:
         """Returns the offset of each host's clock from the controller's, for the hosts where it is known."""
-        hosts: dict[str, ConductedNode | Client] = {**self.nodes, **self.clients}
-        return {host: facts.offset_ms for host, facts in hosts.items() if facts.offset_ms is not None}
+        hosts: dict[str, Node | Client] = {**self.nodes, **self.clients}
+        return {host: facts.offset_ms for host, facts in hosts.items() if isinstance(facts.offset_ms, float)}
 
     def clock_error_ms(self, host: str) -> float | None:
         """Returns the error of the clock offset of a client's host; None for other hosts."""
@@ -125,7 +114,7 @@ def nodes(phases: Sequence[Conducted], seconds: float | None, records: int | Non
     """Summarises each node over the given phases, which measured `records` in `seconds`."""
     result = []
     for host in sorted({host for phase in phases for host in phase.nodes}):
-        facts = [phase.nodes.get(host, ConductedNode()) for phase in phases]
+        facts = [phase.nodes.get(host, Node()) for phase in phases]
         state, reason = _state(facts, "ran")
         known = [each.cpu_seconds for each in facts if each.cpu_seconds is not None]
         cpu = sum(known) if len(known) == len(phases) else None
@@ -148,7 +137,7 @@ def furthest(values: Iterable[float | None]) -> float | None:
     return max((value for value in values if value is not None), key=abs, default=None)
 
 
-def _state(facts: Sequence[Client | ConductedNode], good: str) -> tuple[str | None, str | None]:
+def _state(facts: Sequence[Client | Node], good: str) -> tuple[str | None, str | None]:
     states = [(each.state, each.reason) for each in facts if each.state is not None]
     state, reason = next((pair for pair in states if pair[0] != good), (good, "")) if states else (None, "")
     return state, reason or None

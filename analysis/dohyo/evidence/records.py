@@ -14,7 +14,7 @@ from types import NoneType, UnionType
 from typing import Annotated, Any, TypeVar, get_args, get_origin
 
 import msgspec
-from msgspec import UNSET, Meta, Struct, UnsetType, structs
+from msgspec import UNSET, Meta, Struct, UnsetType, field, structs
 
 from dohyo.evidence import json_values
 from dohyo.evidence.accounting import AccountingReport
@@ -69,10 +69,10 @@ def _part(content: Any, kind: Any, complain: Complain, place: str) -> Any:
         kind = kinds[0] if len(kinds) == 1 else kind
     inside = f"{place}." if place else ""
     if isinstance(content, dict) and isinstance(kind, type) and issubclass(kind, Struct):
-        fields = [field for field in msgspec.structs.fields(kind) if content.get(field.encode_name) is not None]
+        fields = [each for each in structs.fields(kind) if content.get(each.encode_name) is not None]
         parts = {
-            field.name: _part(content[field.encode_name], field.type, complain, inside + field.encode_name)
-            for field in fields
+            each.name: _part(content[each.encode_name], each.type, complain, inside + each.encode_name)
+            for each in fields
         }
         return kind(**{name: part for name, part in parts.items() if part is not UNSET})
     if isinstance(content, dict) and get_origin(kind) is dict:
@@ -215,7 +215,7 @@ class TrialSettings(Struct, frozen=True, rename=lambda name: f"trial_{name}"):
     rounds: Whole = 1
     properties: WorkloadSettings = WorkloadSettings()
     load: PhaseSettings = PhaseSettings()
-    phases: list[PhaseSettings] | UnsetType = UNSET  # older experiments have no phases
+    phases: list[PhaseSettings] = field(default_factory=lambda: [PhaseSettings(RUN)])
     threads: Whole | None = None
     repeats: Whole | None = None
     discard: Whole = 0
@@ -231,7 +231,7 @@ class TrialSettings(Struct, frozen=True, rename=lambda name: f"trial_{name}"):
     @property
     def planned(self) -> list[str]:
         """Returns the names of the phases after the load, in order."""
-        return [RUN] if self.phases is UNSET else [phase.name or "" for phase in self.phases]
+        return [phase.name or "" for phase in self.phases]
 
     @property
     def load_is_measured(self) -> bool:
@@ -248,11 +248,10 @@ class TrialSettings(Struct, frozen=True, rename=lambda name: f"trial_{name}"):
 
         Settings that a phase lacks are the trial's. Probes have the settings of the last phase, at other target rates.
         """
-        phases = [] if self.phases is UNSET else self.phases
         if name == PROBE:
-            last = phases[-1] if phases else PhaseSettings()
+            last = self.phases[-1] if self.phases else PhaseSettings()
             return PhaseSettings(name, warmup=self.warmup, maxnotfoundrate=last.maxnotfoundrate)
-        own = self.load if name == LOAD else next((each for each in phases if each.name == name), PhaseSettings())
+        own = self.load if name == LOAD else next((each for each in self.phases if each.name == name), PhaseSettings())
         return structs.replace(
             own,
             name=name,

@@ -95,7 +95,7 @@ def hurts(event: FaultEvent) -> bool:
 
 def rate_before(faults: Faults, successes: Sequence[int]) -> float | None:
     """Returns the successful operations per second before the first fault; None without any or a whole second."""
-    first = min((event.began for event in _within(faults, len(successes))), default=0.0)
+    first = min((began for began, _ in _within(faults, len(successes))), default=0.0)
     before = successes[: int(first)]
     return sum(before) / len(before) if any(before) else None
 
@@ -121,13 +121,13 @@ def costs(faults: Faults, successes: Sequence[int], waited: Sequence[Slot]) -> l
     end = len(successes)
     before = rate_before(faults, successes)
     hurting = _within(faults, end)
-    begins = [event.began for event in hurting]
+    begins = [began for began, _ in hurting]
     found = []
-    for event in hurting:
-        first = int(event.began)
-        last = _next(begins, event.began, end)
-        until = _until(event.fault, faults)
-        recovered, recovery = _full(successes[first:last], before, event.began - first)
+    for began, event in hurting:
+        first = int(began)
+        last = _next(begins, began, end)
+        until = _until(event, faults)
+        recovered, recovery = _full(successes[first:last], before, began - first)
         restored, restore = None, None
         if until is not None and until < end:
             again = int(until)
@@ -139,12 +139,12 @@ def costs(faults: Faults, successes: Sequence[int], waited: Sequence[Slot]) -> l
         watched = successes[first:last]
         found.append(
             FaultCost(
-                kind=event.fault.kind,
-                target=event.fault.target,
-                hosts=sorted(event.fault.hosts),
-                at=event.began,
+                kind=event.kind,
+                target=event.target,
+                hosts=sorted(event.hosts),
+                at=began,
                 until=until,
-                seconds=last - event.began,
+                seconds=last - began,
                 zero_seconds=sum(1 for count in watched if not count),
                 low_seconds=None if before is None else sum(1 for count in watched if count < LOW_SHARE * before),
                 recovered=recovered,
@@ -209,16 +209,10 @@ def problems(asked: str | None, faults: Faults | None, seconds: float | None) ->
             yield f"{name} was not undone on {', '.join(left)}"
 
 
-@dataclass(frozen=True)
-class _Begun:
-    fault: FaultEvent
-    began: float
-
-
-def _within(faults: Faults, end: int) -> list[_Begun]:
-    """Returns the faults that began in the window."""
-    begun = [_Begun(event, event.began) for event in faults.events if hurts(event) and event.began is not None]
-    return sorted((each for each in begun if 0 <= each.began < end), key=lambda each: each.began)
+def _within(faults: Faults, end: int) -> list[tuple[float, FaultEvent]]:
+    """Returns the faults that began in the window, with their start, in the order of time."""
+    begun = [(event.began, event) for event in faults.events if hurts(event) and event.began is not None]
+    return sorted((each for each in begun if 0 <= each[0] < end), key=lambda each: each[0])
 
 
 def _next(begins: Sequence[float], after: float, end: int) -> int:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from json import loads
-from typing import NamedTuple
 
 from dohyo.evidence.result_lines import RESULT
 
@@ -38,27 +37,20 @@ _LABEL = re.compile(r" -(?:l |p label=)(.+?)(?= -(?:P|p|db|s|t|l|load|threads|ta
 _STRING = re.compile(r'"((?:[^"\\]|\\.)*+)"')
 
 
-class SourcedLine(NamedTuple):
-    """A line of a client.
-
-    :ivar source: text that identifies its client in the file; None for lines that are not YCSB's
-    """
-
-    source: str | None
-    text: str
-
-
 class Sources:
-    """Distinguishes the clients in one file."""
+    """Distinguishes the clients in one file.
+
+    A line of a client has a source, the text that identifies the client in the file; other lines have None.
+    """
 
     def __init__(self) -> None:
         self._heading = ""
         self._earlier = ("", "")  # the two lines before
         self._labels: set[str] = set()
-        self._prefixes: dict[str, SourcedLine] = {}  # sources and prefixes of their lines, by the prefix's first word
+        self._prefixes: dict[str, tuple[str, str]] = {}  # first word of a prefix -> source and prefix of its lines
         self._shown: set[str] = set()  # lines of a multi-line text below this heading; Ansible may repeat them
 
-    def lines(self, line: str) -> Iterator[SourcedLine]:
+    def lines(self, line: str) -> Iterator[tuple[str | None, str]]:
         """Yields the lines of clients in a line of the file."""
         if "\x1b" in line:
             line = _COLOUR.sub("", line)
@@ -76,7 +68,7 @@ class Sources:
         self._earlier = (name, line.strip())
         return name if name and self._earlier[1] == rule == _RULE else None
 
-    def _line(self, line: str) -> SourcedLine:
+    def _line(self, line: str) -> tuple[str | None, str]:
         if self._labels:
             line = re.sub(rf"(?<!\S)(?:{'|'.join(sorted(self._labels))})\s*(?={DATE})", "", line)
         begin = _BEGIN.search(line)
@@ -87,18 +79,19 @@ class Sources:
         named = [word for word in words if not _UNNAMED.fullmatch(word)]
         source = " ".join(filter(None, [self._heading, *named]))
         if words and words == named:
-            self._prefixes[words[0]] = SourcedLine(source, before.rstrip())
+            self._prefixes[words[0]] = source, before.rstrip()
         if text.startswith("Command line:") and (label := _LABEL.search(text)):
             self._labels.add(re.escape(label[1].strip()))
-        return SourcedLine(source, text)
+        return source, text
 
-    def _prefixed(self, line: str) -> SourcedLine:
+    def _prefixed(self, line: str) -> tuple[str | None, str]:
         """Assigns a line that does not look like YCSB's, such as a row of a table or a member of a JSON object."""
         if self._prefixes and (words := line.split(maxsplit=1)) and (of := self._prefixes.get(words[0])):
-            rest = line.removeprefix(of.text)
+            source, prefix = of
+            rest = line.removeprefix(prefix)
             if rest != line and rest[:1].isspace():
-                return SourcedLine(of.source, rest.lstrip(" \t"))
-        return SourcedLine(None, line)
+                return source, rest.lstrip(" \t")
+        return None, line
 
     def _strings(self, line: str) -> list[str] | None:
         """Returns the lines in the strings of JSON; None if no string has lines of a client."""
