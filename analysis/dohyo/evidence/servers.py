@@ -180,12 +180,12 @@ class Servers:
 
         :param steps: steps in the order of time, the load first
         """
-        self._figures = figures_of(system, folder, warn)
+        self._figures = {figure.name: figure for figure in figures_of(system, folder, warn)}
         self._lines = server_log.lines_of(system, folder, LOG, warn)
         self._windows = windows
         self._steps = steps
-        self._values: dict[str, list[Values]] = {}  # host -> last values by figure
-        self._of_steps: dict[str, list[list[Values]]] = {}  # host -> values by step and figure
+        self._values: dict[str, dict[str, Values]] = {}  # host -> figure -> last values
+        self._of_steps: dict[str, dict[str, dict[str, Values]]] = {}  # host -> step -> figure -> values
         # host -> process and window -> pauses, at seconds after the agreed instant
         self._pauses: dict[str, dict[tuple[str | None, _Key], list[Pause]]] = {}
         # host that has logs -> window that they cover -> work, at seconds after the agreed instant
@@ -194,7 +194,11 @@ class Servers:
             if host.is_dir():
                 self._values[host.name], self._of_steps[host.name] = self._read(host, warn)
                 self._pauses[host.name] = _in_windows(host, windows, warn)
-                if is_kept(folder) and self._figures and not any(values.keys for values in self._values[host.name]):
+                if (
+                    is_kept(folder)
+                    and self._figures
+                    and not any(values.keys for values in self._values[host.name].values())
+                ):
                     warn(f"{host}: has no statistics of the servers")
                 if windows and (processes := server_log.processes(host, self._lines.values())):
                     self._work[host.name] = _work_in_windows(host.name, processes, self._lines, windows, warn)
@@ -204,7 +208,7 @@ class Servers:
         hosts = [
             host
             for host in self._values
-            if self._pauses[host] or self._work.get(host) or any(each.keys for each in self._values[host])
+            if self._pauses[host] or self._work.get(host) or any(each.keys for each in self._values[host].values())
         ]
         groups = [[host] for host in hosts] + ([hosts] if len(hosts) > 1 else [])
         return [
@@ -230,20 +234,19 @@ class Servers:
 
     def pending_compactions(self, step: str) -> dict[str, float]:
         """Returns the compactions pending after a step, by host; empty for systems without this figure."""
-        result: dict[str, float] = {}
-        for position, figure in enumerate(self._figures):
-            for place, each in enumerate(self._steps):
-                if figure.name == PENDING_COMPACTIONS and each.name == step:
-                    found = {host: figure.value([steps[place][position]]) for host, steps in self._of_steps.items()}
-                    result |= {host: value for host, value in found.items() if value is not None}
-        return result
+        figure = self._figures.get(PENDING_COMPACTIONS)
+        if figure is None:
+            return {}
+        of_hosts = {host: of_steps[step] for host, of_steps in self._of_steps.items() if step in of_steps}
+        found = {host: figure.value([values[figure.name]]) for host, values in of_hosts.items()}
+        return {host: value for host, value in found.items() if value is not None}
 
     def notes(self) -> list[str]:
         """Returns a sentence for each figure with a `note`, with hosts and values."""
         found: list[str] = []
-        for position, figure in enumerate(self._figures):
+        for name, figure in self._figures.items():
             if figure.note:
-                values = {host: figure.value([of_host[position]]) for host, of_host in self._values.items()}
+                values = {host: figure.value([of_host[name]]) for host, of_host in self._values.items()}
                 found += _told(figure, {host: value for host, value in values.items() if value})
         return found
 
@@ -277,53 +280,51 @@ class Servers:
             events.append(Event(run, pause.at, None, what, host, phase))
         return events
 
-    def _read(self, host: Path, warn: Warn) -> tuple[list[Values], list[list[Values]]]:
-        """Reads the last values of a host, and the values of each step."""
+    def _read(self, host: Path, warn: Warn) -> tuple[dict[str, Values], dict[str, dict[str, Values]]]:
+        """Reads the last values of a host by figure, and the values of each step."""
         last = self._kept(host, warn)
-        before: list[Values | None] = [Values() for _ in self._figures]  # servers are restarted for the load
-        of_steps = []
+        before: dict[str, Values | None] = dict.fromkeys(self._figures, Values())  # servers are restarted for the load
+        of_steps = {}
         for step in self._steps:
             stats = host / "stats"
             if (stats / f"{step.name}-before").is_dir():
-                before = list(self._kept(stats / f"{step.name}-before", warn))
+                before = self._kept(stats / f"{step.name}-before", warn)
             if host.name in step.restarted:
-                before = [None for _ in before]
+                before = dict.fromkeys(self._figures)
             after = self._kept(stats / step.name, warn)
-            of_steps.append(
-                [
-                    each.of_run(earlier, later) if later is not None else Values()
-                    for each, earlier, later in zip(self._figures, before, after, strict=True)
-                ]
-            )
-            before = list(after)
-            last = [later or earlier for earlier, later in zip(last, after, strict=True)]
-        return [each or Values() for each in last], of_steps
+            known = {name: values for name, values in after.items() if values is not None}
+            of_steps[step.name] = {
+                name: figure.of_run(before[name], known[name]) if name in known else Values()
+                for name, figure in self._figures.items()
+            }
+            before = after
+            last |= known
+        return {name: each or Values() for name, each in last.items()}, of_steps
 
-    def _kept(self, folder: Path, warn: Warn) -> list[Values | None]:
+    def _kept(self, folder: Path, warn: Warn) -> dict[str, Values | None]:
         """Reads the values of each figure from a folder of statistics; None if its file is missing or broken."""
         files = {
             name: [pair for path in sorted(folder.glob(name)) for pair in pairs(path, warn)]
-            for name in sorted({each.file for each in self._figures})
+            for name in sorted({each.file for each in self._figures.values()})
         }
-        return [each.find(files[each.file]) if files[each.file] else None for each in self._figures]
+        return {name: each.find(files[each.file]) if files[each.file] else None for name, each in self._figures.items()}
 
     def _phases(self, hosts: Sequence[str]) -> list[PhaseFigures]:
         """Returns the figures of the phases after which statistics were stored."""
         found = []
         for phase in dict.fromkeys(step.phase for step in self._steps if step.counts):
-            places = [i for i, step in enumerate(self._steps) if step.counts and step.phase == phase]
+            steps = [step.name for step in self._steps if step.counts and step.phase == phase]
             figures = {
-                figure.name: figure.mean([[self._of_steps[host][i][position] for host in hosts] for i in places])
-                for position, figure in enumerate(self._figures)
+                name: figure.mean([[self._of_steps[host][step][name] for host in hosts] for step in steps])
+                for name, figure in self._figures.items()
             }
             if any(value is not None for value in figures.values()):
-                found.append(PhaseFigures(phase, len(places), figures))
+                found.append(PhaseFigures(phase, len(steps), figures))
         return found
 
     def _of(self, hosts: Sequence[str]) -> dict[str, float | None]:
         return {
-            figure.name: figure.value([self._values[host][position] for host in hosts])
-            for position, figure in enumerate(self._figures)
+            name: figure.value([self._values[host][name] for host in hosts]) for name, figure in self._figures.items()
         }
 
     def _paused(self, hosts: Sequence[str]) -> list[Pauses]:

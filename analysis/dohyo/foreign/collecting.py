@@ -72,8 +72,7 @@ class ForeignRun:
     :ivar latencies: latencies by operation type, if histogram logs have every operation
     :ivar throughput: operations in each second since the first client began; empty if not known
     :ivar slots: operations in slots as long as the logs' intervals, with latencies if there are histogram logs
-    :ivar timed: whether the logs state when each client ran
-    :ivar log: log of the first client; None if there are only histogram logs
+    :ivar logs: logs of the clients; empty if there are only histogram logs
     """
 
     trial: Trial
@@ -82,9 +81,12 @@ class ForeignRun:
     latencies: dict[str, Latencies]
     throughput: list[int]
     slots: list[Slot]
-    clients: int
-    timed: bool
-    log: ClientLog | None
+    logs: list[ClientLog]
+
+    @property
+    def is_timed(self) -> bool:
+        """Returns whether the logs state when each client ran."""
+        return all(log.began is not None for log in self.logs)
 
 
 @dataclass(frozen=True)
@@ -160,7 +162,7 @@ def collect(tops: Sequence[Path], records_each: Mapping[str, int] | None = None,
 
 def _added_up(runs: Sequence[ForeignRun], *, repeats: bool) -> list[str]:
     """Returns a note on logs that were added up as clients of one run although their times are not known."""
-    counts = {run.trial.system: run.clients for run in runs if run.clients > 1 and not run.timed}
+    counts = {run.trial.system: len(run.logs) for run in runs if len(run.logs) > 1 and not run.is_timed}
     said = ", ".join(f"{count} of {system}" for system, count in counts.items())
     if repeats or not said:
         return []
@@ -172,7 +174,9 @@ def _not_the_same(runs: Sequence[ForeignRun]) -> list[str]:
     found = []
     for phase in (RUN, LOAD):
         logs = [
-            (run.trial.system, run.log) for run in runs if run.log and run.phase == phase and run.trial.status == "ok"
+            (run.trial.system, run.logs[0])
+            for run in runs
+            if run.logs and run.phase == phase and run.trial.status == "ok"
         ]
         found += _other_mix(logs)
         for name, log in logs[1:]:
@@ -377,7 +381,7 @@ class _Folder:
         result: list[Row] = []
         notes: list[str] = []
         problems: list[str] = []
-        found: list[tuple[str, Run, dict[str, Latencies], list[int], list[Slot], int, bool, ClientLog | None]] = []
+        found: list[tuple[str, Run, dict[str, Latencies], list[int], list[Slot], list[ClientLog]]] = []
         phases: tuple[str, ...] = (RUN, LOAD)
         for phase in phases:
             logs = group[phase]
@@ -385,10 +389,7 @@ class _Folder:
                 clients = [_of_client(log, self._records_each) for log in logs]
                 run = together(clients)
                 usable = self._usable(run, only and not (group[LOAD] and group[RUN]))
-                throughput, slots = self._over_time(phase, logs, run, usable)
-                timed = all(log.began is not None for log in logs)
-                first = logs[0] if logs else None
-                found.append((phase, run, usable, throughput, slots, len(logs), timed, first))
+                found.append((phase, run, usable, *self._over_time(phase, logs, run, usable), logs))
                 result += _with_other_failures(rows(phase, clients if self._repeats else [run], usable), run)
                 notes += _notes(phase, logs, run, result)
                 missing, whole = _missing(phase, logs)
