@@ -18,7 +18,8 @@ def milliseconds(*paths: Path) -> list[float]:
     log = gc_log.read(paths, warnings.append)
     assert log is not None
     assert warnings == []
-    return [round(pause.ms, 3) for pause in log.pauses]
+    _, pauses = log
+    return [round(pause.ms, 3) for pause in pauses]
 
 
 @pytest.mark.parametrize(
@@ -47,10 +48,11 @@ def test_a_pause_begins_before_the_time_of_its_line_or_at_it() -> None:
     jdk8 = gc_log.read([DATA / "cms-8.log"], pytest.fail)
     assert unified is not None
     assert jdk8 is not None
-    assert unified.begin == datetime(2026, 11, 21, 20, 53, 23, 35000, UTC).timestamp()
-    assert unified.pauses[-1].end == pytest.approx(datetime(2026, 11, 21, 20, 54, 5, 752000, UTC).timestamp())
-    assert unified.pauses[-1].at == pytest.approx(unified.pauses[-1].end - 0.047332)
-    assert jdk8.pauses[0].at == jdk8.begin == datetime(2026, 11, 21, 21, 12, 33, 481000, UTC).timestamp()
+    (begin, pauses), (begin_jdk8, (first, *_)) = unified, jdk8
+    assert begin == datetime(2026, 11, 21, 20, 53, 23, 35000, UTC).timestamp()
+    assert pauses[-1].end == pytest.approx(datetime(2026, 11, 21, 20, 54, 5, 752000, UTC).timestamp())
+    assert pauses[-1].at == pytest.approx(pauses[-1].end - 0.047332)
+    assert first.at == begin_jdk8 == datetime(2026, 11, 21, 21, 12, 33, 481000, UTC).timestamp()
 
 
 def test_what_was_rotated_out_of_a_log_belongs_to_it(tmp_path: Path) -> None:
@@ -94,7 +96,7 @@ def test_no_log_stops_the_summary(pieces: list[str]) -> None:
         path = Path(folder, "gc.log")
         path.write_text("".join(pieces), encoding="utf-8", errors="replace")
         log = gc_log.read([path], lambda _: None)
-    assert log is None or all(pause.ms >= 0 for pause in log.pauses)
+    assert log is None or all(pause.ms >= 0 for pause in log[1])
 
 
 def test_a_missing_log_is_a_warning(tmp_path: Path) -> None:

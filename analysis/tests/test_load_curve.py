@@ -257,15 +257,16 @@ def test_the_servers_pauses_in_a_measured_load_are_read(tmp_path: Path) -> None:
     log = DATA / "servers/gc/g1-17.log"
     (folder / "server/node1").mkdir(parents=True)
     shutil.copy(log, folder / "server/node1/gc.log")
-    pauses = gc_log.read([log], pytest.fail)
-    assert pauses is not None
-    begin = pauses.begin + 0.001
+    found = gc_log.read([log], pytest.fail)
+    assert found is not None
+    oldest, pauses = found
+    begin = oldest + 0.001
     conducted = {**clients_json(("node1",)), "agreed": begin}
     write_json(folder / "load/clients.json", conducted)
-    lasted(folder / "load/node1", pauses.pauses[-1].end - begin)
+    lasted(folder / "load/node1", pauses[-1].end - begin)
     server = only(tmp_path).servers[0]
     assert [(each.phase, each.run) for each in server.pauses] == [("load", None)]
-    assert server.pauses[0].count == len(pauses.pauses)
+    assert server.pauses[0].count == len(pauses)
     assert "Servers: garbage collection" in rendered(summarise(tmp_path), 140)
 
 

@@ -98,16 +98,11 @@ def client(host: str, phases: Sequence[Conducted], rows: list[Row]) -> Client:
     """Summarises one client over the given phases."""
     facts = [phase.clients[host] for phase in phases if host in phase.clients]
     state, reason = _state(facts, "ended")
-    return Client(
-        host=host,
-        state=state,
-        reason=reason,
-        start_ms=furthest(each.start_ms for each in facts),
-        end_ms=furthest(each.end_ms for each in facts),
-        offset_ms=furthest(each.offset_ms for each in facts),
-        offset_error_ms=furthest(each.offset_error_ms for each in facts),
-        rows=rows,
-    )
+    times = {
+        name: furthest(getattr(each, name) for each in facts)
+        for name in ("start_ms", "end_ms", "offset_ms", "offset_error_ms")
+    }
+    return Client(host, state, reason, **times, rows=rows)
 
 
 def nodes(phases: Sequence[Conducted], seconds: float | None, records: int | None) -> list[Node]:

@@ -41,20 +41,12 @@ class Pause:
         return self.at + self.ms / 1000
 
 
-@dataclass(frozen=True)
-class GcLog:
-    """The contents of the log of one JVM.
+def read(paths: Iterable[Path], warn: Warn) -> tuple[float, list[Pause]] | None:
+    """Reads the log files of one JVM, rotated ones included.
 
-    :ivar begin: time of the oldest line in seconds since 1970; older lines may have been rotated away
-    :ivar pauses: in the order of time
+    :returns: time of the oldest line in seconds since 1970 (older lines may have been rotated away), and the pauses in
+    the order of time; None if no line is of such a log
     """
-
-    begin: float
-    pauses: list[Pause]
-
-
-def read(paths: Iterable[Path], warn: Warn) -> GcLog | None:
-    """Reads the log files of one JVM, rotated ones included; returns None if they have no line of such a log."""
     begins: list[float] = []
     pauses: list[Pause] = []
     for path in paths:
@@ -64,7 +56,7 @@ def read(paths: Iterable[Path], warn: Warn) -> GcLog | None:
             warn(f"{path}: contains no line of a JVM's garbage collection log")
         else:
             begins.append(found.begin)
-    return GcLog(min(begins), sorted(pauses, key=lambda pause: pause.at)) if begins else None
+    return (min(begins), sorted(pauses, key=lambda pause: pause.at)) if begins else None
 
 
 class _Collections:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from decimal import Decimal
 from itertools import pairwise
@@ -20,9 +20,9 @@ from dohyo.evidence.json_values import Number, Whole
 from dohyo.evidence.text_file import Warn, limited, lines
 from dohyo.operations import INTENDED, OVERALL, READ_MODIFY_WRITE, calls, is_call, is_known, operation, outcome
 
-# Statuses that mean success, and that the record was not found. YCSB before 0.2 writes numbers.
+# Statuses that mean success; YCSB before 0.2 writes numbers. NOT_FOUND is neither a success nor an error.
 OK = frozenset({"OK", "BATCHED_OK", "0"})
-NOT_FOUND = frozenset({"NOT_FOUND"})
+NOT_FOUND = "NOT_FOUND"
 
 # Operation type, measurement and value.
 RESULT = r"\[([A-Za-z][\w%./ -]*)\],\s*([^\s,\[\]][^,\[\]]*),\s*(\S+)\s*$"
@@ -380,6 +380,16 @@ def _contradicts(old: Operation, new: Operation) -> bool:
         *((old.returns.get(key), value) for key, value in new.returns.items()),
     ]
     return any(None not in pair and pair[0] != pair[1] for pair in pairs)
+
+
+def successes(returns: Mapping[str, int]) -> int:
+    """Returns how many records, by status, succeeded."""
+    return sum(count for status, count in returns.items() if status in OK)
+
+
+def failures(returns: Mapping[str, int]) -> int:
+    """Returns how many records, by status, ended with an error."""
+    return sum(count for status, count in returns.items() if status not in OK and status != NOT_FOUND)
 
 
 def whole_number(value: str) -> int:

@@ -12,7 +12,7 @@ from msgspec import structs
 
 from dohyo import statistics
 from dohyo.evidence.hdr_log import Latencies, is_known
-from dohyo.evidence.result_lines import NOT_FOUND, OK, Operation
+from dohyo.evidence.result_lines import NOT_FOUND, Operation, failures, successes
 from dohyo.metrics import PERCENTILES, Row, Samples
 from dohyo.operations import OVERALL, READ_MODIFY_WRITE, is_call, is_not_found, order
 from dohyo.statistics import total
@@ -264,15 +264,12 @@ def records_of(name: str, of: Operation) -> int | None:
     """
     if name.startswith("SCAN") or not of.returns:
         return of.records
-    return sum(count for status, count in of.returns.items() if status in OK)
+    return successes(of.returns)
 
 
 def _failures(returns: Mapping[str, int]) -> tuple[int | None, int | None]:
     """Returns the records with errors and those not found; None for both if the log has no `Return=` lines."""
-    if not returns:
-        return None, None
-    errors = sum(count for name, count in returns.items() if name not in OK | NOT_FOUND)
-    return errors, sum(returns.get(name, 0) for name in NOT_FOUND)
+    return (failures(returns), returns.get(NOT_FOUND, 0)) if returns else (None, None)
 
 
 def _rates(counts: Sequence[int | None], runs: Sequence[Run]) -> list[float]:

@@ -356,14 +356,15 @@ def _in_windows(host: Path, windows: Sequence[Window], warn: Warn) -> dict[tuple
     result: dict[tuple[str | None, _Key], list[Pause]] = {}
     for process, paths in logs.items() if windows else ():
         if log := gc_log.read(paths, warn):
+            oldest, pauses = log
             for window in windows:
                 begin, end, agreed = window.on_host(host.name)
-                if log.begin > begin:
+                if oldest > begin:
                     if host.name not in window.ill:
                         warn(f"{paths[0]}: begins only after {window} has; its older part may have been rotated away")
                     continue
                 result[process, window.key] = [
-                    Pause(pause.at - agreed, pause.ms) for pause in log.pauses if pause.end > begin and pause.at < end
+                    Pause(pause.at - agreed, pause.ms) for pause in pauses if pause.end > begin and pause.at < end
                 ]
     return result
 

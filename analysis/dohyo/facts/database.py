@@ -88,53 +88,41 @@ def connect(path: Path) -> sqlite3.Connection:
     :raises sqlite3.OperationalError: if there is no such file
     """
     connection = sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)
-    functions: dict[str, tuple[int, Any]] = {
-        "operations": (1, _Operations),
-        "mean_ms": (1, _Mean),
-        "percentile_ms": (2, _Percentile),
-    }
-    for name, (arguments, function) in functions.items():
+    functions: tuple[tuple[str, int, Any], ...] = (
+        ("operations", 1, _Operations), ("mean_ms", 1, _Mean), ("percentile_ms", 2, _Percentile)
+    )  # fmt: skip
+    for name, arguments, function in functions:
         connection.create_aggregate(name, arguments, function)
     return connection
 
 
-class _SumOfHistograms:
+class _Sum:
     """Adds histograms."""
 
     def __init__(self) -> None:
-        self.latencies = Latencies()
+        self.latencies, self.percentile = Latencies(), 100.0
 
-    def step(self, histogram: bytes | None) -> None:
-        """Takes the histogram of a row."""
+    def step(self, histogram: bytes | None, percentile: float = 100.0) -> None:
+        """Takes the histogram of a row, and the percentile (0 to 100) to be read from the sum."""
+        self.percentile = percentile
         if histogram is not None:
             self.latencies.add_encoded(histogram)
 
 
-class _Operations(_SumOfHistograms):
+class _Operations(_Sum):
     def finalize(self) -> int:
         """Returns the number of operations."""
         return self.latencies.count
 
 
-class _Mean(_SumOfHistograms):
+class _Mean(_Sum):
     def finalize(self) -> float | None:
         """Returns the mean in ms; None without operations."""
         return self.latencies.mean_ms
 
 
-class _Percentile:
-    """Adds histograms, and reads a percentile (0 to 100) of the sum."""
-
-    def __init__(self) -> None:
-        self._sum, self._percentile = _SumOfHistograms(), 100.0
-
-    def step(self, histogram: bytes | None, percentile: float) -> None:
-        """Takes the histogram of a row."""
-        self._sum.step(histogram)
-        self._percentile = percentile
-
+class _Percentile(_Sum):
     def finalize(self) -> float | None:
         """Returns the percentile in ms; None with fewer than 10 operations beyond it, except for the maximum (100)."""
-        latencies, at = self._sum.latencies, self._percentile
-        known = at == 100 or is_known(at, latencies.count)
-        return latencies.percentiles_ms([at]).get(at) if known else None
+        known = self.percentile == 100 or is_known(self.percentile, self.latencies.count)
+        return self.latencies.percentiles_ms([self.percentile]).get(self.percentile) if known else None

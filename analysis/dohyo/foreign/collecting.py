@@ -29,7 +29,7 @@ from dohyo import folders as contained
 from dohyo.bad_input import BadInputError, unknown
 from dohyo.evidence.hdr_log import Interval, Latencies, beginning, divided, merge_log
 from dohyo.evidence.over_time import MOST_SLOTS, Slot
-from dohyo.evidence.result_lines import Operation
+from dohyo.evidence.result_lines import Operation, failures
 from dohyo.evidence.rows import Run, rows, together
 from dohyo.evidence.text_file import Warn, is_binary
 from dohyo.evidence.timeline import Timeline
@@ -487,7 +487,7 @@ def _missing(phase: str, logs: Sequence[ClientLog]) -> tuple[list[str], bool | N
 
 def _with_other_failures(result: list[Row], run: Run) -> list[Row]:
     """Adds to the errors of all operations the largest number of errors of VERIFY, COMMIT and the like."""
-    others = [outcomes.errors(of.returns) for name, of in run.by_operation.items() if not is_call(name)]
+    others = [failures(of.returns) for name, of in run.by_operation.items() if not is_call(name)]
     most = max(others, default=0)
     return [
         replace(row, errors=(row.errors or 0) + most) if most and row.operation == OVERALL else row for row in result

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 
 from msgspec import structs
 
-from dohyo.evidence.result_lines import NOT_FOUND, OK, Operation
+from dohyo.evidence.result_lines import NOT_FOUND, OK, Operation, failures, successes
 from dohyo.evidence.rows import Run
 from dohyo.operations import FAILED, INTENDED, READ_MODIFY_WRITE, is_call, is_failure, is_not_found, outcome
 from dohyo.scenario.phases import LOAD
@@ -37,7 +37,7 @@ def operations_by_outcome(operations: Mapping[str, Operation]) -> dict[str, dict
 
 def failed_calls(operations: Mapping[str, Operation]) -> int:
     """Returns how many calls to the database ended with an error."""
-    return sum(errors(by) for name, by in operations_by_outcome(operations).items() if is_call(name))
+    return sum(failures(by) for name, by in operations_by_outcome(operations).items() if is_call(name))
 
 
 def not_found_calls(operations: Mapping[str, Operation]) -> int:
@@ -60,7 +60,7 @@ def with_codes(operations: Mapping[str, Operation], each: int | None, *, known: 
             result[name] = structs.replace(of, returns={})
         else:
             scaled = {status: count * (each if is_call(name) else 1) for status, count in by.items() if count}
-            result[name] = structs.replace(of, returns=scaled, records=_ok(scaled) if is_call(name) else None)
+            result[name] = structs.replace(of, returns=scaled, records=successes(scaled) if is_call(name) else None)
     return result
 
 
@@ -75,20 +75,17 @@ def problems(phase: str, run: Run, *, whole: bool | None) -> list[str]:
     others = {name: of.returns for name, of in run.by_operation.items() if not is_call(name.removeprefix(INTENDED))}
     limit = 0.0 if phase == LOAD and whole is False else _limit("maxerrorrate")
     groups = [calls, *({name: by} for name, by in others.items())]
-    failing = sorted((group for group in groups if _share(errors, group) > limit), key=lambda of: -_share(errors, of))
+    failing = sorted(
+        (group for group in groups if _share(failures, group) > limit), key=lambda of: -_share(failures, of)
+    )
     found = []
     if failing:
-        names = ", ".join(_failed(name, by) for group in failing for name, by in group.items() if errors(by))
-        found.append((_share(errors, failing[0]), f"failed: {names}; maxerrorrate {limit:.1%}"))
+        names = ", ".join(_failed(name, by) for group in failing for name, by in group.items() if failures(by))
+        found.append((_share(failures, failing[0]), f"failed: {names}; maxerrorrate {limit:.1%}"))
     if (share := _share(_not_found, calls)) > (limit := _limit("maxnotfoundrate")):
         count, tried = (sum(of(by) for by in calls.values()) for of in (_not_found, _tried))
         found.append((share, f"not found: {count:,} of {tried:,}; maxnotfoundrate {limit:.1%}"))
     return [text for _, text in sorted(found, key=lambda each: -each[0])]
-
-
-def errors(by: Mapping[str, int]) -> int:
-    """Returns how many of the operations, by status, ended with an error."""
-    return sum(count for status, count in by.items() if status not in OK | NOT_FOUND)
 
 
 def mixed(operations: Mapping[str, Operation]) -> list[str]:
@@ -96,13 +93,13 @@ def mixed(operations: Mapping[str, Operation]) -> list[str]:
     return [
         name
         for name, of in operations.items()
-        if is_call(name) and sum(of.returns.values()) == of.operations and _ok(of.returns) < (of.operations or 0)
+        if is_call(name) and sum(of.returns.values()) == of.operations and successes(of.returns) < (of.operations or 0)
     ]
 
 
 def _failed(name: str, by: Mapping[str, int]) -> str:
-    statuses = ", ".join(status for status in by if status not in OK | NOT_FOUND | {"ERROR"})
-    return f"{name} {errors(by):,} of {_tried(by):,}{f' ({statuses})' if statuses else ''}"
+    statuses = ", ".join(status for status in by if status not in OK | {NOT_FOUND, "ERROR"})
+    return f"{name} {failures(by):,} of {_tried(by):,}{f' ({statuses})' if statuses else ''}"
 
 
 def _share(of: Callable[[Mapping[str, int]], int], group: Mapping[str, Mapping[str, int]]) -> float:
@@ -113,12 +110,8 @@ def _tried(by: Mapping[str, int]) -> int:
     return sum(by.values())
 
 
-def _ok(by: Mapping[str, int]) -> int:
-    return sum(count for status, count in by.items() if status in OK)
-
-
 def _not_found(by: Mapping[str, int]) -> int:
-    return sum(by.get(status, 0) for status in NOT_FOUND)
+    return by.get(NOT_FOUND, 0)
 
 
 def _plain(name: str) -> str:

@@ -294,7 +294,7 @@ def other_scenario(run: RunFacts) -> Iterator[str]:
 def not_found(run: RunFacts) -> Iterator[str]:
     """Finds too many records that were read or written and did not exist."""
     returns, limit = run.phase.run.returns, run.phase.settings.not_found_limit
-    count, records = sum(returns.get(status, 0) for status in NOT_FOUND), sum(returns.values())
+    count, records = returns.get(NOT_FOUND, 0), sum(returns.values())
     if count > limit * records:
         found = (
             f"{count:,} of {records:,} records ({count / records:.2%}) were not found, above maxnotfoundrate={limit:g}"
