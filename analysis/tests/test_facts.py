@@ -24,6 +24,7 @@ from dohyo.bad_input import BadInputError
 from dohyo.cli import cli, main
 from dohyo.evidence.hdr_log import Histogram, Latencies, decode, is_known, standard_layout
 from dohyo.evidence.host_metrics import FIGURES, SERIES
+from dohyo.evidence.server_log import LOG
 from dohyo.facts import database, schema
 from dohyo.figures import point_name
 from dohyo.metrics import METRICS, PERCENTILES
@@ -32,7 +33,7 @@ from dohyo.report import measured
 from dohyo.report.material import Material
 from dohyo.summary.results import Summary
 from dohyo.summary.summary import summarise
-from support.evidence import DATA, clients_json, edit_json, keep, lasted, reads, trial, write_json
+from support.evidence import DATA, clients_json, edit_json, explained, keep, lasted, reads, trial, write_json
 from support.golden_cases import CASES, Case, compare, faults, foreign, hosts
 
 
@@ -504,7 +505,7 @@ def test_seconds_with_a_pause_are_told_from_others(tmp_path: Path) -> None:
     # A log without a compaction in the run says that there was none.
     folder = trial(tmp_path / "log", 1, "hbase", 1)
     write_json(folder / "run-1/clients.json", clients_json(("node1",), agreed=1795320660.0))  # 2026-11-22T04:11:00Z
-    keep(folder / "server", "node1", log=DATA / "servers/hbase/log")
+    keep(explained(folder / "server", "hbase", LOG), "node1", log=DATA / "servers/hbase/log")
     with closing(written(tmp_path, tmp_path / "log")) as facts:
         stated = {each.kind for server in summarise(tmp_path / "log").trials[0].servers for each in server.background}
         found = facts.execute(QUERIES[0]).fetchall()

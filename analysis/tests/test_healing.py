@@ -1,9 +1,12 @@
 """Healing of servers after a fault: real lines of servers that were killed, and what the lines lack."""
 
 import json
+import shutil
+import tempfile
 from collections.abc import Sequence
 from dataclasses import fields, replace
 from datetime import UTC, datetime
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -18,7 +21,7 @@ from dohyo.report.charts import faults
 from dohyo.summary.summary import summarise
 from dohyo.systems.catalogue import all_systems
 from dohyo.tables import fault_table
-from support.evidence import DATA, edit_json, rendered
+from support.evidence import DATA, edit_json, explained, rendered
 from support.faults import ACCOUNT, faulted
 
 LOGS = DATA / "servers" / "healing"
@@ -33,8 +36,18 @@ BEGAN = {
 }
 
 
+# Copies of recorded logs, removed at the end of the program.
+_COPIES = tempfile.TemporaryDirectory(prefix="dohyo-healing-")
+
+
+@cache
+def recorded(name: str, system: str) -> Path:
+    """Returns a copy of logs in tests/data/servers, with the description that a trial of the system has."""
+    return explained(shutil.copytree(DATA / "servers" / name, Path(_COPIES.name, name)), system, HEALING)
+
+
 def healing(folder: Path, system: str, since: float = 20, until: float = 80) -> dict[str, Healing]:
-    logs = HealingLogs(folder, system, pytest.fail)
+    logs = HealingLogs(explained(folder, system, HEALING), pytest.fail)
     return {did.what: did for did in logs.after(since, until, BEGAN[system], {})}
 
 
@@ -60,14 +73,14 @@ def figures(did: Healing) -> tuple[int | None, float | None, list[float | None]]
 def test_a_server_that_was_killed_says_how_it_recovered(
     system: str, what: str, expected: tuple[int | None, float | None, list[float | None]]
 ) -> None:
-    did = healing(LOGS / system, system)[what]
+    did = healing(recorded(f"healing/{system}", system), system)[what]
     assert figures(did) == expected
     assert (did.hosts, did.unfinished) == (["localhost"], 0)
 
 
 def of_cluster(system: str, killed: float) -> dict[str, Healing]:
     """Returns the healing in a cluster whose second node was killed in second 20."""
-    logs = HealingLogs(DATA / "servers" / "healing-cluster" / system, system, pytest.fail)
+    logs = HealingLogs(recorded(f"healing-cluster/{system}", system), pytest.fail)
     return {did.what: did for did in logs.after(20, 100, killed - 20, {})}
 
 
@@ -103,7 +116,7 @@ def test_a_standby_that_returns_replays_its_log_and_catches_up() -> None:
 
 @pytest.mark.parametrize("system", BEGAN)
 def test_a_server_that_was_not_killed_has_not_recovered(system: str) -> None:
-    for did in healing(LOGS / system, system, since=80, until=100).values():
+    for did in healing(recorded(f"healing/{system}", system), system, since=80, until=100).values():
         # A primary without standbys does not wait for any.
         count = None if did.what == "standby acknowledges again" else 0
         assert figures(did) == (count, None, [None, None, None])
@@ -158,7 +171,7 @@ def postgresql(folder: Path, name: str, lines: Sequence[tuple[float, str]]) -> H
     stamps = [datetime.fromtimestamp(ZERO + at, UTC).isoformat(" ", "milliseconds")[:23] for at, _ in lines]
     text = [f"{stamp} UTC [1] LOG:  {what}\n" for stamp, (_, what) in zip(stamps, lines, strict=True)]
     (host / name).write_text("".join(text), encoding="utf-8")
-    return HealingLogs(folder, "postgresql", pytest.fail)
+    return HealingLogs(explained(folder, "postgresql", HEALING), pytest.fail)
 
 
 def recovered(found: Sequence[Healing]) -> Healing:
@@ -210,7 +223,7 @@ def test_a_split_that_was_cancelled_is_done_by_another_server(tmp_path: Path) ->
     parts = ["2026-11-25 23:00:00,000 starting\n", line.format(20, 9000, "true"), line.format(24, 9100, "false")]
     (tmp_path / "localhost/regionserver-1.log").write_text("".join(parts), "utf-8")
     begin = datetime(2026, 11, 25, 23, tzinfo=UTC).timestamp()
-    found = HealingLogs(tmp_path, "hbase", pytest.fail).after(10, 90, begin, {})
+    found = HealingLogs(explained(tmp_path, "hbase", HEALING), pytest.fail).after(10, 90, begin, {})
     assert [(did.count, did.amount) for did in found if did.what == "write-ahead log split"] == [(1, 9100)]
 
 
@@ -228,7 +241,7 @@ def test_a_server_that_is_killed_while_it_recovers_has_not_finished(tmp_path: Pa
 def test_a_master_that_is_killed_again_finishes_what_it_has_begun() -> None:
     # The server was killed in seconds 5, 24 and 46. The first crash was scheduled before the last kill, and handled "in
     # 40.9650 sec", as the log says.
-    logs = HealingLogs(DATA / "servers/healing-again/hbase", "hbase", pytest.fail)
+    logs = HealingLogs(recorded("healing-again/hbase", "hbase"), pytest.fail)
     zero = 1795649971.693
     found = {did.what: did for did in logs.after(24, 46, zero, {})}
     assert figures(found["server crash handled"]) == (1, None, [41.9, 82.4, 40.5])
@@ -257,7 +270,7 @@ def test_a_number_that_a_master_gives_again_is_not_the_same_crash(tmp_path: Path
         times = [datetime.fromtimestamp(ZERO + at, UTC).strftime("%Y-%m-%d %H:%M:%S,000") for at, _ in lines]
         text = [f"{time} INFO  [x] {what}\n" for time, (_, what) in zip(times, lines, strict=True)]
         (tmp_path / "host1" / name).write_text("".join(text), encoding="utf-8")
-    logs = HealingLogs(tmp_path, "hbase", pytest.fail)
+    logs = HealingLogs(explained(tmp_path, "hbase", HEALING), pytest.fail)
     first, then = ({did.what: figures(did) for did in logs.after(*span, ZERO, {})} for span in ((10, 20), (20, 90)))
     assert [of["server crash handled"] for of in (first, then)] == [(1, None, [11, 40, 29]), (1, None, [30, 35, 5])]
     assert [of["region assigned"] for of in (first, then)] == [(1, None, [12, 39, 27]), (1, None, [37, 38, 1])]
@@ -278,7 +291,7 @@ def test_a_node_that_returns_while_partitions_migrate_does_not_hide_when_they_be
     (tmp_path / "host1").mkdir()
     text = [f"{time}: INFO (x): (x.c:1) {{ycsb}} {what}\n" for time, (_, what) in zip(times, said, strict=True)]
     (tmp_path / "host1/log").write_text("".join(text), encoding="utf-8")
-    logs = HealingLogs(tmp_path, "aerospike", pytest.fail)
+    logs = HealingLogs(explained(tmp_path, "aerospike", HEALING), pytest.fail)
     found = {did.what: figures(did) for did in logs.after(20, 200, ZERO, {})}
     assert found["partitions migrated"] == (2, None, [22, 140, 118])
 
@@ -300,10 +313,9 @@ def test_without_a_log_of_the_host_that_had_the_fault_nothing_is_known(tmp_path:
     ],
 )
 def test_a_damaged_description_is_a_warning(tmp_path: Path, content: str, reason: str) -> None:
-    (tmp_path / "figures.yml").write_text("{}\n")
     (tmp_path / HEALING).write_text(content + "\n")
     warnings: list[str] = []
-    assert HealingLogs(tmp_path, "cassandra", warnings.append).after(0, 9, 0, {}) == []
+    assert HealingLogs(tmp_path, warnings.append).after(0, 9, 0, {}) == []
     with pytest.raises(AssertionError, match=reason):
         raise AssertionError(*warnings)
 
@@ -312,8 +324,8 @@ def healed(experiment: Path) -> Path:
     """Writes a trial whose server was killed and recovered, with real logs in the window of the fault."""
     folder = faulted(experiment, account=ACCOUNT)
     edit_json(folder / "run-1/faults.json", window_began=BEGAN["cassandra"] + 30, window_ended=BEGAN["cassandra"] + 60)
-    host = folder / "server/node1"
-    host.mkdir(parents=True, exist_ok=True)
+    host = explained(folder / "server", "cassandra", HEALING) / "node1"
+    host.mkdir(exist_ok=True)
     for name in ("log", "log.1"):
         (host / name).write_text((LOGS / "cassandra/localhost" / name).read_text(encoding="utf-8"), encoding="utf-8")
     return folder
@@ -358,7 +370,7 @@ def test_it_is_drawn_below_the_throughput(tmp_path: Path) -> None:
 
 def test_a_trial_without_the_description_shows_dashes(tmp_path: Path) -> None:
     folder = healed(tmp_path)
-    (folder / "server/figures.yml").write_text("{}\n")
+    (folder / "server" / HEALING).unlink()
     summary = summarise(tmp_path)
     (line,) = [line for line in rendered(summary, 200).splitlines() if "kill(node1)" in line and " – " in line][-1:]
     assert set(line.split()[2:]) == {"\N{EN DASH}"}

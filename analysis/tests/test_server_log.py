@@ -15,11 +15,12 @@ from dohyo.evidence import server_log
 from dohyo.evidence.server_log import LOG, Lines, Work, covered, lines_of
 from dohyo.evidence.servers import Servers, Window
 from dohyo.figures import UNKNOWN
+from dohyo.places import ANSIBLE
 from dohyo.summary.results import Trial
 from dohyo.summary.summary import summarise
 from dohyo.systems.catalogue import all_systems
 from dohyo.tables import files, server_table, table
-from support.evidence import clients_json, keep, trial, write_json
+from support.evidence import clients_json, explained, keep, trial, write_json
 
 DATA = Path(__file__).parent / "data" / "servers"
 
@@ -29,7 +30,7 @@ def seconds(time: str) -> float:
 
 
 def patterns(system: str) -> dict[str, Lines]:
-    return lines_of(system, DATA, LOG, pytest.fail)
+    return lines_of(ANSIBLE / "systems" / all_systems()[system].role / LOG, pytest.fail)
 
 
 def works(system: str, path: Path) -> list[Work]:
@@ -136,12 +137,12 @@ def test_a_line_of_a_real_scylla(tmp_path: Path) -> None:
 
 
 def test_systems_without_such_lines_are_not_known(tmp_path: Path) -> None:
-    for system in ("aerospike", "mysql-innodb", "no-such-system"):
+    for system in ("aerospike", "mysql-innodb"):
         assert patterns(system) == {}
     keep(tmp_path, "host1", log=DATA / "hbase" / "log")
     window = Window("run", 1, seconds("04:11:14"), seconds("04:11:14"), seconds("04:11:20"), {})
-    assert Servers(tmp_path, "aerospike", [window], [], pytest.fail).all() == []
-    (server,) = Servers(tmp_path, "hbase", [window], [], pytest.fail).all()
+    assert Servers(explained(tmp_path, "aerospike", LOG), [window], [], pytest.fail).all() == []
+    (server,) = Servers(explained(tmp_path, "hbase", LOG), [window], [], pytest.fail).all()
     assert [each.kind for each in server.background] == ["compaction", "flush"]
 
 
@@ -170,7 +171,9 @@ def test_work_counts_in_the_window_on_the_clock_of_its_host(tmp_path: Path) -> N
     for host in ("host1", "host2"):
         keep(tmp_path, host, log=DATA / "hbase" / "log")
     agreed, begin, end = seconds("04:11:10"), seconds("04:11:14"), seconds("04:11:16")
-    servers = Servers(tmp_path, "hbase", [Window("run", 1, agreed, begin, end, {"host2": 2000})], [], pytest.fail)
+    servers = Servers(
+        explained(tmp_path, "hbase", LOG), [Window("run", 1, agreed, begin, end, {"host2": 2000})], [], pytest.fail
+    )
     first, second, together = (server.background for server in servers.all())
     compactions = first[0]
     # One thread took 1.308 s and 0.144 s, the other one 1.780 s during all of this.
@@ -195,7 +198,7 @@ def test_a_log_that_does_not_cover_a_run_says_nothing_of_it(tmp_path: Path) -> N
         for number, begin in ((1, seconds("04:01:30")), (2, seconds("04:01:50")))
     ]
     warnings: list[str] = []
-    assert Servers(tmp_path, "cassandra", runs, [], warnings.append).all() == []
+    assert Servers(explained(tmp_path, "cassandra", LOG), runs, [], warnings.append).all() == []
     assert len(warnings) == 1
     assert "log: does not cover run 1: its compactions and flushes are not known" in warnings[0]
 
@@ -211,14 +214,14 @@ def test_the_earlier_log_of_a_server_that_was_started_again_covers_the_runs_befo
         for number, (agreed, begin, end) in enumerate(times, 1)
     ]
     warnings: list[str] = []
-    (server,) = Servers(tmp_path, "hbase", runs, [], warnings.append).all()
+    (server,) = Servers(explained(tmp_path, "hbase", LOG), runs, [], warnings.append).all()
     # The server was killed in the second run.
     assert [(each.run, each.kind) for each in server.background] == [(1, "compaction"), (1, "flush")]
     assert len(warnings) == 1
     assert "log: does not cover run 2" in warnings[0]
     # If a fault may have ended the server, a silent log does not prove that there was no work.
     ended = replace(runs[0], ill=frozenset({"host1"}))
-    assert Servers(tmp_path, "hbase", [ended], [], pytest.fail).all() == []
+    assert Servers(explained(tmp_path, "hbase", LOG), [ended], [], pytest.fail).all() == []
 
 
 def test_of_all_hosts_together_nothing_is_known_where_one_is_not(tmp_path: Path) -> None:
@@ -226,7 +229,7 @@ def test_of_all_hosts_together_nothing_is_known_where_one_is_not(tmp_path: Path)
     keep(tmp_path, "host2", log="2026-11-22 04:11:14,000 INFO  [main] master.HMaster: STARTING service HMaster\n")
     keep(tmp_path, "host2", gc__log="[2026-11-22T04:00:00.000+0000][0.007s] Using G1\n")
     window = Window("run", 1, seconds("04:11:10"), seconds("04:11:14"), seconds("04:11:16"), {})
-    known, unknown, together = Servers(tmp_path, "hbase", [window], [], lambda _: None).all()
+    known, unknown, together = Servers(explained(tmp_path, "hbase", LOG), [window], [], lambda _: None).all()
     assert len(known.background) == 2
     assert unknown.background == together.background == []
     found = Trial("hbase", "hbase", "HBase", "ok", servers=[known, unknown, together])
@@ -240,7 +243,7 @@ def test_the_table_and_the_files_have_them(tmp_path: Path) -> None:
         for run in (1, 2):  # the window begins a second later
             agreed = seconds("04:11:13") if run == 1 else seconds("04:12:00")
             write_json(folder / f"run-{run}" / "clients.json", clients_json(("node1",), agreed=agreed))
-    keep(tmp_path / "raw" / "01-hbase" / "server", "node1", log=DATA / "hbase" / "log")
+    keep(explained(tmp_path / "raw/01-hbase/server", "hbase", LOG), "node1", log=DATA / "hbase" / "log")
     summary = summarise(tmp_path)
     hbase, cassandra = summary.trials
     assert [(each.kind, each.run, each.count) for each in hbase.servers[0].background] == [

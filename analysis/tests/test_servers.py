@@ -13,13 +13,14 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dohyo.evidence.server_figures import Keys, figures_of, pairs
+from dohyo.evidence.server_figures import FILE, Keys, figures_of, pairs
+from dohyo.evidence.server_log import LOG
 from dohyo.evidence.servers import PhaseFigures, Servers, Step, Window
 from dohyo.places import ANSIBLE
 from dohyo.summary.summary import summarise
 from dohyo.systems.catalogue import all_systems
 from dohyo.tables import table
-from support.evidence import clients_json, edit_json, keep, rendered, trial, write_json
+from support.evidence import clients_json, edit_json, explained, keep, rendered, trial, write_json
 
 DATA = Path(__file__).parent / "data" / "servers"
 # Time before the oldest line of every log made here.
@@ -41,7 +42,9 @@ def window(run: int = 1, agreed: float = 10, begin: float = 12, end: float = 22,
 
 
 def figures(folder: Path, system: str) -> dict[str | None, dict[str, float | None]]:
-    return {server.host: server.figures for server in Servers(folder, system, [], [], pytest.fail).all()}
+    return {
+        server.host: server.figures for server in Servers(explained(folder, system, FILE), [], [], pytest.fail).all()
+    }
 
 
 @pytest.mark.parametrize(
@@ -147,7 +150,7 @@ def test_samples_of_all_shards_are_added_up(tmp_path: Path) -> None:
         'scylla_storage_proxy_coordinator_read_timeouts{scheduling_group_name="statement",shard="1"} 3\n'
     )
     keep(tmp_path, "host1", stats___metrics__txt=text)
-    servers = Servers(tmp_path, "scylla", [], [], pytest.fail)
+    servers = Servers(explained(tmp_path, "scylla", FILE), [], [], pytest.fail)
     (server,) = servers.all()
     known = {name: value for name, value in server.figures.items() if value is not None}
     assert known == {"pending_compactions": 2, "row_cache_hit_ratio": 0.9, "timeouts": 3}
@@ -184,7 +187,7 @@ def test_a_reader_is_told_what_must_not_be_missed(tmp_path: Path) -> None:
     text = (DATA / "aerospike" / "stats-namespace.txt").read_text(encoding="utf-8")
     keep(tmp_path, "host1", stats___namespace__txt=text)
     keep(tmp_path, "host2", stats___namespace__txt=text.replace("\nstop_writes=false", "\nstop_writes=true"))
-    assert Servers(tmp_path, "aerospike", [], [], pytest.fail).notes() == [
+    assert Servers(explained(tmp_path, "aerospike", FILE), [], [], pytest.fail).notes() == [
         "the namespace refuses writes at the end (stop_writes): host2 1"
     ]
 
@@ -194,7 +197,7 @@ def test_many_hosts_are_told_by_the_worst(tmp_path: Path) -> None:
     for host in range(1, 8):
         metrics["org.apache.cassandra.metrics:name=PendingTasks,type=Compaction"]["Value"] = host * 1000
         keep(tmp_path, f"host{host}", stats___metrics__json=json.dumps(metrics))
-    assert Servers(tmp_path, "cassandra", [], [], pytest.fail).notes() == [
+    assert Servers(explained(tmp_path, "cassandra", FILE), [], [], pytest.fail).notes() == [
         "compactions still pending at the end: host7 7,000, host6 6,000, host5 5,000, host4 4,000, host3 3,000, 2 more"
     ]
 
@@ -240,7 +243,7 @@ def test_a_run_has_what_it_has_added_to_counters_and_what_it_has_left(tmp_path: 
         update_only_3=(3910, 2910, 7),
         probe_1=(9910, 2910, 9),
     )
-    (server,) = Servers(tmp_path, "hbase", [], STEPS, pytest.fail).all()
+    (server,) = Servers(explained(tmp_path, "hbase", FILE), [], STEPS, pytest.fail).all()
     # The last figures since the start are those after the probe.
     assert server.figures["l1_cache_hit_ratio"] == pytest.approx(9910 / 12820)
     assert server.figures["store_files"] == 9
@@ -257,7 +260,7 @@ def test_phases_of_several_hosts_are_summed_up(tmp_path: Path) -> None:
     steps[1] = Step("c-1", "c", counts=True)
     kept_after(tmp_path, "host1", load=(10, 0, 1), c_1=(100, 10, 1))
     kept_after(tmp_path, "host2", load=(0, 10, 2), c_1=(10, 910, 3))
-    *_, together = Servers(tmp_path, "hbase", [], steps, pytest.fail).all()
+    *_, together = Servers(explained(tmp_path, "hbase", FILE), [], steps, pytest.fail).all()
     assert together.host is None
     assert [each.figures["l1_cache_hit_ratio"] for each in together.phases] == pytest.approx([0.5, 100 / 1010])
     assert [each.figures["store_files"] for each in together.phases] == [3, 4]
@@ -267,7 +270,7 @@ def test_what_a_run_has_added_is_not_known_without_what_was_before(tmp_path: Pat
     steps = [Step("load", "load", counts=True), Step("c-1", "c", counts=True), Step("f-1", "f", counts=True)]
     kept_after(tmp_path, "host1", load=(100, 0, 1), f_1=(300, 100, 2))
     kept_after(tmp_path, "host2", load=(100, 0, 1), c_1=(50, 5, 2), f_1=(60, 6, 2))  # restarted in c
-    first, second, _ = Servers(tmp_path, "hbase", [], steps, pytest.fail).all()
+    first, second, _ = Servers(explained(tmp_path, "hbase", FILE), [], steps, pytest.fail).all()
     assert [each.phase for each in first.phases] == ["load", "f"]
     assert (first.phases[1].figures["l1_cache_hit_ratio"], first.phases[1].figures["store_files"]) == (None, 2)
     assert [each.figures["l1_cache_hit_ratio"] for each in second.phases] == [1, None, pytest.approx(10 / 11)]
@@ -278,7 +281,7 @@ def test_counters_of_a_server_that_a_fault_has_started_again_are_not_known(tmp_p
     restarted = Step("c-1", "c", counts=True, restarted=frozenset({"host1"}))
     steps = [Step("load", "load", counts=True), restarted, Step("f-1", "f", counts=True)]
     kept_after(tmp_path, "host1", load=(10, 0, 1), c_1=(100, 10, 2), f_1=(200, 20, 3))  # more than before the restart
-    (server,) = Servers(tmp_path, "hbase", [], steps, pytest.fail).all()
+    (server,) = Servers(explained(tmp_path, "hbase", FILE), [], steps, pytest.fail).all()
     assert [each.figures["l1_cache_hit_ratio"] for each in server.phases] == [1, None, pytest.approx(100 / 110)]
     assert [each.figures["store_files"] for each in server.phases] == [1, 2, 3]
 
@@ -290,7 +293,7 @@ def test_counts_are_of_a_run_in_the_mean(tmp_path: Path) -> None:
         status += f"Innodb_buffer_pool_reads\t{reads}\nInnodb_buffer_pool_read_requests\t{reads * 10}\n"
         lag = f"Slave_IO_State=Waiting\tSeconds_Behind_Master={waits}\n"
         keep(tmp_path / "host1" / "stats", name, stats___status__txt=status, stats___replica__txt=lag)
-    (server,) = Servers(tmp_path, "mysql-innodb", [], steps, pytest.fail).all()
+    (server,) = Servers(explained(tmp_path, "mysql-innodb", FILE), [], steps, pytest.fail).all()
     assert server.phases[1] == PhaseFigures(
         "run",
         2,
@@ -308,7 +311,7 @@ def test_counts_are_of_a_run_in_the_mean(tmp_path: Path) -> None:
 def test_every_role_says_its_figures_in_the_same_way(system: str) -> None:
     path = ANSIBLE / "systems" / all_systems()[system].role / "figures.yml"
     entries = yaml.safe_load(path.read_text(encoding="utf-8"))
-    assert [figure.name for figure in figures_of(system, DATA, pytest.fail)] == list(entries)
+    assert [figure.name for figure in figures_of(path.parent, pytest.fail)] == list(entries)
     for name, entry in entries.items():
         assert set(entry) <= {"file", "counter", "keys", "less", "per", "scale", "take", "note", "absent"}, name
         assert entry.get("take", "max") == "max", name
@@ -317,8 +320,8 @@ def test_every_role_says_its_figures_in_the_same_way(system: str) -> None:
         assert entry["file"].startswith("stats-"), name
 
 
-def test_a_system_need_not_say_any() -> None:
-    assert figures_of("no such system", DATA, pytest.fail) == ()
+def test_a_system_need_not_say_any(tmp_path: Path) -> None:
+    assert figures_of(tmp_path, pytest.fail) == ()
 
 
 def test_what_a_trial_has_kept_of_its_figures_is_all_that_counts(tmp_path: Path) -> None:
@@ -328,19 +331,18 @@ def test_what_a_trial_has_kept_of_its_figures_is_all_that_counts(tmp_path: Path)
         stats___metrics__json=DATA / "cassandra" / "stats-metrics.json",
         log=DATA / "cassandra" / "log",
     )
-    of_today = figures(tmp_path, "cassandra")["host1"]
+    (of_today,) = Servers(explained(tmp_path, "cassandra", FILE), [], [], pytest.fail).all()
+    key = "*name=LiveDiskSpaceUsed,*type=Table Count"
+    (tmp_path / FILE).write_text(f"disk_bytes: {{file: stats-metrics.json, keys: '{key}', scale: 2}}\n")
     begin = datetime(2026, 11, 22, 4, 1, 17, tzinfo=UTC).timestamp()
     window = Window("run", 1, begin, begin, begin + 6, {})
-    assert Servers(tmp_path, "cassandra", [window], [], pytest.fail).all()[0].background
-    key = "*name=LiveDiskSpaceUsed,*type=Table Count"
-    (tmp_path / "figures.yml").write_text(f"disk_bytes: {{file: stats-metrics.json, keys: '{key}', scale: 2}}\n")
-    (server,) = Servers(tmp_path, "cassandra", [window], [], pytest.fail).all()
-    assert of_today["disk_bytes"]
-    assert server.figures == {"disk_bytes": 2 * of_today["disk_bytes"]}
+    (server,) = Servers(tmp_path, [window], [], pytest.fail).all()
+    assert of_today.figures["disk_bytes"]
+    assert server.figures == {"disk_bytes": 2 * of_today.figures["disk_bytes"]}
     # The trial has no log.yml, so its logs are not read.
     assert server.background == []
-    # The system need not be known any more.
-    assert figures(tmp_path, "a former system")["host1"] == server.figures
+    (server,) = Servers(explained(tmp_path, "cassandra", LOG), [window], [], pytest.fail).all()
+    assert server.background
 
 
 @pytest.mark.parametrize(
@@ -371,7 +373,7 @@ def test_a_damaged_copy_is_one_warning(tmp_path: Path, name: str, content: str, 
     (tmp_path / name).write_text(content, encoding="utf-8")
     warnings: list[str] = []
     window = Window("run", 1, BEGIN, BEGIN, BEGIN + 10, {})
-    assert Servers(tmp_path, "cassandra", [window], [], warnings.append).all() == []
+    assert Servers(tmp_path, [window], [], warnings.append).all() == []
     (warning,) = warnings
     assert warning.startswith(f"{tmp_path / name}: ")
     assert re.search(message, warning)
@@ -382,7 +384,7 @@ def test_somebody_elses_patterns_cannot_hold_up_the_reader(tmp_path: Path) -> No
     keep(tmp_path, "host1", log="".join(lines), s="a" * 100_000 + "b=1\n")
     (tmp_path / "figures.yml").write_text(f"x: {{file: s, keys: '{'*a' * 1000}*c'}}\ny: {{file: s, keys: '*a*b'}}")
     (tmp_path / "log.yml").write_text("flush: {files: log, end: '(a+)+$(?P<size>.*)(?P<ms>.*)'}")
-    (server,) = Servers(tmp_path, "cassandra", [window()], [], pytest.fail).all()
+    (server,) = Servers(tmp_path, [window()], [], pytest.fail).all()
     assert server.figures == {"x": None, "y": 1}
 
 
@@ -394,10 +396,11 @@ def test_keys_match_as_a_shell_pattern_would(patterns: list[str], key: str) -> N
 def test_broken_statistics_are_a_warning(tmp_path: Path) -> None:
     keep(tmp_path, "host1", stats___metrics__json='{"org.apache.cassandra')
     warnings: list[str] = []
-    assert Servers(tmp_path, "cassandra", [], [], warnings.append).all() == []
-    assert len(warnings) == 1
+    assert Servers(explained(tmp_path, "cassandra", FILE), [], [], warnings.append).all() == []
+    assert len(warnings) == 2
     assert "stats-metrics.json: cannot be read as JSON" in warnings[0]
-    assert Servers(tmp_path / "none", "cassandra", [], [], pytest.fail).all() == []
+    assert warnings[1] == f"{tmp_path / 'host1'}: has no statistics of the servers"
+    assert Servers(tmp_path / "none", [], [], pytest.fail).all() == []
 
 
 def test_numbers_alone_are_figures(tmp_path: Path) -> None:
@@ -413,7 +416,7 @@ def test_pauses_count_in_the_window_on_the_clock_of_their_host(tmp_path: Path) -
     keep(tmp_path, "host1", gc__log=gc_log([(11, 5), (12.05, 100), (15, 30), (21, 40), (22.5, 6)]))
     # The same pauses by a clock that is 3 s ahead.
     keep(tmp_path, "host2", gc__log=gc_log([(14, 5), (15.05, 100), (18, 30), (24, 40), (25.5, 6)]))
-    servers = Servers(tmp_path, "cassandra", [window(host2=3000)], [], pytest.fail)
+    servers = Servers(tmp_path, [window(host2=3000)], [], pytest.fail)
     first, second, together = servers.all()
     for server in (first, second):
         (pauses,) = server.pauses
@@ -430,7 +433,7 @@ def test_every_jvm_of_a_host_has_its_own_pauses_in_every_run(tmp_path: Path) -> 
     keep(tmp_path, "host1", gc__log=gc_log([(15, 30), (45, 50)]), gc___datanode__log=gc_log([(46, 7)]),
          gc___regionserver2__log=gc_log([(16, 20)]))  # fmt: skip
     runs = [window(), window(2, 40, 42, 52)]
-    (server,) = Servers(tmp_path, "hbase", runs, [], pytest.fail).all()
+    (server,) = Servers(tmp_path, runs, [], pytest.fail).all()
     assert [(each.process, each.run, each.count, each.longest_ms) for each in server.pauses] == [
         (None, 1, 1, 30),
         (None, 2, 1, 50),
@@ -443,7 +446,7 @@ def test_every_jvm_of_a_host_has_its_own_pauses_in_every_run(tmp_path: Path) -> 
 
 def test_a_p99_takes_a_hundred_pauses(tmp_path: Path) -> None:
     keep(tmp_path, "host1", gc__log=gc_log((12.5 + n / 20, n + 1) for n in range(100)))
-    (server,) = Servers(tmp_path, "cassandra", [window()], [], pytest.fail).all()
+    (server,) = Servers(tmp_path, [window()], [], pytest.fail).all()
     assert (server.pauses[0].count, server.pauses[0].p99_ms, server.pauses[0].longest_ms) == (100, 99, 100)
 
 
@@ -451,7 +454,7 @@ def test_a_log_that_no_longer_covers_a_run_says_nothing_of_it(tmp_path: Path) ->
     keep(tmp_path, "host1", gc__log=gc_log([(45, 50)]))
     warnings: list[str] = []
     runs = [window(1, -20, -18, -8), window(2, 40, 42, 52)]
-    (server,) = Servers(tmp_path, "cassandra", runs, [], warnings.append).all()
+    (server,) = Servers(tmp_path, runs, [], warnings.append).all()
     assert [(pauses.run, pauses.count) for pauses in server.pauses] == [(2, 1)]
     assert len(warnings) == 1
     assert "begins only after run 1 has" in warnings[0]
@@ -460,7 +463,7 @@ def test_a_log_that_no_longer_covers_a_run_says_nothing_of_it(tmp_path: Path) ->
 def test_pauses_that_operations_cannot_have_missed_are_events(tmp_path: Path) -> None:
     keep(tmp_path, "host1", gc__log=gc_log([(15, 30), (18, 80)]), gc___datanode__log=gc_log([(16, 50)]))
     keep(tmp_path, "host2", gc__log=gc_log([(15, 20)]))
-    servers = Servers(tmp_path, "hbase", [window()], [], pytest.fail)
+    servers = Servers(tmp_path, [window()], [], pytest.fail)
     assert [str(event) for event in servers.events("run", 1, 25, 1000)] == [
         "run 1, second 8: host1: GC pause of 80.0 ms, the longest of 3 above the p99 of 25.0 ms"
     ]
@@ -487,13 +490,13 @@ def measured(tmp_path: Path) -> Path:
         for run in (1, 2):
             write_json(folder / f"run-{run}" / "clients.json", clients_json(("node1",), agreed=BEGIN + 20 * run))
     keep(
-        tmp_path / "raw" / "01-cassandra" / "server",
+        explained(tmp_path / "raw" / "01-cassandra" / "server", "cassandra", FILE),
         "node1",
         gc__log=gc_log([(21.5, 300), (41.6, 100)]),
         stats___metrics__json=DATA / "cassandra" / "stats-metrics.json",
     )
     keep(
-        tmp_path / "raw" / "02-hbase" / "server",
+        explained(tmp_path / "raw" / "02-hbase" / "server", "aerospike", FILE),
         "node1",
         stats___namespace__txt=DATA / "aerospike" / "stats-namespace.txt",
     )
@@ -545,7 +548,7 @@ def test_the_summary_has_a_hit_ratio_for_each_mix(tmp_path: Path) -> None:
     phases = [{"name": "c"}, {"name": "update-only"}]
     folder = trial(tmp_path, 1, "hbase", phases=("c", "update-only"), trial_phases=phases, trial_discard=1)
     kept_after(
-        folder / "server",
+        explained(folder / "server", "hbase", FILE),
         "node1",
         load=(0, 100, 4),
         c_1=(10, 190, 4),

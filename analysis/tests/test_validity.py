@@ -12,13 +12,14 @@ from hdrh.histogram import HdrHistogram
 
 from dohyo.evidence.events import collapses, dips
 from dohyo.evidence.hdr_log import MAX_LATENCY_US
+from dohyo.evidence.server_figures import FILE
 from dohyo.operations import calls
 from dohyo.places import ROOT
 from dohyo.summary import validity
 from dohyo.summary.results import Trial
 from dohyo.summary.summary import summarise
 from dohyo.summary.trust import judged
-from support.evidence import DATA, clients_json, edit_json, on_screen, only, reads, trial, write_json
+from support.evidence import DATA, clients_json, edit_json, explained, on_screen, only, reads, trial, write_json
 
 # Seconds of the published load that stalled, from one client's lines for every ten seconds up to 310, when it gave up.
 # Seconds 20 to 230 were not published and are a straight line.
@@ -265,6 +266,7 @@ def test_too_many_errors_have_a_place_in_time(tmp_path: Path) -> None:
 
 def test_compactions_before_the_first_run(tmp_path: Path) -> None:
     folder = trial(tmp_path, 1, "cassandra", repeats=1)
+    explained(folder / "server", "cassandra", FILE)
     for step, pending in (("load", 0), ("run-1", 5)):
         (folder / "server/node1/stats" / step).mkdir(parents=True)
         write_json(folder / "server/node1/stats" / step / "stats-metrics.json", metrics(pending))

@@ -58,17 +58,16 @@ class Healing:
 class HealingLogs:
     """The servers' logs of one trial, which are read when they are first needed."""
 
-    def __init__(self, folder: Path, system: str, warn: Warn) -> None:
+    def __init__(self, folder: Path, warn: Warn) -> None:
         """:param folder: the trial's `server`; missing or broken files are at most a warning"""
         self._folder = folder
-        self._system = system
         self._warn = warn
         # kind of work -> host and logs of each process, the oldest first, without empty ones
         self._read: dict[str, list[tuple[str, list[ServerLog]]]] = {}
 
     @cached_property
     def _kinds(self) -> dict[str, Lines]:
-        return server_log.lines_of(self._system, self._folder, server_log.HEALING, self._warn)
+        return server_log.lines_of(self._folder / server_log.HEALING, self._warn)
 
     def after(
         self, since: float, until: float, began: float, offsets_ms: Mapping[str, float], hosts: Collection[str] = ()

@@ -32,9 +32,8 @@ from dohyo import plain_yaml
 from dohyo.bad_input import BadInputError
 from dohyo.evidence.json_values import Number, loads, number
 from dohyo.evidence.text_file import Warn, lines
-from dohyo.places import ANSIBLE
-from dohyo.systems.catalogue import all_systems
 
+FILE = "figures.yml"
 # Patterns of files in a folder and the folders below it, with `*` for anything, but not of files above it.
 FILES = re.compile(r"(?!.*\.\.)[\w.*-]+(/[\w.*-]+)*")
 _NAMED = re.compile(r"[\w.\[\]-]+=")
@@ -143,30 +142,14 @@ class ServerFigure(Struct, frozen=True, forbid_unknown_fields=True):
         return result / per if per else None
 
 
-def definition(folder: Path, system: str, name: str) -> Path | None:
-    """Returns the file `name` that describes a system's statistics or logs; None if the file or the system is unknown.
+def figures_of(folder: Path, warn: Warn) -> tuple[ServerFigure, ...]:
+    """Reads the figures of a trial's system, in the order in which they are shown; none if it has none.
 
-    :param folder: folder of the servers' evidence. If the trial has copies there, only these are used; a trial of an
-    earlier version has no copies, so this version's description is used.
+    :param folder: folder of the servers' evidence; a damaged file causes a warning
     """
-    role = all_systems()[system].role if system in all_systems() else None
-    path = folder / name if is_kept(folder) else ANSIBLE / "systems" / str(role) / name
-    return path if path.is_file() else None
-
-
-def is_kept(folder: Path) -> bool:
-    """Returns whether the trial has copies of its system's figures.yml and log.yml."""
-    return (folder / "figures.yml").is_file()
-
-
-def figures_of(system: str, folder: Path, warn: Warn) -> tuple[ServerFigure, ...]:
-    """Reads the figures of a system, in the order in which they are shown; none if it has no figures or is unknown.
-
-    :param folder: see :func:`definition`; a damaged file causes a warning
-    """
-    path = definition(folder, system, "figures.yml")
+    path = folder / FILE
     try:
-        entries = plain_yaml.load(path) if path else {}
+        entries = plain_yaml.load(path) if path.is_file() else {}
         if not isinstance(entries, dict):
             raise BadInputError("must be a mapping of names to figures")
         return tuple(_figure(str(name), entry) for name, entry in entries.items())

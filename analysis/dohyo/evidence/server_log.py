@@ -38,7 +38,7 @@ from msgspec import Struct
 from dohyo import plain_yaml
 from dohyo.bad_input import BadInputError
 from dohyo.evidence.json_values import number
-from dohyo.evidence.server_figures import FILES, definition
+from dohyo.evidence.server_figures import FILES
 from dohyo.evidence.text_file import Warn, lines
 
 LOG, HEALING = "log.yml", "healing.yml"
@@ -122,18 +122,14 @@ class Lines(Struct, frozen=True, forbid_unknown_fields=True):
         return keyed or self.states_duration
 
 
-def lines_of(system: str, folder: Path, file: str, warn: Warn) -> dict[str, Lines]:
-    """Reads log.yml or healing.yml of a system, by kind of work; empty if it has none, or the system is not known.
-
-    :param folder: see :func:`definition`; a damaged file causes a warning
-    """
-    path = definition(folder, system, file)
-    kinds: Any = dict[Kind, Lines] if file == LOG else dict[str, Lines]
+def lines_of(path: Path, warn: Warn) -> dict[str, Lines]:
+    """Reads a trial's log.yml or healing.yml, by kind of work; empty if it is missing or, with a warning, damaged."""
+    kinds: Any = dict[Kind, Lines] if path.name == LOG else dict[str, Lines]
     try:
-        found: dict[str, Lines] = msgspec.convert(plain_yaml.load(path) if path else {}, kinds)
+        found: dict[str, Lines] = msgspec.convert(plain_yaml.load(path) if path.is_file() else {}, kinds)
         for kind, lines in found.items():
             _check(kind, lines)
-            if file == LOG and not lines.is_timed:
+            if path.name == LOG and not lines.is_timed:
                 raise BadInputError(f"{kind}: end needs a group ms, or a group key as begin has")
     except (msgspec.ValidationError, BadInputError) as error:
         warn(f"{path}: {error}")

@@ -19,7 +19,7 @@ from typing import NamedTuple
 from dohyo.evidence import gc_log, server_log
 from dohyo.evidence.events import Event
 from dohyo.evidence.gc_log import Pause
-from dohyo.evidence.server_figures import ServerFigure, Values, figures_of, is_kept, pairs
+from dohyo.evidence.server_figures import ServerFigure, Values, figures_of, pairs
 from dohyo.evidence.server_log import LOG, PLURALS, Lines, ServerLog, Work
 from dohyo.evidence.text_file import Warn
 from dohyo.figures import named
@@ -175,13 +175,13 @@ class Server:
 class Servers:
     """The evidence of one trial's servers."""
 
-    def __init__(self, folder: Path, system: str, windows: Sequence[Window], steps: Sequence[Step], warn: Warn) -> None:
+    def __init__(self, folder: Path, windows: Sequence[Window], steps: Sequence[Step], warn: Warn) -> None:
         """Reads `folder`, the trial's `server`; missing or broken files cause at most a warning.
 
         :param steps: steps in the order of time, the load first
         """
-        self._figures = {figure.name: figure for figure in figures_of(system, folder, warn)}
-        self._lines = server_log.lines_of(system, folder, LOG, warn)
+        self._figures = {figure.name: figure for figure in figures_of(folder, warn)}
+        self._lines = server_log.lines_of(folder / LOG, warn)
         self._windows = windows
         self._steps = steps
         self._values: dict[str, dict[str, Values]] = {}  # host -> figure -> last values
@@ -194,11 +194,7 @@ class Servers:
             if host.is_dir():
                 self._values[host.name], self._of_steps[host.name] = self._read(host, warn)
                 self._pauses[host.name] = _in_windows(host, windows, warn)
-                if (
-                    is_kept(folder)
-                    and self._figures
-                    and not any(values.keys for values in self._values[host.name].values())
-                ):
+                if self._figures and not any(values.keys for values in self._values[host.name].values()):
                     warn(f"{host}: has no statistics of the servers")
                 if windows and (processes := server_log.processes(host, self._lines.values())):
                     self._work[host.name] = _work_in_windows(host.name, processes, self._lines, windows, warn)

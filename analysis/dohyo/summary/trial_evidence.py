@@ -121,7 +121,7 @@ class TrialEvidence:
 
         :param valid: the runs that count, of a trial that is "ok"
         """
-        healing = HealingLogs(self.files.path / "server", self._system, self.files.warn)
+        healing = HealingLogs(self.files.path / "server", self.files.warn)
         together = in_sequence([phase.run for phase in valid])
         return {
             # Also for discarded runs: what one of them has lost, no later run finds.
@@ -183,7 +183,7 @@ class TrialEvidence:
         counted = [phase for phase in measured if not phase.discarded]
         windows = [window for phase in counted for window in phase.window]
         steps = self.files.steps(load, runs)
-        servers = Servers(self.files.path / "server", self._system, windows, steps, self.files.warn)
+        servers = Servers(self.files.path / "server", windows, steps, self.files.warn)
         metrics = self.files.host_metrics(phases)
         taken = [each for each in metrics.taken if (each.phase, each.run) in {window.key for window in windows}]
         self.files.check_samples(metrics, counted)

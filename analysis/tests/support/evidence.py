@@ -18,12 +18,13 @@ from rich.console import Console
 from dohyo.evidence.conducted import Client
 from dohyo.evidence.hdr_log import MAX_LATENCY_US, Interval, decode
 from dohyo.metrics import Row
-from dohyo.places import RESULTS, WORKLOADS
+from dohyo.places import ANSIBLE, RESULTS, WORKLOADS
 from dohyo.scenario import loading
 from dohyo.summary import regression
 from dohyo.summary.results import Summary, Trial
 from dohyo.summary.summary import summarise
 from dohyo.summary.trust import judged
+from dohyo.systems.catalogue import all_systems
 from dohyo.tables import changes_table, screen, table
 
 DATA = Path(__file__).parents[1] / "data"
@@ -304,6 +305,14 @@ def keep(folder: Path, host: str, **files: str | Path) -> None:
             shutil.copy(content, path)
         else:
             path.write_text(content, encoding="utf-8")
+
+
+def explained(folder: Path, system: str, name: str) -> Path:
+    """Copies a file on what a system's statistics or logs mean into the folder of a trial's servers; returns it."""
+    folder.mkdir(parents=True, exist_ok=True)
+    if (path := ANSIBLE / "systems" / all_systems()[system].role / name).is_file():
+        shutil.copy(path, folder)
+    return folder
 
 
 def in_rounds(

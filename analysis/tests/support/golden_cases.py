@@ -10,7 +10,8 @@ from typing import Any
 from hdrh.histogram import HdrHistogram
 
 from dohyo.evidence.hdr_log import MAX_LATENCY_US
-from support.evidence import DATA, clients_json, cluster, edit_json, lasted, reads, trial, write_json
+from dohyo.evidence.server_log import HEALING
+from support.evidence import DATA, clients_json, cluster, edit_json, explained, lasted, reads, trial, write_json
 
 Case = Callable[[Path], None]
 
@@ -108,6 +109,7 @@ def faults(experiment: Path) -> None:
     began = 1795240000.0
     for turn, system, folder in _systems(experiment, 2, ("cassandra", "hbase")):
         edit_json(folder / "trial.json", trial_phases=[{"name": "run", "maxnotfoundrate": 1, "faults": _FAULTS}])
+        explained(folder / "server", system, HEALING)
         series = [100] * 10 + [0] * (4 if system == "cassandra" else 7 + turn) + [100] * 16
         lost = {"lost": 3, "missing": 2, "stale_reads": 7} if system == "cassandra" else {}
         account = {"sample": 1, "acknowledged": 3000, "reads": 5000, "keys": 900, "read_back": True, **lost}
