@@ -18,7 +18,7 @@ from ansible.plugins.connection import ssh  # type: ignore[import-untyped]
 
 from callback.dohyo_events import refusal
 from dohyo.ansible import playbook
-from dohyo.ansible.playbook import VERDICT, Events, Failure, Sink, check_inventory, execute, play
+from dohyo.ansible.playbook import VERDICT, Events, Failure, Playbook, Sink, check_inventory, execute, play
 from dohyo.bad_input import BadInputError
 from dohyo.places import ANSIBLE
 from dohyo.signals import Interruption, Signals
@@ -114,25 +114,25 @@ def test_events_are_followed_while_they_are_written(tmp_path: Path) -> None:
     file = tmp_path / "events.jsonl"
     file.write_text('{"event": "end"}\n')
     seen: list[object] = []
-    events = Events(file, seen.append)
+    events = Events(file)
     first = {"event": "phase", "phase": "load", "run": None}
     failed = {"event": "failed", "task": "t", "host": "h", "message": "m"}
     with events.sink, open(events.sink.writer, "w", closefd=False) as output:
         output.write(json.dumps(first) + "\n" + json.dumps(failed)[:10])
         output.flush()
-        events.poll()
+        events.poll(seen.append)
         assert seen == [first]
         output.write(json.dumps(failed)[10:] + "\n")
         output.write(json.dumps({**failed, "message": "later"}) + "\n")
         output.flush()
-        events.poll()
+        events.poll(seen.append)
     assert events.failure(file) == Failure("m", file, "t", "h")
     assert [json.loads(line)["event"] for line in file.read_text().splitlines()] == ["end", "phase", "failed", "failed"]
 
 
 def test_the_verdict_of_a_trial_knows_more_than_the_failed_task(tmp_path: Path) -> None:
     file = tmp_path / "events.jsonl"
-    events = Events(file, lambda _: None)
+    events = Events(file)
     failures = [
         ("Ask", "db1", "no answer", True),
         ("Begin", "db2", "no success for 20 s", True),
@@ -143,7 +143,7 @@ def test_the_verdict_of_a_trial_knows_more_than_the_failed_task(tmp_path: Path) 
         for task, host, message, ignored in failures:
             event = {"event": "failed", "task": task, "host": host, "message": message, "ignored": ignored}
             os.write(events.sink.writer, json.dumps(event).encode() + b"\n")
-        events.poll()
+        events.poll(lambda _: None)
     assert str(events.failure(file)) == "task 'Begin' on db2: no success for 20 s; killed by 9"
 
 
@@ -270,6 +270,29 @@ def test_a_users_own_settings_of_ansible_do_no_harm(tmp_path: Path, monkeypatch:
     assert seen[2]["phase"] == ["somebody", 7, {"near": 2}, True, True]
     assert (tmp_path / "written").read_text("utf-8") == "{'a host': {'is': 'slow'}}"
     assert (tmp_path / "theirs-was-there").exists()
+
+
+@pytest.mark.slow
+def test_a_trial_that_has_begun_waits_for_its_turn(tmp_path: Path) -> None:
+    variables = {"trial_system": "nobody-has-this", "trial_dir": str(tmp_path / "results")}
+    names = ["ansible.log", "events.jsonl"]
+    with Playbook("trial.yml", None, tmp_path, variables, waits=True) as begun:
+        end = time.monotonic() + 60
+        while b"Execute the steps on all hosts" not in (tmp_path / names[0]).read_bytes() and time.monotonic() < end:
+            begun._log.take()
+            time.sleep(0.1)
+        time.sleep(0.5)
+        begun._log.take()
+        assert begun._process.poll() is None
+        assert "nobody-has-this" not in (tmp_path / names[0]).read_text()
+        failure = begun.finish(check=never)
+    assert failure is not None
+    assert failure.message.startswith("Refuse what cannot be measured: trial_system=nobody-has-this: one of ")
+    assert [(tmp_path / name).exists() for name in names] == [True, True]
+    unused = Playbook("trial.yml", None, tmp_path, variables, waits=True)
+    unused.discard()
+    assert [(tmp_path / name).exists() for name in names] == [False, False]
+    assert not alive(unused._process.pid)
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import replace
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,7 @@ from rich.console import Console
 from dohyo.ansible.playbook import Failure
 from dohyo.bad_input import BadInputError
 from dohyo.report import files
-from dohyo.running import experiment, runner
+from dohyo.running import experiment, rounds, runner
 from dohyo.scenario import loading
 from dohyo.summary.results import Summary
 from dohyo.summary.summary import summarise
@@ -44,6 +45,11 @@ def measured(
         return None
 
     monkeypatch.setattr(runner, "play", play)
+    return carry_out(folder, text), played
+
+
+def carry_out(folder: Path, text: str) -> experiment.Experiment:
+    """Runs an experiment with a scenario."""
     folder.mkdir(exist_ok=True)
     file = folder / "small"
     file.write_text(text)
@@ -51,7 +57,7 @@ def measured(
     made = experiment.create(chosen, experiment.new_folder(chosen, folder / "here"), {"inventory": None})
     console = Console(file=(folder / "said").open("w"))
     runner._Measurement(made, made.trials, runner.Options(), Signals(), console).carry_out()
-    return made, played
+    return made
 
 
 def test_without_a_matrix_everything_is_deployed_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -155,6 +161,76 @@ def test_a_deployment_that_failed_before_a_trial_is_repeated_before_the_next_one
     # The deployment of the third trial failed.
     assert played[trials[1] + 1 : trials[2]] == [deployed, "stop", deployed]
     assert "04-cassandra" in played[trials[2]]
+
+
+def test_the_next_playbook_begins_while_servers_stop_and_never_earlier(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    happened: list[str] = []
+
+    class Playbook:
+        def __init__(self, name: str, _: Path | None, folder: Path, variables: Any, *, waits: bool) -> None:
+            assert waits
+            self.variables, self.what = variables, f"{name} {folder.name}"
+            happened.append(f"begin {self.what}")
+
+        def __enter__(self) -> "Playbook":
+            return self
+
+        def __exit__(self, *_: object) -> None:
+            happened.append("end")
+
+        def finish(self, **options: Any) -> None:
+            happened.append(f"turn of {self.what}")
+            told(**options)
+
+        def discard(self) -> None:
+            happened.append(f"discard {self.what}")
+
+    def told(watch: Any, **_: object) -> None:
+        for phase in ("start", "run", "stop"):
+            happened.append(phase)
+            watch({"event": "phase", "phase": phase, "run": None, "client_dirs": []})
+
+    def play(name: str, _inventory: Path | None, folder: Path, **options: Any) -> Failure | None:
+        happened.append(f"{name} {folder.name}")
+        if name != "trial.yml":
+            return None
+        told(**options)
+        return Failure("died", folder) if broken else None
+
+    monkeypatch.setattr(runner, "play", play)
+    monkeypatch.setattr(runner, "Playbook", Playbook)
+    text = SMALL.replace("cassandra,hbase", "cassandra") + "rounds=2\n"
+    start, begin = (
+        ["deploy.yml deploy", "trial.yml 01-cassandra", "start", "run", "stop"],
+        "begin trial.yml 02-cassandra",
+    )
+    phases = ["turn of trial.yml 02-cassandra", "start", "run", "stop", "end"]
+    broken = False
+    carry_out(tmp_path / "whole", text)
+    assert happened == [*start, begin, *phases]
+    # After a failure, everything is stopped before its turn.
+    happened.clear()
+    broken = True
+    carry_out(tmp_path / "broken", text)
+    assert happened == [*start, begin, "stop.yml stop", *phases]
+    # Its variables have changed meanwhile.
+    happened.clear()
+    with monkeypatch.context() as changing:
+        numbers = count()
+        changing.setattr(runner._Measurement, "_variables", lambda *_, **__: {"rate": next(numbers)})
+        carry_out(tmp_path / "other", text)
+    assert happened[len(start) :] == [
+        begin, "stop.yml stop", "discard trial.yml 02-cassandra", "trial.yml 02-cassandra", "start", "run", "stop",
+        "stop.yml stop",
+    ]  # fmt: skip
+    # It never gets its turn.
+    happened.clear()
+    monkeypatch.setattr(rounds, "common_cause", lambda _: "run-1: skew of 20 ms")
+    broken = False
+    carry_out(tmp_path / "invalid", text)
+    assert happened == [*start, begin, "discard trial.yml 02-cassandra"]
 
 
 def test_a_mistake_of_ours_ends_its_trial_in_good_order(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

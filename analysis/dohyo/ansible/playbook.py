@@ -16,7 +16,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
@@ -135,7 +135,14 @@ def execute(
     :param timeout: seconds after which the program is ended
     :returns: the exit code, negative for a signal
     """
-    process = subprocess.Popen(
+    process = _begin(command, output, env, cwd)
+    return _attend(process, [output] if output else [], check=check, watch=watch, timeout=timeout)
+
+
+def _begin(
+    command: Sequence[str | Path], output: Sink | None, env: dict[str, str] | None, cwd: Path | None
+) -> "subprocess.Popen[bytes]":
+    return subprocess.Popen(
         ["setpriv", "--pdeathsig", "TERM", "--", *command],
         stdin=subprocess.DEVNULL,
         stdout=output.writer if output else None,
@@ -146,19 +153,36 @@ def execute(
         # Descriptors that must not be inherited are marked by Python.
         close_fds=False,
     )
+
+
+def _attend(
+    process: "subprocess.Popen[bytes]",
+    sinks: Sequence[Sink],
+    *,
+    check: Callable[[], None],
+    watch: Callable[[], None],
+    timeout: float,
+) -> int:
+    """Waits for the end of a program; parameters as for :func:`execute`.
+
+    :param sinks: the program's pipes; the first one has its output, and ``watch`` takes from the others
+    """
     deadline = time.monotonic() + timeout
+    readers = [sink.reader for sink in sinks]
+    ended = os.pidfd_open(process.pid)
     try:
         while process.poll() is None and time.monotonic() < deadline:
             # Read the events first, so that the phase is known that a signal interrupts.
             watch()
             check()
-            select.select([output.reader] if output else [], [], [], POLL_SECONDS)
-            if output:
-                output.take()
+            select.select([ended, *readers], [], [], POLL_SECONDS)
+            for sink in sinks[:1]:
+                sink.take()
     finally:
+        os.close(ended)
         _end(process)
-        if output:
-            output.take()
+        for sink in sinks[:1]:
+            sink.take()
     watch()
     return process.returncode
 
@@ -180,20 +204,19 @@ class Events:
     :ivar sink: pipe to which the callback plugin writes events
     """
 
-    def __init__(self, file: Path, watch: Callable[[Event], None]) -> None:
+    def __init__(self, file: Path) -> None:
         self.sink = Sink(file)
-        self._watch = watch
         self._rest = b""
         self._failures: list[Event] = []
 
-    def poll(self) -> None:
-        """Passes new events to the watcher."""
+    def poll(self, watch: Callable[[Event], None]) -> None:
+        """Passes new events to a function."""
         # The last line may be incomplete.
         *lines, self._rest = (self._rest + self.sink.take()).split(b"\n")
         for event in map(json.loads, lines):
             if event["event"] == "failed":
                 self._failures.append(event)
-            self._watch(event)
+            watch(event)
 
     def failure(self, log: Path) -> Failure | None:
         """Returns the failed task with its message, or with the verdict of trial.yml, which knows how servers ended."""
@@ -209,6 +232,97 @@ class Events:
         return Failure(message, log, task, host)
 
 
+class Playbook:
+    """A playbook of ansible/ that has begun. It is a context manager, which ends the program.
+
+    :ivar variables: extra variables, which are data to Ansible and never templates
+    """
+
+    def __init__(
+        self,
+        name: str,
+        inventory: Path | None,
+        folder: Path,
+        variables: Mapping[str, Any] | None = None,
+        *,
+        waits: bool = False,
+    ) -> None:
+        """Starts the playbook.
+
+        :param inventory: None for the default one of ansible.cfg, which is this machine
+        :param folder: folder for ansible.log and events.jsonl
+        :param waits: trial.yml waits for :meth:`finish` before its first task
+        """
+        self.variables = variables
+        self._name = name
+        self._gate: int | None = None
+        with ExitStack() as stack:
+            self._log = stack.enter_context(Sink(folder / "ansible.log"))
+            self._events = Events(folder / "events.jsonl")
+            stack.enter_context(self._events.sink)
+            command: list[str | Path] = [Path(sys.executable).with_name("ansible-playbook"), name]
+            if inventory is not None:
+                command += ["-i", inventory]
+            environment = _environment(f"/dev/fd/{self._events.sink.writer}")
+            if variables is not None:
+                # Only the user can read the folder, because of passwords, and Ansible does not change its path.
+                file = Path(stack.enter_context(tempfile.TemporaryDirectory())) / "variables.yml"
+                file.write_text(as_data(variables), encoding="ascii")
+                command += ["-e", f"@{file}"]
+            if waits:
+                turn, self._gate = os.pipe()
+                stack.callback(os.close, self._gate)
+                stack.callback(os.close, turn)
+                os.set_inheritable(turn, True)
+                environment["DOHYO_TURN"] = str(turn)
+            self._process = _begin(command, self._log, environment, ANSIBLE)
+            self._open = stack.pop_all()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        _end(self._process)
+        self._open.close()
+
+    def discard(self) -> None:
+        """Ends a playbook that has waited, and removes its files."""
+        with self:
+            pass
+        for sink in (self._log, self._events.sink):
+            with suppress(OSError):
+                sink.file.unlink()
+
+    def finish(
+        self,
+        *,
+        check: Callable[[], None],
+        watch: Callable[[Event], None] = lambda _: None,
+        tick: Callable[[], None] = lambda: None,
+        timeout: float = float("inf"),
+    ) -> Failure | None:
+        """Waits for the end; parameters and result as for :func:`play`."""
+        if self._gate is not None:
+            os.write(self._gate, b"\n")
+
+        def poll() -> None:
+            self._events.poll(watch)
+            tick()
+
+        pipes = [self._log, self._events.sink]
+        code = _attend(self._process, pipes, check=check, watch=poll, timeout=timeout)
+        unwritten = self._log.error or self._events.sink.error
+        if code == 0:
+            if unwritten is not None:
+                raise unwritten
+            return None
+        log = self._log.file
+        failure = self._events.failure(log) or Failure(
+            _last_error(log) or f"{self._name} ended with exit code {code}", log
+        )
+        return failure if unwritten is None else replace(failure, message=f"{failure.message}; {named(unwritten)}")
+
+
 def play(
     name: str,
     inventory: Path | None,
@@ -220,43 +334,17 @@ def play(
     tick: Callable[[], None] = lambda: None,
     timeout: float = float("inf"),
 ) -> Failure | None:
-    """Plays a playbook of ansible/.
+    """Plays a playbook of ansible/; parameters as for :class:`Playbook`.
 
-    :param inventory: None for the default one of ansible.cfg, which is this machine
-    :param folder: folder for ansible.log and events.jsonl
-    :param variables: extra variables, which are data to Ansible and never templates
+    :param check: called often; if it raises, the playbook is ended first
     :param watch: called with each event
     :param tick: called often while the playbook runs
+    :param timeout: seconds after which the playbook is ended
     :returns: the failure, or None
     :raises OSError: after the playbook's end, if one of the two files is incomplete
     """
-    log = Sink(folder / "ansible.log")
-    command: list[str | Path] = [Path(sys.executable).with_name("ansible-playbook"), name]
-    if inventory is not None:
-        command += ["-i", inventory]
-    events = Events(folder / "events.jsonl", watch)
-
-    def poll() -> None:
-        events.poll()
-        tick()
-
-    environment = _environment(f"/dev/fd/{events.sink.writer}")
-    # Use a folder that only the user can read, because of passwords, and whose path Ansible does not change.
-    with log, events.sink, tempfile.TemporaryDirectory() as scratch:
-        if variables is not None:
-            file = Path(scratch) / "variables.yml"
-            file.write_text(as_data(variables), encoding="ascii")
-            command += ["-e", f"@{file}"]
-        code = execute(command, log, check=check, watch=poll, env=environment, cwd=ANSIBLE, timeout=timeout)
-    unwritten = log.error or events.sink.error
-    if code == 0:
-        if unwritten is not None:
-            raise unwritten
-        return None
-    failure = events.failure(log.file) or Failure(
-        _last_error(log.file) or f"{name} ended with exit code {code}", log.file
-    )
-    return failure if unwritten is None else replace(failure, message=f"{failure.message}; {named(unwritten)}")
+    with Playbook(name, inventory, folder, variables) as playbook:
+        return playbook.finish(check=check, watch=watch, tick=tick, timeout=timeout)
 
 
 def named(error: OSError) -> str:

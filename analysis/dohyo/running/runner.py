@@ -19,7 +19,7 @@ from rich.text import Text
 
 from dohyo import folders, host, owned, places
 from dohyo.ansible import available
-from dohyo.ansible.playbook import Event, Failure, named, play
+from dohyo.ansible.playbook import Event, Failure, Playbook, named, play
 from dohyo.bad_input import BadInputError
 from dohyo.figures import counted
 from dohyo.places import ANSIBLE, RUN, command, shown
@@ -207,6 +207,8 @@ class _Measurement:
         self.leaves = False
         # The last trial, if its servers stay up.
         self.kept: PlannedTrial | None = None
+        # Playbook of the next trial, which waits for its turn.
+        self.begun: Playbook | None = None
         # Reason why no further trial begins; empty while trials go on.
         self.stopped = ""
         # Reason why nothing more can be measured: a file that could not be written.
@@ -291,6 +293,7 @@ class _Measurement:
                 self._mark(trial, "failed", str(self._unexpected(error)))
             raise
         finally:
+            self._discard()
             # Otherwise the servers belong to a trial by hand or of another checkout.
             if self.leaves and self.kept is None:
                 self._stop()
@@ -318,7 +321,8 @@ class _Measurement:
             if self.began is None:
                 self.began = time.monotonic()
             self.leaves = True
-            failure = self._whatever_happens(partial(self._trial, trial, keep))
+            following = ready[number] if number < len(ready) else None
+            failure = self._whatever_happens(partial(self._trial, trial, keep, following))
             if failure is not None:
                 self._failed(trial, failure)
             self.leaves = failure is not None or keep or always_leaves
@@ -435,21 +439,42 @@ class _Measurement:
             self.deployed[system.role] = [*before, _of_servers(largest)] if failure is None else []
         return failure
 
-    def _trial(self, trial: PlannedTrial, keep: bool) -> Failure | None:
+    def _trial(self, trial: PlannedTrial, keep: bool, following: PlannedTrial | None) -> Failure | None:
         folder = self.experiment.trial_folder(trial)
         rounds.fix_equal_targets(self.experiment, trial)
         asked = self._write_variables(trial, keep)
         self.experiment.mark(trial, "running")
         began = time.monotonic()
         failure = None
-        if _of_servers(trial.scenario) not in self.deployed.get(all_systems()[trial.system].role, []):
+        if not self._is_deployed(trial):
             failure = self._deploy([trial])
-        failure = failure or self._play("trial.yml", folder, asked)
+        failure = failure or self._play("trial.yml", folder, asked, following)
         if failure is None:
             self.experiment.mark(trial, "done")
             self.experiment.seal(trial)
             self._show_result(trial, time.monotonic() - began)
         return failure
+
+    def _is_deployed(self, trial: PlannedTrial) -> bool:
+        return _of_servers(trial.scenario) in self.deployed.get(all_systems()[trial.system].role, [])
+
+    def _begin(self, trial: PlannedTrial) -> None:
+        """Starts the playbook of the next trial while the servers of this one stop.
+
+        Loading Ansible and the inventory takes a second. It then waits, and does nothing on the hosts.
+        """
+        if self.begun is None and self._is_deployed(trial):
+            # After an error, the next trial starts its playbook itself. The servers of this one must stop.
+            with suppress(Exception):
+                asked = self._variables(trial, keep=self.options.keep and trial is self.todo[-1])
+                folder = self.experiment.trial_folder(trial)
+                self.begun = Playbook("trial.yml", self.options.inventory, folder, asked, waits=True)
+
+    def _discard(self) -> None:
+        """Ends the playbook that waits for its turn."""
+        if self.begun is not None:
+            self.begun.discard()
+            self.begun = None
 
     def _show_result(self, trial: PlannedTrial, seconds: float) -> None:
         """Prints the result of a trial; in the first round it extends the ranking on a terminal."""
@@ -473,9 +498,12 @@ class _Measurement:
 
     def _write_variables(self, trial: PlannedTrial, keep: bool) -> dict[str, Any]:
         """Stores Ansible's variables. The file is only evidence and is never passed to Ansible."""
-        asked = self.experiment.variables(trial, keep, self.loads.get(trial.name, ""))
+        asked = self._variables(trial, keep)
         write_json(self.experiment.trial_folder(trial) / "trial.json", asked)
         return asked
+
+    def _variables(self, trial: PlannedTrial, keep: bool) -> dict[str, Any]:
+        return self.experiment.variables(trial, keep, self.loads.get(trial.name, ""))
 
     def _whatever_happens(self, step: Callable[[], Failure | None]) -> Failure | None:
         """Does a step; a file that cannot be written, or a bug of ours, is a failure of the step."""
@@ -524,7 +552,13 @@ class _Measurement:
         self._mark(trial, "failed", f"{self.failed_while}: {failure}")
         self._say(failure, f"{trial.label} failed while {self.failed_while}: ")
 
-    def _play(self, name: str, folder: Path, asked: Mapping[str, Any]) -> Failure | None:
+    def _play(
+        self, name: str, folder: Path, asked: Mapping[str, Any], following: PlannedTrial | None = None
+    ) -> Failure | None:
+        """Plays a playbook.
+
+        :param following: the trial after this one
+        """
         # Activities by task, because the playbook stops the servers before it reports the trial's failure.
         activities: dict[str, str] = {}
         keep_reason = available.watcher(self.unavailable)
@@ -534,16 +568,19 @@ class _Measurement:
             keep_reason(event)
             if event["event"] == "failed":
                 activities[str(event["task"])] = self.progress.activity
+            if following is not None and event["event"] == "phase" and event["phase"] == "stop":
+                self._begin(following)
 
-        failure = play(
-            name,
-            self.options.inventory,
-            folder,
-            check=self.signals.check,
-            variables=asked,
-            watch=watch,
-            tick=self.progress.tick,
-        )
+        if self.begun is not None and self.begun.variables != asked:
+            self._discard()
+        begun, self.begun = self.begun, None
+        check, tick = self.signals.check, self.progress.tick
+        if begun is None:
+            inventory = self.options.inventory
+            failure = play(name, inventory, folder, check=check, variables=asked, watch=watch, tick=tick)
+        else:
+            with begun:
+                failure = begun.finish(check=check, watch=watch, tick=tick)
         self.failed_while = activities.get(failure.task if failure else "", self.progress.activity)
         return failure
 

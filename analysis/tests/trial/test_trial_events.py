@@ -2,10 +2,12 @@
 
 import importlib.util
 import json
+import os
 from pathlib import Path
 from typing import Any
 
 import pytest
+from ansible.errors import AnsibleActionFail  # type: ignore[import-untyped]
 
 from dohyo.places import ANSIBLE
 from support.trial_hosts import fake_trial
@@ -29,6 +31,21 @@ def test_events_are_lines_of_a_file(conduct: Any, tmp_path: Path, monkeypatch: p
     events.event("note", text="run 1: start skew ±1 ms")
     lines = [json.loads(line) for line in (tmp_path / "events").read_text().splitlines()]
     assert [(each["event"], each["time"] > 0) for each in lines] == [("phase", True), ("note", True)]
+
+
+def test_a_playbook_begins_when_it_is_its_turn_and_not_without_run_sh(
+    conduct: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("DOHYO_TURN", raising=False)
+    conduct.await_turn()
+    turn, gate = os.pipe()
+    monkeypatch.setenv("DOHYO_TURN", str(turn))
+    os.write(gate, b"\n")
+    conduct.await_turn()
+    os.close(gate)
+    with pytest.raises(AnsibleActionFail, match="the experiment has ended"):
+        conduct.await_turn()
+    os.close(turn)
 
 
 def test_without_a_file_phases_and_notes_are_shown(

@@ -88,6 +88,7 @@ class ActionModule(ActionBase):  # type: ignore[misc]
         answer: dict[str, Any] = {"changed": True, "failures": {}}
         try:
             if given["do"] == "check":
+                await_turn()
                 refuse(world)
             elif given["do"] == "begin":
                 answer["load"] = begin(world)
@@ -134,6 +135,16 @@ class ActionModule(ActionBase):  # type: ignore[misc]
             return Path(real).read_text(encoding="utf-8")
         except (AnsibleError, OSError) as error:
             raise BadInputError(f"{file}: {error}") from error
+
+
+def await_turn() -> None:
+    """Waits for the end of the trial before, while which run.sh has started this playbook.
+
+    :raises AnsibleActionFail: if run.sh has ended
+    """
+    turn = os.environ.get("DOHYO_TURN")
+    if turn and not os.read(int(turn), 1):
+        raise AnsibleActionFail("the experiment has ended")
 
 
 def unforeseen(error: Exception) -> str:
