@@ -161,6 +161,11 @@ def test_an_exit_code_that_is_written_late_is_waited_for(host: Host) -> None:
     assert "exit code 137 (signal KILL)" in host.call("status", "late", code=3)
 
 
+@pytest.mark.parametrize(("seconds", "pause"), [(0, 0.02), (1, 0.1), (60, 0.2)])
+def test_checks_become_rarer(seconds: float, pause: float) -> None:
+    assert processes._rest(time.monotonic() - seconds) == pytest.approx(pause, abs=0.01)
+
+
 def test_a_process_that_ignores_term_is_killed_in_the_end(host: Host) -> None:
     host.start("deaf", "bash", "-c", 'trap "" TERM; echo deaf; while :; do sleep 0.05; done')
     host.call("until", "deaf", 30, "grep", "-q", "deaf", host.work / "out.txt")

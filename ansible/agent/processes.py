@@ -22,7 +22,7 @@ HOME = os.path.dirname(os.path.dirname(HERE))  # folder of the deployment, if th
 LONGEST_CHECK = 150
 LONGEST_START = 30  # seconds for a supervisor to start its process
 LONGEST_EXIT = 30  # seconds for a living supervisor to write the exit code: a busy machine, or SIGSTOP, may delay it
-REST = 0.2  # seconds between two checks
+REST = 0.2  # seconds between two checks, at most
 TERM, KILL, STOP_SIGNAL = 15, 9, 19  # the module `signal` takes as long to import as all of this
 RUNS, ENDED, NOT_STARTED = 0, 3, 4  # exit codes of the verb `status`
 FIRST_ERROR = rb" \[?(?:ERROR|FATAL|CRITICAL)\]? |^(?:Error: |Exception in |[a-z.]+\.[A-Za-z]*(?:Exception|Error))"
@@ -276,15 +276,15 @@ class Processes:
 
     def until(self, name, seconds, command):
         """Waits until a command succeeds; raises AgentError at once if NAME ends first, and after `seconds`."""
-        end = time.monotonic() + seconds
-        while (left := end - time.monotonic()) > 0:
+        begin = time.monotonic()
+        while (left := begin + seconds - time.monotonic()) > 0:
             used = _used_by_children()
             if succeeds(command, left):
                 return
             if not self.pid(name):
                 raise AgentError(self.how_it_ended(name))
             # The command's processor time must not slow the server's start, so the pause is as long as the work.
-            time.sleep(max(REST, _used_by_children() - used))
+            time.sleep(max(_rest(begin), _used_by_children() - used))
         if not self.pid(name):
             raise AgentError(self.how_it_ended(name))
         raise AgentError(f"{name} is not ready after {seconds} s: {self.last_words(name)}")
@@ -333,11 +333,11 @@ class Processes:
 
     def wait_for_end(self, name, seconds):
         """Returns whether all of NAME ends within `seconds`."""
-        end = time.monotonic() + seconds
+        begin = time.monotonic()
         while self.marked(name):
-            if time.monotonic() >= end:
+            if time.monotonic() >= begin + seconds:
                 return False
-            time.sleep(REST)
+            time.sleep(_rest(begin))
         return True
 
     def stop_all(self, seconds, killed=""):
@@ -385,6 +385,11 @@ def succeeds(command, seconds):
             proc.send(STOP_SIGNAL, children)
             proc.send(KILL, [check.pid, *children, *proc.descendants([check.pid], [check.pid])])
             check.wait()
+
+
+def _rest(begin):
+    """Returns the seconds until the next check: a tenth of the time since the first one, up to REST."""
+    return min(max((time.monotonic() - begin) / 10, proc.LOOK), REST)
 
 
 def _used_by_children():
