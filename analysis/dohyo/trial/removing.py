@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from dohyo.trial import attached, processes
 from dohyo.trial.evidence import collect, end_observing, under_way
 from dohyo.trial.servers import ServerSteps
 from dohyo.trial.world import Host, World, program
+
+# Name of the control machine among the hosts; no inventory can have it.
+CONTROL = "the control machine"
 
 
 @dataclass(frozen=True)
@@ -75,14 +78,28 @@ def note_use(host: Host, state: str) -> None:
     host.do("in_use", state=state, deployment=values["dohyo_deployment"], controller=values["dohyo_controller"])
 
 
+def with_control(world: World) -> World:
+    """Returns the hosts with the control machine, whose folder may be the local inventory's, with servers that run."""
+    home = world.first.values["dohyo_control"]
+    if any(each.values["dohyo_home"] == home and is_local(each) for each in world.hosts.values()):
+        return world
+    world.control.remember({"dohyo_home": home})
+    return replace(world, hosts={**world.hosts, CONTROL: world.control})
+
+
+def is_local(host: Host) -> bool:
+    """Returns whether a host is this machine, without a connection."""
+    return str(host.values.get("ansible_connection", "ssh")) == "local"
+
+
 def stop_everything(world: World, *, keeps_loads: bool, only_halts: bool = False) -> dict[str, str]:
     """Stops what this project has started on hosts, and fetches the evidence of an interrupted trial; for stop.yml.
 
     Files that must not be removed are reported as notes.
 
     :param keeps_loads: keep the loads between two trials of an experiment
-    :param only_halts: destroy.yml removes the rest itself, and keeps the hosts until then
-    :returns: failures by host
+    :param only_halts: destroy.yml removes the rest itself, also on the control machine, and keeps the hosts until then
+    :returns: failures by host; those of the control machine are of the first host
     """
     deployment = str(world.first.values["dohyo_deployment"] or "none")
     failures: dict[str, str] = {}
@@ -91,7 +108,7 @@ def stop_everything(world: World, *, keeps_loads: bool, only_halts: bool = False
     def failed(step: str, said: Mapping[str, str]) -> None:
         for name, words in said.items():
             if words:
-                failures.setdefault(name, words)
+                failures.setdefault(name if name in world.hosts else world.first.name, words)
                 world.progress.event("failed", task=step, host=name, message=words, ignored=False)
 
     def leave(words: str, found: Mapping[str, list[str]]) -> None:
@@ -112,14 +129,15 @@ def stop_everything(world: World, *, keeps_loads: bool, only_halts: bool = False
         folders = [[folder, "dohyo/kept"] for folder in host.values["dohyo_data"]]
         return list(host.do("owned", state="absent", deployment=deployment, folders=folders, leave=True)["problems"])
 
-    found, said = world.attempt(world.hosts, look)
+    everywhere = with_control(world) if only_halts else world
+    found, said = everywhere.attempt(everywhere.hosts, look)
     failed("Look whose the folder is", said)
     # No process of ours can run in a folder that is not ours.
     leave("", found)
     ours = [name for name, problems in found.items() if not problems]
-    stopped, said = world.attempt(ours, stop)
+    stopped, said = everywhere.attempt(ours, stop)
     failed("Stop whatever runs", said)
-    detached, said = world.attempt(ours, lambda host: attached.detach(host, attached.all_roles()))
+    detached, said = everywhere.attempt(ours, lambda host: attached.detach(host, attached.all_roles()))
     failed("Remove what was made on attached systems", detached | said)
     trial = under_way(world) if ours else {}
     have_answered = end_observing(world, Path(trial["dir"])) if trial else True

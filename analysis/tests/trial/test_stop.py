@@ -66,6 +66,18 @@ def test_destroying_begins_with_a_stop_and_keeps_the_hosts(tmp_path: Path) -> No
     }  # fmt: skip
 
 
+def test_destroying_stops_what_runs_on_the_control_machine(tmp_path: Path) -> None:
+    left = {("localhost", "detach"): {"left": "no such user"}}
+    trial, failures = stopped(tmp_path, left, only_halts=True, dohyo_home="/srv", dohyo_control="/opt/dohyo")
+    assert failures == {"node1": "no such user"}
+    assert verbs(trial, "localhost") == STOPPED
+    (looked, *_) = (call for call in trial.calls if call.host == "localhost")
+    assert looked.arguments["folders"] == [["/opt/dohyo", ""]]
+    # A host of this machine with the same folder is stopped only once.
+    trial, _ = stopped(tmp_path, {}, only_halts=True, dohyo_control="/opt/dohyo", ansible_connection="local")
+    assert (verbs(trial, "localhost"), verbs(trial, "node1")) == ([], STOPPED)
+
+
 def test_a_host_whose_folder_is_not_ours_is_left_alone(tmp_path: Path) -> None:
     trial, failures = stopped(tmp_path, {("node2", "owned checked"): {"problems": ["/opt/dohyo is somebody else's"]}})
     assert failures == {}
