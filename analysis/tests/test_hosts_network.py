@@ -55,6 +55,30 @@ def test_folders_of_data_on_one_file_system_share_its_room(tmp_path: Path) -> No
     assert found == pytest.approx([whole // 2, other, whole // 2], rel=0.05)
 
 
+def test_what_a_host_lacks_for_a_server_is_said_with_the_way_out(tmp_path: Path) -> None:
+    asked = {
+        "host": "db1",
+        "memory_mb": 1,
+        "shared_mb": 0,
+        "disk_mb": 1,
+        "disk_by": ["x_log"],
+        "spare_gb": 0,
+        "playbook": "play",
+    }
+    found = host_resources.answer(str(tmp_path), carries=asked)
+    assert found["problems"] == ([] if found["java_home"] else found["problems"][:1])
+    large = {**asked, "memory_mb": "1", "shared_mb": str(1 << 40), "disk_mb": 1, "spare_gb": str(1 << 40)}
+    needs = ["/no/jars", str(tmp_path)]
+    without_jdk, not_deployed, disk, memory = host_resources.answer(str(tmp_path), "/no", needs=needs, carries=large)[
+        "problems"
+    ]
+    assert without_jdk.startswith("No JDK 17 on db1: looked at /no (no JDK). Install one")
+    assert not_deployed == "db1 has no /no/jars: type play deploy.yml first, with the same versions"
+    assert f"MiB are free at {tmp_path} on db1; 1 MiB are needed and {1 << 40} GB must be left over." in disk
+    assert disk.endswith("or lower x_log or dohyo_min_free_gb")
+    assert f"available on db1; 1 MiB are needed, and {1 << 40} MiB for a client on the same host" in memory
+
+
 @pytest.mark.parametrize(
     ("address", "public"),
     [

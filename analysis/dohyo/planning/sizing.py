@@ -28,13 +28,11 @@ from dohyo.scenario.hosts import Hosts
 from dohyo.scenario.phases import INSERT, PROPORTIONS
 from dohyo.scenario.scenario import Caches, Scenario
 from dohyo.systems.catalogue import ask as ask_system
-from dohyo.systems.context import Context
+from dohyo.systems.context import CLIENT_MIB, Context
 from dohyo.systems.system import DataNeeds
 from dohyo.terminal import aligned
 
 MIB = 2**20
-# Memory of a client's process beyond its heap, in MiB (ansible/roles/client/tasks/preflight.yml).
-CLIENT_MIB = 200
 # Assumptions from 2 cores with clients and server (docs/sizing.md). They are the seconds of a trial besides its load
 # and its runs, and the records of 1 KB that a host loads per second. Larger hosts load faster.
 TRIAL_SECONDS = 30

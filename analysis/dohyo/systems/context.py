@@ -14,6 +14,8 @@ from dohyo.systems.option import BOOLEANS, plain
 T = TypeVar("T")
 
 MIB = 2**20
+# Memory of a client's process beside its heap, in MiB.
+CLIENT_MIB = 200
 # Value of a condition that cannot be read from an attached system (Attached.UNKNOWN in Java).
 UNKNOWN = "not known"
 
@@ -112,6 +114,11 @@ class Context:
     def control(self) -> str:
         """Project's folder on the control machine, for installed files."""
         return str(self.get("dohyo_control", "/opt/dohyo"))
+
+    @Once
+    def client_mb(self) -> int:
+        """Memory of a client's process in MiB: its heap, and what the JVM needs beside it."""
+        return mib(self.get("client_heap") or self.get("trial_client_heap", "512m"), "client_heap") + CLIENT_MIB
 
     @Once
     def address(self) -> str:

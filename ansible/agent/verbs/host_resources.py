@@ -323,6 +323,50 @@ def problems_of(
     ]
 
 
+def shortages(
+    answered: dict[str, Any],
+    path: str,
+    host: str,
+    memory_mb: int,
+    shared_mb: int,
+    disk_mb: int,
+    disk_by: list[str],
+    spare_gb: float,
+    playbook: str,
+) -> list[str]:
+    """Returns why the host cannot carry a server or client, one sentence each.
+
+    :param answered: the resources, as :func:`answer` returns them
+    :param path: folder for the data
+    :param host: name of the host
+    :param memory_mb: memory that the process needs, in MiB
+    :param shared_mb: memory for a client on the same host, in MiB
+    :param disk_mb: disk space that it needs, in MiB
+    :param disk_by: variables with which it needs less
+    :param spare_gb: disk space that must be left over, in GB
+    :param playbook: beginning of the command of a playbook
+    """
+    problems = []
+    if not answered["java_home"]:
+        problems.append(
+            f"No JDK 17 on {host}: looked at {', '.join(answered['java_seen']) or 'the usual places'}. Install one (Debian, Ubuntu:"
+            " apt-get install openjdk-17-jdk-headless) or name its folder: -e dohyo_java_home=FOLDER"
+        )
+    if answered["missing"]:
+        problems.append(f"{host} has no {', '.join(answered['missing'])}: type {playbook} deploy.yml first, with the same versions")
+    if answered["disk_free_mb"] < int(disk_mb) + float(spare_gb) * 1000:
+        problems.append(
+            f"{answered['disk_free_mb']} MiB are free at {path} on {host}; {disk_mb} MiB are needed and {spare_gb} GB must be left over."
+            f" Free some, load fewer records, or lower {' or '.join([*disk_by, 'dohyo_min_free_gb'])}"
+        )
+    if answered["memory_available_mb"] < int(memory_mb) + int(shared_mb):
+        problems.append(
+            f"{answered['memory_available_mb']} MiB of memory are available on {host}; {memory_mb} MiB are needed, and {shared_mb} MiB"
+            " for a client on the same host. End other programs, or set smaller heaps"
+        )
+    return problems
+
+
 def answer(
     path: str,
     java_home: str = "",
@@ -332,6 +376,7 @@ def answer(
     needs: Sequence[str] = (),
     open: dict[str, str] | None = None,  # noqa: A002 - as playbooks call it
     checks: dict[str, Any] | None = None,
+    carries: dict[str, Any] | None = None,
 ) -> dict[str, Any]:
     """Reads the resources of the host, and checks them.
 
@@ -343,19 +388,20 @@ def answer(
     :param needs: paths that should exist
     :param open: addresses on which servers without passwords are to listen, by the server's name; empty ones do not count
     :param checks: arguments of :func:`problems_of`; nothing is checked without them
+    :param carries: arguments of :func:`shortages` beside the answer itself; nothing is checked without them
     :returns: ``java_home`` (empty without a JDK of that version), ``java_build`` (its build, as "17.0.15+6-Debian-1deb12u1"),
         ``java_seen`` (what was found instead, "folder (version)" each), ``missing`` (missing paths of `needs`); ``disk_free_mb``,
         ``rooms_mb`` (free for each folder of `data`), ``disk_kind`` (of `path`: nvme, ssd, rotational), ``memory_mb`` (total),
         ``memory_available_mb`` (without swapping), ``cores``, ``cpus`` (numbers), ``huge_pages`` (whether a process can get transparent
-        ones) and ``public`` (sentences about `open`); with `checks`, ``firewalld`` (whether it runs) and ``problems``, one sentence
-        each, with those of ``public``
+        ones) and ``public`` (sentences about `open`); with `checks`, ``firewalld`` (whether it runs); with `checks` or `carries`,
+        ``problems``, one sentence each, with those of ``public``
     """
     java_major = int(java_major)
     seen = {folder: version_of(folder) for folder in [*candidates(java_home, java_major), *java_also]}
     java_home = next((folder for folder, version in seen.items() if major_of(version) == java_major), "")
     public = check_public(open or {})
     path = os.path.abspath(path)
-    return {
+    answered: dict[str, Any] = {
         "java_home": java_home,
         # JDK 8 has no JAVA_RUNTIME_VERSION.
         "java_build": (version_of(java_home, "JAVA_RUNTIME_VERSION") or seen[java_home]) if java_home else "",
@@ -373,3 +419,4 @@ def answer(
         "public": public,
         "problems": [*public, *problems_of(**checks)] if checks else [],
     }
+    return {**answered, "problems": [*public, *shortages(answered, path, **carries)]} if carries else answered
