@@ -328,11 +328,12 @@ class System(ABC):
     def on(self, context: Context) -> Self:
         """Returns the system with the variables of a context, and with the defaults that depend on them."""
         given, misfits = {}, []
+        environment = context.get("environment", {})
         for name, each in self.all_options().items():
             try:
                 if (value := context.get(each.name, _UNSET)) is not _UNSET:
                     given[name] = each.check(value)
-                elif (value := context.get("environment", {}).get(each.environment, _UNSET)) is not _UNSET:
+                elif (value := environment.get(each.environment, _UNSET)) is not _UNSET:
                     given[name] = replace(each, name=each.environment).check(value)
             except BadInputError as error:
                 misfits.append(str(error))

@@ -30,13 +30,17 @@ NEEDED = "Python {}.{}".format(*OLDEST)
 # Searched if the inventory names no Python: the first of these that is new enough is used.
 SEARCHED = ("python3", *(f"python3.{minor}" for minor in range(15, OLDEST[1] - 1, -1)))
 LOADER = f"""
-import importlib.abc, importlib.util, sys
+import importlib.machinery, sys
 if sys.version_info < {OLDEST}:
     sys.exit("{NEEDED} is needed, not %d.%d; name another one with ansible_python_interpreter" % sys.version_info[:2])
-class Sent(importlib.abc.InspectLoader):
+class Sent:  # a base class of importlib.abc would take longer to import than most requests
     @classmethod
     def find_spec(cls, name, path=None, target=None):
-        return importlib.util.spec_from_loader(name, cls()) if name in SOURCES else None
+        return importlib.machinery.ModuleSpec(name, cls()) if name in SOURCES else None
+    def create_module(self, spec):
+        return None
+    def exec_module(self, module):
+        exec(compile(SOURCES[module.__name__], "<string>", "exec", dont_inherit=True), module.__dict__)
     def get_source(self, name):
         return SOURCES[name]
 sys.meta_path.insert(0, Sent)
