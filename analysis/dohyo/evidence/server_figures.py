@@ -59,15 +59,14 @@ class Keys:
         listed = patterns if isinstance(patterns, list) else [patterns]
         if not listed or not all(isinstance(each, str) for each in listed):
             raise ValueError("must be a pattern of keys, or a list of them")
-        self._patterns = [pattern.split("*") for pattern in listed]
+        self._whole = frozenset(pattern for pattern in listed if "*" not in pattern)
+        self._parted = [pattern.split("*") for pattern in listed if "*" in pattern]
 
     def match(self, key: str) -> bool:
-        return any(_matches(key, parts) for parts in self._patterns)
+        return key in self._whole or (bool(self._parted) and any(_matches(key, parts) for parts in self._parted))
 
 
 def _matches(key: str, parts: Sequence[str]) -> bool:
-    if len(parts) == 1:
-        return key == parts[0]
     first, *between, last = parts
     at, end = len(first), len(key) - len(last)
     if not (key.startswith(first) and key.endswith(last)):
