@@ -373,24 +373,3 @@ def test_nothing_runs_on_when_the_controller_was_killed(theirs: Theirs, tmp_path
     assert ended.read_text() == "0\n"
     assert play("stop.yml", None, tmp_path, check=lambda: None, timeout=120) is None
     assert theirs.places == []
-
-
-def test_a_server_that_was_kept_up_is_not_stopped_by_being_attached(tmp_path: Path) -> None:
-    def run(name: str, *options: str) -> tuple[int, str]:
-        command = [str(Path(sys.executable).with_name("dohyo")), "run", "workloadA", *options, *SMALL, *QUIET]
-        done = subprocess.run(
-            [*command, "--out", tmp_path / name],
-            stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=300, check=False,
-        )  # fmt: skip
-        return done.returncode, " ".join((done.stdout + done.stderr).split())
-
-    try:
-        code, said = run("own", "--systems", "mysql-innodb", "--keep")
-        assert code == 0, said
-        process = Path("/proc") / (HOME / "run/mysql/pid").read_text().split()[0]
-        code, said = run("attached", "--attach", "mysql-innodb=127.0.0.1:1", "--yes")
-        assert (code, "keeps servers up there" in said) == (1, True), said
-        assert process.exists()
-    finally:
-        assert play("stop.yml", None, tmp_path, check=lambda: None, timeout=120) is None
-    assert not process.exists()

@@ -71,6 +71,10 @@ def test_names_values_and_answers_are_data(tmp_path: Path) -> None:
     first.until("start", "01-mysql-innodb")
     first.signal(signal.SIGTERM)
     assert first.end() == 128 + signal.SIGTERM
+    interrupted = first.trials()["mysql-innodb"]
+    assert interrupted["status"] == "interrupted"
+    assert "SIGTERM" in interrupted["reason"]
+    assert interrupted["reason"] in " ".join(first.text.split())
 
     # Change the trial's variables, as other users may.
     (trial / "trial.json").write_text(
@@ -78,3 +82,4 @@ def test_names_values_and_answers_are_data(tmp_path: Path) -> None:
     )
     run(f"./run.sh --resume {shlex.quote(str(out))}")
     check()
+    assert [folder.name for folder in (out / "attempts").iterdir()] == ["01-mysql-innodb.1"]

@@ -32,10 +32,13 @@ def playbooks() -> list[int]:
 
 
 def test_a_run_that_was_ended_in_any_phase_is_resumed_at_once(tmp_path: Path) -> None:
-    """Each phase is later than those of earlier attempts, whose folders are still there at first."""
+    """Each phase is later than those of earlier attempts, whose folders are still there at first.
+
+    test_hostile_values.py ends one by SIGTERM while servers start.
+    """
     asked = ["workloadA", "--systems=mysql-innodb", "--details", *LONG]
     run = Run(tmp_path / "out", *asked)
-    for phase, number in (("start", signal.SIGTERM), ("load", signal.SIGKILL), ("run", signal.SIGKILL)):
+    for phase, number in (("load", signal.SIGKILL), ("run", signal.SIGKILL)):
         run.until(phase, "01-mysql-innodb")
         end(run, number)
         if phase == "run":
@@ -48,7 +51,7 @@ def test_a_run_that_was_ended_in_any_phase_is_resumed_at_once(tmp_path: Path) ->
     assert ours() == playbooks() == []
     assert mix(run.trials()["mysql-innodb"]) == {"READ", "UPDATE"}
     attempts = sorted(path.name for path in (run.out / "attempts").iterdir())
-    assert attempts == [f"01-mysql-innodb.{number}" for number in range(1, 5)]
+    assert attempts == [f"01-mysql-innodb.{number}" for number in range(1, 4)]
     # The trial has only its own evidence.
     trial = run.out / "raw" / "01-mysql-innodb"
     log = (trial / "ansible.log").read_text()

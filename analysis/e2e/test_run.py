@@ -183,10 +183,19 @@ def test_kept_servers_of_the_last_round_answer_and_what_they_cannot_give_is_mark
         endpoint, _, command = line.partition("stays up at ")[2].partition("; stop it with: ")
         host, _, port = endpoint.rpartition(":")
         socket.create_connection((host, int(port)), timeout=5).close()
+        # A run on a server of others stops none of these.
+        process = Path("/proc") / (LOCAL_HOME / "run/mysql/pid").read_text().split()[0]
+        attached = Run(
+            tmp_path / "attached", "workloadA", "--attach=mysql-innodb=127.0.0.1:1", "--yes", "--records=1000"
+        )
+        assert attached.end() == 1
+        assert "keeps servers up there" in " ".join(attached.text.split())
+        assert process.exists()
     finally:
         command = f"cd {shlex.quote(str(ROOT / 'ansible'))} && ../.venv/bin/ansible-playbook stop.yml"
         assert command in run.text
         subprocess.run(["bash", "-c", command], check=True, capture_output=True)
+    assert not process.exists()
 
 
 def test_what_a_server_or_the_jdk_does_not_have_is_refused_in_its_own_words(tmp_path: Path) -> None:
