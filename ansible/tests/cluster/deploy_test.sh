@@ -108,12 +108,6 @@ on 1 'grep -q "swappiness = 1" /etc/sysctl.d/90-dohyo-*.conf && cd /opt/dohyo/bu
     fail 'host1: settings or jars are missing'
 ok 'devices are mounted, also after a boot; what was pushed is whole'
 
-# A missing jar is noticed, and only its folder is pushed again.
-on 2 'rm /opt/dohyo/bundle/cassandra/cassandra-*.jar'
-quietly playbook deploy.yml --tags cassandra
-[[ $(grep -c '^changed: ' "$work/log") == 1 ]] || { grep '^changed' "$work/log" >&2; fail 'not just one folder was pushed again'; }
-ok 'a folder that is not whole is pushed again, to that host alone'
-
 # ---- firewalld -------------------------------------------------------------------------------------------------------
 
 # Preflight also names devices with another layout, even without the programs that make an array.
@@ -131,7 +125,11 @@ quietly playbook deploy.yml "${cassandra[@]}" --tags host
 on 4 'zone=$(sudo firewall-cmd --get-active-zones | grep -o "^dohyo-[0-9a-f]*") &&
     sudo firewall-cmd --zone="$zone" --list-sources | xargs' >"$work/log" || fail 'host4: firewalld has no zone'
 [[ $(<"$work/log") == '10.66.0.11 10.66.0.12 10.66.0.13 10.66.0.14' ]] || fail "host4: the zone is for $(<"$work/log")"
-quietly playbook deploy.yml "${cassandra[@]}" --tags host
-! grep -E '^host4 .*changed=[1-9]' "$work/log" || { grep -B 3 '^changed' "$work/log" >&2; fail 'a second deploy.yml has changed the zone'; }
-on 4 'sudo systemctl stop firewalld'
 ok 'preflight names what firewalld rejects; deploy.yml makes a zone for the hosts'
+
+# A missing jar is noticed, and only its folder is pushed again. The zone stays as it is.
+on 2 'rm /opt/dohyo/bundle/cassandra/cassandra-*.jar'
+quietly playbook deploy.yml --tags host,cassandra
+[[ $(grep '^changed: ' "$work/log" | cut -c 1-16) == 'changed: [host2]' ]] || { grep -B 3 '^changed' "$work/log" >&2; fail 'not just one folder was pushed again'; }
+on 4 'sudo systemctl stop firewalld'
+ok 'a folder that is not whole is pushed again, to that host alone, and a second deploy.yml does not change the zone'
