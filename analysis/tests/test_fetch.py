@@ -10,7 +10,7 @@ import sys
 import tarfile
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -24,9 +24,16 @@ from dohyo.places import ANSIBLE
 from dohyo.scenario import loading
 from dohyo.scenario.hosts import here
 from dohyo.systems import catalogue
+from support.described import described
 from support.playbooks import play
 
 FETCH = ANSIBLE / "roles" / "system" / "files" / "fetch"
+# Version, jars below lib/ that the server needs, and further jars of its archive.
+ARCHIVES = {
+    "cassandra": ("5.0.7", ["apache-cassandra-5.0.7.jar", "jamm-0.4.0.jar"], ["lib/sub/x.jar", "tools/lib/y.jar"]),
+    "hbase": ("2.6.3-hadoop3", ["hbase-server-2.6.3-hadoop3.jar", "client-facing-thirdparty/a.jar"],
+              ["lib/shaded-clients/b.jar"]),
+}  # fmt: skip
 
 
 @dataclass
@@ -260,20 +267,14 @@ def test_servers_as_their_vendors_and_users_pack_them(vendor: Vendor, tmp_path: 
     scylla_path = f"scylladb-2025.1/scylla-unified-2025.1.9-0.20251010.6c539463bbda.{os.uname().machine}.tar.gz"
     vendor.put(scylla_path, scylla_content)
 
-    archives = {
-        "cassandra": ("5.0.7", ["apache-cassandra-5.0.7.jar", "jamm-0.4.0.jar"], ["lib/sub/x.jar", "tools/lib/y.jar"]),
-        "hbase": ("2.6.3-hadoop3", ["hbase-server-2.6.3-hadoop3.jar", "client-facing-thirdparty/a.jar"],
-                  ["lib/shaded-clients/b.jar"]),
-    }  # fmt: skip
-    jars = {}
-    for system, (version, taken, left) in archives.items():
-        content = archive_of(tmp_path / system, *(f"lib/{jar}" for jar in taken), *left)
-        jars[system] = {
-            "system_name": system,
-            f"{system}_version": version,
-            f"{system}_archive": vendor.put(f"{system}.tar.gz", content),
-            f"{system}_archive_checksum": digest(content),
-        }
+    version, taken, left = ARCHIVES["cassandra"]
+    content = archive_of(tmp_path / "cassandra", *(f"lib/{jar}" for jar in taken), *left)
+    jars = {
+        "system_name": "cassandra",
+        "cassandra_version": version,
+        "cassandra_archive": vendor.put("cassandra.tar.gz", content),
+        "cassandra_archive_checksum": digest(content),
+    }
 
     by_vendor = {"aerospike_fetch": True, "aerospike_fetch_base": f"{vendor.url}/artifacts", "fetch_agreed": True}
     by_user = {"system_name": "aerospike", "aerospike_package": str(tmp_path / "asd.deb"), "aerospike_asd": ""}
@@ -291,8 +292,7 @@ def test_servers_as_their_vendors_and_users_pack_them(vendor: Vendor, tmp_path: 
         {"block": [refused], "rescue": [{"set_fact": {"said": "{{ ansible_failed_result.msg }}"}}]},
         *installing(system_name="aerospike", **by_vendor),
         *installing(**scylla, scylla_package_sha256=digest(scylla_content)),
-        *installing(**jars["cassandra"]),
-        *installing(**jars["hbase"]),
+        *installing(**jars),
     ]
     for deb in debs.values():
         tasks += [{"copy": {"src": str(deb), "dest": str(tmp_path / "asd.deb")}}, *installing(**by_user)]
@@ -304,25 +304,36 @@ def test_servers_as_their_vendors_and_users_pack_them(vendor: Vendor, tmp_path: 
     )  # fmt: skip
 
     assert "scylla_package_sha256 has no value" in facts["said"][0]
-    ((first, scylla_state, cassandra, hbase, second, third),) = facts["state"]
-    assert [state["unavailable"] for state in (first, scylla_state, cassandra, hbase, second, third)] == [""] * 6
-    for state, version in ((first, "8.1.2.5"), (second, "8.1.2.5"), (third, "8.1.2.6")):
-        assert f"Edition build {version}" in state["looked"]["stdout"]
+    ((first, scylla_state, cassandra, second, third),) = facts["state"]
+    assert [state["unavailable"] for state in (first, scylla_state, cassandra, second, third)] == [""] * 5
+    for state, build in ((first, "8.1.2.5"), (second, "8.1.2.5"), (third, "8.1.2.6")):
+        assert f"Edition build {build}" in state["looked"]["stdout"]
     assert scylla_state["looked"]["stdout"] == str(home / "install/scylla/server/bin/scylla")
-    for system, (version, taken, _) in archives.items():
-        lib = home / f"install/{system}/{version}-{jars[system][f'{system}_archive_checksum'][:12]}/lib"
-        assert sorted(file.name for file in lib.glob("*.jar")) == sorted(Path(jar).name for jar in taken)
-    assert vendor.asked == [
-        f"{aerospike_path}.sha256", aerospike_path, scylla_path, "cassandra.tar.gz", "hbase.tar.gz"
-    ]  # fmt: skip
+    lib = home / f"install/cassandra/{version}-{digest(content)[:12]}/lib"
+    assert sorted(file.name for file in lib.glob("*.jar")) == sorted(Path(jar).name for jar in taken)
+    assert vendor.asked == [f"{aerospike_path}.sha256", aerospike_path, scylla_path, "cassandra.tar.gz"]
 
 
-def unpack(archive: Path, to: Path) -> "subprocess.CompletedProcess[str]":
+def unpack(
+    archive: Path, to: Path, wanted: str = "a-1[.]jar", folders: Sequence[str] = ("lib", "lib/sub")
+) -> "subprocess.CompletedProcess[str]":
     """Runs the unpacking of an archive of jars by the role system."""
     tasks = yaml.safe_load((ANSIBLE / "roles/system/tasks/install.yml").read_text())
     [script] = [task["vars"]["system_unpack"] for task in tasks if "system_unpack" in task.get("vars", {})]
-    command: list[str | Path] = ["sh", "-euc", script, "sh", archive, to, "a-1[.]jar", "lib", "lib/sub"]
+    command: list[str | Path] = ["sh", "-euc", script, "sh", archive, to, wanted, *folders]
     return subprocess.run(command, capture_output=True, text=True, check=False)
+
+
+@pytest.mark.parametrize("system", ARCHIVES)
+def test_the_jars_of_the_server_are_taken_from_its_archive(system: str, tmp_path: Path) -> None:
+    version, taken, left = ARCHIVES[system]
+    archive_of(tmp_path / system, *(f"lib/{jar}" for jar in taken), *left)
+    file = (tmp_path / system).with_suffix(".tgz")
+    given: dict[str, Any] = {f"{system}_version": version, f"{system}_archive": str(file)}
+    archive = described(system, **given).server_archive
+    assert archive is not None
+    assert unpack(file, tmp_path / "lib", archive.wanted, archive.jars).returncode == 0
+    assert sorted(jar.name for jar in (tmp_path / "lib").iterdir()) == sorted(Path(jar).name for jar in taken)
 
 
 LINKS = {"symbolic": tarfile.SYMTYPE, "hard": tarfile.LNKTYPE}

@@ -6,6 +6,7 @@ import subprocess
 import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
+from functools import cache
 from graphlib import TopologicalSorter
 from importlib.metadata import packages_distributions
 from pathlib import Path
@@ -27,9 +28,14 @@ def allowed(package: str) -> set[str]:
     return set(re.findall(r"`dohyo\.(\w+)`", ast.unparse(docstring)))
 
 
-def imported(source: str) -> Iterator[str]:
+@cache
+def parsed(file: Path) -> ast.Module:
+    return ast.parse(file.read_text("utf-8"))
+
+
+def imported(module: ast.Module) -> Iterator[str]:
     """Yields modules of `dohyo` that a module imports anywhere, also only for types, without the name `dohyo`."""
-    for node in ast.walk(ast.parse(source)):
+    for node in ast.walk(module):
         if isinstance(node, ast.ImportFrom):
             assert node.level == 0, "imports are absolute here"
             names = [f"{node.module}.{alias.name}" for alias in node.names]
@@ -42,7 +48,7 @@ def imported(source: str) -> Iterator[str]:
 
 def packages(files: Iterable[Path]) -> set[str]:
     """Returns the packages that modules import."""
-    return {name.partition(".")[0] for file in files for name in imported(file.read_text("utf-8"))} & set(ORDER)
+    return {name.partition(".")[0] for file in files for name in imported(parsed(file))} & set(ORDER)
 
 
 def test_imports_are_found_in_every_form() -> None:
@@ -54,7 +60,7 @@ import json
 def later():
     from dohyo.running.runner import run
 """
-    assert sorted(imported(source)) == ["figures", "running.runner.run", "summary.knee", "tables.table"]
+    assert sorted(imported(ast.parse(source))) == ["figures", "running.runner.run", "summary.knee", "tables.table"]
 
 
 def test_the_map_has_all_packages_in_an_order_without_cycles() -> None:
@@ -79,9 +85,7 @@ def test_no_modules_import_each_other() -> None:
     modules = {".".join(file.relative_to(PACKAGE).with_suffix("").parts): file for file in PACKAGE.rglob("*.py")}
     # `from dohyo.tables import table` names a module, `from dohyo.tables.table import rows` a member of one.
     uses = {
-        name: {
-            found for each in imported(file.read_text("utf-8")) if (found := _module(each, modules)) not in ("", name)
-        }
+        name: {found for each in imported(parsed(file)) if (found := _module(each, modules)) not in ("", name)}
         for name, file in modules.items()
     }
     assert uses["scenario.together"] >= {"scenario.scenario", "scenario.search"}
@@ -96,7 +100,7 @@ def test_classes_have_names_of_their_own() -> None:
     names = Counter(
         node.name.lstrip("_")
         for file in PACKAGE.rglob("*.py")
-        for node in ast.parse(file.read_text("utf-8")).body
+        for node in parsed(file).body
         if isinstance(node, ast.ClassDef)
     )
     assert names["Scenario"] == 1
@@ -113,13 +117,13 @@ def test_no_module_names_a_property_of_a_single_binding() -> None:
     files = [
         file for file in PACKAGE.rglob("*.py") if file.name != "common_properties.py" and file.parent.name != "systems"
     ]
-    trees = {file.name: ast.walk(ast.parse(file.read_text("utf-8"))) for file in files}
+    trees = {file.name: ast.walk(parsed(file)) for file in files}
     constants = [(name, node.value) for name, tree in trees.items() for node in tree if isinstance(node, ast.Constant)]
     assert [(name, key) for name, text in constants if isinstance(text, str) for key in own if key in text] == []
 
 
 def test_one_module_says_which_operations_failed_or_found_nothing() -> None:
-    trees = {file.stem: ast.walk(ast.parse(file.read_text("utf-8"))) for file in PACKAGE.rglob("*.py")}
+    trees = {file.stem: ast.walk(parsed(file)) for file in PACKAGE.rglob("*.py")}
     outcomes = ("-FAILED", "-NOT_FOUND")
     named = [(name, node.value) for name, tree in trees.items() for node in tree if isinstance(node, ast.Constant)]
     assert [each for each in named if each[1] in outcomes] == [("operations", outcome) for outcome in outcomes]
@@ -171,7 +175,7 @@ def test_no_test_imports_another() -> None:
     assert {"test_structure", "test_ours", "test_run"} <= tests
     found = []
     for file in TESTS:
-        for node in ast.walk(ast.parse(file.read_text("utf-8"))):
+        for node in ast.walk(parsed(file)):
             names = [alias.name for alias in node.names] if isinstance(node, ast.Import | ast.ImportFrom) else []
             names += [node.module or ""] if isinstance(node, ast.ImportFrom) else []
             found += [f"{file.name}: {name}" for name in names if tests & {*name.split(".")}]

@@ -38,12 +38,16 @@ def test_nothing_of_a_command_stays(tmp_path: Path) -> None:
     assert not status.exists() or "State:\tZ" in status.read_text()
 
 
+# The plugins of other tests take most of the time in which pytest starts.
+ALONE = {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
+
+
 def pytest_on(tmp_path: Path, test: str, **environment: str) -> "subprocess.Popen[str]":
     """Starts pytest on one file like test.sh does: in its own session."""
     (tmp_path / "test_one.py").write_text(test)
     command = [sys.executable, "-m", "pytest", "-p", "suite.plugin", "-rs", "--rootdir", str(tmp_path), str(tmp_path)]
     return subprocess.Popen(
-        command, cwd=ANALYSIS, env=os.environ | environment, start_new_session=True,
+        command, cwd=ANALYSIS, env=os.environ | ALONE | environment, start_new_session=True,
         stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
     )  # fmt: skip
 
@@ -90,9 +94,12 @@ def test_no_test_begins_late(tmp_path: Path, until: int, outcome: str) -> None:
 
 def test_systems_are_known_by_name() -> None:
     command = [sys.executable, "-m", "pytest", "--co", "-vv", "suite/test_contract.py", "suite/test_cluster.py"]
-    wrong = subprocess.run([*command, "--system=hbas"], cwd=ANALYSIS, capture_output=True, text=True, check=False)
+    environment = os.environ | ALONE
+    wrong = subprocess.run(
+        [*command, "--system=hbas"], cwd=ANALYSIS, env=environment, capture_output=True, text=True, check=False
+    )
     assert wrong.returncode == pytest.ExitCode.USAGE_ERROR
     assert re.search('unknown system "hbas"; there are: .*hbase', wrong.stderr)
     one = [*command, "--system=mysql-myisam"]
-    cases = subprocess.run(one, cwd=ANALYSIS, capture_output=True, text=True, check=True).stdout
+    cases = subprocess.run(one, cwd=ANALYSIS, env=environment, capture_output=True, text=True, check=True).stdout
     assert re.findall(r"test_(contract|cluster)\[(.*)\]", cases) == [("contract", "mysql-myisam"), ("cluster", "mysql")]

@@ -12,6 +12,7 @@ import json
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cache
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -195,6 +196,7 @@ def _comparisons(material: Material) -> list[tuple[str, Grid]]:
     return found
 
 
+@cache
 def environment() -> Environment:
     """Returns a Jinja environment that escapes everything that a template does not mark as safe."""
     made = Environment(

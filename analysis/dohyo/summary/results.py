@@ -300,8 +300,9 @@ class Summary:
 
     def json(self) -> str:
         """Returns the content of summary.json (docs/summary-json.md)."""
-        without = replace(self, trials=[replace(trial, spans=[]) for trial in self.trials])
-        content = {"schema": SCHEMA_VERSION, **asdict(without)}
+        # asdict would copy them, too.
+        trials = [replace(trial, spans=[], host_metrics=None, configured={}) for trial in self.trials]
+        content = {"schema": SCHEMA_VERSION, **asdict(replace(self, trials=trials))}
         for trial in content["trials"] + content["merged"]:
             del trial["host_metrics"]  # hosts.csv has them by second
             del trial["spans"]  # servers.csv has them

@@ -6,6 +6,7 @@ import json
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import MISSING, dataclass, field, replace
+from functools import lru_cache
 from typing import Any
 
 import yaml
@@ -102,11 +103,7 @@ class Option:
         """
         value: Any = text
         if self.type in ("list", "dict"):
-            try:
-                value = yaml.safe_load(text)
-                json.dumps(value)
-            except (yaml.YAMLError, ValueError, TypeError, RecursionError):
-                value = None  # JSON has no type for dates and for mappings that contain themselves
+            value = _loaded(text)
         return self.check(value, text)
 
     def check(self, value: Any, text: str | None = None) -> Any:
@@ -150,6 +147,20 @@ class Option:
         if self.type in ("list", "dict") and isinstance(value, _TYPES[self.type]):
             return plain(value)
         raise BadInputError(f"{self.name}={shown}: must be of type {self.type}")
+
+
+@lru_cache(maxsize=256)
+def _loaded(text: str) -> Any:
+    """Parses YAML; returns None if it is none or has values without a type in JSON. Callers must not change the value.
+
+    Each point of a matrix has the same texts, and PyYAML needs a millisecond for each.
+    """
+    try:
+        value = yaml.safe_load(text)
+        json.dumps(value)  # no type for dates and for mappings that contain themselves
+    except (yaml.YAMLError, ValueError, TypeError, RecursionError):
+        return None
+    return value
 
 
 def plain(value: Any) -> Any:

@@ -313,10 +313,10 @@ def test_a_trial_ends_on_all_hosts_that_answer(lowest: bool, tmp_path: Path, mon
         {"copy": {"content": "{{ [begun, ended] }}", "dest": str(tmp_path / "unforeseen")}, "run_once": True},
     ]
     hosts = dict.fromkeys("abc", local)
-    plays = [play_that_ends([], tmp_path / "none"), {"hosts": "all", "tasks": unforeseen}]
-    play_with(lowest, plays, {"database": hosts}, tmp_path)
     # These are the first host, which runs the steps that run once, and another one.
-    play_with(lowest, [play_that_ends(["a", "c"], tmp_path / "two")], {"database": hosts}, tmp_path)
+    two = play_that_ends(["a", "c"], tmp_path / "two")
+    plays = [play_that_ends([], tmp_path / "none"), {"hosts": "all", "tasks": unforeseen}, two]
+    play_with(lowest, plays, {"database": hosts}, tmp_path)
     gone = {**hosts, "gone": {**ssh, "ansible_host": "192.0.2.9"}}
     play_with(lowest, [play_that_ends(["gone"], tmp_path / "gone")], {"database": gone}, tmp_path, unreachable=True)
 
