@@ -15,6 +15,7 @@ from support.described import PASSWORDS, described
 KEYS = Path(__file__).parents[1] / "data" / "scylla-keys.txt"
 BINARY = "/opt/scylladb/bin/scylla"
 VERSION = "5.2.18-0.20240419.dae9bef75f66"
+NEWEST = "2026.4.0-dev-0.20260821.f4a4091ca28e"
 PAGES = {"ports": {"api": 10000, "prometheus": 9180}, "moved": []}
 APART = {"database": ["node1"], "client": ["other"]}
 # JSON writes the last character as two escapes, which YAML does not combine.
@@ -65,7 +66,7 @@ def known_keys() -> set[str]:
 
 @pytest.mark.parametrize("case", CASES)
 def test_the_server_knows_every_key(case: str) -> None:
-    system = scylla(case)
+    system = scylla(case, NEWEST)
     assert configuration(system).keys() <= known_keys()
     for file in system.secret_files:
         assert file.path.endswith(".properties") or yaml.safe_load(file.content).keys() <= known_keys()
@@ -108,12 +109,35 @@ def test_a_prepared_node_of_three_without_clients() -> None:
     assert config["commitlog_sync"] == "batch"
     assert "commitlog_sync_period_in_ms" not in config
     assert config["developer_mode"] is False
-    assert (config["tablets_mode_for_new_keyspaces"], config["enable_tablets"]) == ("disabled", False)
     assert command[command.index("--memory") :] == [
         *("--memory", f"{16384 - 1536 - 256}M", "--smp", "4", "--cpuset", "0-3"),
         *("--io-properties-file", "/etc/scylla.d/io_properties.yaml", "--lock-memory", "1"),
         *("--blocked-reactor-notify-ms", "100"),
     ]
+
+
+RAFT = {"consistent_cluster_management": True, "force_schema_commit_log": True}
+TABLETS = {"tablets_mode_for_new_keyspaces": "disabled", "maintenance_socket": "ignore"}
+TRIE = {"sstable_format": "mt", "column_index_size_in_kb": 1}
+
+
+@pytest.mark.parametrize(
+    ("version", "expected"),
+    [
+        (VERSION, RAFT),
+        ("5.4.9", RAFT),
+        ("6.2.3", {"enable_tablets": False, "maintenance_socket": "ignore"}),
+        ("2025.1.9", TABLETS),
+        ("2026.1.11", TABLETS),
+        ("2026.2.0", TABLETS | TRIE),
+        ("", TABLETS | TRIE),
+    ],
+)
+def test_values_of_the_scylla_yaml_in_the_vendor_s_packages(version: str, expected: dict[str, Any]) -> None:
+    """RAFT and TRIE are the values in conf/scylla.yaml at the tags of ScyllaDB's source."""
+    config = configuration(scylla("prepared", version=version))
+    assert {key: config[key] for key in {"enable_tablets": "", **RAFT, **TABLETS, **TRIE} if key in config} == expected
+    assert config["commitlog_segment_size_in_mb"] == 32
 
 
 def test_nodes_that_share_a_machine_have_pages_at_their_own_addresses() -> None:

@@ -277,13 +277,13 @@ class Scylla(Cql):
     @property
     def starts_with_default_user(self) -> bool:
         """Whether the server begins with the user cassandra, as those before 5.4 do."""
-        return bool(self.authentication and (0, 0) < self.release < (5, 4))
+        return self.authentication and self.release < (5, 4)
 
     @property
     def release(self) -> tuple[int, int]:
-        """First two numbers of the server's version; zeros if it is unknown."""
+        """First two numbers of the server's version; those of no version yet, if it is unknown."""
         found = re.match(r"(\d+)\.(\d+)", self._printed(1))
-        return (int(found[1]), int(found[2])) if found else (0, 0)
+        return (int(found[1]), int(found[2])) if found else (9999, 0)
 
     @property
     def server_folder(self) -> str:
