@@ -224,9 +224,13 @@ def ycsb(
 
 
 def ours(cell: Cell, table: Properties, changes: Sequence[str]) -> Client:
-    """Returns our client for a table; `changes` are properties as KEY=VALUE."""
+    """Returns our client for a table.
+
+    :param changes: properties as KEY=VALUE; db=SYSTEM replaces the binding by that of another system
+    """
     load = cell.load
     properties = {
+        "db": cell.system,
         **table,
         **mix(cell.kind, int(table["recordcount"]), cell.fields),
         **(OUR_BATCH_MODE[cell.system] if load.batch > 1 else {}),
@@ -236,7 +240,8 @@ def ours(cell: Cell, table: Properties, changes: Sequence[str]) -> Client:
         "operationcount": 0,
         **dict(change.split("=", 1) for change in changes),
     }
-    command = java(f"{bundle(cell.system)}/*", "dohyo.client.Client", "-db", MODULES[cell.system])
+    system = properties.pop("db")
+    command = java(f"{bundle(system)}/*", "dohyo.client.Client", "-db", MODULES[system])
     return ycsb(command, properties, RECORDS if load.batch > 1 else OPERATIONS)
 
 

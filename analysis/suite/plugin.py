@@ -8,8 +8,8 @@ from types import FrameType
 import pytest
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-# The contract of ScyllaDB's driver with Cassandra, beside those of the systems.
-SCYLLA_DRIVER = "scylla-driver"
+# System and binding of further contracts: each driver for CQL also works with the other server.
+OTHER_DRIVERS = {"scylla-driver": ("cassandra", "scylla"), "cassandra-driver": ("scylla", "cassandra")}
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -25,7 +25,7 @@ def pytest_configure(config: pytest.Config) -> None:
         from dohyo.systems import catalogue  # noqa: PLC0415
 
         for name in named:
-            if name not in (known := [*catalogue.all_systems(), SCYLLA_DRIVER]):
+            if name not in (known := [*catalogue.all_systems(), *OTHER_DRIVERS]):
                 raise pytest.UsageError(f'unknown system "{name}"; there are: {" ".join(known)}')
 
 

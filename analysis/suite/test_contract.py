@@ -13,23 +13,22 @@ from dohyo.places import ANSIBLE, BINDINGS, LOCAL_HOME, ROOT
 from dohyo.systems import catalogue
 from suite.commands import BIN, MAVEN, Commands, without_slow
 from suite.conftest import LOGS
-from suite.plugin import SCYLLA_DRIVER
+from suite.plugin import OTHER_DRIVERS
 
 
 def cases(config: pytest.Config) -> dict[str, tuple[str, str]]:
     """Returns system and binding of each case: the systems of --system, else the first one of each binding."""
     known = catalogue.all_systems().values()
-    found = {system.name: (system.name, system.binding) for system in known}
-    # The driver also works with Cassandra, which tests it on machines without ScyllaDB.
-    found[SCYLLA_DRIVER] = ("cassandra", "scylla")
+    # Cassandra tests ScyllaDB's driver on machines without ScyllaDB.
+    found = {system.name: (system.name, system.binding) for system in known} | OTHER_DRIVERS
     firsts = {system.binding: system.name for system in reversed(known)}
-    names = config.getoption("system") or [name for name in found if name in (*firsts.values(), SCYLLA_DRIVER)]
+    names = config.getoption("system") or [name for name in found if name in (*firsts.values(), *OTHER_DRIVERS)]
     return {name: found[name] for name in names}
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     if "binding" in metafunc.fixturenames:
-        slow = {SCYLLA_DRIVER: pytest.mark.slow}
+        slow = dict.fromkeys(OTHER_DRIVERS, pytest.mark.slow)
         found = cases(metafunc.config).items()
         parameters = [pytest.param(*case, id=name, marks=slow.get(name, ())) for name, case in found]
         metafunc.parametrize(("system", "binding"), parameters)

@@ -190,6 +190,16 @@ def test_no_password_stands_in_a_command_or_an_error(
             shared.run(reading, str(tmp_path), ARGUMENTS)
 
 
+@pytest.mark.parametrize(("changes", "binding"), [([], "scylla"), (["db=mysql-innodb"], "mysql")])
+def test_our_client_can_have_the_binding_of_another_system(
+    shared: ModuleType, changes: list[str], binding: str
+) -> None:
+    client = shared.ours(shared.Cell("scylla", 1, "read", shared.MANY), {"recordcount": "10"}, changes)
+    assert client.command[client.command.index("-db") + 1] == binding
+    assert f"/{binding}/target/bundle/*" in client.command[client.command.index("-cp") + 1]
+    assert "\ndb=" not in client.files["client.properties"]
+
+
 def test_both_sides_ask_for_the_same_consistency(shared: ModuleType, native: ModuleType) -> None:
     table = {"recordcount": "10", "hosts": "127.0.0.1", "port": "9042", "cassandra.keyspace": "ycsb"}
     table |= {"cassandra.writeconsistencylevel": "ALL"} | shared.PEERS_SETTINGS["cassandra"]

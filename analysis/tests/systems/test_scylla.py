@@ -178,7 +178,7 @@ def test_users_and_tls() -> None:
 
 
 def test_the_password_s_hash_is_in_a_file_that_is_no_evidence() -> None:
-    system = scylla("closed")
+    system = scylla("closed", NEWEST)
     connection, options = system.secret_files
     assert system.command[:3] == [BINARY, "--options-file", options.path]
     assert options.path == "/opt/dohyo/secret/scylla/scylla.yaml"
@@ -191,6 +191,7 @@ def test_the_password_s_hash_is_in_a_file_that_is_no_evidence() -> None:
     assert access <= set(connection.content.splitlines())
     shown = [*(file.content for file in system.files), *system.command, *system.admin_words]
     assert not [text for text in shown if PASSWORD in text]
+    assert yaml.safe_load(scylla("closed").secret_files[1].content) == configuration(scylla("closed"))
 
 
 @pytest.mark.parametrize(

@@ -405,11 +405,13 @@ class Scylla(Cql):
 
     @property
     def _with_user(self) -> str:
-        """Configuration with the first user (ScyllaDB's manual, "Creating a Custom Superuser").
+        """Configuration with the first user (ScyllaDB's manual, "Creating a Custom Superuser"), since 5.4.
 
         The password must be hashed; 5,000 rounds are the default of crypt(3). Only Ansible evaluates this member, so that
         Ansible's package is available.
         """
+        if self.starts_with_default_user:
+            return self._configuration
         from ansible.utils.encrypt import do_encrypt  # type: ignore[import-untyped]  # noqa: PLC0415
 
         hashed = do_encrypt(self.passwords["client"], "sha512_crypt", rounds=5000)

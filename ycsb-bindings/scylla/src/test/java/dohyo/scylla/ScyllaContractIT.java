@@ -7,13 +7,9 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import com.datastax.driver.core.Cluster;
 import com.datastax.driver.core.ShardingInfo;
 import dohyo.binding.Binding;
-import dohyo.binding.Columns;
-import dohyo.binding.Row;
 import dohyo.binding.Settings;
 import dohyo.cassandra.CassandraContractIT;
 import dohyo.cassandra.admin.CqlAdmin;
-import dohyo.scylla.admin.ScyllaAdmin;
-import dohyo.scylla.admin.WebPages;
 import java.io.IOException;
 import java.net.URL;
 import java.nio.file.Files;
@@ -21,7 +17,6 @@ import java.nio.file.Path;
 import java.util.Collections;
 import java.util.List;
 import java.util.Map;
-import java.util.function.UnaryOperator;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -29,18 +24,9 @@ import org.junit.jupiter.params.provider.CsvSource;
 
 /** Runs the contract with ScyllaDB's driver, on a real ScyllaDB or on a real Cassandra, which it supports, too. */
 class ScyllaContractIT extends CassandraContractIT {
-  /** Address of the REST interface; empty for a Cassandra. */
-  private final String api = server.properties().getProperty("server.api", "");
-
   @Override
   protected Binding newBinding() {
     return new ScyllaBinding();
-  }
-
-  @Override
-  protected long readsServed(String table) throws Exception {
-    return api.isEmpty() ? super.readsServed(table)
-        : Long.parseLong(new WebPages(api).get("/column_family/metrics/read/" + keyspace + ":" + table).strip());
   }
 
   /** Returns the number rounded up to the same number of connections for each shard. */
@@ -48,15 +34,6 @@ class ScyllaContractIT extends CassandraContractIT {
   protected int connections(int wanted) {
     ShardingInfo shards = admin.getCluster().getMetadata().getAllHosts().iterator().next().getShardingInfo();
     return shards == null ? wanted : -Math.floorDiv(-wanted, shards.getShardsCount()) * shards.getShardsCount();
-  }
-
-  /**
-   * An empty key is an invalid request. A key that is too large is an error of ScyllaDB, on which the driver closes the
-   * connection with all that is in flight.
-   */
-  @Override
-  protected Row refused() {
-    return new Row(TABLE, new byte[0], Columns.of(List.of("field1")), new byte[][] {{1}});
   }
 
   @ParameterizedTest
@@ -71,7 +48,7 @@ class ScyllaContractIT extends CassandraContractIT {
         entry("compression", compression), entry("compaction", compaction),
         entry("write_acks", "all"), entry("read_acks", "one"), entry("recordcount", "1"), entry("countlimit", "1"))));
     try (CqlAdmin cql = new CqlAdmin(arguments)) {
-      cql.createTables(compression());
+      cql.createTables();
       Map<String, Object> conditions = cql.conditions();
       assertEquals(1, conditions.get("replication"));
       assertEquals(compression, conditions.get("compression"));
@@ -85,11 +62,6 @@ class ScyllaContractIT extends CassandraContractIT {
         assertTrue(!cql.hasTablets() || !version.startsWith("5."), version);
       }
     }
-  }
-
-  @Override
-  protected UnaryOperator<String> compression() {
-    return api.isEmpty() ? super.compression() : ScyllaAdmin::compression;
   }
 
   @Test

@@ -74,10 +74,7 @@ public final class AttachedCql implements Attached {
 
   @Override
   public void createTables() {
-    boolean scylla = cql.isScylla();
-    cql.createTables(name -> scylla ? "{'sstable_compression': '" + name + "'}"
-        : name.isEmpty() ? "{'enabled': 'false'}" : "{'class': '" + name + "'}",
-        Set.of(), Admin.mark(arguments), leavesSnapshots() ? "" : " AND " + SNAPSHOT + " = false");
+    cql.createTables(Set.of(), Admin.mark(arguments), leavesSnapshots() ? "" : " AND " + SNAPSHOT + " = false");
   }
 
   private boolean leavesSnapshots() {

@@ -62,10 +62,8 @@ public final class CassandraAdmin {
 
   /** Creates the keyspace and the tables, then reads the conditions back from the server. */
   private static Map<String, ?> schema(Settings arguments) throws IOException {
-    int chunk = arguments.number("chunk", 0, 0, Integer.MAX_VALUE);
-    String length = chunk == 0 ? "" : ", 'chunk_length_in_kb': '" + chunk + "'";
     try (CqlAdmin cql = new CqlAdmin(arguments); ServerJvm jvm = jvm(arguments)) {
-      cql.createTables(name -> name.isEmpty() ? "{'enabled': 'false'}" : "{'class': '" + name + "'" + length + "}");
+      cql.createTables();
       Map<String, Object> conditions = cql.conditions();
       Map<String, String> settings = conditions.get("version").toString().startsWith("3.")
           ? loggedSettings(Path.of(arguments.required("log"))) : cql.settings("system_views.settings");

@@ -28,7 +28,6 @@ import java.util.Optional;
 import java.util.Properties;
 import java.util.Set;
 import java.util.function.Function;
-import java.util.function.UnaryOperator;
 import java.util.regex.Pattern;
 import java.util.stream.Collectors;
 import java.util.stream.IntStream;
@@ -55,7 +54,8 @@ public final class CqlAdmin implements AutoCloseable {
    *
    * @param arguments host, port, keyspace, tables, keycolumns. For the tables: trial, strategy, replication,
    *                  fieldcount, fieldnameprefix, keytype (if keycolumns is empty), columntype, compression,
-   *                  compaction (empty for the server's own), rows (per partition in the row cache). For the
+   *                  chunk (KiB that Cassandra compresses at once; 0 for its default), compaction (empty for the
+   *                  server's own), rows (per partition in the row cache). For the
    *                  conditions: write_acks, read_acks. For the rows: recordcount, countlimit. If the server
    *                  requires it: connection, a file with the binding's properties for user, password and TLS
    * @throws SettingException if that file cannot be read
@@ -96,18 +96,16 @@ public final class CqlAdmin implements AutoCloseable {
   /**
    * Creates the keyspace and the tables that do not exist. Each table has the trial's mark as its comment.
    *
-   * @param compression converts the class name of a compressor (empty for none) to the value of the table option {@code
-   *                    compression}, which differs between products
    * @throws IOException if another trial has created the keyspace or a table; then nothing is created
    */
-  public void createTables(UnaryOperator<String> compression) throws IOException {
+  public void createTables() throws IOException {
     String mark = Admin.mark(arguments);
     Map<String, String> there = comments();
     requireOwn(there, mark);
     if (there.isEmpty()) {
       createKeyspace();
     }
-    createTables(compression, there.keySet(), mark, "");
+    createTables(there.keySet(), mark, "");
   }
 
   /** Creates the keyspace. Throws the driver's AlreadyExistsException if it exists. */
@@ -119,12 +117,11 @@ public final class CqlAdmin implements AutoCloseable {
   /**
    * Creates the tables that do not exist.
    *
-   * @param compression see {@link #createTables(UnaryOperator)}
-   * @param there       names of existing tables
-   * @param mark        comment of each table
-   * @param options     further options, beginning with AND; may be empty
+   * @param there   names of existing tables
+   * @param mark    comment of each table
+   * @param options further options, beginning with AND; may be empty
    */
-  void createTables(UnaryOperator<String> compression, Set<String> there, String mark, String options) {
+  void createTables(Set<String> there, String mark, String options) {
     String prefix = arguments.text("fieldnameprefix", "field");
     String type = arguments.choice("columntype", "blob", "text", "float");
     String columns = IntStream.range(0, arguments.number("fieldcount", 10, 1, Integer.MAX_VALUE))
@@ -134,7 +131,7 @@ public final class CqlAdmin implements AutoCloseable {
     for (String table : Admin.tables(arguments)) {
       if (!there.contains(table)) {
         session.execute("CREATE TABLE %s (%s, %s, PRIMARY KEY (%s)) WITH compression = %s"
-            .formatted(quoted(table), keyColumns, columns, Query.primaryKey(key), compression.apply(compressor()))
+            .formatted(quoted(table), keyColumns, columns, Query.primaryKey(key), compression())
             + " AND comment = " + Query.literal(mark) + compactionOption() + caching() + options);
       }
     }
@@ -184,13 +181,19 @@ public final class CqlAdmin implements AutoCloseable {
         : column.type().name().toLowerCase(Locale.ROOT);
   }
 
-  private String compressor() {
-    return switch (arguments.choice("compression", "none", "lz4", "zstd", "gz")) {
+  private String compression() {
+    String compressor = switch (arguments.choice("compression", "none", "lz4", "zstd", "gz")) {
       case "lz4" -> "LZ4Compressor";
       case "zstd" -> "ZstdCompressor";
       case "gz" -> "DeflateCompressor";
       default -> "";
     };
+    if (isScylla()) {
+      return "{'sstable_compression': '" + compressor + "'}";
+    }
+    int chunk = arguments.number("chunk", 0, 0, Integer.MAX_VALUE);
+    return compressor.isEmpty() ? "{'enabled': 'false'}"
+        : "{'class': '" + compressor + "'" + (chunk == 0 ? "" : ", 'chunk_length_in_kb': '" + chunk + "'") + "}";
   }
 
   /**

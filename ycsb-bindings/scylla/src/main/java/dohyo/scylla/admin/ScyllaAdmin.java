@@ -73,7 +73,7 @@ public final class ScyllaAdmin {
   /** Creates the keyspace and the tables, then reads the conditions back from the server. */
   private static Map<String, ?> schema(Settings arguments) throws IOException {
     try (CqlAdmin cql = new CqlAdmin(arguments)) {
-      cql.createTables(ScyllaAdmin::compression);
+      cql.createTables();
       // The values are JSON.
       Map<String, String> settings = cql.settings("system.config");
       settings.replaceAll((name, value) -> value.replaceAll("^\"|\"$", ""));
@@ -105,11 +105,6 @@ public final class ScyllaAdmin {
     }
     return types.equals(Set.of("xfs")) ? Stream.of()
         : Stream.of("data on " + String.join(" and ", types) + ": ScyllaDB requires XFS in production");
-  }
-
-  /** Returns the value of the table option {@code compression}. An empty name turns compression off. */
-  public static String compression(String compressor) {
-    return "{'sstable_compression': '" + compressor + "'}";
   }
 
   /**

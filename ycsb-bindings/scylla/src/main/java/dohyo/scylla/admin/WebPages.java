@@ -9,7 +9,7 @@ import java.net.http.HttpResponse;
 import java.time.Duration;
 
 /** Reads HTTP pages of a node. */
-public final class WebPages {
+final class WebPages {
   private static final Duration TIMEOUT = Duration.ofSeconds(60);
 
   private final HttpClient client = HttpClient.newBuilder().version(HttpClient.Version.HTTP_1_1)
@@ -17,7 +17,7 @@ public final class WebPages {
   private final String server;
 
   /** Makes a reader of the pages at this host:port. */
-  public WebPages(String place) {
+  WebPages(String place) {
     server = "http://" + place;
   }
 
@@ -26,7 +26,7 @@ public final class WebPages {
    *
    * @throws IOException if the page cannot be read within 60 s, or its status is not 200
    */
-  public String get(String path) throws IOException {
+  String get(String path) throws IOException {
     HttpRequest request = request(path).timeout(TIMEOUT).GET().build();
     return body(request, answer(request));
   }
