@@ -38,6 +38,19 @@ def test_it_is_found_again_as_it_was(tmp_path: Path) -> None:
     assert inventory is None
 
 
+def test_a_trial_that_never_began_is_repeated_in_a_folder_without_evidence(tmp_path: Path) -> None:
+    made = create(tmp_path / "it")
+    began, waited = made.trials
+    (made.trial_folder(began) / "ansible.log").touch()
+    for trial in (began, waited):
+        made.mark(trial, "interrupted", "by SIGINT")
+        made.seal(trial)
+        made.set_aside(trial)
+    assert [file.name for file in made.trial_folder(began).iterdir()] == []
+    assert [file.name for file in made.trial_folder(waited).iterdir()] == ["state.json"]
+    assert (made.folder / "attempts/01-hbase.1/manifest").exists()
+
+
 def test_a_full_folder_is_not_touched(tmp_path: Path) -> None:
     (tmp_path / "mine").write_text("precious")
     with pytest.raises(BadInputError, match="is not empty"):

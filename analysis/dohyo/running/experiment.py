@@ -138,6 +138,8 @@ class Experiment:
             number = next(each for each in count(1) if not os.path.lexists(attempts / f"{trial.name}.{each}"))
             folder.rename(attempts / f"{trial.name}.{number}")
         folder.mkdir(parents=True, exist_ok=True)
+        # A trial that never began was sealed, too, and only takes a folder without evidence.
+        (folder / manifest.FILE).unlink(missing_ok=True)
 
     def reserve(self) -> None:
         """Reserves disk space for the final files, if there is space."""
