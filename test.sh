@@ -1,23 +1,22 @@
 #!/usr/bin/env bash
-# ./test.sh [all|part…]: sets up what is needed and runs the tests with pytest. Real servers, no mocks.
+# ./test.sh [all|PART…]: sets up the tools and runs the tests with pytest. Real servers, no mocks.
 #
-#   ./test.sh           what to run before a commit: lint, all tests of units and contracts that are not marked slow, one experiment
-#                       with its report
+#   ./test.sh           before a commit: lint, the unit and contract tests that are not marked slow, and one experiment with its report
 #   ./test.sh all       everything
-#   ./test.sh PART…     the whole of these parts:
+#   ./test.sh PART…     all tests of these parts:
 #
-#   lint      shellcheck, ruff, mypy, ansible-lint, checkstyle and javac's own warnings
-#   unit      what needs no database: Python, Java, the agent of a host
-#   contract  every binding against its real server, and the page that adds one; `./test.sh contract hbase` tests that system alone
-#   hosts     two hosts with nothing but SSH, on this machine (docs/testbed.md); needs root, and is skipped with the reason without
-#   run       ./run.sh as people use it: the table, bad luck, Ctrl-C, --resume
-#   attach    ./run.sh on a server that Dohyo has not started
-#   cluster   four hosts on this machine: clusters, synchronized clients, crashes; needs what hosts needs;
-#             `./test.sh cluster hbase` tests that system alone
+#   lint      shellcheck, ruff, mypy, ansible-lint, checkstyle, javac's warnings, and the language of all texts
+#   unit      Python, Java and the agent of a host, without a database
+#   contract  every binding with its real server, and the page that adds a system; one system: ./test.sh contract hbase
+#   hosts     two hosts that have only SSH, on this machine (docs/testbed.md); needs root, otherwise it is skipped with the reason
+#   run       ./run.sh as users call it: the table, failures, Ctrl-C, --resume
+#   attach    ./run.sh with a server that Dohyo has not started
+#   cluster   four hosts on this machine: clusters, synchronized clients, crashes; needs root, as hosts does;
+#             one system: ./test.sh cluster hbase
 #
-# Linters and unit tests compute; beside them run the other parts, one after another, which wait most of the time.
-# Logs and JUnit reports are in .setup/reports/. PYTEST_ADDOPTS has further options of pytest. With DOHYO_UNTIL, in seconds since
-# 1970, tests that would begin later are skipped.
+# Linters and unit tests compute, and the other parts mostly wait, so both run at the same time.
+# Logs and JUnit reports are in .setup/reports/. PYTEST_ADDOPTS has further options of pytest. DOHYO_UNTIL is a time in seconds
+# since 1970; tests that would begin later are skipped.
 set -euo pipefail
 root=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")" && pwd -P)
 reports="$root/.setup/reports"
@@ -29,15 +28,15 @@ trap 'exit 130' INT
 trap 'exit 143' TERM HUP
 trap 'trap "" INT TERM HUP; for pid in $(jobs -p); do kill -- "-$pid" "$pid" 2>/dev/null || true; done; wait' EXIT
 
-# begin COMMAND…: in the background, because a trap waits for the command in the foreground.
+# begin COMMAND…: runs a command in the background, because a trap waits for a command in the foreground.
 begin() { setsid "$@" & }
 
-# pytest NAME ARGUMENT…: begins pytest in analysis/; its JUnit report has that name.
+# pytest NAME ARGUMENT…: starts pytest in analysis/; its JUnit report is NAME.xml.
 pytest() {
     begin "$root/.venv/bin/python" -m pytest "${@:2}" "${options[@]}" -rs --durations=10 --junitxml="$reports/$1.xml"
 }
 
-# ended NAME PID: waits for a pytest. Its exit code 4 is a wrong word, such as the name of a system.
+# ended NAME PID: waits for a pytest. Its exit code 4 means a wrong argument, such as the name of a system.
 ended() {
     local code=0
     wait "$2" || code=$?
@@ -46,11 +45,11 @@ ended() {
     printf '%s ended after %d s\n' "$1" "$SECONDS"
 }
 
-# check NAME ARGUMENT…: the same as pytest, and waits
+# check NAME ARGUMENT…: runs pytest and waits for its end
 check() { pytest "$1" -vv --timeout=1800 "${@:2}" && ended "$1" "$!"; }
 
-# Some of these tests wait, so there are more workers than processors. The tests of a file stay together, because they share
-# what Ansible has answered once. Java's begin early, as they wait longest.
+# Starts the linters and unit tests. Some of them wait, so there are more workers than processors. The tests of a file stay on one
+# worker, because they share results of Ansible. Java's tests start first, as they wait longest.
 begin_units() {
     local files=()
     if [[ " ${chosen[*]} " == *' lint '* ]]; then files+=(suite/test_lint.py); fi
@@ -74,7 +73,7 @@ run() { check run --timeout=0 "${everyday[@]}" e2e --ignore=e2e/test_attach.py; 
 attach() { check attach --timeout=0 e2e/test_attach.py; }
 cluster() { check cluster suite/test_cluster.py --deselect "$hosts"; }
 
-# What needs the processors for itself, and what playbooks do with the lowest release of Ansible.
+# Runs the tests that need all processors, and those of playbooks with the lowest release of Ansible.
 alone() {
     check scripts suite/test_scripts.py
     PYTHONPATH="$root/.setup/ansible-lowest" check lowest -n "$(nproc)" --dist loadfile \

@@ -1,7 +1,7 @@
 #!/bin/sh
-# What a host on EC2 does at its first boot (aws.yml): it gets a timer that looks once a minute whether the host's time is over.
-# The time is in the tag dohyo:until, which the host reads without credentials, so that a second aws.yml can extend it. What was
-# read last is kept for when the tag cannot be read.
+# First boot of a host on EC2 (aws.yml): installs a timer that checks once a minute whether the host's time is over.
+# The time is in the tag dohyo:until, which the host reads without credentials, so that a second aws.yml can extend it. The last
+# value is saved for times when the tag cannot be read.
 set -eu
 cat > /usr/local/sbin/dohyo-end << 'PROGRAM'
 #!/usr/bin/env python3

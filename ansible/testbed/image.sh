@@ -1,24 +1,24 @@
 #!/usr/bin/env bash
-# image.sh FOLDER [bare]: builds the hosts' root file system, unless it is there: the Debian or Ubuntu of this machine, from where
-# this machine gets its own packages, with what deploy.yml expects of a host; bare: with nothing but SSH for root, which is what
-# bootstrap.yml expects. (mmdebstrap calls it again to finish.)
+# image.sh FOLDER [bare]: builds the hosts' root file system, unless it exists. It is the Debian or Ubuntu of this machine, from the
+# same package sources, with all that deploy.yml expects of a host. bare: it has only SSH for root, as bootstrap.yml expects.
+# mmdebstrap calls this script again to finish.
 set -euo pipefail
 
 packages=(
-    systemd-sysv dbus openssh-server sudo          # a host that Ansible can reach
-    python3 python3-apt iproute2 procps nftables   # and work on
+    systemd-sysv dbus openssh-server sudo          # for a host that Ansible can reach
+    python3 python3-apt iproute2 procps nftables   # for Ansible's modules
     rsync xz-utils kmod util-linux iputils-ping e2fsprogs xfsprogs
-    openjdk-17-jdk-headless                        # the servers' Java; hosts have no way to a package mirror
-    libaio1 libncurses6                            # what MariaDB's programs link
+    openjdk-17-jdk-headless                        # for the servers; hosts cannot reach a package mirror
+    libaio1 libncurses6                            # libraries of MariaDB's programs
     chrony
-    firewalld netbase                              # disabled; it looks up names of protocols
+    firewalld netbase                              # disabled; netbase has its names of protocols
 )
-# By kind of image, also when mmdebstrap has called this script.
+# The packages depend on the kind of image, also when mmdebstrap calls this script.
 kind=${2:-}
 if [[ $1 == finish ]]; then kind=${3:-}; fi
 if [[ $kind == bare ]]; then packages=(systemd-sysv dbus openssh-server); fi
 
-finish() { # the new root
+finish() { # NEW_ROOT
     cd -- "$1"
     rm -f -- etc/ssh/ssh_host_* etc/machine-id # every host gets its own
     if [[ $kind == bare ]]; then
@@ -27,13 +27,13 @@ finish() { # the new root
         chroot . useradd --create-home --shell /bin/bash dohyo
         echo 'dohyo ALL=(ALL) NOPASSWD: ALL' >etc/sudoers.d/dohyo
         chroot . systemctl disable --quiet firewalld
-        sed -i /pam_systemd/d etc/pam.d/common-session # polkit brings it; it would start a manager for each login
+        sed -i /pam_systemd/d etc/pam.d/common-session # polkit installs pam_systemd, which would start a manager for each login
         echo 'AuthorizedKeysFile /etc/ssh/authorized_keys' >etc/ssh/sshd_config.d/testbed.conf
     fi
-    # The clock is the machine's, so chrony only looks on.
+    # The hosts have the machine's clock, so chrony must not set it.
     mkdir etc/systemd/system/chrony.service.d etc/systemd/system/local-fs.target.wants
     printf '[Unit]\nConditionCapability=\n[Service]\nExecStart=\nExecStart=!/usr/sbin/chronyd -F 1 -x\n' >etc/systemd/system/chrony.service.d/testbed.conf
-    # In a container systemd itself leaves alone what fstab says of devices.
+    # In a container systemd does not mount the devices in fstab by itself.
     cat >etc/systemd/system/testbed-fstab.service <<'END'
 [Unit]
 Description=Mount the disks of /etc/fstab
@@ -56,7 +56,7 @@ stamp=$(sha256sum <"${BASH_SOURCE[0]}")
 [[ $(cat -- "$image/etc/testbed" 2>/dev/null) != "$stamp" ]] || exit 0
 
 echo "testbed: building the ${kind:+$kind }image (about a minute, once)" >&2
-apt-get -qq update || true # without its lists apt does not know whose packages a source has
+apt-get -qq update || true # without package lists apt does not know the origin of a source
 # shellcheck source=/dev/null
 . /etc/os-release
 sources=$(apt-get indextargets --format "deb \$(REPO_URI) \$(RELEASE) \$(COMPONENT)" 'Created-By: Packages' "Origin: ${ID^}")

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Installs what the testbed needs on this machine, or says what to type.
+# Installs the programs that the testbed needs on this machine, or prints the command that does.
 set -euo pipefail
 
 missing=()
