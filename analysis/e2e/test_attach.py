@@ -255,7 +255,7 @@ def test_who_may_not_is_told_so(theirs: Theirs, tmp_path: Path) -> None:
     if os.geteuid() == 0:
         shutil.chown(theirs.folder / f"data/dohyo_{name}", "nobody")
     code, said = attach(theirs, out, "--yes")
-    assert (code, "this run has not made it; nothing was written" in said) == (1, True), said
+    assert (code, "this run did not create it; nothing was written" in said) == (1, True), said
     assert theirs.places == [f"dohyo_{name}"]
     (theirs.folder / f"data/dohyo_{name}").rmdir()
 

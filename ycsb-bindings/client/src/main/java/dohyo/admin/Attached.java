@@ -156,7 +156,7 @@ public interface Attached extends AutoCloseable {
 
   /** Makes the exception for a place that exists. */
   static IOException taken(Attached attached) {
-    return new IOException(attached.what() + " exists, and this run has not made it; nothing was written."
-        + " Measure again, which takes a new name, or remove it yourself if it is left from a run of yours");
+    return new IOException(attached.what() + " exists, but this run did not create it; nothing was written."
+        + " Measure again, which uses a new name, or remove it yourself if an earlier run left it");
   }
 }

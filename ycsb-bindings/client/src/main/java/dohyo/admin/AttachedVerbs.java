@@ -73,7 +73,7 @@ final class AttachedVerbs {
     if (there) {
       List<String> foreign = attached.foreign();
       if (!foreign.isEmpty()) {
-        throw new IOException("%s contains %s, which this run has not made; nothing was removed"
+        throw new IOException("%s contains %s, which this run did not create; nothing was removed"
             .formatted(attached.what(), String.join(", ", foreign)));
       }
       left = attached.remove();

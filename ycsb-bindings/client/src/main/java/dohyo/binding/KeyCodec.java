@@ -26,7 +26,7 @@ public final class KeyCodec {
     this.salted = settings.choice("keysalt", "none", "crc32").equals("crc32");
     this.columns = KeyColumns.of(settings, "key").several();
     if (salted && columns) {
-      throw new SettingException("keysalt=crc32: keys that keycolumns names the columns of have no place for a salt;"
+      throw new SettingException("keysalt=crc32: a key with columns (keycolumns) has no place for a salt;"
           + " leave one of the two out");
     }
   }
@@ -58,7 +58,7 @@ public final class KeyCodec {
    */
   public byte[] encode(String key) {
     if (columns) {
-      throw new SettingException("keycolumns: the key '" + key + "' is a text, as stock YCSB's are, and no typed"
+      throw new SettingException("keycolumns: the key '" + key + "' is a text, as in stock YCSB, without typed"
           + " columns; run dohyo.client.Client, or leave keycolumns out");
     }
     return encode(key.getBytes(StandardCharsets.UTF_8));

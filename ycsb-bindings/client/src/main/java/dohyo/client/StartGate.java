@@ -67,7 +67,7 @@ final class StartGate {
         return checked(text);
       }
       if (Instant.now().isAfter(giveUp)) {
-        throw new RunInvalidException("no start instant came to " + start + " within startgate.timeout="
+        throw new RunInvalidException(start + " got no start instant within startgate.timeout="
             + timeout.toSeconds() + " s");
       }
       java.util.concurrent.locks.LockSupport.parkNanos(POLL_NANOS);

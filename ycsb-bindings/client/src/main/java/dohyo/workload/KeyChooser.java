@@ -101,7 +101,7 @@ final class KeyChooser {
       long hot = (long) (records * hotRecords);
       if (hot == 0 && hotOperations > 0 || hot == records && hotOperations < 1) {
         throw new SettingException("hotspotdatafraction=" + hotRecords + ": makes " + hot + " of " + records
-            + " records hot, so hotspotopnfraction=" + hotOperations + " asks for records that there are not; set other"
+            + " records hot, so hotspotopnfraction=" + hotOperations + " requests records that do not exist; set other"
             + " fractions, or more records");
       }
     }
@@ -210,7 +210,7 @@ final class KeyChooser {
       before = drawn.size();
       if (draws == MAX_DRAWS) {
         throw new SettingException("batchsize=" + count + ": requestdistribution=" + shared.distribution
-            + " gives hardly more than " + before + " different records, which is less than a batch holds");
+            + " gives hardly more than " + before + " different records, fewer than a batch needs");
       }
     }
     return drawn.toArray();

@@ -52,7 +52,7 @@ public final class RecordWorkload extends Workload {
           + " smallest has " + layout.recordsPerTable() + " (recordcount divided by tablecount)");
     }
     if (transactions && batchSize > 1 && proportions.share(OperationType.SCAN) > 0) {
-      throw new SettingException("batchsize=" + batchSize + ": a scan is one operation of its own, so with"
+      throw new SettingException("batchsize=" + batchSize + ": a scan is one operation, so with"
           + " scanproportion above 0 batchsize must be 1");
     }
     division = new Division(settings, layout);

@@ -117,7 +117,7 @@ public abstract class AttachedContract {
     run("schema");
     Path aside = Files.move(made(), folder.resolve("aside"));
     IOException refused = assertThrows(IOException.class, () -> run("schema"));
-    assertTrue(refused.getMessage().contains("exists, and this run has not made it"), refused.getMessage());
+    assertTrue(refused.getMessage().contains("exists, but this run did not create it"), refused.getMessage());
     assertFalse(Files.exists(made()));
     run("remove");
     assertTrue(exists(), "without the file nothing is removed");
@@ -134,7 +134,7 @@ public abstract class AttachedContract {
     run("schema");
     intrude();
     IOException refused = assertThrows(IOException.class, () -> run("remove"));
-    assertTrue(refused.getMessage().contains("has not made; nothing was removed"), refused.getMessage());
+    assertTrue(refused.getMessage().contains("did not create; nothing was removed"), refused.getMessage());
     withdraw();
     assertTrue(exists());
     assertEquals(true, run("remove").get("removed"));

@@ -38,7 +38,7 @@ final class Kerberos {
   private static String file(Settings settings, String key) {
     String path = settings.required(key);
     if (!Files.isReadable(Path.of(path))) {
-      throw new SettingException(key + "=" + path + ": no file that this user may read, on the host of the client");
+      throw new SettingException(key + "=" + path + ": this user cannot read such a file on the client's host");
     }
     return path;
   }

@@ -34,7 +34,7 @@ public final class AttachedAerospike implements Attached {
     this.arguments = arguments;
     for (String table : Admin.tables(arguments)) {
       if (!table.startsWith(place() + "_")) {
-        throw new IOException("the set " + table + " is not of " + place() + "; nothing was done");
+        throw new IOException("the set " + table + " does not belong to " + place() + "; nothing was done");
       }
     }
     client = AerospikeAdmin.connect(arguments);

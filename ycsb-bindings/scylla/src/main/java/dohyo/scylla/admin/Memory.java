@@ -22,7 +22,7 @@ record Memory(int shards, long megabytes) {
   static Memory of(String metrics) throws IOException {
     List<String> lines = metrics.lines().filter(line -> line.startsWith(METRIC)).toList();
     if (lines.isEmpty()) {
-      throw new IOException("the server's metrics have none that begins with " + METRIC);
+      throw new IOException("the server has no metric that begins with " + METRIC);
     }
     double bytes = lines.stream().map(line -> line.substring(line.indexOf('}') + 1).strip().split(" ")[0])
         .mapToDouble(Double::parseDouble).sum();
