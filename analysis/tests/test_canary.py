@@ -178,7 +178,7 @@ def test_the_summary_compares_the_canaries_of_all_trials(tmp_path: Path) -> None
 
 def test_what_could_not_be_measured_is_a_note_of_the_trial(tmp_path: Path) -> None:
     folder = trial(tmp_path, 1, "cassandra")
-    problem = "the way to node2 (192.0.2.12:40123) was not measured: timed out"
+    problem = "the network to node2 (192.0.2.12:40123) was not measured: timed out"
     write_json(folder / "canary.json", {**content(), "network": {"node1": {"figures": [], "problems": [problem]}}})
     assert f"cassandra: node1: {problem}" in rendered(summarise(tmp_path), 200)
 

@@ -107,7 +107,9 @@ def test_a_server_that_does_not_answer_is_a_problem(listener: dict[str, Any]) ->
     with socket.create_server(("127.0.0.1", 0)) as closed:
         nobody = {"address": "127.0.0.1", "port": closed.getsockname()[1]}
     found = canary.network({"node1": nobody, "node2": listener}, 0, 1, seconds=2)
-    assert found["problems"] == [f"the way to node1 (127.0.0.1:{nobody['port']}) was not measured: Connection refused"]
+    assert found["problems"] == [
+        f"the network to node1 (127.0.0.1:{nobody['port']}) was not measured: Connection refused"
+    ]
     assert {each["of"] for each in found["figures"]} == {"node2"}
 
 

@@ -195,7 +195,7 @@ def test_a_plan_shows_what_would_be_measured_and_starts_nothing(capsys: pytest.C
     assert main(["run", "workloadA", "--plan", "--systems", "hbase,cassandra", *size, *hosts]) == 0
     shown = capsys.readouterr().out
     records = 192 * 2**30 * 4 // 10 // 1000
-    assert "4 database hosts, each 206.2 GB of memory, 15 TB of disk; nothing is started" in shown
+    assert "; nothing is started\n4 database hosts, each 206.2 GB of memory, 15 TB of disk\n" in shown
     assert f"{records // 2:,} records × 1,000 B" in shown
     assert f"scale 0.5 of {records:,} records" in shown
     lines = shown.splitlines()

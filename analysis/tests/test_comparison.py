@@ -600,7 +600,7 @@ def test_what_is_skipped_in_both_or_in_one_alone(tmp_path: Path) -> None:
             write_json(folder / "trial.json", {"trial_system": "aerospike", "trial_round": number, "trial_rounds": 2})
             write_json(folder / "state.json", {"status": "skipped", "reason": "no server"})
     found = compared(before, after)
-    assert (found.exit_code, found.problems) == (1, ["hbase is in a alone"])
+    assert (found.exit_code, found.problems) == (1, ["hbase is only in a"])
     assert found.single == ["aerospike was skipped in both: no server"]
 
 
@@ -643,7 +643,7 @@ def test_runs_without_an_interval_cannot_be_judged(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("about", "systems", "expected"),
     [
-        ({"scenario": "workloadA"}, ("hbase",), "nothing to compare: cassandra is in a alone; hbase is in b alone"),
+        ({"scenario": "workloadA"}, ("hbase",), "nothing to compare: cassandra is only in a; hbase is only in b"),
         (None, ("cassandra",), "unknown experiment"),
     ],
 )

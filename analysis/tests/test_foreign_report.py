@@ -85,7 +85,7 @@ def test_status_lines_of_several_clients_are_one_throughput_over_time(tmp_path: 
     assert {row["time"]: row["operations"] for row in rows(made.tables["time"])} == {
         at: 5 if at < 20 else 15 if at < 60 else 10 for at in range(0, 80, 10)
     }
-    assert "over time there is the throughput of its status lines alone, each 10 s" in trial.notes[-1]
+    assert "over time, only the throughput of its status lines is known, each 10 s" in trial.notes[-1]
     # Without the lines of one client the sum would be wrong.
     write(tmp_path / "b.log", result)
     assert charts(tmp_path)["over-time"].missing == (

@@ -572,7 +572,7 @@ def test_a_run_in_which_the_client_was_measured_does_not_count(tmp_path: Path) -
             None
             if valid
             else "run-1 on node1: the client used 92% of the 2 processors of its host, seconds 1\N{EN DASH}4:"
-            " it is the client that was measured; up to 90% are allowed"
+            " the client was the limit; up to 90% are allowed"
         )
 
 
@@ -587,7 +587,7 @@ def test_a_run_in_which_one_thread_of_the_client_was_measured_does_not_count(tmp
             None
             if valid
             else f"run-1 on node1: the client's thread nio-worker-0 used {share:.0%} of a processor:"
-            " it is the client that was measured; less than 90% are allowed"
+            " the client was the limit; less than 90% are allowed"
         )
         assert of.system_failed is False
 

@@ -65,7 +65,7 @@ def test_a_busy_machine_is_said_with_the_processes_and_the_way_out(
 ) -> None:
     neighbours.agree(loading.load(loading.find("workloadA"), settings), agreed=False)
     said = capfd.readouterr().err
-    assert "before the start other processes used " in said
+    assert "other processes used " in said
     assert any(f"(process {pid} of " in said for pid in busy)
     assert "raise --set max.other.cpu=50%" in said
 

@@ -366,7 +366,7 @@ def test_a_multiple_of_the_memory(tmp_path: Path) -> None:
         ("datasize=4*rom", "must be a size"),
         ("datasize=0*ram", "must be a size"),
         ("datasize=0*cache", "must be a size"),
-        ("datasize=0.6*cache", r"datasize=0\.6\*cache: cassandra, .*: no read cache of a system's own is known"),
+        ("datasize=0.6*cache", r"datasize=0\.6\*cache: cassandra, .*: no read cache of known size"),
         ("datasize=999B", "is less than one record of 1,000 bytes"),
         ("datasize=9999999999999999999PB", "recordcount=.*: must be a whole number"),
         ("host_memory=much", "host_memory=much: must be a size such as 192g"),
@@ -516,9 +516,9 @@ def test_scenarios_are_found_by_name_and_by_path(tmp_path: Path) -> None:
         loading.find("worklodA")
     with pytest.raises(BadInputError, match=r"the property file .*missing.* does not exist"):
         loading.find(str(tmp_path / "missing"))
-    with pytest.raises(BadInputError, match=f"{tmp_path} is a folder and no property file"):
+    with pytest.raises(BadInputError, match=f"{tmp_path} is a folder, not a property file"):
         loading.find(str(tmp_path))
-    with pytest.raises(BadInputError, match="/dev/null is a device or a pipe and no property file"):
+    with pytest.raises(BadInputError, match="/dev/null is a device or a pipe, not a property file"):
         loading.find("/dev/null")
     with pytest.raises(BadInputError, match=r"cannot read the property file .*/below: Not a directory"):
         loading.find(f"{mine}/below")

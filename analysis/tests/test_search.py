@@ -87,13 +87,13 @@ def test_bounds_are_kept_in_one_form(tmp_path: Path) -> None:
         ({**ASKED, "search__precision": "0.001"}, "search.precision=0.001: must be a number from 0.01 to 1"),
         (
             {**ASKED, "phases": "insert,update,read"},
-            "search=max with phases=insert,update,read: .* name that one alone, such as phases=read, and do",
+            "search=max with phases=insert,update,read: .* set phases=read, and measure",
         ),
-        ({**ASKED, "phases": "insert"}, "search=max with phases=insert: .* name one, such as phases=run"),
+        ({**ASKED, "phases": "insert"}, "search=max with phases=insert: .* set phases=run"),
         ({**ASKED, "phases": "read", "read__target": "500"}, "search=max and target=500: the search begins"),
         ({**ASKED, "phases": "read", "slo": "update.p99<1s"}, "there is no UPDATE in the mix, which has READ;"),
         ({**ASKED, "phases": "read", "read__slo": "p50<1s"}, "read.slo: cannot differ .* because it is of a"),
-        ({**ASKED, "phases": "probe"}, "'probe' is a name of Dohyo's own; choose another name"),
+        ({**ASKED, "phases": "probe"}, "'probe' is reserved; choose another name"),
         ({**ASKED, "matrix__target": "0,500"}, "at target=500: search=max and target=500: the search begins"),
     ],
 )

@@ -227,7 +227,7 @@ def test_who_cannot_do_with_less_than_more_is_fair_beside_what_was_asked_for(
     edit_json(folders[0] / "conditions.json", replication=3, write_acks=other)
     edit_json(folders[1] / "conditions.json", replication=3, **hbase)
     summary = summarise(tmp_path)
-    note = f"stricter write acks: hbase all, asked for {asked}; it cannot do with less, which is fair to the others"
+    note = f"stricter write acks: hbase all, asked for {asked}; it cannot be set to less, which is fair to the others"
     assert list(summary.unequal) == ([] if is_fair else ["write_acks"])
     assert (note in summary.notes) == is_fair
     assert any(reason.fatal and "write acks" in reason.text for reason in judged(summary).reasons) != is_fair
@@ -274,7 +274,7 @@ def test_a_throughput_that_rises_or_falls_is_said(tmp_path: Path) -> None:
     assert [each.trends.get("run") for each in summary.trials if each.system == "cassandra"] == [1.5, 1.55]
     note = (
         "not steady: cassandra rose by 55 % in round 2, hbase fell by 25 % in round 1 (throughput, from the first to"
-        " the last third of the measured window); see the chart over time, and give a longer warmuptime or duration"
+        " the last third of the measured window); see the chart over time, and set a longer warmuptime or duration"
     )
     assert note in summary.notes
     # A requested rate has no trend; within a factor of 1.2, or in less than 15 s, it is chance.
@@ -506,7 +506,7 @@ def test_a_run_whose_warm_up_ended_before_it_was_steady_is_said(tmp_path: Path) 
     assert hbase.cold == []
     note = (
         "not steady when the warm-up ended: cassandra in 1 of 2 runs, after 30 s (the throughput or the JIT compilers);"
-        " give a longer warmuptime"
+        " set a longer warmuptime"
     )
     assert note in summary.notes
     assert f"{note[0].upper()}{note[1:]}." in [reason.text for reason in judged(summary).reasons]

@@ -232,7 +232,7 @@ CHANGES: dict[str, tuple[Change, str]] = {
     ),
     "busiest thread": (
         edit(f"{CLIENT}/client.json", "busiest_thread_share", to=0.97),
-        "used 97% of a processor: it is the client that was measured; less than 90%",
+        "used 97% of a processor: the client was the limit; less than 90%",
     ),
     "a missing client.json": (remove(f"{CLIENT}/client.json"), "the client wrote no client.json"),
     "half a client.json": (cut(f"{CLIENT}/client.json"), "the client wrote no client.json"),

@@ -196,7 +196,7 @@ class Processes:
             try:
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except OSError:
-                raise AgentError(f"{name} is just being started by somebody else") from None
+                raise AgentError(f"{name} is being started by another process right now") from None
             self.refuse_second(name)
             log = os.path.join(folder, err)
             with open(os.path.join(folder, out), "w", encoding="ascii"), open(log, "a", encoding="ascii"):

@@ -69,7 +69,7 @@ def strictly(path: Path, record: type[R]) -> R:
     """
 
     def broken(what: str) -> NoReturn:
-        raise BadInputError(f"{path}: {what}; put back the file as dohyo wrote it, or leave out this experiment")
+        raise BadInputError(f"{path}: {what}; restore the file, or leave out this experiment")
 
     try:
         return records.decoded(json_values.load(path), record, broken)

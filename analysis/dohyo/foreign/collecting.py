@@ -48,8 +48,8 @@ from dohyo.summary.results import Summary, Trial
 from dohyo.tables.table import MIXED
 
 UNKNOWN_CONDITIONS = (
-    "logs of clients alone: what the servers were (version, replication, acknowledgements, durability, compression) and"
-    " what the hosts did is not in them, so whether the conditions were equal is not known"
+    "only logs of clients: they do not contain the conditions of the servers (version, replication, acknowledgements,"
+    " durability, compression) or the work of the hosts, so whether the conditions were equal is not known"
 )
 _UNMERGED = "cannot be merged from text"
 # Longest time of a client (23 days); a damaged log must not cost memory.
@@ -589,7 +589,7 @@ def _apart(logs: Sequence[ClientLog]) -> list[str]:
         return []
     return [
         f"{first[2]} had ended at {_clock(first[1])}, before {last[2]} began at {_clock(last[0])}: clients that did "
-        "not run at the same time have no common throughput; give each experiment a folder of its own, or add --repeats"
+        "not run at the same time have no common throughput; separate them into folders, or add --repeats"
     ]
 
 

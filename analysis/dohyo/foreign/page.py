@@ -51,7 +51,7 @@ def _missing(runs: Sequence[ForeignRun]) -> list[str]:
         if run.latencies:
             continue
         if run.slots:
-            known = f"over time there is the throughput of its status lines alone, each {run.slots[0].seconds:g} s"
+            known = f"over time, only the throughput of its status lines is known, each {run.slots[0].seconds:g} s"
         else:
             known = "nothing is known over time; -s makes the client print status lines"
         notes.append(

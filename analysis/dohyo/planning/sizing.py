@@ -372,15 +372,13 @@ def show(scenario: Scenario, points: Sequence[Sizes], console: Console) -> None:
         console.print(Text(text), soft_wrap=True)
 
     there = ", ".join(
-        f"{size(known)} of {what}" if known is not None else f"{what} not known (host_{what}=… says it)"
+        f"{size(known)} of {what}" if known is not None else f"{what} not known (set host_{what}=…)"
         for what, known in (("memory", hosts.memory), ("disk", hosts.disk))
     )
     each = f"{counted(hosts.count, 'database host')}, each {there}"
-    say(f"plan of {scenario.name} for {hosts.where}: {each}; nothing is started")
+    say(f"plan of {scenario.name} for {hosts.where}; nothing is started\n{each}")
     if any(needs.unknown for sizes in points for needs in sizes.needs):
-        say(
-            "heaps and caches are those of a small machine: host_memory_budget is a share of a memory that is not known"
-        )
+        say("heaps and caches are those of a small machine, as host_memory_budget is a share of an unknown memory")
     texts = [text for sizes in points for text in (_data(sizes.scenario), _caches(sizes.scenario)) if text]
     for text in dict.fromkeys(texts):
         say(text)
@@ -433,9 +431,8 @@ def show(scenario: Scenario, points: Sequence[Sizes], console: Console) -> None:
     canary = f", {seconds_each} s for its canary" if (seconds_each := plan.canary_seconds(scenario)) else ""
     say(
         f"in all about {about(seconds)}{_at_most(scenario, seconds, last)}\n"
-        f"an estimate from warm-ups and windows,"
-        f" {TRIAL_SECONDS} s per trial to start, settle and stop{canary}, and {LOAD_RATE:,} copies of records loaded"
-        " per second and host (figures of 2 cores; larger hosts are faster)"
+        f"an estimate from warm-ups, windows, {TRIAL_SECONDS} s per trial to start, settle and stop{canary}, and"
+        f" {LOAD_RATE:,} copies of records\nloaded per second and host (figures of 2 cores; larger hosts are faster)"
     )
     say("memory and disk: docs/sizing.md; whether a system is available on the hosts: --list")
 
@@ -451,9 +448,9 @@ def _at_most(scenario: Scenario, least: float, last: float) -> str:
     most = max(least, min(scenario.budget, least + last * (scenario.most_rounds - rounds)))
     limit = f"at most {scenario.most_rounds} rounds"
     if scenario.budget < math.inf:
-        limit += f", further ones within a budget of {about(scenario.budget)}"
+        limit += f", added within a budget of {about(scenario.budget)}"
     goal = "neighbours in the ranking are decided" if scenario.precision is None else percent(scenario.precision)
-    return f" for {counted(rounds, 'round')}, at most {about(most)} until {goal} ({limit})"
+    return f" for {counted(rounds, 'round')}\nat most {about(most)} until {goal} ({limit})"
 
 
 def _course(scenario: Scenario) -> str:

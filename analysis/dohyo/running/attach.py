@@ -111,7 +111,7 @@ def _of_inventory(inventory: Path | None) -> dict[str, Any]:
         if each != said[0]:
             names = ", ".join(sorted(each.keys() | said[0]))
             raise BadInputError(
-                f"the inventory {inventory}: {names}: must be the same for all hosts; say it below all: vars:"
+                f"the inventory {inventory}: {names}: must be the same for all hosts; set it below all: vars:"
             )
     return said[0] if said else {}
 
@@ -141,7 +141,7 @@ def check_secrets(file: Path, names: Sequence[str]) -> None:
         why = f"cannot be read: {error.strerror}" if isinstance(error, OSError) else "is no text"
         raise BadInputError(f"--attach-secrets {file}: {why}; docs/attach.md has an example of such a file") from None
     if not stat.S_ISREG(about.st_mode) or about.st_mode & 0o077:
-        raise BadInputError(f"--attach-secrets {file}: must be a file that nobody else may read; type chmod 600 {file}")
+        raise BadInputError(f"--attach-secrets {file}: others may read it; type: chmod 600 {file}")
     if text.startswith("$ANSIBLE_VAULT;"):
         text = decrypted(file)
     try:
@@ -163,10 +163,10 @@ def check_secrets(file: Path, names: Sequence[str]) -> None:
                     " single value, such as user, password, useSSL, ca (docs/attach.md)"
                 )
             if str(key).endswith(".ca") and not Path(str(value)).expanduser().is_file():
-                raise BadInputError(f"--attach-secrets {file}: {name}: {key}: is no file with certificates")
+                raise BadInputError(f"--attach-secrets {file}: {name}: {key}: is not a file with certificates")
     for name in names:
         if name not in found:
-            terminal.warn(f"--attach-secrets {file} says nothing of {name}: it is asked without a user")
+            terminal.warn(f"--attach-secrets {file} has no entry for {name}: it is connected to without a user")
 
 
 def _is_single(value: Any) -> bool:
@@ -219,7 +219,7 @@ def check(scenario: Scenario, target: str | None, most: str | None, changes: Map
             continue
         point = trial.scenario
         if point["settle.cache"] == "drop":
-            raise BadInputError(f"settle.cache=drop: the caches of {trial.system} are not ours to empty; leave it out")
+            raise BadInputError("settle.cache=drop: Dohyo does not empty the caches of attached servers; leave it out")
         written = _written(point)
         if bytes_most is not None and written is None:
             raise BadInputError(
@@ -326,12 +326,12 @@ def describe(scenario: Scenario) -> list[str]:
     before = f" updates {counted(updates, 'record')} before the runs," if updates else ""
     return [
         f"attached: {named}. These servers are not Dohyo's, and others may depend on them.",
-        f"{f'Each of {len(mine)} trials' if len(mine) > 1 else 'The trial'} makes a place of its own there, dohyo_<id>,"
-        f" loads {counted(most.records, 'record')} ({size(most.data_bytes)}, with {copies}"
-        f" {size(most.data_bytes * most.number('replication'))}), writes {bytes_} of records,{before} and removes the"
-        " place.",
-        f"It sends {rate}: so much processor time, disk and network others on these servers will miss.",
-        "Nothing outside the place is written, and nothing is started, stopped or changed; "
+        f"{f'Each of {len(mine)} trials' if len(mine) > 1 else 'The trial'} creates dohyo_<id> there (a keyspace,"
+        f" database or namespace), loads {counted(most.records, 'record')} ({size(most.data_bytes)}, with {copies}"
+        f" {size(most.data_bytes * most.number('replication'))}), writes {bytes_} of records,{before} and removes"
+        " dohyo_<id>.",
+        f"It sends {rate}. This takes processor time, disk and network from the servers' other users.",
+        "Nothing outside dohyo_<id> is written, and no server is started, stopped or changed; "
         + ("our tables are flushed and compacted." if "settle" in may else "nothing is flushed or compacted."),
     ]
 
@@ -348,7 +348,7 @@ def agree(scenario: Scenario, *, agreed: bool) -> None:
     if not said or agreed:
         return
     if not sys.stdin.isatty():
-        raise BadInputError("nobody is here to say yes, and nothing was started; add --yes")
+        raise BadInputError("there is no terminal to confirm on, and nothing was started; add --yes")
     if not click.confirm("Go on?", err=True):
         raise BadInputError("nothing was started")
 
@@ -421,19 +421,19 @@ def _show(system: str, said: Mapping[str, Any], threads: int) -> int:
     terminal.say(f"{system}: {said.get('version', NOT_KNOWN)}, {nodes}; {said['what']}")
     most = threads * 1000 / said["median_ms"]
     terminal.say(
-        f"  latency: median {said['median_ms']:.2f} ms, slowest of 21 {said['slowest_ms']:.2f} ms, so that {threads}"
-        f" threads one by one do at most {most:,.0f} operations/s: raise threadcount, inflight or batchsize for more"
+        f"  latency: median {said['median_ms']:.2f} ms, slowest of 21 {said['slowest_ms']:.2f} ms; {threads} threads"
+        f" do at most {most:,.0f} operations/s; for more raise threadcount, inflight or batchsize"
     )
     clock = said["clock_ms"]
     off = f"{clock:+} ms \N{PLUS-MINUS SIGN} {said['clock_error_ms']} ms" if clock is not None else NOT_KNOWN
-    terminal.say(f"  the server's clock to that of the first database host: {off}")
+    terminal.say(f"  the server's clock minus that of the first database host: {off}")
     for key in ("replication", "write_acks", "durability", "compression"):
         if key in said and said[key] == NOT_KNOWN:
             terminal.say(f"  {key}: {NOT_KNOWN}")
     for note in said.get("notes", []):
         terminal.say(f"  {note}")
     if missing:
-        terminal.say(f"  rights that a run needs and this account lacks: {', '.join(missing)}")
+        terminal.say(f"  permissions that a run needs and this account lacks: {', '.join(missing)}")
     else:
-        terminal.say("  rights: none that is known to lack")
+        terminal.say("  permissions: none is missing, as far as this can be checked")
     return 1 if missing else 0

@@ -54,7 +54,7 @@ def agree(scenario: Scenario, *, agreed: bool) -> None:
     if limit >= 1 or not (reasons := validity.taken((found := look())[0], limit)):
         return
     for reason in reasons:
-        say(f"before the start {reason}", err=True)
+        say(reason, err=True)
     for each in found[1]:
         say(f"  {each.name} (process {each.pid} of {each.user}) used {each.share:.0%}", err=True)
     if not agreed and sys.stdin.isatty():

@@ -58,8 +58,8 @@ from dohyo.tables.files import write
 STOP_SECONDS = 300.0
 # Tasks that come after everything was stopped, by the beginning of their names, with the meaning of a failure.
 LEFT = {
-    "Bring home ": "the servers are stopped, but evidence was left",
-    "Remove what was made": "not all that was made on an attached system could be removed; the numbers stay",
+    "Fetch the evidence": "the servers are stopped, but evidence was left",
+    "Remove our objects": "not all that was made on an attached system could be removed; the numbers stay",
 }
 
 
@@ -273,7 +273,7 @@ class _Measurement:
             f" · {courses[0]}{', …' if len(courses) > 1 else ''} · evidence in {shown(self.experiment.folder)}"
         )
         for key in scenario.unused:
-            self.progress.say(f"matrix.{key}: none of these systems has it, so there are no points of it", "yellow")
+            self.progress.say(f"matrix.{key}: none of these systems has this property, so it is ignored", "yellow")
         for key in scenario.ignored:
             self.progress.say(f"{key} is read by the stock client only and has no effect here", "yellow")
 
@@ -624,7 +624,7 @@ class _Measurement:
             return
         conditions = read_json(self.experiment.trial_folder(trial) / "conditions.json")
         endpoints = ", ".join(map(str, conditions.get("endpoints", [])))
-        self.progress.say(f"{trial.label} stays up at {endpoints}; stop it with: {self._stop_command()}")
+        self.progress.say(f"{trial.label} keeps running at {endpoints}; stop it with: {self._stop_command()}")
 
     def _stop_command(self) -> str:
         inventory = f" -i {shlex.quote(str(self.options.inventory))}" if self.options.inventory else ""

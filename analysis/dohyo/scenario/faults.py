@@ -119,8 +119,7 @@ def _fault(said: str, kind: str, inside: str, time: str) -> Fault:
     names = _all(groups)
     if not all(_NAME.fullmatch(name) for name in names):
         raise BadInputError(
-            f"{said}: the target must be {ANY}, {SEED}, {LEADER}, nodeN (node2: the second database host) or the"
-            " name of a host; several are joined with +"
+            f"{said}: the target must be {ANY}, {SEED}, {LEADER}, nodeN or the name of a host; join several with +"
         )
     if kind != PARTITION and len(groups) > 1:
         raise BadInputError(f"{said}: only a {PARTITION} has groups of hosts; join hosts with +")
@@ -131,7 +130,7 @@ def _fault(said: str, kind: str, inside: str, time: str) -> Fault:
         rate = rate if comma else SLOW_RATE
         found = _RATE.fullmatch(rate)
         if found is None or not int(found[1]):
-            raise BadInputError(f"{said}: '{rate}' is no number of bytes a second, such as 500kB or {SLOW_RATE}")
+            raise BadInputError(f"{said}: '{rate}' is not a number of bytes per second, such as 500kB or {SLOW_RATE}")
         target += f", {rate}"
     return Fault(kind, target, float(at[1]) * _UNITS[at[2]])
 
@@ -163,10 +162,7 @@ def check_place(found: Sequence[Fault], role: str, hosts: int, *, attached: bool
     """
     for fault in found:
         if attached:
-            raise BadInputError(
-                f"{fault}: not possible on attached servers; measure servers that Dohyo starts, or leave faults out"
-                f" (--set faults={NONE})"
-            )
+            raise BadInputError(f"{fault}: not possible on attached servers; leave faults out: --set faults={NONE}")
         if local and fault.kind not in OF_PROCESSES:
             raise BadInputError(
                 f"{fault}: this machine allows only {', '.join(OF_PROCESSES)}; name hosts with --inventory"

@@ -70,8 +70,8 @@ def find(name: str) -> Path:
         if stat.S_ISREG(mode):
             return Path(name)
         what = "a folder" if stat.S_ISDIR(mode) else "a device or a pipe"
-        raise BadInputError(f"{name} is {what} and no property file; {way_out}")
-    raise unknown("scenario", name, files, "--list shows all; the path of a property file works, too")
+        raise BadInputError(f"{name} is {what}, not a property file; {way_out}")
+    raise unknown("scenario", name, files, "--list shows all; or name a property file")
 
 
 def overrides(assignments: Sequence[str], named: Mapping[str, str | None]) -> dict[str, str]:
@@ -463,9 +463,8 @@ def _records(scenario: Scenario, datasize: str, hosts: Hosts) -> str:
         cache = min(filter(None, scenario.caches.values()), default=None)
         if cache is None:
             raise BadInputError(
-                f"datasize={datasize}: {', '.join(scenario.systems)}: no read cache of a system's own is known, as it"
-                " leaves caching to the operating system, or keeps all data in memory; give a size, such as 40GB, or a"
-                " multiple of the hosts' memory, such as 0.6*ram"
+                f"datasize={datasize}: {', '.join(scenario.systems)}: no read cache of known size;"
+                " set a size, such as 40GB, or a multiple of the hosts' memory, such as 0.6*ram"
             )
         size = int(Fraction(factor) * cache)
     elif multiple:
@@ -473,7 +472,7 @@ def _records(scenario: Scenario, datasize: str, hosts: Hosts) -> str:
         if stated.memory is None:
             raise BadInputError(
                 f"datasize={datasize}: the memory of {stated.where} is not known before they are deployed to;"
-                " set host_memory=192g, in the scenario or in the inventory"
+                " set host_memory=192g"
             )
         size = int(Fraction(factor) * stated.memory * stated.count / scenario.number("replication"))
     else:

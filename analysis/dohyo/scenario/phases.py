@@ -80,26 +80,26 @@ def check(text: str) -> None:
     named = split(text)
     for name in named:
         if name == INSERT:
-            raise BadInputError(f"phases={text}: insert is the load, which comes first; inserts of a run are"
+            raise BadInputError(f"phases={text}: insert is the load, which comes first; for a run of inserts set"
                                 " insertproportion=1 in a phase of another name")  # fmt: skip
         if not re.fullmatch(r"[a-z][a-z0-9-]{0,39}", name):
             raise BadInputError(
-                f"phases={text}: '{name}' must be of lower-case letters, digits and -, begin with a letter and have at"
-                " most 40 characters"
+                f"phases={text}: '{name}' must have at most 40 lower-case letters, digits and -, and begin with"
+                " a letter"
             )
         taken = name in _STEPS or any(key.startswith(f"{name}.") for key in properties.known())
         if taken and name not in (MAX, *AT_RATE):
-            raise BadInputError(f"phases={text}: '{name}' is a name of Dohyo's own; choose another name")
+            raise BadInputError(f"phases={text}: '{name}' is reserved; choose another name")
         if named.count(name) > 1:
             raise BadInputError(
-                f"phases={text}: '{name}' is named twice; repeats=N measures all again, and any other name such as"
-                f" {name}-again takes the scenario's mix"
+                f"phases={text}: '{name}' is named twice; use another name, such as {name}-again, which has the"
+                " scenario's mix, or set repeats=N"
             )
     for name in AT_RATE:
         if name in named and named != [MAX, name]:
             raise BadInputError(
-                f"phases={text}: {name} is possible only with {MAX}, which ranks the systems; set phases={MAX},{name},"
-                " and measure other phases in another experiment"
+                f"phases={text}: {name} needs {MAX} and no other phase; set phases={MAX},{name}, and measure other"
+                " phases in another experiment"
             )
 
 

@@ -91,7 +91,7 @@ def read(path: Path) -> dict[str, str]:
         # The first unescaped blank, = or : ends the key.
         match = re.fullmatch(rf"((?:\\.|[^\\{_BLANKS}=:])+)[{_BLANKS}]*[=:]?[{_BLANKS}]*(.*)", line, re.DOTALL)
         if match is None:
-            raise BadInputError(f"{path}, line {number}: '{line}' is no property; a line reads key=value")
+            raise BadInputError(f"{path}, line {number}: '{line}' is not a property; write key=value")
         key = _unescaped(match[1])
         if key in lines:
             raise BadInputError(f"{path}: {key} is there twice, in lines {lines[key]} and {number}; remove one")

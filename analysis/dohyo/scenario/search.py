@@ -50,8 +50,8 @@ def check(scenario: Scenario) -> None:
     """
     if scenario["search"] != "none" and not scenario.phases:
         raise BadInputError(
-            f"search={scenario['search']} with phases={scenario['phases']}: a search has the mix of a phase after the"
-            " load, and there is none; name one, such as phases=run"
+            f"search={scenario['search']} with phases={scenario['phases']}: a search needs a phase after the load;"
+            " set phases=run"
         )
     settings = asked(scenario)
     if settings is None:
@@ -66,8 +66,8 @@ def check(scenario: Scenario) -> None:
         raise BadInputError("search=max: slo is missing; set the bounds on latency, such as slo=p99<10ms")
     if len(scenario.phases) > 1:
         raise BadInputError(
-            f"search=max with phases={scenario['phases']}: a search has the mix of one phase; name that one alone, such"
-            f" as phases={scenario.phases[-1]}, and do an experiment for each of the others"
+            f"search=max with phases={scenario['phases']}: a search has the mix of one phase; set"
+            f" phases={scenario.phases[-1]}, and measure each other phase in another experiment"
         )
     run = _run(scenario)
     if float(run["target"]):

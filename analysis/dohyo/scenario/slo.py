@@ -49,7 +49,7 @@ def bounds(text: str) -> list[Bound]:
     for part in plain(text).split(","):
         match = _BOUND.fullmatch(part)
         if match is None or float(match[3]) == 0:
-            raise ValueError(f"'{part}' is no bound on a percentile")
+            raise ValueError(f"'{part}' is not a bound on a percentile")
         found.append(Bound(OPERATIONS.get(match[1]), match[2], float(match[3]) * _UNITS_MS[match[4]]))
     return found
 

@@ -23,8 +23,8 @@ def check(scenario: Scenario) -> None:
     if not scenario.phases and (scenario.repeats > 1 or scenario.number("discard")):
         given = " ".join(f"{key}={scenario[key]}" for key in ("repeats", "discard") if key in scenario.values)
         raise BadInputError(
-            f"phases={scenario['phases']} with {given}: there is no run to repeat or to discard, only the load, which"
-            " is done once; rounds=N loads N times, each time into empty tables of fresh servers"
+            f"phases={scenario['phases']} with {given}: there is no run to repeat or to discard, only a load;"
+            " to load N times into fresh servers, set rounds=N"
         )
     if scenario.number("discard") >= scenario.repeats:
         raise BadInputError(
@@ -64,7 +64,7 @@ def _check_rounds(scenario: Scenario) -> None:
     elif "rounds.max" in scenario.values and scenario.number("rounds.max") < scenario.number("rounds"):
         raise BadInputError(
             f"rounds.max={scenario['rounds.max']} with rounds={scenario['rounds']}: the maximum is below the minimum;"
-            " make rounds.max larger, or rounds smaller"
+            " increase rounds.max, or decrease rounds"
         )
 
 
@@ -103,9 +103,8 @@ def _check_equal(scenario: Scenario) -> None:
     share = f"{phases.SHARE}={scenario[phases.SHARE]}"
     if scenario.equal_target is None and scenario.number("rounds") < 2:
         raise BadInputError(
-            f"phases={named} with rounds={scenario['rounds']}: the rate of {phases.EQUAL} follows from {phases.MAX} of"
-            " the first round, so that it is measured from the second one on; set rounds=2 or more, or set the rate:"
-            f" {phases.EQUAL}.target=N, in operations per second"
+            f"phases={named} with rounds={scenario['rounds']}: {phases.MAX} of round 1 decides the rate of"
+            f" {phases.EQUAL} in later rounds; set rounds=2 or more, or {phases.EQUAL}.target=N in operations/s"
         )
     if scenario.equal_target is not None and phases.SHARE in scenario.values:
         raise BadInputError(
@@ -125,8 +124,8 @@ def _check_reuse(scenario: Scenario) -> None:
         )
     if scenario["settle.flush"] == "false":
         raise BadInputError(
-            f"reuse={scenario['reuse']} with settle.flush=false: servers that start from a copy have nothing in their"
-            " memory; leave one of the two out"
+            f"reuse={scenario['reuse']} with settle.flush=false: servers that start from a copy have no data in memory;"
+            " leave one of the two out"
         )
 
 
@@ -159,8 +158,8 @@ def _check_preconditioning(scenario: Scenario) -> None:
     """Checks that the updates before the runs find their records."""
     if scenario.preconditions and scenario["requestdistribution"] == "next":
         raise BadInputError(
-            f"preconditioning={scenario['preconditioning']} with requestdistribution=next: no record has its keys, so"
-            " that none can be updated; set preconditioning=0"
+            f"preconditioning={scenario['preconditioning']} with requestdistribution=next: it requests keys without"
+            " records, so nothing can be updated; set preconditioning=0"
         )
 
 
@@ -173,13 +172,13 @@ def _check_accounting(scenario: Scenario) -> None:
         )
     if distribution == "histogram":
         raise BadInputError(
-            f"verify=acknowledged: a value begins with a stamp of {STAMP_BYTES} bytes, and one of"
-            " fieldlengthdistribution=histogram may be shorter; use another distribution"
+            f"verify=acknowledged: a value needs {STAMP_BYTES} bytes for its stamp, and may be shorter with"
+            " fieldlengthdistribution=histogram; use another distribution"
         )
     shortest = "fieldlength" if distribution == "constant" else "minfieldlength"
     if scenario.number(shortest) < STAMP_BYTES:
         raise BadInputError(
-            f"verify=acknowledged: {shortest}={scenario[shortest]}: a value begins with a stamp of {STAMP_BYTES} bytes;"
+            f"verify=acknowledged: {shortest}={scenario[shortest]}: a value needs {STAMP_BYTES} bytes for its stamp;"
             f" set {shortest} to {STAMP_BYTES} or more"
         )
 
@@ -272,7 +271,7 @@ def _check_next(run: Scenario) -> None:
     given += ["verify"] if run["verify"] != "none" else []
     if given:
         raise BadInputError(
-            f"requestdistribution=next with {given[0]}={run[given[0]]}: no record has the keys that it requests; read"
+            f"requestdistribution=next with {given[0]}={run[given[0]]}: it requests keys without records; read"
             " with scanproportion only, and leave verify out"
         )
 
@@ -284,8 +283,8 @@ def _check_passes(run: Scenario) -> None:
         raise BadInputError(f"{given} and duration={run['duration']} both say what ends a run; set one of them to 0")
     if run["requestdistribution"] != "ranges":
         raise BadInputError(
-            f"{given} with requestdistribution={run['requestdistribution']}: only requestdistribution=ranges asks for"
-            " every record equally often; leave passes out"
+            f"{given} with requestdistribution={run['requestdistribution']}: passes need"
+            " requestdistribution=ranges; leave passes out"
         )
 
 
@@ -316,8 +315,8 @@ def check_copies_at(scenario: Scenario, hosts: int, attached: Container[str]) ->
         if system not in attached and at_point.number("replication") > hosts:
             raise BadInputError(
                 f"replication={at_point['replication']}: needs as many database hosts, and there"
-                f" {'is 1' if hosts == 1 else f'are {hosts}'}; lower it, or name hosts with --inventory, or with --plan"
-                " --set host_count=N"
+                f" {'is 1' if hosts == 1 else f'are {hosts}'}; lower it, or name hosts: --inventory FILE"
+                " (--plan: --set host_count=N)"
             )
 
 

@@ -32,7 +32,7 @@ def _stricter(trials: Sequence[Trial]) -> list[str]:
     """Names systems that give more than was requested, next to others that do not."""
     found = [
         f"stricter {name.replace('_', ' ')}: {trial.system} {stated(trial, name)}, asked for {trial.exceeded[name]};"
-        " it cannot do with less, which is fair to the others"
+        " it cannot be set to less, which is fair to the others"
         for name, of in differing(trials)
         if is_exceeded(name, of)
         for trial in of
@@ -91,7 +91,7 @@ def _unsteady(trials: Sequence[Trial], rounds: Sequence[Trial]) -> Iterator[str]
     if found:
         yield (
             f"not steady: {', '.join(found)} (throughput, from the first to the last third of the measured window); see"
-            " the chart over time, and give a longer warmuptime or duration"
+            " the chart over time, and set a longer warmuptime or duration"
         )
 
 
@@ -113,7 +113,7 @@ def _cold(trials: Sequence[Trial]) -> Iterator[str]:
     if found:
         yield (
             f"not steady when the warm-up ended: {', '.join(found)}, after {longest:.0f} s (the throughput or the JIT"
-            " compilers); give a longer warmuptime"
+            " compilers); set a longer warmuptime"
         )
 
 

@@ -158,8 +158,8 @@ def compare(before: Summary, after: Summary, margin: float = MARGIN, *, force: b
     both = [at for at in left if at in right]
     # Without a common trial the experiments are different ones, and trials are not missing.
     missing = result.problems if both else result.single
-    missing.extend(f"{trial.place} is in {before.name} alone" for at, trial in left.items() if at not in right)
-    result.single.extend(f"{trial.place} is in {after.name} alone" for at, trial in right.items() if at not in left)
+    missing.extend(f"{trial.place} is only in {before.name}" for at, trial in left.items() if at not in right)
+    result.single.extend(f"{trial.place} is only in {after.name}" for at, trial in right.items() if at not in left)
     sides = {at: (_Side(left[at], before), _Side(right[at], after)) for at in both}
     known = {at: _estimates(*of) for at, of in sides.items()}
     for at, (one, other) in sides.items():

@@ -224,7 +224,7 @@ def saturated(run: RunFacts, client: ClientFolder) -> str | None:
         return None
     return (
         f"the client used {cpu_seconds / seconds / cpus:.0%} of the {cpus} processors of its host, seconds"
-        f" {run.phase.warmup:.0f}\N{EN DASH}{run.phase.warmup + seconds:.0f}: it is the client that was measured; up to"
+        f" {run.phase.warmup:.0f}\N{EN DASH}{run.phase.warmup + seconds:.0f}: the client was the limit; up to"
         f" {SATURATED:.0%} are allowed"
     )
 
@@ -236,7 +236,7 @@ def busiest(_: RunFacts, client: ClientFolder) -> str | None:
         return None
     return (
         f"the client's thread {client.report.busiest_thread or 'of an unknown name'} used {share:.0%} of a processor:"
-        f" it is the client that was measured; less than {SATURATED:.0%} are allowed"
+        f" the client was the limit; less than {SATURATED:.0%} are allowed"
     )
 
 

@@ -48,7 +48,7 @@ def load(file: Path) -> Sequence[System]:
 
     def check(system: object) -> System:
         if not isinstance(system, System):
-            raise TypeError(f"SYSTEMS has {system!r}, which is no system")
+            raise TypeError(f"SYSTEMS has {system!r}, which is not a system")
         if system.role != file.parent.name:
             raise ValueError(f"role={system.role} must be {file.parent.name}, the name of the folder")
         if not all(isinstance(each, str) for each in (system.binding, system.admin, system.name, system.title)):
@@ -147,7 +147,7 @@ def fetching(names: str) -> list[str]:
     can = [name for name, system in all_systems().items() if system.licence]
     for name in (found := [each.strip() for each in names.split(",")]):
         if name not in can:
-            raise BadInputError(f"--fetch {names}: {name!r} is no system with a download; there are {', '.join(can)}")
+            raise BadInputError(f"--fetch {names}: {name!r} has no download; those that have one are {', '.join(can)}")
     return [f"{name}_fetch=true" for name in found]
 
 

@@ -60,7 +60,7 @@ class OnJvm(System):
         """Reason why this version cannot run; empty if it can."""
         if self.series not in self.known:
             return (
-                f"{self.role}_version={self.version} is none of those that are known to run here; choose"
+                f"{self.role}_version={self.version} is not among the versions known to run; choose"
                 f" {', '.join(map(self.name_of, self.known))}"
             )
         if self.jdk not in self.jdks:

@@ -71,7 +71,7 @@ def declared_in(fields: Sequence[Any], role: str) -> dict[str, Option]:
             try:
                 re.compile(pattern)
             except re.error as error:
-                raise BadInputError(f"{role}_{each.name}: {pattern} is no pattern: {error}") from error
+                raise BadInputError(f"{role}_{each.name}: {pattern} is not a regular expression: {error}") from error
             found[each.name] = replace(
                 declared, name=f"{role}_{each.name}", type=kind, default=default, pattern=pattern
             )

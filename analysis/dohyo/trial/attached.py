@@ -40,7 +40,7 @@ def detach_earlier(world: World, role: str) -> None:
         if left := detach(host, [role]):
             raise HostError(left)
 
-    world.on(world.databases, "Remove what an earlier trial has left on the attached system", remove)
+    world.on(world.databases, "Remove the leftovers of earlier trials on the attached system", remove)
 
 
 def detach_all(world: World, roles: Sequence[str], there: Sequence[str]) -> None:

@@ -21,7 +21,7 @@ def read_back(servers: ServerSteps) -> dict[str, Any]:
     def look(host: Host) -> dict[str, Any]:
         return host.do("process_limits", run=f"{host.values['dohyo_home']}/run", name=role)
 
-    limited = world.on(world.databases, "Read back what limits the servers", look)
+    limited = world.on(world.databases, "Read the limits of the servers back", look)
     budgets = {name: world.hosts[name].values["host_budget_mb"] for name in limited}
     bound = {name: world.hosts[name].values["host_cpus_server"] for name in limited}
     warnings = {name: host.values.get("host_warnings", []) for name, host in world.hosts.items()}

@@ -102,7 +102,7 @@ class Evidence:
                 inside=["client"],
             )  # fmt: skip
 
-        self.world.on(self.world.hosts, "Remove what clients of an earlier trial wrote", forget)
+        self.world.on(self.world.hosts, "Remove the files of earlier clients", forget)
         self.noted = {
             "role": role,
             "dir": str(self.folder),
@@ -132,14 +132,14 @@ class Evidence:
             words = [tool(host), "start", "host-metrics", folder, "metrics.jsonl.gz", "host-metrics.log", *sampler]
             program(host, ["sh", "-c", script, folder, *words])
 
-        self.world.on(self.world.hosts, "Begin to sample the host", begin)
+        self.world.on(self.world.hosts, "Start the sampler", begin)
 
     def begin_observing(self) -> None:
         """Begins to sample an attached system's hosts, on which nothing is deployed."""
         names = self.values["dohyo_observed"]
         for name in names:
             (self.folder / "hosts" / name).mkdir(parents=True, exist_ok=True)  # so that none is missed
-        step = "Begin to sample the hosts of the attached system"
+        step = "Start the sampler of the attached system"
         self.world.on(names, step, lambda host: observe(host, "begin", self.values, self.folder))
 
     def end_observing(self) -> None:

@@ -87,13 +87,13 @@ class Load:
 
     def has_room(self) -> bool:
         """Returns true if all hosts have room for a copy."""
-        found = self._do("room", "Look whether there is room for a copy", need_mb=free_mb).values()
+        found = self._do("room", "Check the room for a copy", need_mb=free_mb).values()
         self.note = next((each["note"] for each in found if each["note"]), self.note)
         return all(each["found"] for each in found)
 
     def keep(self) -> None:
         """Keeps the data of the stopped servers as a load for later trials."""
-        self._do("kept", "Keep the data", trial=self.evidence.folder.name)
+        self._do("kept", "Save the data for later trials", trial=self.evidence.folder.name)
         self.is_copy, self.kept_by = True, self.evidence.folder.name
 
 

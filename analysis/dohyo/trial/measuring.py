@@ -101,7 +101,7 @@ class Measuring:
             words = (
                 f"{rows} of {expected} records are in the tables after the load, though every insert was acknowledged"
             )
-            self.world.fail("Refuse an incomplete load", dict.fromkeys(self.world.hosts, words))
+            self.world.fail("Check that the load is complete", dict.fromkeys(self.world.hosts, words))
 
     def measure(self) -> None:
         """Measures all phases as often as the scenario says, then searches and counts the rows."""
@@ -206,7 +206,7 @@ class Measuring:
         back = [name for name in phase.switched if name not in outcome.vanished]
         world.on(back, "Close the connections to hosts that were off", lambda host: host.reset())
         if not outcome.report["valid"] and not (phase.tolerant and outcome.hosts_are_well):
-            world.fail("Refuse what does not count", dict.fromkeys(world.hosts, outcome.report["failure"]))
+            world.fail("Check that the run counts", dict.fromkeys(world.hosts, outcome.report["failure"]))
 
     def phase_of(self, asked: Mapping[str, Any], number: int) -> ClientPhase:
         """Returns the phase that the trial's variables describe. The whole trial's values are the defaults."""
@@ -259,7 +259,7 @@ class Measuring:
             source = f"{host.values['dohyo_home']}/client/{folder}".rstrip("/")
             host.pull(source, results / folder)
 
-        self.world.on(self.world.clients, "Bring home what the clients wrote last", pull)
+        self.world.on(self.world.clients, "Fetch the last output of the clients", pull)
 
 
 def fault_facts(host: Host, system: System) -> dict[str, Any]:

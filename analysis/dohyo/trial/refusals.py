@@ -20,7 +20,7 @@ from dohyo.trial.processes import tool
 from dohyo.trial.servers import look_at_page_cache
 from dohyo.trial.world import Host, HostError, World, program
 
-STEP = "Refuse what cannot be measured"
+STEP = "Check that the trial can be measured"
 UNTIL = ("schema", "settle", "stop")
 
 
@@ -41,7 +41,7 @@ def refuse(world: World) -> None:
     except BadInputError as error:
         world.fail(STEP, dict.fromkeys(world.hosts, str(error)))
     if planned and values["trial_system"] in values["attached"]:
-        problem = "faults: attached servers are not ours, and nothing is done to them; leave faults out"
+        problem = "faults: Dohyo does no faults to attached servers; leave faults out"
         world.fail(STEP, dict.fromkeys(world.hosts, problem))
     switched = {name for fault in planned if fault["kind"] == "power" for name in fault["hosts"]}
     if problems := {name: said for name in sorted(switched) if (said := why_it_stays_on(world, name))}:
@@ -77,17 +77,13 @@ def indivisible(values: Mapping[str, Any]) -> str:
     properties = values["trial_properties"]
     tables = int(properties.get("tablecount", 1))
     if properties.get("tables", "shared") == "client" and tables % clients:
-        return (
-            f"tables=client: tablecount={tables} must be a multiple of the {clients} clients of the inventory, so that"
-            " each has as many tables"
-        )
+        return f"tables=client: tablecount={tables} must be a multiple of the {clients} clients of the inventory"
     for phase in (values["trial_load"], *values["trial_phases"]):
         threads = int(phase.get("threads", values["trial_threads"]))
         if phase.get("properties", properties).get("threadcount.of", "each") == "all" and threads % clients:
             return (
                 f"threadcount.of=all: threadcount={threads} must be a multiple of the {clients} clients of the"
-                " inventory, so that each has as many threads; name fewer hosts in the group client, or set"
-                " threadcount.of=each"
+                " inventory; name fewer hosts in the group client, or set threadcount.of=each"
             )
     return ""
 
@@ -119,9 +115,9 @@ def look_at_hosts(world: World, system: System) -> None:
             raise HostError(f"faults on {host.name}: {'; '.join(said.splitlines())}")
 
     if kinds:
-        world.on(world.databases, "Look whether there can be such faults", look)
+        world.on(world.databases, "Check that the faults are possible", look)
     if values["trial_settle_cache"] == "drop" and values["trial_until"] != "schema":
-        world.on(world.databases, "Refuse hosts whose page cache cannot be emptied", look_at_page_cache)
+        world.on(world.databases, "Check that the page cache can be emptied", look_at_page_cache)
 
 
 def why_it_stays_on(world: World, name: str) -> str:
@@ -129,8 +125,8 @@ def why_it_stays_on(world: World, name: str) -> str:
     values = world.hosts[name].values
     if name in world.clients:
         return (
-            f"power: {name} has a client, whose measurements would be lost; give a host without one, or clients hosts"
-            " of their own (group client)"
+            f"power: {name} has a client, whose measurements would be lost; name a host without a client, or"
+            " separate hosts in the group client"
         )
     if of_this_machine([str(values["dohyo_address"])]):
         return f"power: {name} is the machine on which Ansible runs; run it on another one"

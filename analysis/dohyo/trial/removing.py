@@ -131,25 +131,25 @@ def stop_everything(world: World, *, keeps_loads: bool, only_halts: bool = False
 
     everywhere = with_control(world) if only_halts else world
     found, said = everywhere.attempt(everywhere.hosts, look)
-    failed("Look whose the folder is", said)
+    failed("Check who owns the folder", said)
     # No process of ours can run in a folder that is not ours.
     leave("", found)
     ours = [name for name, problems in found.items() if not problems]
     stopped, said = everywhere.attempt(ours, stop)
-    failed("Stop whatever runs", said)
+    failed("Stop all processes", said)
     detached, said = everywhere.attempt(ours, lambda host: attached.detach(host, attached.all_roles()))
-    failed("Remove what was made on attached systems", detached | said)
+    failed("Remove our objects on attached systems", detached | said)
     trial = under_way(world) if ours else {}
     have_answered = end_observing(world, Path(trial["dir"])) if trial else True
     if only_halts:
         return failures
     if not keeps_loads:
         found, said = world.attempt([name for name in world.databases if name in ours], forget_loads)
-        failed("Remove the loads that were kept", said)
+        failed("Remove the kept loads", said)
         leave("left alone: ", found)
     if trial:
         fetched = collect(world, ours, trial, keeps_note=not have_answered)
-        failed("Bring home the evidence of an interrupted trial", fetched)
+        failed("Fetch the evidence of an interrupted trial", fetched)
     # Last: others may measure there from now on.
-    failed("Note that no trial is under way", world.attempt(stopped, free)[1])
+    failed("Record that no trial is under way", world.attempt(stopped, free)[1])
     return failures

@@ -126,7 +126,7 @@ class ServerSteps:
         name = self.world.first.name
         chosen = self.system(name).context.state(self.first.role).get("ports", {})
         secret = f"{self.world.first.values['dohyo_home']}/run/secret"
-        found = self.world.on([name], "Look whose the ports are",
+        found = self.world.on([name], "Check who holds the ports",
                               lambda host: host.do("free_ports", chosen=chosen, secret=secret))  # fmt: skip
         notes: list[str] = found[name]["notes"]
         return notes
@@ -170,7 +170,7 @@ class ServerSteps:
     def configure(self) -> None:
         """Chooses passwords and ports, makes certificates, and writes the configuration."""
         if self.is_attached:
-            self.each("Write down how to connect", self._configure_attached, self.databases)
+            self.each("Record how to connect", self._configure_attached, self.databases)
             return
         self.first.prepare(self)
         self.answer_secret(passwords=self.first.new_passwords)
@@ -253,7 +253,7 @@ class ServerSteps:
         # Each inventory has its own certificates; destroy.yml removes them with the folder.
         folder = Path(values["dohyo_control"]) / "tls" / Path(values["inventory_dir"]).name
         hosts = {name: [world.hosts[name].values["dohyo_address"], name, "localhost", "127.0.0.1"] for name in names}
-        authority = world.here("Make the certificates that are missing", lambda _: certificates.make(folder, hosts))
+        authority = world.here("Make the missing certificates", lambda _: certificates.make(folder, hosts))
         for name in self.databases:
             self.remember(name, certificates_made={"authority": authority})
 
@@ -264,7 +264,7 @@ class ServerSteps:
             self.write(host, {f"{secret}/tls/host.pem": pair}, mode="0600", folders=folders, folder_mode="0711")
             self.write(host, {f"{secret}/tls/ca.pem": (folder / "ca.pem").read_text("ascii")})
 
-        self.each("Put the key pair on the host", give, names)
+        self.each("Copy the key pair to the host", give, names)
 
     def start(self) -> None:
         """Starts configured servers, and waits until they accept clients."""
@@ -308,7 +308,7 @@ class ServerSteps:
     def wait_until_all_know(self) -> None:
         """Waits until every node sees all nodes: the others need time to see the last one that came up."""
         nodes = f"nodes={len(self.databases)}"
-        step = "Wait until every node sees all of them"
+        step = "Wait until every node sees all nodes"
         self.each(step, lambda host: self.until_admin(host, "ready", nodes, ready=True), self.databases)
 
     def stop(self) -> None:
@@ -373,7 +373,7 @@ class ServerSteps:
         """
         systems = {name: self.system(name) for name in self.databases}
         hosts = [name for name, each in systems.items() if each.serves and (each.is_first or not self.is_attached)]
-        step = "Keep the server's own statistics"
+        step = "Save the server's statistics"
         self.each(step, lambda host: self.admin(host, "stats", f"folder={self.system(host).run}/{folder}"), hosts)
 
     def settle(self, folder: str) -> dict[str, Any]:

@@ -35,7 +35,7 @@ def begin(world: World) -> dict[str, Any]:
     :returns: state of the load (Load.known)
     """
     world.phase("start")
-    world.on(world.hosts, "Stop what an earlier trial has left running", processes.stop_all)
+    world.on(world.hosts, "Stop the processes of earlier trials", processes.stop_all)
     load = Load(world)
     load.find()
     return load.known
@@ -143,13 +143,13 @@ class TrialSteps:
         if not stays:
             killed = "" if failed or self._logs_matter() else self.system.role
             stop = on_hosts(there, lambda host: processes.stop_all(host, killed))
-            up = attempt("Stop the servers and whatever else still runs", stop)
+            up = attempt("Stop the servers and all other processes", stop)
             if self.attached:
                 attempt("Remove our tables", lambda: attached.detach_all(self.world, [self.system.role], there))
         # Samples of an interrupted trial are not this one's: stop.yml brings them home.
         if self.attached and self.evidence.noted and self.values["trial_until"] != "schema":
-            attempt("End the samples of the attached system", self.evidence.end_observing)
-        left = attempt("Bring home the evidence", lambda: self.evidence.bring_home(there))
+            attempt("Stop the sampler of the attached system", self.evidence.end_observing)
+        left = attempt("Fetch the evidence", lambda: self.evidence.bring_home(there))
         stopped = [name for name in there if name not in up]
         if not stays:
             # Keep the data folders where evidence is left; stop.yml fetches it from there.
@@ -160,11 +160,11 @@ class TrialSteps:
                 steps = ServerSteps(replace(self.world, databases=names))
                 attempt("Remove the data", lambda: self.system.wipe(steps, "absent"))
         use = "kept" if stays and not self.attached else "free"
-        attempt("Note that the trial is over", on_hosts(stopped, lambda host: note_use(host, use)))
+        attempt("Record that the trial is over", on_hosts(stopped, lambda host: note_use(host, use)))
         if not reason:
             reason = "; ".join(dict.fromkeys(problems.values()))
         if self.evidence.is_ours and self.evidence.is_by_hand:
-            attempt("Write down how the trial ended", lambda: self._write_end(reason))
+            attempt("Record how the trial ended", lambda: self._write_end(reason))
         return reason or "; ".join(dict.fromkeys(problems.values()))
 
     # ---- start ------------------------------------------------------------------------------------------------------
@@ -218,8 +218,8 @@ class TrialSteps:
         write_json(self.evidence.folder / "conditions.json", found)
         if self.flag("trial_strict") and found["differences"]:
             words = "; ".join(found["differences"])
-            refused = f"{words}; strict conditions were asked for, so it is not measured"
-            self.servers.refuse("Refuse other conditions than those asked for", refused)
+            refused = f"{words}; not measured, as strict conditions were set"
+            self.servers.refuse("Check the servers' conditions", refused)
         connection = self.world.first.values["system_secrets"][self.system.role]["client_properties"]
         text = as_properties({**connection, **self.servers.answers["server_properties"]})
 
@@ -228,7 +228,7 @@ class TrialSteps:
             home = self.world.hosts[name].values["dohyo_home"]
             self.servers.write(name, {f"{home}/run/{self.values['trial_system']}.properties": text}, mode="0600")
 
-        self.servers.each("Write down how to connect", write, self.world.databases)
+        self.servers.each("Record how to connect", write, self.world.databases)
 
     # ---- load -------------------------------------------------------------------------------------------------------
 
@@ -256,12 +256,12 @@ class TrialSteps:
             script = 'mkdir -p client/load-server && mv -- "run/$0" "client/load-server/$1"'
             program(host, ["sh", "-c", script, role, host.name], chdir=home)
 
-        world.on(world.databases, "Set aside what the servers wrote while they loaded", set_aside)
+        world.on(world.databases, "Move the servers' logs of the load away", set_aside)
         self.load.keep()
         self.start()
         if not self.load.is_copy:
             reason = f"the load is gone: {self.load.note}; repeat the trial with --resume"
-            self.servers.refuse("Refuse servers without the load", reason)
+            self.servers.refuse("Check that the load is there", reason)
         self.make_tables()
         self.measuring.settle_load()
 

@@ -146,7 +146,7 @@ def test_copies_of_a_data_folder_stay_and_one_that_was_moved_goes(home: Path) ->
     copies = [home / "data/dohyo/mysql-backup", home / "backup/dohyo/mysql"]
     for copy in copies:
         shutil.copytree(data, copy)
-        with pytest.raises(ours.NotOursError, match=f"{copy} is a copy of {data} that somebody has made"):
+        with pytest.raises(ours.NotOursError, match=f"{copy} is a copy of {data} that Dohyo did not make"):
             ours.remove(str(copy), MINE)
         with pytest.raises(ours.NotOursError, match="is a copy"):
             ours.claim(str(copy), {"deployment": MINE, "kind": "data"}, MINE)
@@ -184,7 +184,7 @@ def test_a_folder_exchanged_for_a_link_since_the_look_leads_nowhere(
     monkeypatch.setattr(ours, "_accept", exchange)
     said = removed(home)
     assert theirs.read_text() == "precious"
-    assert any(f"{home}/install/mysql/x/pom.xml is ours and cannot be removed" in reason for reason in said)
+    assert any(f"{home}/install/mysql/x/pom.xml was made by Dohyo and cannot be removed" in reason for reason in said)
 
 
 def test_a_link_on_the_way_to_an_installation_is_refused(home: Path, tmp_path: Path) -> None:
@@ -233,7 +233,7 @@ def test_what_cannot_be_removed_is_named_and_still_ours(name: str, home: Path) -
     with immutable(home / name):
         said = removed(home)
         assert said
-        assert all("is ours and cannot be removed: Operation not permitted" in reason for reason in said)
+        assert all("was made by Dohyo and cannot be removed: Operation not permitted" in reason for reason in said)
         assert not (home / "client").exists()
         with pytest.raises(PermissionError):
             ours.remove(str(home), MINE)

@@ -200,9 +200,9 @@ def test_the_password_s_hash_is_in_a_file_that_is_no_evidence() -> None:
         (
             {"scylla_install_dir": "/nowhere"},
             "",
-            "no ScyllaDB server in /nowhere; install the vendor's packages",
+            "no ScyllaDB server in /nowhere; download it with --fetch scylla",
         ),
-        ({}, "", "no ScyllaDB server in dohyo/install/scylla/server, ~/scylladb, /opt/scylladb, PATH; install"),
+        ({}, "", "no ScyllaDB server found; download it with --fetch scylla (other ways: docs/scylla.md)"),
         ({"scylla_package": "/nowhere.tgz"}, "", "scylla_package=/nowhere.tgz: no such file on the control machine; n"),
         (
             {"scylla_package": "https://x.invalid/a.tgz"},
@@ -216,7 +216,7 @@ def test_the_password_s_hash_is_in_a_file_that_is_no_evidence() -> None:
             "ScyllaDB documents no checksum and no signature of this archive",
         ),
         ({"scylla_install_dir": "/there"}, "/there/bin/scylla\n", ""),
-        ({"environment": {"SCYLLA_DIR": "/nowhere"}}, "", "no ScyllaDB server in /nowhere; install the vendor's"),
+        ({"environment": {"SCYLLA_DIR": "/nowhere"}}, "", "no ScyllaDB server in /nowhere; download it"),
     ],
 )
 def test_says_why_it_is_not_available_and_how_to_get_it(variables: dict[str, Any], binary: str, reason: str) -> None:
@@ -322,7 +322,7 @@ def test_cores_are_divided_between_the_server_and_interrupts(
 @pytest.mark.parametrize(
     ("variables", "reason"),
     [
-        ({"states": {}}, "no ScyllaDB server in"),
+        ({"states": {}}, "no ScyllaDB server found"),
         ({"scylla_package": str(KEYS), "scylla_package_sha256": "0" * 64, "states": {}}, "the server is not installed"),
         (
             {"scylla_developer_mode": False, "scylla_memory": "9g"},

@@ -243,7 +243,7 @@ def check_answers(found: dict[str, Any], asked: dict[str, Any], tmp_path: Path) 
 
     assert found["passwords"]["asked"]["answers"][0]["stdout"] == "as root"
     assert (tmp_path / "password").read_text() == "knock\n"
-    refused = "it does not take the password for becoming root; see ansible_become_password"
+    refused = "it rejects the password for becoming root; see ansible_become_password"
     assert found["passwords"]["mistaken"] == {"error": refused}
 
     no_way = "the host does not answer: "

@@ -60,7 +60,7 @@ def test_a_place_that_could_not_be_removed_refuses_the_next_trial(tmp_path: Path
     left = "no such user on node1; what was made is still there. Remove it with: sh remove"
     trial.answers["node1", "detach"] = {"left": left}
     parts = trial.real()
-    with pytest.raises(StepError, match="Remove what an earlier trial has left on the attached system"):
+    with pytest.raises(StepError, match="Remove the leftovers of earlier trials on the attached system"):
         parts.run()
     # Evidence of an interrupted trial is not attributed to this one.
     assert not (tmp_path / UNDER_WAY).exists()

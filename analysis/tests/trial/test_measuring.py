@@ -332,10 +332,10 @@ def test_nothing_is_done_after_a_step_has_failed(number: int, tmp_path: Path) ->
         ("settle", "Flush, wait for what is written in the background, count the rows"),
         ("drop", "Empty the server's caches"),
         ("empty the page cache", "Empty the page cache"),
-        ("stats", "Keep the server's own statistics"),
+        ("stats", "Save the server's statistics"),
         ("serve", "Prepare the faults"),
         ("reset", "Close the connections to hosts that were off"),
-        ("pull", "Bring home what the clients wrote last"),
+        ("pull", "Fetch the last output of the clients"),
         ("count", "Count the rows"),
     ],
 )
@@ -358,7 +358,7 @@ def test_a_failed_step_is_named_with_what_each_host_said(verb: str, step: str, t
 def test_a_phase_that_does_not_count_ends_the_trial_on_all_hosts(folder: str, tmp_path: Path) -> None:
     trial = full(tmp_path)
     trial.outcomes[folder] = trial.outcome(failure="client1: 5 of 100 operations failed", vanished=["client2"])
-    with pytest.raises(StepError, match="Refuse what does not count: client1: 5 of 100 operations failed") as failed:
+    with pytest.raises(StepError, match="Check that the run counts: client1: 5 of 100 operations failed") as failed:
         trial.run_all()
     assert {*failed.value.failures} == {"node1", "node2", "node3", "client1", "client2"}
     assert trial.phases[-1].folder == folder

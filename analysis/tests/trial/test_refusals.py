@@ -60,7 +60,7 @@ def test_a_usual_trial_is_not_refused(tmp_path: Path) -> None:
         ),
         (
             {"trial_phases": [{"name": "run", "faults": "kill(node1)@5s"}], "attached": {"cassandra": "10.1.0.1"}},
-            "faults: attached servers are not ours",
+            "faults: Dohyo does no faults to attached servers",
         ),
         (
             {

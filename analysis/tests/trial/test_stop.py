@@ -101,13 +101,13 @@ def test_foreign_files_among_the_loads_are_named(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("verb", "step", "more"),
     [
-        ("owned checked", "Look whose the folder is", []),
+        ("owned checked", "Check who owns the folder", []),
         # No other deployment may measure on a host on which servers may still run.
-        ("stop-all", "Stop whatever runs", ["detach", FORGOTTEN, *FETCHED]),
-        ("detach", "Remove what was made on attached systems", [FORGOTTEN, *FETCHED, FREED]),
-        ("owned absent", "Remove the loads that were kept", [*FETCHED, FREED]),
-        ("in_use ended", "Note that no trial is under way", []),
-        ("pull", "Bring home the evidence of an interrupted trial", [FREED]),
+        ("stop-all", "Stop all processes", ["detach", FORGOTTEN, *FETCHED]),
+        ("detach", "Remove our objects on attached systems", [FORGOTTEN, *FETCHED, FREED]),
+        ("owned absent", "Remove the kept loads", [*FETCHED, FREED]),
+        ("in_use ended", "Record that no trial is under way", []),
+        ("pull", "Fetch the evidence of an interrupted trial", [FREED]),
     ],
 )
 def test_what_fails_on_one_host_is_named_and_keeps_nobody_from_the_rest(

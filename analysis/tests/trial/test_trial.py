@@ -217,8 +217,8 @@ def test_conditions_are_those_of_servers_and_hosts(tmp_path: Path) -> None:
 def test_strict_conditions_refuse_other_ones(tmp_path: Path) -> None:
     trial = fake_trial(tmp_path, conditions={"replication": 2}, trial_strict="yes")
     reason = (
-        "Refuse other conditions than those asked for: replication: asked for 2, the server has 1;"
-        " strict conditions were asked for, so it is not measured"
+        "Check the servers' conditions: replication: asked for 2, the server has 1;"
+        " not measured, as strict conditions were set"
     )
     assert tried(trial) == reason
     # The report names the differences.
@@ -246,7 +246,7 @@ def test_servers_that_are_kept_stay_up_with_their_data(variables: dict[str, Any]
 def test_servers_of_a_trial_that_failed_do_not_stay_up(tmp_path: Path) -> None:
     trial = fake_trial(tmp_path, trial_keep=True)
     trial.outcomes["run-1"] = trial.outcome(failure="no client was ready")
-    assert tried(trial) == "Refuse what does not count: no client was ready"
+    assert tried(trial) == "Check that the run counts: no client was ready"
     assert done(trial)[-2:] == ["node1: owned absent run/cassandra", "node1: in_use free"]
 
 
@@ -319,7 +319,7 @@ def test_the_end_goes_on_whatever_fails(number: int, tmp_path: Path) -> None:
 def test_servers_that_could_not_be_stopped_keep_their_data(tmp_path: Path) -> None:
     trial = begun(tmp_path)
     trial.answers["node2", "stop-all"] = HostError("it hangs")
-    assert trial.real().end() == "Stop the servers and whatever else still runs: it hangs"
+    assert trial.real().end() == "Stop the servers and all other processes: it hangs"
     notes = done(trial)
     assert "node2: pull run/cassandra" in notes
     assert notes[-2:] == ["node1: owned absent run/cassandra", "node1: in_use free"]
@@ -336,7 +336,7 @@ def test_devices_are_cleared_where_nothing_uses_them_any_more(tmp_path: Path) ->
 def test_evidence_that_could_not_be_fetched_stays_on_the_host(tmp_path: Path) -> None:
     trial = begun(tmp_path)
     trial.answers["node1", "pull"] = HostError("no space")
-    assert trial.real().end() == "Bring home the evidence: no space"
+    assert trial.real().end() == "Fetch the evidence: no space"
     assert done(trial)[-2:] == ["node2: owned absent run/cassandra", "node1 node2: in_use free"]
     assert (tmp_path / UNDER_WAY).exists()
 
@@ -344,7 +344,7 @@ def test_evidence_that_could_not_be_fetched_stays_on_the_host(tmp_path: Path) ->
 def test_an_unforeseen_error_keeps_no_server_up(tmp_path: Path) -> None:
     trial = begun(tmp_path)
     (tmp_path / UNDER_WAY).write_text("{")
-    assert trial.real().end().startswith("Bring home the evidence: JSONDecodeError: ")
+    assert trial.real().end().startswith("Fetch the evidence: JSONDecodeError: ")
     notes = done(trial)
     assert notes[-1] == "node1 node2: in_use free"
     assert [line for line in notes if "stop-all" in line] == ["node1: stop-all cassandra", "node2: stop-all cassandra"]
@@ -489,7 +489,7 @@ def test_servers_without_the_load_that_was_just_kept_are_refused(tmp_path: Path)
     trial.answers["kept_load found"] = NONE
     trial.answers["kept_load placed"] = {**NONE, "note": "the disk is full"}
     assert tried(trial) == (
-        "Refuse servers without the load: the load is gone: the disk is full; repeat the trial with --resume"
+        "Check that the load is there: the load is gone: the disk is full; repeat the trial with --resume"
     )
 
 

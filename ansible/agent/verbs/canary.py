@@ -373,14 +373,14 @@ def network(servers: dict[str, dict[str, Any]], client: int, clients: int, secon
         to = servers[name]
         late = time.time() - turn * length
         if late > seconds:
-            problems.append(f"the way to {name} was not measured: no time was left for it")
+            problems.append(f"the network to {name} was not measured: no time was left for it")
             continue
         time.sleep(max(0.0, -late))
         try:
             figures += pair(to["address"], int(to["port"]), name, length * TURN_MEASURED)
         except OSError as error:
             reason = error.strerror or str(error)
-            problems.append(f"the way to {name} ({to['address']}:{to['port']}) was not measured: {reason}")
+            problems.append(f"the network to {name} ({to['address']}:{to['port']}) was not measured: {reason}")
     return {"figures": sorted(figures, key=lambda each: names.index(each["of"])), "problems": problems}
 
 

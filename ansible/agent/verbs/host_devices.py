@@ -156,7 +156,7 @@ class Host:
         }  # fmt: skip
         number = number_of(path)
         if number is None:
-            there = "is no block device" if os.path.exists(path) else "is not there"
+            there = "is not a block device" if os.path.exists(path) else "is not there"
             hint = "ls -l /dev/disk/by-id shows the host's disks" if os.path.isdir("/dev/disk/by-id") else "lsblk shows the host's devices"
             return {**entry, "problem": f"{path}: it {there}; {hint}, dohyo_devices names them"}, {}
         sysfs = sysfs_of(number)
@@ -328,7 +328,7 @@ def mounts_of(path: str) -> list[list[str]]:
 def taken(volume: dict[str, Any]) -> str:
     """Returns why a mount point is not ours; empty if it is free."""
     place, paths = volume["mount_point"], ", ".join(volume["devices"])
-    way_out = "that is not ours; move it, or take the device out of dohyo_devices"
+    way_out = "that Dohyo did not make; move it, or take the device out of dohyo_devices"
     # The file system of an array that does not run, and so its UUID in /etc/fstab, is not known yet.
     if volume["mounted"] or volume["state"] == "stopped":
         return ""

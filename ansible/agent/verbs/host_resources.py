@@ -168,7 +168,7 @@ def check_names(address: str, addresses: dict[str, str]) -> list[str]:
     if own and all(":" in number for number in own):
         problems.append(f"dohyo_address {address} is an address of IPv6, and servers and clients here speak IPv4; set one of IPv4")
     elif own and all(can_listen(numbers, 0) for numbers in own):
-        problems.append(f"dohyo_address {address} is no address of this host; ip address shows those that it has")
+        problems.append(f"dohyo_address {address} is not an address of this host; to list them: ip address")
     return problems
 
 

@@ -203,7 +203,7 @@ def why_not(folder: str, deployment: str, beside: Collection[str] = ()) -> str:
     if not os.path.lexists(folder):
         return ""
     if not os.path.isdir(folder):
-        return f"{folder} is no folder; remove it, or name another place"
+        return f"{folder} is not a folder; remove it, or name another place"
     try:
         mark, entries = read_mark(folder), set(os.listdir(folder)) - set(beside)
     except OSError as error:
@@ -223,7 +223,7 @@ def why_not(folder: str, deployment: str, beside: Collection[str] = ()) -> str:
 
 
 def _copy_of(folder: str, original: str) -> str:
-    return f"{folder} is a copy of {shown(original)} that somebody has made; move it away, or remove it yourself"
+    return f"{folder} is a copy of {shown(original)} that Dohyo did not make; move it away, or remove it yourself"
 
 
 def check(folder: str, deployment: str, beside: Collection[str] = ()) -> None:
@@ -413,7 +413,7 @@ class Contents:
         try:
             mark = read_mark(path) if stat.S_ISDIR(os.lstat(path).st_mode) else {}
             if names and path in self._mounts:
-                self.foreign.append(f"{path} is a mount point, and what is mounted there is not ours; unmount it first")
+                self.foreign.append(f"{path} is the mount point of a file system that Dohyo did not mount; unmount it first")
             elif mark:
                 self._sort_marked(path, mark, Rules(path, mark) if names else rules)
             elif names in rules:
@@ -431,7 +431,7 @@ class Contents:
         """Returns whether the path is in a mount inside of the owner; adds that mount to `foreign`."""
         while (path := os.path.dirname(path)).startswith(owner + "/"):
             if path in self._mounts:
-                self.foreign.append(f"{path} is a mount point, and what is mounted there is not ours; unmount it first")
+                self.foreign.append(f"{path} is the mount point of a file system that Dohyo did not mount; unmount it first")
                 return True
         return False
 
@@ -614,7 +614,7 @@ def unexpected(folder: str) -> str:
             known = any(fnmatch.fnmatchcase(name, str(pattern)) for pattern in patterns)
             if not known and (below.endswith("/") or os.path.isdir(os.path.join(place, name))):
                 return (
-                    f"{place}/{name} was not made by a trial: somebody has put data into servers that were kept;"
+                    f"{place}/{name} was not made by a trial: data was added to servers that were kept;"
                     f" save it, and remove {folder} yourself"
                 )
     return ""
@@ -664,7 +664,7 @@ def _report(failures: list[OSError], foreign: list[str] | None) -> None:
     if failures and foreign is None:
         raise failures[0]
     if foreign is not None:
-        foreign += [f"{error.filename} is ours and cannot be removed: {error.strerror}; remove it yourself" for error in failures]
+        foreign += [f"{error.filename} was made by Dohyo and cannot be removed: {error.strerror}; remove it yourself" for error in failures]
 
 
 def _opened(folder: str) -> int:

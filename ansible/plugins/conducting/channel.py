@@ -172,12 +172,14 @@ class Channel(Connection):
                 said += fresh
             seen = said + b"\n" + self._words()
             if rise.refused(seen):
-                raise HostError("it does not take the password for becoming root; see ansible_become_password")
+                raise HostError("it rejects the password for becoming root; see ansible_become_password")
             if rise.password is not None and not answered and rise.prompts(seen):
                 self._send(rise.password.encode() + b"\n")
                 answered = True
             if time.monotonic() > until:
-                raise HostError(f"nobody could become root within {OPEN_SECONDS:.0f} s: {self._last_words()}")
+                raise HostError(
+                    f"the login user could not become root within {OPEN_SECONDS:.0f} s: {self._last_words()}"
+                )
 
     def _send(self, data: bytes) -> None:
         try:

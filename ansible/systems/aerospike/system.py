@@ -217,11 +217,7 @@ class Aerospike(System):
 
     @property
     def unavailable(self) -> str:
-        return self.absent and (
-            f"{self.absent}; download it with --fetch aerospike, install the server package of aerospike.com there, or"
-            " name it: the control machine's program with AEROSPIKE_ASD=FILE, the hosts' with aerospike_asd, or the"
-            " package with aerospike_package=URL or FILE"
-        )
+        return self.absent and f"{self.absent}; download it with --fetch aerospike (other ways: docs/aerospike.md)"
 
     def problems(self) -> list[str]:
         context, hosts, version, edition = self.context, len(self.context.databases), self.version, self.edition
@@ -618,7 +614,7 @@ class Aerospike(System):
             steps.run(host, words, stdin=script, root=system.context.systemd, environment=system.raw_environment)
 
         if self.storage == "device":
-            steps.each("Clear the raw devices", clear, steps.databases)
+            steps.each("Empty the raw devices", clear, steps.databases)
 
     def tuned(self) -> list[Tuned]:
         caches = self.storage != "memory"

@@ -296,15 +296,10 @@ class Scylla(Cql):
             return f"needs {', '.join(lacks)}, which this host has not; use another host"
         if self.archive_source:
             return self.archive_problem
-        # Shorten paths below the project's folder.
-        home = self.context.home
-        folders = [each.replace(home, home.rpartition("/")[2]) for each in self.server_folders]
-        absent = (
-            f"no ScyllaDB server in {', '.join(folders)}; install the vendor's packages, or give its offline installer"
-            " with --set scylla_package=FILE (or a URL, or --fetch scylla) and --set scylla_package_sha256=SUM, or name"
-            " the folder of an installation with --set scylla_install_dir=FOLDER or SCYLLA_DIR=FOLDER"
-        )
-        return "" if self.binary else absent
+        if self.binary:
+            return ""
+        place = f"in {self.install_dir}" if self.install_dir else "found"
+        return f"no ScyllaDB server {place}; download it with --fetch scylla (other ways: docs/scylla.md)"
 
     def problems(self) -> list[str]:
         found = super().problems()
@@ -466,7 +461,7 @@ class Scylla(Cql):
             system = self.at(steps, host)
             return steps.choose_ports(host, system.page_address, system.page_ports)
 
-        for host, found in steps.each("Choose the ports for this host alone", choose, steps.databases).items():
+        for host, found in steps.each("Choose the ports of this host", choose, steps.databases).items():
             steps.remember(host, system_page_ports=found)
 
     def start(self, steps: Steps) -> None:
@@ -475,7 +470,7 @@ class Scylla(Cql):
         if any(len({node[name] for node in nodes}) > 1 for name in ("cql", "storage")):
             ports = ", ".join(f"{host}: {node['cql']} and {node['storage']}" for host, node in zip(self.hosts, nodes, strict=True))
             steps.refuse(
-                "Refuse nodes with different ports",
+                "Check that all nodes have the same ports",
                 "The nodes need one port for CQL and one between each other, free on all hosts; found"
                 f" {ports}. Choose others with scylla_cql_port and scylla_storage_port",
             )
@@ -489,7 +484,7 @@ class Scylla(Cql):
         if self.authentication:
             # The server creates its first user some seconds after it opens its port.
             nodes = f"nodes={len(steps.databases)}"
-            steps.each("Wait until our user is let in", lambda host: steps.until_admin(host, "user", nodes), steps.databases[:1])
+            steps.each("Wait until our user can log in", lambda host: steps.until_admin(host, "user", nodes), steps.databases[:1])
 
     def tuned(self) -> list[Tuned]:
         return [

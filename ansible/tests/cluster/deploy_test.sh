@@ -49,7 +49,7 @@ host1: /dev/disk7: it is not there
 host1: cassandra needs 92[0-9]+ MiB of memory
 host1: port 9042 \(cassandra_cql_port\) is taken
 host2: sudo does not work
-host2: dohyo_address 10.66.0.99 is no address of this host
+host2: dohyo_address 10.66.0.99 is not an address of this host
 host3: the clock is not synchronised
 host3: the operating system is
 host3: no JDK 17 in /nowhere/jdk

@@ -41,7 +41,7 @@ for attempt in 'deploy.yml --tags mysql-innodb' 'trial.yml -e trial_system=mysql
     # shellcheck disable=SC2086 # several words
     playbook $attempt -i "$work/foreign.yml" >"$work/log" 2>&1 && [[ $attempt != destroy* ]] && fail "not refused: $attempt"
     says log '/harm/dohyo/mysql is not empty and does not carry' 'it contains shop; it looks like MySQL or MariaDB' \
-        '/harm/dohyo/mysql is a symbolic link to /harm/theirs' '/harm/dohyo/mysql is no folder' \
+        '/harm/dohyo/mysql is a symbolic link to /harm/theirs' '/harm/dohyo/mysql is not a folder' \
         '/harm/home belongs to deployment ba9876543210 \(other:/there, yesterday\)'
 done
 playbook stop.yml -i "$work/foreign.yml" >"$work/log" 2>&1 || fail 'stop.yml minds what is not ours'
