@@ -52,7 +52,7 @@ check() { pytest "$1" -vv --timeout=1800 "${@:2}" && ended "$1" "$!"; }
 # worker, because they share results of Ansible. Java's tests start first, as they wait longest.
 begin_units() {
     local files=()
-    if [[ " ${chosen[*]} " == *' lint '* ]]; then files+=(suite/test_lint.py); fi
+    if [[ " ${chosen[*]} " == *' lint '* ]]; then files+=(suite/test_lint.py tests/test_documents.py); fi
     if [[ " ${chosen[*]} " == *' unit '* ]]; then files+=(suite/test_java.py tests); fi
     if ((${#files[@]} == 0)); then return; fi
     pytest units -n "$(($(nproc) + 1))" --dist loadfile --no-loadscope-reorder "${quick[@]}" "${files[@]}" >"$reports/units.out" 2>&1

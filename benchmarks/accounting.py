@@ -4,7 +4,7 @@
 
 The script runs an experiment of workloadA with both values of `verify`. Each round measures a system once with each
 value, on fresh servers. The table has the rates, the median of their ratio over the rounds with its minimum and
-maximum, and the processor time of client and servers per record. The aim is a ratio of at least 0.95.
+maximum. It also has the processor time of client and servers per record. The aim is a ratio of at least 0.95.
 """
 
 import argparse

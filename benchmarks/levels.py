@@ -6,10 +6,10 @@ The rates of the seconds of a run scatter around 1000 in ways that occur in real
 
 white      independent seconds with a standard deviation of 30 %
 AR(1) …    deviation 15 %; each second keeps this share of the last one's deviation (first-order autoregression)
-dips       white with 10 %, and dips to a share of the rate: `9/60 at 40 %` is a dip of 9 s about every 60 s
+dips       white with 10 %, and dips to a share of the rate. `9/60 at 40 %` is a dip of 9 s about every 60 s
 
-The table shows the number of changes found in a run without any (aim: at most 0.05). For runs whose rate falls by 20 %
-or 40 % in the middle, it shows the share of runs with exactly one found change, at most two minutes off.
+The table shows the number of changes found in a run without any (aim: at most 0.05). If the rate falls by 20 % or
+40 % in the middle, it shows how often one change is found, within two minutes.
 """
 
 import argparse

@@ -3,10 +3,10 @@
     .venv/bin/python benchmarks/many_clients.py [--clients 100] [--rounds 3] [--seconds 10]
 
 Each "host" is an agent with its own connection (a local one instead of SSH) and its own client process. The client does
-next to nothing: no database, a few operations per second, a minimal heap. Everything between them is real: the
-protocol, clocks, the common start, logs that are forwarded while they grow, the live display that reads them, the
-merged histograms. One thing differs: a hundred JVMs start on one machine. So they are launched one after another, and
-the skew includes the time that the machine needs to wake a hundred processes at once.
+next to nothing: no database, a few operations per second, a minimal heap. Everything between them is real. This
+includes the protocol, clocks, the common start, logs that are forwarded while they grow, the live display that reads
+them, the merged histograms. One thing differs: a hundred JVMs start on one machine. So they are launched one after
+another, and the skew includes the time that the machine needs to wake a hundred processes at once.
 """
 
 import argparse

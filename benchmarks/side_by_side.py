@@ -3,8 +3,8 @@
 A cell is a combination of rows, operations and load. Our client first warms the server up for `--server-warmup`
 seconds. Then peer and ours run in the order A B B A B A A B (`order`). Each run lasts `--warmup` and `--window`
 seconds, counted from its first line with records. It begins when the server has settled: its processes take less than
-a tenth of a processor. Both sides have the same table and keys, uniformly chosen records, the same consistency levels,
-and the same number of requests in flight on the same number of connections. A peer without batches sends single
+a tenth of a processor. Both sides have the same table and keys, uniformly chosen records, and the same consistency
+levels, requests in flight and connections. A peer without batches sends single
 requests, 8 or 128 in flight, whichever was faster in a preceding run; ours sends batches. All JVMs have the heap and
 the flags of a trial's client, and thus its garbage collector.
 
@@ -62,7 +62,7 @@ OUR_BATCH_MODE = {
     "aerospike": {},
     "mysql-innodb": {},
 }
-# Settings of our client that match the peers: one connection, where ours would have one per event loop, and latte's
+# Settings of our client that match the peers. One connection, where ours would have one per event loop, and latte's
 # single consistency level for reads and writes. Aerospike's and HBase's peers have the levels of a trial's client.
 PEERS_SETTINGS = {
     "cassandra": {
@@ -354,8 +354,8 @@ def started(client: Client, folder: str, limit: float) -> Iterator[tuple[subproc
 def run(client: Client, folder: str, arguments: argparse.Namespace) -> Measured:
     """Runs a client until its window ends; its warm-up begins with its first line that has records.
 
-    :raises NotMeasured: if a line reports a failed operation, or if the client ends before its window, has no record in
-        it, or takes PATIENCE seconds longer than planned; it is killed then
+    :raises NotMeasured: if a line reports a failed operation, or the client ends too early, measures no record, or
+        takes PATIENCE seconds too long; it is killed then
     """
     turns: dict[str, list[tuple[float, int]]] = defaultdict(list)
     allocations: list[tuple[float, int]] = []

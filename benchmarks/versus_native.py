@@ -9,12 +9,12 @@ The peers, and where the script looks for them (README.md explains the installat
 - hbase: HBase's own PerformanceEvaluation, in the class path $HBASE_PE
 - mysql-innodb: `sysbench` (C and LuaJIT) in $SYSBENCH or on the PATH
 
-`side_by_side.py` describes cells, turns and figures. Both sides have the same table and keys, except for Aerospike:
-its benchmark has numbers as keys, so it has its own rows of the same size and number. The Java peers have the JVM, heap
+`side_by_side.py` describes cells, turns and figures. Both sides have the same table and keys, except for Aerospike.
+Its benchmark has numbers as keys, so it has its own rows of the same size and number. The Java peers have the JVM, heap
 and flags of our client, which are those of a trial.
 
 Below are the peers' commands for 8 × 1. For 128 in flight, latte and Aerospike have 128 asynchronous requests on one
-thread, HBase and sysbench have 128 threads, and our client has 8 threads with 16 requests each. If a peer has no
+thread, HBase and sysbench have 128 threads. Our client has 8 threads with 16 requests each. If a peer has no
 batches, the aim for ours is twice the rate.
 
     latte run --threads 1 --connections 1 --concurrency 8 --duration 3600s --warmup 0 --sampling 1s --quiet

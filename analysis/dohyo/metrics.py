@@ -2,7 +2,7 @@
 
 A declaration has the meaning of the number, its unit, its format, and where it appears. The tables, summary.json,
 summary.csv, the charts, the bounds of a search (`slo`), published figures, comparisons and the table in
-docs/summary-json.md follow it: a new percentile is one line here. `python -m dohyo.metrics` prints that table.
+docs/summary-json.md follow it. A new percentile is one line here. `python -m dohyo.metrics` prints that table.
 """
 
 # ruff: noqa: RUF009 - what is called behind a field of `Row` returns a field

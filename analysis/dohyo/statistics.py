@@ -148,8 +148,8 @@ def more(samples: Sequence[float], half: float) -> int | None:
 def deciding(
     above: Estimate, below: Estimate, distance: float, others: Sequence[tuple[Estimate, Estimate]] = ()
 ) -> int | None:
-    """Estimates how many samples each of two means needs so that the interval of their ratio excludes a bound in 9 of
-    10 cases, if the scatter stays the same. Returns None for more than `MOST_MORE`.
+    """Estimates the samples that each of two means needs, so that the interval of their ratio excludes a bound. They
+    suffice in 9 of 10 cases with the same scatter. Returns None for more than `MOST_MORE`.
 
     Half of the interval plus t' times the error is at most the distance (Julious 2004); t' is the 90 % quantile.
 
@@ -198,8 +198,8 @@ def ratios(means: Sequence[Estimate]) -> dict[tuple[int, int], Ratio]:
     - A mean's variance counts with its own degrees of freedom, the pooled one of `alike_in_scatter` with `BORROWED`.
     - The degrees of freedom of the error are (Σ x)² / Σ (x² / (f + 1)) - 1, at most Σ f (Satterthwaite 1946, with half
       of Welch's correction for bias).
-    - The quantile is the studentised range's for the number of means that the pair spans in the ranking, p of k, at a
-    level of confidence ^ (p / k) (Ryan 1960; Einot, Gabriel 1975; Welsch 1977).
+    - The quantile is the studentised range's. For a pair that spans p of the k ranked means, its level is confidence ^
+    (p / k) (Ryan 1960; Einot, Gabriel 1975; Welsch 1977).
 
     :param means: one mean for each system; the highest confidence level of them applies
     :returns: ratios by position: (0, 1) is the first mean divided by the second one
@@ -364,8 +364,8 @@ def _beyond(q: float, count: int, freedom: float) -> float:
 
 @cache
 def _tails(count: int) -> list[float]:
-    """Returns the probabilities that the range of `count` standard normal values exceeds 0, 1, … steps: 1 minus n times
-    the integral of φ(z) (Φ(z) - Φ(z - w))^(n-1).
+    """Returns the probabilities that the range of `count` standard normal values exceeds 0, 1, … steps. They are 1
+    minus n times the integral of φ(z) (Φ(z) - Φ(z - w))^(n-1).
     """
     places = range(-_STEPS, _STEPS + 1)
     normal = [math.erfc(-place * _STEP / math.sqrt(2)) / 2 for place in places]

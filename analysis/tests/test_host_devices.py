@@ -41,7 +41,7 @@ def superblock(name: str) -> bytes:
         (LABEL, ""),
         (f"any:{LABEL}", ""),
         ("host1:dohyo-012345", "it is part of another deployment's RAID (host1:dohyo-012345)"),
-        ("host1:home", "it is part of somebody else's RAID (host1:home); take it out of dohyo_devices"),
+        ("host1:home", "it is part of another program's RAID (host1:home); take it out of dohyo_devices"),
     ],
 )
 def test_an_array_is_ours_by_its_name(name: str, problem: str, tmp_path: Path) -> None:

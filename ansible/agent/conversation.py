@@ -1,9 +1,9 @@
 """The conversation with the controller during one load or run (docs/clients.md).
 
 The action plugin conduct starts it over one connection per host and talks with it in JSON lines. It starts the
-host's client, reports when that is ready, writes the agreed instants into its gate, forwards new lines of its logs, and
-reports how it ended. It also reports which of a database's server processes ended, and what they used in the measured
-window. Nothing may keep running when the controller dies or the network breaks: the end of the input, or HEARTBEAT
+host's client, reports when that is ready, writes the agreed instants into its gate, and forwards new lines of its logs.
+At the end it reports how the client ended. It also reports which of a database's server processes ended, and what they used in the measured
+window. Nothing may keep running when the controller dies or the network breaks. The end of the input, or HEARTBEAT
 seconds without a ping, stop the client.
 
 In:   {"do": "ping", "sent": …}                 answer at once

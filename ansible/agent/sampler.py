@@ -160,8 +160,8 @@ def all_processes():
 class Known:
     """Ticks that our processes and the kernel's own threads have used since the first look; the rest is of other processes.
 
-    Ours are the processes with a pid file in the folder `run`, all processes in their sessions, the conversation,
-    this process, and the descendants of all of these. Their ancestors (Ansible, dohyo, sshd, a shell) count without
+    Our processes are those with a pid file in the folder `run`, all processes in their sessions, the conversation,
+    this process, and all their descendants. Their ancestors (Ansible, dohyo, sshd, a shell) count without
     their other descendants: a shell starts other work, too.
     """
 

@@ -5,7 +5,7 @@ import java.util.concurrent.locks.LockSupport;
 
 /**
  * A Java agent ({@code -javaagent}) that prints twice a second how many bytes the live threads of its process have
- * allocated, so that all clients are measured in the same way. The sum lacks threads that have ended; a client's own
+ * allocated. So all clients are measured in the same way. The sum lacks threads that have ended; a client's own
  * threads last as long as its window.
  */
 public final class Allocations {

@@ -2,7 +2,7 @@
 
 Every program gets a session of its own. A Ctrl-C in the terminal reaches only this process, which then ends the program
 and has the servers stopped. If this process dies, even if killed, the program ends, too. Output and the events of
-Ansible's callback plugin come through pipes, and this process writes them: a full disk must not end a playbook that has
+Ansible's callback plugin come through pipes, and this process writes them. A full disk must not end a playbook that has
 servers to stop.
 """
 

@@ -26,8 +26,8 @@ def read(experiment: Path) -> ExperimentFacts:
     """Checks the folder of an experiment, which may be from an untrusted source, and returns its experiment.json, with
     defaults if that is missing.
 
-    :raises BadInputError: if it has a link or a special file, if Dohyo cannot have written one of its files, or if a
-    later version has written it
+    :raises BadInputError: if it has a link, a special file, a file that Dohyo cannot have written, or one of a later
+    version
     """
     folders.check(experiment)
     for state in sorted((experiment / "raw").glob("*/state.json")):

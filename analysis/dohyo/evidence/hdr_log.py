@@ -1,7 +1,7 @@
 """Reads and merges HdrHistogram interval logs (`READ.hdr`, `UPDATE.hdr`, …).
 
-A percentile of several clients, threads or repeats is only right when their histograms are added first, so every
-percentile that Dohyo prints comes from here. Logs are read one line at a time: memory holds one merged histogram per
+A percentile of several clients, threads or repeats is only right when their histograms are added first. Every
+percentile that Dohyo prints comes from here. Logs are read one line at a time. Memory holds one merged histogram per
 operation, whatever the number of clients or the length of the run.
 
 The `hdrhistogram` package decodes the histograms of HdrHistogram 2.1.5 and later (V2 encoding), in C, into an array of

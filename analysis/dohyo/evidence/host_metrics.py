@@ -1,8 +1,8 @@
 """Use of the hosts of a trial: processors, memory, disks and network, from the samples of the agent (sampler.py).
 
-The evidence is `hosts/HOST/metrics.jsonl.gz` of the trial: the kernel's counters of database hosts and client hosts,
-once a second from before the load to the end of the trial. sampler.py describes a line; docs/method.md describes the
-figures.
+The evidence is `hosts/HOST/metrics.jsonl.gz` of the trial. It has the kernel's counters of database hosts and client
+hosts, once a second from before the load to the end of the trial. sampler.py describes a line; docs/method.md describes
+the figures.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """Finds changes in the level of a long run's throughput by seeded binary segmentation.
 
-The method: Kovács, Bühlmann, Li and Munk, "Seeded binary segmentation: a general methodology for fast and optimal
-changepoint detection" (Biometrika 110, 2023), for changes of the mean, in the package changeforest. It must know the
-scatter without changes: the seconds of a database are not independent, and a compaction every few minutes does not
-change the level. The scatter is estimated from the differences of neighbouring means over about `LEVEL_SECONDS`, by
+The method is that of Kovács, Bühlmann, Li and Munk in the package changeforest, for changes of the mean. See "Seeded
+binary segmentation: a general methodology for fast and optimal changepoint detection" (Biometrika 110, 2023). It must
+know the scatter without changes. The seconds of a database are not independent, and a compaction every few minutes does
+not change the level. The scatter is estimated from the differences of neighbouring means over about `LEVEL_SECONDS`, by
 their median, which the changes hardly affect. `benchmarks/levels.py` evaluates the constants.
 """
 

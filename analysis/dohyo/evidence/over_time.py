@@ -1,7 +1,7 @@
 """Computes latencies over time of all clients of a run: percentiles and a heat map by time slots.
 
 It has all successful operations; a READ-MODIFY-WRITE counts as its READ and its UPDATE. Memory is bounded, whatever the
-number of clients and the length of the run: a slot is a second until there are more than `MOST_SLOTS` of them; then the
+number of clients and the length of the run. A slot is a second until there are more than `MOST_SLOTS` of them; then the
 length of the slots doubles, as often as needed. A slot merges eight neighbouring counters of the logs' histograms, so
 that its percentiles are at most 0.8 % too high. (Percentiles over the whole run keep the logs' three digits, see
 `hdr_log.Latencies`.)
@@ -23,7 +23,7 @@ from dohyo.operations import INTENDED, READ_MODIFY_WRITE, is_failure
 # Half an hour by the second; in a longer run a slot is 2, 4, … seconds. A screen has no more points across. A slot
 # takes 4 to 20 kB.
 MOST_SLOTS = 1800
-# Rows of a heat map: each is 19 % higher than the one below, or as high as one counter of a slot if that is more.
+# Rows of a heat map. Each is 19 % higher than the one below, or as high as one counter of a slot if that is more.
 HEAT_ROWS_PER_DOUBLING = 4
 _NEIGHBOURS = 8
 _SHIFT = _NEIGHBOURS.bit_length() - 1  # numpy shifts several times as fast as it divides

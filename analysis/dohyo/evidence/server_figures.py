@@ -8,7 +8,7 @@ A trial has a copy of that file in its `server` folder, so that its figures do n
       note: compactions still pending at the end
 
 `file` may have wildcards if each server of a host has a file.
-A figure is the sum of the values whose keys match `keys` (one pattern or several, `*` for anything), minus the sum of
+A figure is the sum of values whose keys match `keys` (one pattern or several, `*` for anything), minus the sum of
 `less`, divided by the sum of `per`, times `scale`; all but `keys` are optional. `take: max` is the largest value, not
 the sum, for values that do not add up, such as percentiles. With a `note` the report names every host on which the
 figure is not 0. With `counter: true` the values only grow, from the server's start on, and the figure of a run is their

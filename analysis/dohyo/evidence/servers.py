@@ -1,9 +1,9 @@
 """Reads the servers' own evidence of a trial: pauses of JVMs, compactions and flushes in each run, and statistics.
 
 It is in the folder `server/HOST` of the trial: `gc*.log*` of each JVM, the servers' own logs (`server_log`), and
-statistics. The step `stats` stored these in `stats/load` after the load has settled, in `stats/PHASE-RUN` after each
-run, and in `stats/PHASE-RUN-before` if the servers settled before the run. Older trials have one copy from the end of
-the trial, in the folder itself.
+statistics. The step `stats` stores these in `stats/load` when the load has settled, and in `stats/PHASE-RUN` after
+each run. They are in `stats/PHASE-RUN-before` if the servers settled before the run. Older trials have one copy from
+the end of the trial, in the folder itself.
 """
 
 from __future__ import annotations
@@ -396,7 +396,7 @@ def _work_in_windows(
 
 def _covering(logs: Sequence[ServerLog], begin: float, end: float, *, dies: bool) -> ServerLog | None:
     """Returns the log of a process that covers a time span; None if no log does. An earlier log covers the time up to
-    the start of the next log, even if it has no lines there, unless faults end processes in the span.
+    the start of the next log, even without lines there, unless faults end processes in the span.
     """
     ends = [
         *(log.end if dies else following.begin for log, following in pairwise(logs)),

@@ -268,8 +268,8 @@ class Loader:
 
 
 def _stored(value: Any) -> Any:
-    """Returns a value as SQLite can store it: text without halves of characters, lists and objects as JSON, and nothing
-    instead of a count that has more than 64 bits.
+    """Returns a value as SQLite can store it. Text has no halves of characters, lists and objects are JSON, and
+    a count beyond 64 bits is None.
     """
     if value is None or isinstance(value, float):  # most of them
         return value

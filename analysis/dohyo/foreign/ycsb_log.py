@@ -1,10 +1,10 @@
 """Parses the output of a YCSB client: result lines (text or JSON), status lines, its command line.
 
 The formats are those of YCSB's `TextMeasurementsExporter`, `JSONMeasurementsExporter` (objects one after another),
-`JSONArrayMeasurementsExporter` and `StatusThread`, of every measurement type, since YCSB 0.1 (milliseconds, `Return=0`)
-and with the additions of Dohyo's client (`Records`). A log may be cut off anywhere, compressed by gzip and mixed with
-lines of other programs, which are skipped. YCSB's lines that cannot be parsed are reported, never guessed. A file may
-have the output of several clients (see `dohyo.foreign.streams`).
+`JSONArrayMeasurementsExporter` and `StatusThread`, of every measurement type. They are read from YCSB
+0.1 on (milliseconds, `Return=0`), and with the additions of Dohyo's client (`Records`). A log may be cut off anywhere,
+compressed by gzip and mixed with lines of other programs, which are skipped. YCSB's lines that cannot be parsed are
+reported, never guessed. A file may have the output of several clients (see `dohyo.foreign.streams`).
 """
 
 from __future__ import annotations

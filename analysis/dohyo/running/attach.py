@@ -37,8 +37,8 @@ _ACCESS = (
 _HOST = r"([0-9A-Za-z][0-9A-Za-z._-]*|\[[0-9A-Fa-f:.]+\])(:[0-9]{1,5})?"
 _LAST_PORT = 65535
 _HOSTS = rf"{_HOST}(,{_HOST})*"
-# Forms by a system's folder. A JDBC URL has one host: with several hosts, the driver could look for our place, or
-# remove it, on another one than the one that has it. A path after the host would name the clients' database.
+# Forms by a system's folder. A JDBC URL has one host. With several hosts, the driver could look for our place, or
+# remove it, on the wrong one. A path after the host would name the clients' database.
 _PLACES = {
     "mysql": _HOST,
     "postgresql": rf"{_HOST}(/[0-9A-Za-z_.-]+)?",

@@ -38,8 +38,8 @@ def at_points(trials: Sequence[Trial]) -> list[list[Trial]]:
 
 
 def equal_rate(trials: Sequence[Trial], phase: str) -> float | None:
-    """Returns the rate (op/s of all clients) at which these trials' latencies may be ranked: the common target of the
-    phase, if all reached it in every round within `knee.TOLERANCE`. None: the rates differ.
+    """Returns the rate (op/s of all clients) at which these trials' latencies may be ranked. It is the common target of
+    the phase, if all reached it in every round within `knee.TOLERANCE`. None: the rates differ.
     """
     found = [trial for trial in trials if _overall(trial, phase)]
     targets = {target_of(trial, phase) for trial in found}

@@ -501,7 +501,7 @@ def stated(content: Any, complain: Callable[[str], object]) -> dict[str, Any]:
     """Returns the conditions that the servers have stated, by name, without those that are not known.
 
     Earlier versions called an attached server strong because they counted the copies that acknowledge and answer,
-    although they did not know how many copies there are. Such a consistency is not known.
+    without knowing the number of all copies. Such a consistency is not known.
 
     :param content: of conditions.json
     :param complain: gets `field is value: why` for a value of another type

@@ -358,7 +358,7 @@ def _of_the_same_rate(first: Trial, second: Trial, phase: str, rows: Mapping[str
 def _at_rates(change: Change, first: Trial, second: Trial, margin: float) -> Change:
     """Adds the rates to a latency if they differ, and rejects verdicts that the rate may explain.
 
-    In the phases at a rate the target follows from other figures. A latency rises with the rate, so only a latency that
+    In the phases at a rate the target follows from other figures. A latency rises with the rate. So only a latency that
     is worse at a lower rate, or not worse at a higher rate, says something about the system.
     """
     of = change.pair

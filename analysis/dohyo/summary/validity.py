@@ -556,8 +556,8 @@ CHECKS = (
           of_client=stale_reads),
     Check("a [fault](faults.md#what-is-measured-under-a-fault) was not carried out in the window, or not undone",
           of_run=other_faults),
-    Check("[somebody else](#somebody-else) used the processors of a host of the trial: other processes, or the"
-          " hypervisor", f"{_MOST_TAKEN:.0f} % of them, with strict conditions {_MOST_TAKEN_STRICT:.0f} %",
+    Check("[other processes](#somebody-else), or the hypervisor, used the processors of a host of the trial",
+          f"{_MOST_TAKEN:.0f} % of them, with strict conditions {_MOST_TAKEN_STRICT:.0f} %",
           by="max.other.cpu", of_trial=disturbed),
     Check("compactions pending after settling, before the first run", "0", of_trial=compacting),
     Check("the load, or a repeat of a phase, has left no results", of_trial=missing_runs),

@@ -24,7 +24,7 @@ class Once(Generic[T]):
     """A property that is evaluated once for each context.
 
     Before Python 3.12, functools.cached_property has one lock for all contexts. Threads of two hosts could wait for
-    each other: one evaluates a member and waits for Ansible, which resolves variables in one thread at a time; the
+    each other. One evaluates a member and waits for Ansible, which resolves variables in one thread at a time; the
     other is that thread, and needs the same member to resolve a variable of its host.
     """
 

@@ -41,7 +41,7 @@ class ClientOptions:
     start_delay: int = option(2000, "Milliseconds from the agreement on a start to the start of several clients.")
     launch_interval: int = option(0, "Milliseconds between the launches of two clients.")
     skew_limit_ms: float = option(
-        10.0, "A run counts if its clients begin within so many ms, and clocks are known as exactly."
+        10.0, "Milliseconds within which clients must begin, and to which clocks must be known, for a run to count."
     )
     fault_grace: int = option(420, "Seconds after the window to undo faults and for the servers to be ready again.")
     # Server hardware tests its memory when it boots.

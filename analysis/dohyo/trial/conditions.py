@@ -58,8 +58,9 @@ def consistency(write_copies: Any, read_copies: Any, replication: Any) -> str:
 def judged(found: dict[str, Any], asked: dict[str, Any]) -> dict[str, Any]:
     """Returns the conditions that were read back, with ``consistency`` and the ``differences`` from those asked for.
 
-    Consistency is strong if every read sees every acknowledged write: write copies + read copies > replication, because
-    a reader's and a writer's sets of copies must overlap. A system that works differently states it itself.
+    Consistency is strong if every read sees every acknowledged write. Write copies + read copies > replication is
+    required, because a reader's and a writer's sets of copies must overlap. A system that works differently states it
+    itself.
 
     ``exceeded`` has the requested value where the server gives more and says in ``fixed`` that it cannot give less.
     """

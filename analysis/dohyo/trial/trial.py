@@ -172,7 +172,7 @@ class TrialSteps:
     def start(self) -> None:
         """Starts fresh servers. On a single host, it starts them again on other ports if another program has taken one.
 
-        Other programs and checkouts may use such a host: one of them may take a port after it was chosen and before our
+        Other programs and checkouts may use such a host. One of them may take a port after it was chosen and before our
         server listens on it.
         """
         self.started = True
@@ -283,7 +283,7 @@ class TrialSteps:
     def _logs_matter(self) -> bool:
         """Returns true if servers need time to end because their logs will be read.
 
-        If their data is removed and all went well, servers may be killed: statistics exist, and logs are written line
+        If their data is removed and all went well, servers may be killed. Statistics exist, and logs are written line
         by line, except that of JDK 8's collector. A log that is read needs the lines of a shutdown, because they show
         that it covers the last run.
         """

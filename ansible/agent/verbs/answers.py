@@ -1,6 +1,6 @@
 """Executes the controller's requests on a host, one after another.
 
-The controller sends this program with all modules of the agent over the connection (conducting/sent.py), so nothing has to be
+The controller sends this program with all modules of the agent over the connection (conducting/sent.py). So nothing has to be
 installed, and both sides have one version. In lines of JSON:
 
 In:   {"do": VERB, "arguments": {...}, "bound": bool}    bound: programs that the verb has started end with the connection

@@ -1,7 +1,7 @@
 """Measures hosts, and the network between them, while no server runs (docs/method.md).
 
-The step ``host`` measures processors, memory and disks of this host in about 3 s. ``listen`` starts a listener, ``network`` measures
-the paths from this host to the listeners of others in about 3 s for any number of them, and ``end`` ends the listener. Every figure is
+The step ``host`` measures processors, memory and disks of this host in about 3 s. ``listen`` starts a listener, and ``end``
+ends it. ``network`` measures the paths from this host to any number of other listeners in about 3 s. Every figure is
 measured in several short slices, and all are returned. A figure that cannot be measured becomes a problem in words, not a failure.
 Nothing stays on the host: the kernel ends a listener after its lifetime.
 """
@@ -47,8 +47,8 @@ MEMORY_SHARE = 32
 FILE_NAME = ".dohyo-canary"
 FILE_BYTES, PIECE_BYTES, SMALL_BYTES = 64 * 2**20, 8 * 2**20, 4096
 
-# Network: seconds that a client needs for all of its servers, and at most for one, and its least number of servers, if there are as
-# many. A quarter of a turn is left to connect, and for clocks that differ a little.
+# Network: seconds that a client needs for all of its servers, and at most for one. Last comes its least number of servers, if there are
+# as many. A quarter of a turn is left to connect, and for clocks that differ a little.
 NETWORK_SECONDS = 3.0
 TURN_SECONDS = 0.75
 LEAST_SERVERS = 4

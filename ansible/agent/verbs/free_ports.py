@@ -1,6 +1,6 @@
 """Finds a free TCP port for every named purpose.
 
-With ``search`` it takes the next free port above one that is taken. The kernel does not choose: its ports are in the range of outgoing
+With ``search`` it takes the next free port above one that is taken. The kernel does not choose. Its ports are in the range of outgoing
 connections, and such a connection could take the port before the server listens. Without ``search`` a taken port is an error that names
 the port and its process. With ``chosen`` it only reports which process listens on these ports now.
 """

@@ -3,7 +3,7 @@
 Looks at exactly the given devices, as root, and changes nothing. A name with ``*``, ``?`` or ``[`` is a pattern of links, as in
 ``/dev/disk/by-id/nvme-MODEL_*``; several links to one device count once, partitions not at all. A device is ``empty`` if it is whole
 and not in use (mount, RAID, LVM, swap), and has no partition, file system or other signature that libblkid knows. It is ``ours`` if it
-has an XFS with our label that is mounted only below ``root``, and a ``member`` if it belongs to an md array of that name. Otherwise it
+has an XFS with our label that is mounted only below ``root``. It is a ``member`` if it belongs to an md array of that name. Otherwise it
 is ``refused``, also if the mount point is not ours, or if its layout is not ``layout``.
 """
 
@@ -112,7 +112,7 @@ def of_an_array(path: str, found: dict[str, str], label: str) -> str:
     """Returns why a part of an array is not for us, or nothing; only its owner may take it from a running array."""
     if named(found) == label:
         return ""
-    theirs = "another deployment's" if named(found).startswith("dohyo-") else "somebody else's"
+    theirs = "another deployment's" if named(found).startswith("dohyo-") else "another program's"
     return f"{path}: it is part of {theirs} RAID ({found.get('LABEL', 'without a name')}); take it out of dohyo_devices"
 
 

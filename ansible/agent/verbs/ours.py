@@ -489,7 +489,7 @@ def remove(folder: str, deployment: str, *, dry: bool = False, foreign: list[str
     contents.sort(folder, ())
     _accept(contents, foreign)
     made = str(mark.get("made", ""))
-    # Only the mark says what is ours, so the manifests are removed after it: files that a manifest does not list never count as part of
+    # Only the mark says what is ours, so the manifests are removed after it. Files that a manifest does not list never count as part of
     # an incomplete installation.
     paths = contents.ours + ([] if contents.keeps_mark else contents.manifests)
     if not dry and contents.ours != [folder]:

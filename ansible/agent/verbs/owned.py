@@ -1,7 +1,7 @@
 """Checks, marks or removes our folders; no other verb removes folders on a host.
 
-A folder is ours if it has our mark (ours.py). A folder that is not empty and has no mark, or that of another deployment, is refused:
-the message has its path, its likely content, and the way out. A folder is not removed either if it has files that we do not make in it.
+A folder is ours if it has our mark (ours.py). A folder that is not empty and has no mark, or that of another deployment, is refused.
+The message has its path, its likely content, and the way out. A folder is not removed either if it has files that we do not make in it.
 """
 
 from __future__ import annotations

@@ -156,8 +156,8 @@ def unforeseen(error: Exception) -> str:
 def hosts_of(variables: Mapping[str, Any]) -> list[str]:
     """Returns the names of the hosts of a play that answer, in the inventory's order.
 
-    After a failure, Ansible lists in ansible_play_hosts only the hosts on which it happened, and not the others that
-    any_errors_fatal has sent to the rescue section with them. All hosts of that section have the fact trial_failure.
+    After a failure, Ansible lists in ansible_play_hosts only the hosts on which it happened. Others that
+    any_errors_fatal has sent to the rescue section are missing. All hosts of that section have the fact trial_failure.
     """
     hostvars = variables["hostvars"]
     names: list[str] = variables["ansible_play_hosts_all"]

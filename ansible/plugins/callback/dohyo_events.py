@@ -5,7 +5,7 @@
 {"time": …, "event": "system", "system": str, "unavailable": str}
     a task named "System …" has ended: why that system is not available, or empty.
 {"time": …, "event": "needs", "system": str, "needs": [{…}]}
-    a task named "Needs of …" has ended: that system's needs on each host, in the order of the hosts (tasks/plan.yml).
+    a task named "Needs of …" has ended; the needs on each host, in the order of the hosts (tasks/plan.yml).
 {"time": …, "event": "note", "text": str}
     a message of a task for the user.
 {"time": …, "event": "failed", "task": str, "host": str, "message": str, "ignored": bool}

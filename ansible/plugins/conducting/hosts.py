@@ -160,8 +160,8 @@ class AnsibleHost:
 def die_with_parent() -> None:
     """Makes the kernel kill this process when its parent ends.
 
-    Ansible's processes for actions are in sessions of their own: nothing else ends them with the playbook, and a trial
-    that continues would start servers that stop.yml has just stopped.
+    Ansible's processes for actions are in sessions of their own. Nothing else ends them with the playbook, and a trial
+    that continues could start servers after stop.yml.
     """
     parent = os.getppid()
     ctypes.CDLL(None, use_errno=True).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)

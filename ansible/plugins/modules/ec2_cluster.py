@@ -5,12 +5,12 @@ cluster placement group, security group and instances, all with the tag ``dohyo:
 resources with another tag or none. In check mode it creates nothing. Credentials and endpoint are those of boto3
 (environment, ~/.aws).
 
-Instances end themselves: ``user_data`` sets a timer that shuts the host down at the time in its tag ``dohyo:until``,
+Instances end themselves. ``user_data`` sets a timer that shuts the host down at the time in its tag ``dohyo:until``,
 and EC2 terminates an instance that shuts itself down.
 
-Returns ``todo``, the changes made or, in check mode, planned, ``launched``, the number of instances started by type,
-``ran``, the hours that living instances have run by type, and ``notes``. With ``present``: ``image``, the id of the
-cluster's image, and, not in check mode, ``until``, when the last instance ends, ``hosts`` and ``known_hosts``, lines
+Returns ``todo``, the changes made or, in check mode, planned; ``launched``, the number of instances started by type,
+``ran``, the hours that living instances have run by type, and ``notes``. With ``present`` also ``image``, the id of the
+cluster's image; and, not in check mode, ``until``, when the last instance ends, ``hosts`` and ``known_hosts``, lines
 for ssh. Each host has name, group, type, id, address and private_address. With ``absent``: ``left``, resources with the
 project's name or tag that still exist.
 """
@@ -218,7 +218,7 @@ class Cluster:
             ):
                 raise RefusedError(
                     f"the cluster's image {self.image} does not exist any more, and hosts of another one would be"
-                    " unequal: remove all with aws_state=absent, and create them anew"
+                    " unequal: remove all with aws_state=absent, and create them again"
                 )
             return
         images = self.ec2.describe_images(

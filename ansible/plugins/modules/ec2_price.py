@@ -1,7 +1,7 @@
 """Ansible module: asks AWS for prices of EC2 instances. No collection in the package `ansible` asks the Price List API.
 
 The prices are on demand, for Linux on shared hardware. Returns ``usd_per_hour`` of one instance by type, for known
-prices, and ``reasons`` for the others: an API that does not answer or knows no price is not a failure.
+prices, and ``reasons`` for the others. An API that does not answer or knows no price is not a failure.
 """
 
 from __future__ import annotations

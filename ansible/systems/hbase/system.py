@@ -173,7 +173,7 @@ class HBase(OnJvm):
         """Returns the rest of the share after heap and direct memory, or 0 if it is below 1 GiB.
 
         HBase needs at least 14 buckets to start. A tenth of the heap is for G1's structures (two bitmaps of 1/64 of the
-        heap each, card tables, remembered sets): BEYOND_HEAP_MB is too little for them, and the kernel kills a server that
+        heap each, card tables, remembered sets). BEYOND_HEAP_MB is too little for them, and the kernel kills a server that
         exceeds the budget.
         """
         left = self.share_mb - self.heap_mb * 11 // 10 - DIRECT_MB
@@ -183,8 +183,8 @@ class HBase(OnJvm):
     def share_mb(self) -> int:
         """Budget of each region server in MiB, the same on every host with or without a master or a NameNode.
 
-        Hortonworks, "Configuring Off-heap Memory (BucketCache)": a heap of 20,480 MB, 2,048 MB of direct memory for the
-        DFS client and the like, and the rest for the bucket cache.
+        Hortonworks, "Configuring Off-heap Memory (BucketCache)". It has a heap of 20,480 MB, 2,048 MB of direct memory for the
+        DFS client and others, and the rest for the bucket cache.
         """
         heaps = (self.zookeeper_heap, self.namenode_heap, self.datanode_heap, self.master_heap)
         aside = sum(map(mib, heaps)) + len(heaps) * BEYOND_HEAP_OF_OTHERS_MB if self.distributed else 0

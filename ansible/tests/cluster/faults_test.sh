@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Tests faults in two experiments with MySQL on four hosts. In the first, the scenario kills a replica, partitions the hosts, fills a
-# disk and switches a host off: these are results, and nothing of them is left. In the second, the primary is cut off for a while and
-# finally killed: both appear at the right second, and the system counts as failed. Needs root and about two minutes.
+# disk and switches a host off. These are results, and nothing of them is left. In the second, the primary is cut off for a while and
+# finally killed. Both appear at the right second, and the system counts as failed. Needs root and about two minutes.
 set -euo pipefail
 # shellcheck source=ansible/tests/cluster/lib/testbed.sh
 . "$(dirname -- "${BASH_SOURCE[0]}")/lib/testbed.sh"

@@ -1,6 +1,6 @@
 # shellcheck shell=bash
-# Shared by the tests on four hosts, which source it. The testbed is made for the test and removed after it, unless it is already up:
-# then it stays, so that several tests need to make it only once.
+# Shared by the tests on four hosts, which source it. The testbed is made for the test and removed after it, unless it is already up.
+# Then it stays, so that several tests need to make it only once.
 ansible=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")/../../.." && pwd -P)
 # shellcheck disable=SC2034 # for those that source this file
 root=${ansible%/*}

@@ -53,8 +53,8 @@ import site.ycsb.Status;
  * Connection of this process: Aerospike's client with the commands that the layouts need. Each command is answered
  * within {@code operationtimeout}, or fails with an {@link AerospikeException}.
  *
- * <p>If a logical client has a thread of its own and one operation in flight, the thread waits for the server itself:
- * an event loop would halve the rate. All other commands use the event loops.
+ * <p>If a logical client has a thread of its own and one operation in flight, the thread waits for the server itself.
+ * An event loop would halve the rate. All other commands use the event loops.
  */
 final class AerospikeConnection implements Shared.Connection, Transport {
   /** Maximum number of records of a query that is declared to the server as a short one. */

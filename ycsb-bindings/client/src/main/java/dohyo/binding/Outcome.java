@@ -17,7 +17,7 @@ public final class Outcome {
 
   /**
    * Makes a status from the driver's exception and names it after the class, so that results count each kind of error
-   * separately: {@code WriteTimeoutException} becomes {@code WRITE_TIMEOUT}.
+   * separately. {@code WriteTimeoutException} becomes {@code WRITE_TIMEOUT}.
    *
    * @param error what the driver threw; wrappers of {@code java.util.concurrent} are removed
    * @return a status with that name and the exception's message

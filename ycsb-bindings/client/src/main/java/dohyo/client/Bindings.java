@@ -16,8 +16,8 @@ final class Bindings {
   /**
    * Makes an instance of the binding for one logical client.
    *
-   * @param settings the client's properties; {@code db} is the short name or the class name of a binding on the class
-   *                 path, or the name of a class that extends YCSB's {@link DB}
+   * @param settings the client's properties; {@code db} is the short name or the class of a binding on the class path,
+   *                 or a class that extends YCSB's {@link DB}
    * @throws SettingException if there is no such binding
    */
   static Binding create(Settings settings) {

@@ -43,7 +43,7 @@ final class Warmup {
   }
 
   /**
-   * Writes a line if one is due. When the file {@code measure} exists, it sets the start of the window, or aborts the
+   * Writes a line if one is due. When the file {@code measure} exists, it sets the start of the window. It aborts the
    * run if that instant has passed or cannot be read.
    *
    * @return whether the file exists

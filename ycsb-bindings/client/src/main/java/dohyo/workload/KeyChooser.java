@@ -12,7 +12,7 @@ import site.ycsb.generator.ScrambledZipfianGenerator;
 /**
  * Chooses the records of the run phase. {@code requestdistribution} has YCSB's meaning, plus two distributions of our
  * own. {@code ranges} is a {@link RangeWalk}. {@code next} takes the key number of the next new record without
- * inserting it, so that reads and inserts together request one key after the other. With several tables, each table has
+ * inserting it. So reads and inserts together request one key after the other. With several tables, each table has
  * its own distribution. Each thread has its own instance.
  */
 final class KeyChooser {

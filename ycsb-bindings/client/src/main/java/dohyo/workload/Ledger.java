@@ -37,7 +37,7 @@ public final class Ledger {
     /** Value of the last write, or of a failed write that may have been applied. */
     RIGHT,
     /**
-     * Valid value, but the ledger does not track the record: another client writes it, an earlier run inserted it, or
+     * Valid value, but the ledger does not track the record. Another client writes it, an earlier run inserted it, or
      * it is not in the sample.
      */
     UNKNOWN,

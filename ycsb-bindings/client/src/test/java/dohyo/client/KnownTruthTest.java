@@ -22,7 +22,7 @@ import org.junit.jupiter.params.provider.ValueSource;
 
 /**
  * Compares the client's results with the store's own times of requests and answers, in nanoseconds. The client cannot
- * see an answer before the store gives it, so lower bounds are exact: the sorted latencies are at least those of the
+ * see an answer before the store gives it, so lower bounds are exact. The sorted latencies are at least those of the
  * store. Upper bounds leave time for threads to wake on a busy machine. The store's times already include its own
  * delays.
  */
