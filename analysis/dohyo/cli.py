@@ -322,7 +322,7 @@ def show(experiment: str | None, details: bool) -> int:
 @click.argument("before", metavar="A")
 @click.argument("after", metavar="B")
 @click.option("--margin", metavar="PERCENT", type=click.FloatRange(0, 99), default=5.0,
-              show_default=True, help="Smaller changes count as none.")  # fmt: skip
+              show_default=True, help="Smaller changes count as no change.")  # fmt: skip
 @click.option("--force", is_flag=True, help="Compare even if something differs that must be equal.")
 @click.option("--format", "format_", type=click.Choice(["table", "json"]), default="table", show_default=True)
 def compare_command(before: str, after: str, margin: float, force: bool, format_: ComparisonFormat) -> int:

@@ -149,7 +149,7 @@ def test_a_listener_does_not_hold_the_connection_of_the_agent_that_was_asked_for
 
 
 def test_what_cannot_be_meant_is_refused() -> None:
-    with pytest.raises(AgentError, match="state 'begin': one of host, listen, network, end"):
+    with pytest.raises(AgentError, match="state 'begin': must be one of host, listen, network, end"):
         canary.answer("begin")
     with pytest.raises(AgentError, match=r"cannot listen on 192\.0\.2\.1: Cannot assign requested address"):
         canary.answer("listen", address="192.0.2.1")

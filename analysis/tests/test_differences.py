@@ -267,7 +267,7 @@ def test_the_read_variants_of_hbase_are_the_same_in_both_files() -> None:
         each for each in published.load(FOLDER / "heavyweights.yml").setup if "hfile" in each.at.get("variant", [])
     ]
     for setting in whole:
-        if setting.key not in ("compression", "settle.flush"):  # except where they differ
+        if setting.key not in ("compression", "settle.flush"):  # the two keys that differ
             assert setting.values == alone.get(setting.key, setting.values), setting
     for name in ("hbase-read-variants", "heavyweights"):
         threads = {

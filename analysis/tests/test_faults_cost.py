@@ -166,7 +166,7 @@ def test_seconds_in_which_nothing_was_sent_any_more_do_not_count() -> None:
 @pytest.mark.parametrize(
     ("asked", "faults", "why"),
     [
-        (ASKED, None, f"faults were asked for ({ASKED}), and faults.json is missing"),
+        (ASKED, None, f"faults were requested ({ASKED}), and faults.json is missing"),
         (ASKED, killed(10.0), f"1 of 2 faults are in faults.json ({ASKED})"),
         ("kill(node1)@10s", Faults(events=[event("kill", None, planned=10.0)]),
          "kill(node1)@10s could not be carried out: nothing was done"),
@@ -182,7 +182,7 @@ def test_seconds_in_which_nothing_was_sent_any_more_do_not_count() -> None:
         ("kill(node1)@10s", Faults(events=[event("kill", 10.0, hosts={})]),
          "kill(node1)@10s could not be carried out: nothing was done"),
         ("pause(node1)@10s", Faults(events=[event("kill", 10.0)], undone=[event("start", 30.0)]),
-         "faults.json has other faults than those that were asked for (pause(node1)@10s)"),
+         "faults.json has other faults than those that were requested (pause(node1)@10s)"),
     ],
 )  # fmt: skip
 def test_what_was_not_done_or_not_undone_is_said(asked: str, faults: Faults | None, why: str) -> None:
@@ -246,7 +246,7 @@ def test_a_fault_that_was_not_done_makes_the_run_invalid(tmp_path: Path) -> None
     (of,) = summarise(tmp_path).trials
     assert (of.status, of.reason) == (
         "invalid",
-        f"run-1: faults were asked for ({ASKED}), and faults.json is missing",
+        f"run-1: faults were requested ({ASKED}), and faults.json is missing",
     )
 
 
@@ -265,7 +265,7 @@ def test_a_file_that_nobody_asked_for_makes_no_loss_good(content: str, tmp_path:
     (folder / "run-1/faults.json").write_text(content)
     (of,) = summarise(tmp_path).trials
     assert of.status == "invalid"
-    assert "faults.json is there" in (of.reason or "")
+    assert "faults.json exists" in (of.reason or "")
 
 
 def test_a_window_that_no_run_has_is_not_believed(tmp_path: Path) -> None:

@@ -58,7 +58,7 @@ def test_what_differs_and_what_the_kernel_does_not_have_is_named(value: Path) ->
 
 
 def test_what_cannot_be_meant_is_refused(value: Path) -> None:
-    with pytest.raises(AgentError, match="state 'sets': one of set, read, restored"):
+    with pytest.raises(AgentError, match="state 'sets': must be one of set, read, restored"):
         host_settings.answer("sets", str(value))
     with pytest.raises(AgentError, match="limits: cores: must be among open files, processes"):
         host_settings.answer("read", str(value), limits={"cores": 1})

@@ -262,7 +262,7 @@ def test_the_change_of_one_system_alone_is_the_ratio_of_two() -> None:
 
 
 def test_the_changes_of_several_systems_by_hand() -> None:
-    """Three systems of equal scatter have 12 pooled degrees of freedom, except the borrowed ones."""
+    """Three systems of equal scatter have 12 pooled degrees of freedom, besides the borrowed ones."""
     rounds = [math.exp(each) for each in (-0.05, 0.0, 0.05)]
     of = [(log([each * 1.1 for each in rounds]), log(rounds)) for _ in range(3)]
     found, *_ = statistics.changes(of)

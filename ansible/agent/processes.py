@@ -187,7 +187,7 @@ class Processes:
             raise AgentError(f"{name} was not started: {self.last_words(name)}")
 
     def begin(self, name, folder, out, err, *command):
-        """Begins to start NAME; returns a function that returns whether it was started. Both raise AgentError."""
+        """Begins to start NAME. Returns a function that tells whether it has started. Both raise AgentError."""
         import fcntl
         import subprocess
 

@@ -19,5 +19,6 @@ PROPERTIES = [
     Property("mysql.useSSL", Refused("it is for systems that are attached, in the file of --attach-secrets"),
              about="TLS that also checks the server's certificate and name"),
     Property("mysql.ca", Refused("it is for systems that are attached, in the file of --attach-secrets"),
-             about="certificates to trust, as PEM in Base64 on one line; there the name of the file"),
+             about="certificates to trust, as PEM in Base64 on one line; the file of --attach-secrets"
+                   " names a PEM file instead"),
 ]

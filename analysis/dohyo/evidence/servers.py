@@ -61,14 +61,14 @@ class Window:
 
     @property
     def key(self) -> _Key:
-        """Returns what distinguishes it from the trial's other windows."""
+        """Returns the key of the window among those of the trial: its phase and run."""
         return (self.phase, self.run)
 
     def __str__(self) -> str:
         return self.phase if self.run is None else f"{self.phase} {self.run}"
 
     def on_host(self, host: str) -> tuple[float, float, float]:
-        """Returns its start, its end and the agreed instant on the clock of a host."""
+        """Returns the window's start and end, and the agreed instant, on the clock of a host."""
         offset = self.offsets_ms.get(host, 0.0) / 1000
         return self.begin + offset, self.end + offset, self.agreed + offset
 

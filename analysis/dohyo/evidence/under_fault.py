@@ -185,17 +185,17 @@ def problems(asked: str | None, faults: Faults | None, seconds: float | None) ->
     """
     if faults is None:
         if asked is not None:
-            yield f"faults were asked for ({asked}), and faults.json is missing"
+            yield f"faults were requested ({asked}), and faults.json is missing"
         return
     said = faults.asked if asked is None else asked
     planned = _planned(said)
     if not planned:
-        yield f"faults.json is there, and what it was asked for cannot be read ({said})"
+        yield f"faults.json exists, but the requested faults cannot be read ({said})"
         return
     if len(faults.events) != len(planned):
         yield f"{len(faults.events)} of {len(planned)} faults are in faults.json ({said})"
     elif Counter(planned) != Counter((each.kind, each.target) for each in faults.events):
-        yield f"faults.json has other faults than those that were asked for ({said})"
+        yield f"faults.json has other faults than those that were requested ({said})"
     for event in (*faults.events, *faults.undone):
         name = f"{event.kind}({event.target})" + ("" if event.planned is None else f"@{event.planned:g}s")
         errors = [f"{host}: {of.error}" for host, of in sorted(event.hosts.items()) if of.error]

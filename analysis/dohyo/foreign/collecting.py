@@ -257,7 +257,7 @@ def _is_file(path: Path) -> bool:
     try:
         return stat.S_ISREG(path.stat().st_mode)
     except OSError:
-        return True  # reading it says why it cannot be read
+        return True  # reading it later reports the reason
 
 
 # The logs of one run's clients, by phase: the run and its load.
@@ -575,7 +575,7 @@ def _is_empty(path: Path) -> bool:
     try:
         return path.stat().st_size == 0
     except OSError:
-        return False  # reading it says why
+        return False  # reading it later reports the reason
 
 
 def _apart(logs: Sequence[ClientLog]) -> list[str]:

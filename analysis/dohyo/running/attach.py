@@ -57,7 +57,7 @@ def overrides(
 
     :param given: texts NAME=HOSTS
     :param secrets: file with credentials
-    :param may: permissions beyond a place of our own
+    :param may: permissions beyond a database of our own
     :raises BadInputError: naming the option and what is wrong with it
     """
     of_inventory = _of_inventory(inventory)
@@ -117,7 +117,7 @@ def _of_inventory(inventory: Path | None) -> dict[str, Any]:
 
 
 def _check_places(name: str, places: Any) -> None:
-    """Rejects hosts that would lead to anything but a place of our own.
+    """Rejects hosts whose text would lead anywhere but to a database of our own.
 
     :raises BadInputError: naming the hosts
     """
@@ -307,9 +307,7 @@ def describe(scenario: Scenario) -> list[str]:
     most = max(points, key=lambda point: point.data_bytes * point.number("replication"))
     written = [_written(point) for point in points]
     bytes_ = (
-        "a number of bytes that nothing bounds"
-        if None in written
-        else size(max(map(float, filter(None, written)), default=0))
+        "an unlimited number of bytes" if None in written else size(max(map(float, filter(None, written)), default=0))
     )
     phases = [point.of(name) for point in points for name in (INSERT, *point.phases)]
     rates = [float(phase["target"]) for phase in phases]

@@ -545,7 +545,7 @@ def by_phase(of_phases: Mapping[str, Conditions]) -> dict[str, dict[str, Any]]:
 
 
 def over_rounds(rounds: Sequence[Conditions]) -> dict[str, Any]:
-    """Returns what all rounds have together of the conditions that a round measures, by name."""
+    """Returns the measured conditions over all rounds, by name."""
     found: dict[str, Any] = {}
     for name, each in CONDITIONS.items():
         known = [value for of in rounds if (value := getattr(of, name)) is not None]

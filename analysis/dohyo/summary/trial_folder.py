@@ -72,7 +72,7 @@ class TrialFolder:
         return {key: str(value) for key, value in mapping(self.asked.get("trial_properties")).items() if key in own}
 
     def changed(self) -> list[str]:
-        """Returns what is not as the manifest says, and warns of it."""
+        """Returns the differences from the manifest, and warns of them."""
         found = manifest.problems(self.path, self.state.manifest)
         if not (self.path / "state.json").is_file():
             found = [NO_STATE, *found]

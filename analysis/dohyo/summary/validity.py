@@ -97,7 +97,7 @@ class RunFacts:
         return {name: value for name, value in stated.items() if value is not None}
 
     def problems(self) -> list[str]:
-        """Returns what is wrong with it: with each client, then with all together, in the order of the checks."""
+        """Returns the problems of the run: first of each client, then of all clients, in the order of the checks."""
         found = [
             f"{self.phase.name} on {client.host}: {why}"
             for client in self.clients

@@ -414,7 +414,7 @@ class System(ABC):
         platforms = self._platforms()
         if self.downloads and len(platforms) > 1:
             return (
-                f"the database hosts are of several kinds: {', '.join(platforms)}; download is for one, so name a"
+                f"the database hosts are of several kinds: {', '.join(platforms)}; a download fits only one; name a"
                 f" package for each with {archive.variable}"
             )
         vouched = archive.sha256 or (self.downloads and archive.sums)

@@ -185,7 +185,7 @@ def end_observing(world: World, folder: Path) -> bool:
 
 
 def under_way(world: World) -> dict[str, Any]:
-    """Returns what is noted of the trial that is under way on these hosts; empty without one.
+    """Returns the note of the trial that is under way on these hosts; empty without one.
 
     A note of other hosts is of another inventory.
     """

@@ -58,9 +58,9 @@ def refuse(world: World) -> None:
 def asked_in_vain(values: Mapping[str, Any]) -> str:
     """Returns which variable of the trial has an impossible value; empty if all are possible."""
     if values["trial_system"] not in values["systems"]:
-        return f"trial_system={values['trial_system']}: one of {', '.join(values['systems'])}"
+        return f"trial_system={values['trial_system']}: must be one of {', '.join(values['systems'])}"
     if values["trial_until"] not in UNTIL:
-        return f"trial_until={values['trial_until']}: one of {', '.join(UNTIL)}"
+        return f"trial_until={values['trial_until']}: must be one of {', '.join(UNTIL)}"
     for phase in values["trial_phases"]:
         if not re.fullmatch("[a-z][a-z0-9-]*", str(phase.get("name", ""))):
             return f"trial_phases: the name '{phase.get('name', '')}' must be of lower-case letters, digits and -"

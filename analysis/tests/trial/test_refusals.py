@@ -36,9 +36,9 @@ def test_a_usual_trial_is_not_refused(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("variables", "why"),
     [
-        ({"trial_system": "cassandra", "systems": {"h2": {}}}, "trial_system=cassandra: one of h2"),
+        ({"trial_system": "cassandra", "systems": {"h2": {}}}, "trial_system=cassandra: must be one of h2"),
         ({"client_heap": "lots"}, "client_heap=lots: it must match "),
-        ({"trial_until": "later"}, "trial_until=later: one of schema, settle, stop"),
+        ({"trial_until": "later"}, "trial_until=later: must be one of schema, settle, stop"),
         ({"trial_phases": [{"name": "../x"}]}, "trial_phases: the name '../x' must be of lower-case letters"),
         ({"dohyo_deployment": ""}, "has no mark of a deployment: type ansible-playbook deploy.yml first"),
         (

@@ -409,7 +409,7 @@ def answer(
     :raises AgentError: if it cannot listen on the address
     """
     if state not in ("host", "listen", "network", "end"):
-        raise AgentError(f"state '{state}': one of host, listen, network, end")
+        raise AgentError(f"state '{state}': must be one of host, listen, network, end")
     if state in ("listen", "end") and not address:
         raise AgentError(f"canary {state}: address is missing")
     if state == "host":

@@ -341,7 +341,7 @@ def taken(volume: dict[str, Any]) -> str:
 
 
 def foreign_on(place: str, deployment: str) -> str:
-    """Returns what on a file system of ours is not ours; empty if there is nothing."""
+    """Returns the names of foreign files on one of our file systems; empty if there are none."""
     others = [name for name in sorted(os.listdir(place)) if name != "dohyo"]
     if others:
         return f"{place} holds {', '.join(map(shown, others[:4]))}"
@@ -369,5 +369,5 @@ def answer(devices: Sequence[str], label: str, root: str, deployment: str, layou
         ``options`` (of the mount) and ``foreign`` (what on ours is not ours). Refused devices have no volume
     """
     if layout not in (*LAYOUTS, ""):
-        raise AgentError(f"layout '{layout}': one of {', '.join(LAYOUTS)}")
+        raise AgentError(f"layout '{layout}': must be one of {', '.join(LAYOUTS)}")
     return Host(label, os.path.expanduser(os.path.expandvars(root)), deployment, layout).look(devices)

@@ -193,7 +193,7 @@ def answer(
     :raises AgentError: for a value that cannot be restored
     """
     if state not in ("set", "read", "restored"):
-        raise AgentError(f"state '{state}': one of set, read, restored")
+        raise AgentError(f"state '{state}': must be one of set, read, restored")
     limits = limits or {}
     if unknown := limits.keys() - LIMITS:
         raise AgentError(f"limits: {', '.join(sorted(unknown))}: must be among {', '.join(LIMITS)}")

@@ -66,7 +66,7 @@ def answer(
     :returns: ``uses``, all notes of this boot, oldest first; ``own`` is true for the one written now
     """
     if state not in STATES:
-        raise AgentError(f"state '{state}': one of {', '.join(STATES)}")
+        raise AgentError(f"state '{state}': must be one of {', '.join(STATES)}")
     if not re.fullmatch(f"none|{DEPLOYMENT}", deployment):
         raise AgentError(f"deployment {deployment!r}: twelve digits from 0 to f, as .dohyo has them")
     folder = os.path.expanduser(os.path.expandvars(folder))

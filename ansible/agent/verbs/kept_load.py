@@ -210,7 +210,7 @@ def answer(
     :returns: ``found``, whether the load is there, ``trial``, which trial made it, and ``note``, why it is not there
     """
     if state not in STATES:
-        raise AgentError(f"state '{state}': one of {', '.join(STATES)}")
+        raise AgentError(f"state '{state}': must be one of {', '.join(STATES)}")
     given = {
         "state": state, "data": [os.path.expanduser(os.path.expandvars(base)) for base in data], "role": role, "load": load,
         "trial": trial, "experiment": experiment, "deployment": deployment, "controller": controller or {}, "need_mb": int(need_mb),

@@ -583,7 +583,7 @@ def _accept(contents: Contents, foreign: list[str] | None) -> None:
 
 
 def foreign_in(folder: str, deployment: str) -> list[str]:
-    """Returns what in a folder of ours is not ours, or why the folder is not; empty if it is empty or does not exist."""
+    """Returns the foreign files in our folder, or why the folder is not ours; empty if it is empty or does not exist."""
     found: list[str] = []
     try:
         remove(folder, deployment, dry=True, foreign=found)

@@ -130,9 +130,9 @@ def answer(
     :raises AgentError: names what is not ours, and the way out
     """
     if state not in STATES:
-        raise AgentError(f"state '{state}': one of {', '.join(STATES)}")
+        raise AgentError(f"state '{state}': must be one of {', '.join(STATES)}")
     if kind not in ("", *MADE):
-        raise AgentError(f"kind '{kind}': one of {', '.join(MADE)}")
+        raise AgentError(f"kind '{kind}': must be one of {', '.join(MADE)}")
     if not re.fullmatch(f"|none|{DEPLOYMENT}", deployment):
         raise AgentError(f"deployment {deployment!r}: twelve digits from 0 to f, as .dohyo has them")
     given = {

@@ -126,7 +126,7 @@ def answer(
     :raises AgentError: for an invalid address or port
     """
     if state not in ("listen", "try"):
-        raise AgentError(f"state '{state}': one of listen, try")
+        raise AgentError(f"state '{state}': must be one of listen, try")
     if state == "listen" and not address:
         raise AgentError("reachable listen: address is missing")
     try:

@@ -150,7 +150,7 @@ class Host:
     attempt: float | None = None
     was_off: bool = False
     awaits_start: bool = False
-    has_faults: bool = False  # whether faults are prepared there
+    has_faults: bool = False  # whether faults are prepared on the host
     done: list[Message] = field(default_factory=list)  # faults that were carried out
     whole: list[float | None] = field(default_factory=list)  # when its servers were ready after faults, if reported
 

@@ -109,7 +109,7 @@ def _counts(note: dict[str, Any], ours: bool, attaches: bool) -> bool:
         return attaches or not ours
     if note.get("machine") == machine():
         return start_of(note["pid"]) == note["start"]
-    # The note may be of this machine in an earlier boot, after which its process has ended.
+    # If this machine has rebooted since the note was written, the noted process has ended.
     return not (ours and note.get("controller") == socket.gethostname())
 
 

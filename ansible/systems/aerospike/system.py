@@ -94,7 +94,7 @@ class Aerospike(System):
     strong_consistency: bool = option(False, "Strong consistency, Enterprise only.")
     index: str = option("memory", "Where the index is; flash is Enterprise only.", choices=("memory", "flash"))
     authentication: bool = option(False, "Clients need a password; Enterprise only.")
-    # Never on a command line (docs/secrets.md). The pattern forbids leading and trailing blanks, which get lost on the way.
+    # Do not set it on a command line (docs/secrets.md). The pattern forbids leading and trailing blanks, which would get lost.
     password: str = option(
         "", "The clients' password; if empty, each trial has a new one.", pattern=r"(\S(.*\S)?)?", secret=True, environment="DOHYO_AEROSPIKE_PASSWORD"
     )

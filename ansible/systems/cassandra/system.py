@@ -143,7 +143,7 @@ class Cassandra(OnJvm, Cql):
     authentication: bool = option(False, "Users need a password.")
     # The pattern forbids leading and trailing blanks, which get lost on the way.
     user: str = option("dohyo", "User that authentication creates instead of Cassandra's default user.", pattern=r"\S(.*\S)?")
-    # Never on a command line: from the environment, or from a file of Ansible Vault (docs/secrets.md).
+    # Set it in the environment or in a file of Ansible Vault, never on a command line (docs/secrets.md).
     password: str = option(
         "", "The user's password; if empty, each trial has a new one.", pattern=r"(\S(.*\S)?)?", secret=True, environment="DOHYO_CASSANDRA_PASSWORD"
     )

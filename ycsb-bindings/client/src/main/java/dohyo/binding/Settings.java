@@ -68,7 +68,7 @@ public final class Settings {
    * @param key      property name
    * @param fallback value if the property is missing
    * @return the value
-   * @throws SettingException if the value is neither {@code true} nor {@code false}, in any case of letters
+   * @throws SettingException if the value is neither {@code true} nor {@code false}, in upper or lower case
    */
   public boolean flag(String key, boolean fallback) {
     return switch (text(key, String.valueOf(fallback)).toLowerCase(java.util.Locale.ROOT)) {
