@@ -179,7 +179,7 @@ def test_an_experiment_without_rights_is_left_out_of_the_site_and_named(tmp_path
     assert "a/report.html" not in index
 
 
-# ---- logs of others --------------------------------------------------------------------------------------------------
+# ---- logs of other clients -------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("command", ["tabulate", "report"])

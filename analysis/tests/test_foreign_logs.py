@@ -540,7 +540,7 @@ def test_latencies_from_the_intended_start_are_not_compared_in_silence(interval:
     more = {"Intended-READ": 5021, "Intended-UPDATE": 4979} if interval == "both" else {}
     run = results({"READ": 5021, "UPDATE": 4979, **more}, overall=10_000)
     write(tmp_path / "b/run.txt", command.format(interval) + run)
-    said = "not the same was measured: latencies of b are from the intended start, not those of others"
+    said = "not the same was measured: latencies of b are from the intended start, those of other logs are not"
     assert said in collecting.collect([tmp_path]).summary.notes
 
 

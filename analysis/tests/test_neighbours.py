@@ -1,4 +1,4 @@
-"""Processes of others on this machine before the first trial: real processes that only compute."""
+"""Other processes on this machine before the first trial: real processes that only compute."""
 
 import os
 import subprocess

@@ -359,7 +359,7 @@ def test_the_plan_says_the_least_and_the_most_time(tmp_path: Path) -> None:
     assert "for 3 rounds\nat most 50 min until ± 5 % (at most 9 rounds)" in line(
         "rounds=3\nprecision=5%\nrounds.max=9\n"
     )
-    assert "for 3 rounds\nat most 30 min until ± 5 % (at most 10 rounds, added within a budget of 30 min)" in line(
+    assert "for 3 rounds\nat most 30 min until ± 5 % (at most 10 rounds, budget 30 min)" in line(
         "rounds=3\nprecision=5%\nbudget=30m\n"
     )
     assert len(plan.trials(loading.load(tmp_path / "small"))) == 3

@@ -228,7 +228,7 @@ CHANGES: dict[str, tuple[Change, str]] = {
     ),
     "processor time": (
         edit(f"{CLIENT}/client.json", "cpu_seconds", to=99.0),
-        "the client used 1238% of the 2 processors of its host, seconds 1–5: it is t",
+        "the client used 1238% of the 2 processors of its host, seconds 1–5: the client was",
     ),
     "busiest thread": (
         edit(f"{CLIENT}/client.json", "busiest_thread_share", to=0.97),

@@ -185,7 +185,7 @@ def _not_the_same(runs: Sequence[ForeignRun]) -> list[str]:
             found += [f"{name} has {key} {own[key]}, {first} {usual[key]}" for key in differs]
         intended = [name for name, log in logs if log.latencies_are_intended]
         if len(intended) not in (0, len(logs)):
-            found.append(f"latencies of {', '.join(intended)} are from the intended start, not those of others")
+            found.append(f"latencies of {', '.join(intended)} are from the intended start, those of other logs are not")
     more = f" (and {len(found) - 1} more)" if len(found) > 1 else ""
     return [f"not the same was measured: {found[0]}{more}"] if found else []
 

@@ -431,8 +431,8 @@ def show(scenario: Scenario, points: Sequence[Sizes], console: Console) -> None:
     canary = f", {seconds_each} s for its canary" if (seconds_each := plan.canary_seconds(scenario)) else ""
     say(
         f"in all about {about(seconds)}{_at_most(scenario, seconds, last)}\n"
-        f"an estimate from warm-ups, windows, {TRIAL_SECONDS} s per trial to start, settle and stop{canary}, and"
-        f" {LOAD_RATE:,} copies of records\nloaded per second and host (figures of 2 cores; larger hosts are faster)"
+        f"an estimate from warm-ups, windows, {TRIAL_SECONDS} s per trial to start, settle and stop{canary},\n"
+        f"and {LOAD_RATE:,} copies of records loaded per second and host (figures of 2 cores; larger hosts are faster)"
     )
     say("memory and disk: docs/sizing.md; whether a system is available on the hosts: --list")
 
@@ -448,7 +448,7 @@ def _at_most(scenario: Scenario, least: float, last: float) -> str:
     most = max(least, min(scenario.budget, least + last * (scenario.most_rounds - rounds)))
     limit = f"at most {scenario.most_rounds} rounds"
     if scenario.budget < math.inf:
-        limit += f", added within a budget of {about(scenario.budget)}"
+        limit += f", budget {about(scenario.budget)}"
     goal = "neighbours in the ranking are decided" if scenario.precision is None else percent(scenario.precision)
     return f" for {counted(rounds, 'round')}\nat most {about(most)} until {goal} ({limit})"
 

@@ -321,16 +321,17 @@ def describe(scenario: Scenario) -> list[str]:
     may = scenario.role_variables.get("attached_may", [])
     copies = counted(most.number("replication"), "copy", "copies")
     updates = max(point.preconditions for point in points)
-    before = f" updates {counted(updates, 'record')} before the runs," if updates else ""
+    before = f", updates {counted(updates, 'record')} before the runs" if updates else ""
     return [
         f"attached: {named}. These servers are not Dohyo's, and others may depend on them.",
         f"{f'Each of {len(mine)} trials' if len(mine) > 1 else 'The trial'} creates dohyo_<id> there (a keyspace,"
-        f" database or namespace), loads {counted(most.records, 'record')} ({size(most.data_bytes)}, with {copies}"
-        f" {size(most.data_bytes * most.number('replication'))}), writes {bytes_} of records,{before} and removes"
-        " dohyo_<id>.",
-        f"It sends {rate}. This takes processor time, disk and network from the servers' other users.",
-        "Nothing outside dohyo_<id> is written, and no server is started, stopped or changed; "
-        + ("our tables are flushed and compacted." if "settle" in may else "nothing is flushed or compacted."),
+        " database or namespace), and removes it at the end.",
+        f"It loads {counted(most.records, 'record')} ({size(most.data_bytes)}, with {copies}"
+        f" {size(most.data_bytes * most.number('replication'))}){before}, and writes {bytes_} of records.",
+        f"It sends {rate}.",
+        "This takes processor time, disk and network from the servers' other users.",
+        "Nothing outside dohyo_<id> is written, and no server is started, stopped or changed.",
+        "Our tables are flushed and compacted." if "settle" in may else "Nothing is flushed or compacted.",
     ]
 
 

@@ -2,7 +2,7 @@
 
 FOLDER/experiment.json       format of the evidence, scenario, options, plan, versions, hardware, status
 FOLDER/scenario.properties   the effective scenario; --resume measures with it
-FOLDER/published/            published figures of others, shown below the results
+FOLDER/published/            published figures from other hardware, shown below the results
 FOLDER/raw/01-cassandra/     evidence of a trial: trial.json (its input), state.json, ansible.log, events.jsonl,
                              canary.json, conditions.json, load/, server/; a folder for each run of each phase
                              (run-1/, update-2/, …) and for each probe of a search (probe-1/, …); manifest with

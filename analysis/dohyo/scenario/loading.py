@@ -71,7 +71,7 @@ def find(name: str) -> Path:
             return Path(name)
         what = "a folder" if stat.S_ISDIR(mode) else "a device or a pipe"
         raise BadInputError(f"{name} is {what}, not a property file; {way_out}")
-    raise unknown("scenario", name, files, "--list shows all; or name a property file")
+    raise unknown("scenario", name, files, "--list shows all; or name a file")
 
 
 def overrides(assignments: Sequence[str], named: Mapping[str, str | None]) -> dict[str, str]:

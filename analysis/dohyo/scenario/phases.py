@@ -80,7 +80,7 @@ def check(text: str) -> None:
     named = split(text)
     for name in named:
         if name == INSERT:
-            raise BadInputError(f"phases={text}: insert is the load, which comes first; for a run of inserts set"
+            raise BadInputError(f"phases={text}: insert is the load, which comes first; for inserts in a run set"
                                 " insertproportion=1 in a phase of another name")  # fmt: skip
         if not re.fullmatch(r"[a-z][a-z0-9-]{0,39}", name):
             raise BadInputError(

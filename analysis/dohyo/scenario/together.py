@@ -104,7 +104,7 @@ def _check_equal(scenario: Scenario) -> None:
     if scenario.equal_target is None and scenario.number("rounds") < 2:
         raise BadInputError(
             f"phases={named} with rounds={scenario['rounds']}: {phases.MAX} of round 1 decides the rate of"
-            f" {phases.EQUAL} in later rounds; set rounds=2 or more, or {phases.EQUAL}.target=N in operations/s"
+            f" {phases.EQUAL} in later rounds; set rounds=2, or {phases.EQUAL}.target=N"
         )
     if scenario.equal_target is not None and phases.SHARE in scenario.values:
         raise BadInputError(

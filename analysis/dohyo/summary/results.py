@@ -256,7 +256,9 @@ class Summary:
     warnings: list[str] = field(default_factory=list)  # `file:line: what` for logs that could not be read completely
     canary: Comparison | None = None  # whether the hosts were the same before all trials
     precision: Precision | None = None  # None: no precision was requested, and the scenario sets the number of rounds
-    published: list[Published] = field(default_factory=list)  # figures of others on other hardware, only for reference
+    published: list[Published] = field(
+        default_factory=list
+    )  # published figures from other hardware, only for reference
     # differences from each published experiment with a known setup
     differences: list[SetupDifferences] = field(default_factory=list)
 

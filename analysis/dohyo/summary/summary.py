@@ -112,7 +112,7 @@ def joined(parts: Sequence[Summary]) -> Summary:
 
 
 def is_experiment(folder: Path) -> bool:
-    """Returns whether a folder is that of an experiment. Logs of others may be in a folder named raw, too."""
+    """Returns whether a folder is that of an experiment. Logs of other clients may be in a folder named raw, too."""
     left = ("state.json", "trial.json", "conditions.json", "client.json")
     return (folder / "experiment.json").is_file() or any(
         next((folder / "raw").glob(f"{below}{name}"), None) for name in left for below in ("*/", "*/*/*/")

@@ -413,7 +413,7 @@ class Contents:
         try:
             mark = read_mark(path) if stat.S_ISDIR(os.lstat(path).st_mode) else {}
             if names and path in self._mounts:
-                self.foreign.append(f"{path} is the mount point of a file system that Dohyo did not mount; unmount it first")
+                self.foreign.append(f"{path} is a mount point that Dohyo did not make; unmount it first")
             elif mark:
                 self._sort_marked(path, mark, Rules(path, mark) if names else rules)
             elif names in rules:
@@ -431,7 +431,7 @@ class Contents:
         """Returns whether the path is in a mount inside of the owner; adds that mount to `foreign`."""
         while (path := os.path.dirname(path)).startswith(owner + "/"):
             if path in self._mounts:
-                self.foreign.append(f"{path} is the mount point of a file system that Dohyo did not mount; unmount it first")
+                self.foreign.append(f"{path} is a mount point that Dohyo did not make; unmount it first")
                 return True
         return False
 

@@ -2,7 +2,10 @@ package dohyo.workload;
 
 import java.util.SplittableRandom;
 
-/** Draws integers of a range: all equally likely, or with {@code zipfian} smaller ones more likely. For one thread. */
+/**
+ * Draws integers of a range: all equally likely, or with {@code zipfian} smaller ones more likely. Only one thread may
+ * use it.
+ */
 final class Lengths {
   private final SplittableRandom random;
   private final long min;

@@ -28,7 +28,7 @@ import org.junit.jupiter.api.io.TempDir;
 public abstract class AttachedContract {
   protected final Server server = Server.running();
 
-  /** Name of the place. */
+  /** Name of the place: the keyspace, database or namespace that a run creates. */
   protected final String place = "dohyo_" + UUID.randomUUID().toString().replace("-", "").substring(0, 16);
 
   @TempDir
