@@ -9,7 +9,7 @@ The keys are the names in the report, the entries are as in log.yml (`server_log
 does one such work at a time, and `begin` if a log reports only ends. With `begins: each`, work that begins again before
 it ends counts twice; with `begins: first` it is the same work, which continues, under its key, after a restart of the
 server. `end` may have a group `amount`: how much work it was, in `unit`. If no host's log has a line that matches
-`where`, the logs are of another product, or of servers that never do this work, and the figures are unknown.
+`where`, the figures are unknown: the servers are another product, or never do this work.
 
 After a restart a server's earlier logs are in LOG.1, LOG.2, …, the oldest first: together they are its log.
 """

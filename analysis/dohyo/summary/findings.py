@@ -1,5 +1,5 @@
-"""Compares figures of two experiments that have no ratio: shares of errors, of records not found and of stale reads,
-losses, what faults cost, and figures that one experiment lacks. docs/method.md#two-experiments has the rules.
+"""Compares figures of two experiments that have no ratio. These are shares of errors, of records not found and of stale
+reads, losses, what faults cost, and figures that one experiment lacks. docs/method.md#two-experiments has the rules.
 
 A time beyond the window has no mean, so ranks decide about faults instead of intervals.
 """
@@ -31,7 +31,7 @@ from dohyo.summary.results import ChangeVerdict, Trial
 SHARE_MARGIN = 0.0001
 # Degrees of freedom of a binomial error, which the number of rounds does not limit.
 _MANY = 1e6
-# Largest probability with which chance may put all rounds of one experiment beyond all of the other: with four
+# Largest probability with which chance may put all rounds of one experiment beyond all of the other. With four
 # rounds each it is 1 / 70.
 _CHANCE = 0.025
 # Factor by which a round may lose more than the worst round before.
