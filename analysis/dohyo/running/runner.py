@@ -294,7 +294,7 @@ class _Measurement:
             raise
         finally:
             self._discard()
-            # Otherwise the servers belong to a trial by hand or of another checkout.
+            # Otherwise the servers belong to a trial of trial.yml by hand, or to another checkout.
             if self.leaves and self.kept is None:
                 self._stop()
             # Stopping the servers may still have added files.
