@@ -222,7 +222,8 @@ def plan_of(
     return {
         "agents": agents,
         "ready_timeout": options.ready_timeout,
-        "start_delay": options.start_delay / 1e3,
+        # Where the skew does not count, as in a load, a client may begin late.
+        "start_delay": options.start_delay / 1e3 if phase.measured else 0.0,
         "launch_interval": options.launch_interval / 1e3,
         "warmup": 0.0 if phase.is_load else phase.warmup,
         "steady": not phase.is_load and phase.properties.get("warmup", "fixed") == "steady",

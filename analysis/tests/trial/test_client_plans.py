@@ -173,6 +173,7 @@ def test_what_users_set_of_the_clients_counts(tmp_path: Path) -> None:
     plan = planned(trial, phase())
     assert (plan["ready_timeout"], plan["start_delay"], plan["launch_interval"]) == (300, 0.5, 0.25)
     assert plan["bound"] == 35
+    assert planned(trial, phase(number=0, measured=False))["start_delay"] == 0
     assert planned(trial, phase(duration=0))["bound"] == planned(trial, phase(number=0))["bound"] == 99
 
 

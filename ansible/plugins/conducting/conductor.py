@@ -29,7 +29,7 @@ CONNECT_SECONDS = 30.0
 STOP_SECONDS = 14.0
 # Seconds for the agents' last messages.
 FINISH_SECONDS = 5.0
-# Seconds until a single client begins; it only has to notice its start file.
+# Least seconds until a client begins, which has to notice its start file.
 ALONE_SECONDS = 0.2
 # Seconds between two attempts to connect to a host that boots.
 RECONNECT_SECONDS = 1.0
@@ -44,7 +44,7 @@ class Plan:
     """Plan of one load or run. Times are in seconds.
 
     :ivar agents: by host, the first message to its agent: ``tool``, ``client`` (None without one), ``servers``
-    :ivar start_delay: from "all are ready" to the agreed instant, so that all clients get it in time
+    :ivar start_delay: from "all are ready" to the agreed instant, so that all clients get it in time, if there are several
     :ivar launch_interval: between the launches of two clients
     :ivar warmup: from the agreed instant to the measured window
     :ivar steady: whether `warmup` is the most, and the window begins when the rate is steady and JIT compilers rest
@@ -319,7 +319,7 @@ class Conductor:
             self._agree(now)
 
     def _agree(self, now: float) -> None:
-        self.agreed = now + (self.plan.start_delay if len(self._clients()) > 1 else ALONE_SECONDS)
+        self.agreed = now + max(self.plan.start_delay if len(self._clients()) > 1 else 0, ALONE_SECONDS)
         self.measure = self.agreed + self.plan.warmup
         for host in self._living():
             self._start(host)
