@@ -222,7 +222,7 @@ def plan_of(
     return {
         "agents": agents,
         "ready_timeout": options.ready_timeout,
-        # Where the skew does not count, as in a load, a client may begin late.
+        # A load may begin late on some hosts, because its skew does not count.
         "start_delay": options.start_delay / 1e3 if phase.measured else 0.0,
         "launch_interval": options.launch_interval / 1e3,
         "warmup": 0.0 if phase.is_load else phase.warmup,
