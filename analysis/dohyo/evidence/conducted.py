@@ -8,7 +8,9 @@ from msgspec import UNSET, Struct, UnsetType, field, structs
 
 from dohyo.evidence.events import Event
 from dohyo.evidence.json_values import Number
+from dohyo.evidence.rows import Run
 from dohyo.metrics import Row
+from dohyo.statistics import total
 
 
 class Client(Struct, frozen=True):
@@ -105,8 +107,9 @@ def client(host: str, phases: Sequence[Conducted], rows: list[Row]) -> Client:
     return Client(host, state, reason, **times, rows=rows)
 
 
-def nodes(phases: Sequence[Conducted], seconds: float | None, records: int | None) -> list[Node]:
-    """Summarises each node over the given phases, which measured `records` in `seconds`."""
+def nodes(phases: Sequence[Conducted], runs: Sequence[Run]) -> list[Node]:
+    """Summarises each node over the given phases, which measured these runs."""
+    seconds, records = total([run.seconds for run in runs]), total([run.records for run in runs])
     result = []
     for host in sorted({host for phase in phases for host in phase.nodes}):
         facts = [phase.nodes.get(host, Node()) for phase in phases]

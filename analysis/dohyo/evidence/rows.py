@@ -60,16 +60,6 @@ def together(clients: Sequence[Run]) -> Run:
     )
 
 
-def in_sequence(runs: Sequence[Run]) -> Run:
-    """Adds up seconds, operations and records of several runs one after the other."""
-    seconds = [run.seconds for run in runs if run.seconds is not None]
-    return Run(
-        seconds=sum(seconds) if seconds and len(seconds) == len(runs) else None,
-        operations=total([run.operations for run in runs]),
-        records=total([run.records for run in runs]),
-    )
-
-
 def merge(parts: Sequence[Operation]) -> Operation:
     """Adds up the counts of one operation type over several clients or repeats.
 

@@ -16,7 +16,7 @@ from dohyo.evidence.events import Event
 from dohyo.evidence.hdr_log import Latencies
 from dohyo.evidence.healing import HealingLogs
 from dohyo.evidence.host_metrics import HostMetrics
-from dohyo.evidence.rows import Run, in_sequence, rows
+from dohyo.evidence.rows import Run, rows
 from dohyo.evidence.servers import Servers
 from dohyo.metrics import Row
 from dohyo.operations import OVERALL, is_call, is_failure
@@ -122,7 +122,6 @@ class TrialEvidence:
         :param valid: the runs that count, of a trial that is "ok"
         """
         healing = HealingLogs(self.files.path / "server", self.files.warn)
-        together = in_sequence([phase.run for phase in valid])
         return {
             # Also for discarded runs: what one of them has lost, no later run finds.
             "accounting": accounting.of_all(client.report.accounting for run in of.measured for client in run.clients),
@@ -137,7 +136,7 @@ class TrialEvidence:
                 )
                 for client in of.clients
             ],
-            "nodes": nodes([phase.conducted for phase in of.counted or of.load], together.seconds, together.records),
+            "nodes": nodes([phase.conducted for phase in of.counted or of.load], [phase.run for phase in valid]),
         }
 
     def _of_servers_and_hosts(self, of: TrialFacts, rows: Sequence[Row]) -> dict[str, Any]:
