@@ -95,9 +95,9 @@ def texts(file: Path) -> Iterator[tuple[str, str]]:
             if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef) and (text := ast.get_docstring(node)):
                 is_function = isinstance(node, ast.FunctionDef) and not node.name.startswith(("test_", "__"))
                 yield "function" if is_function and not getattr(node, "decorator_list", []) else "text", text
-            is_message = isinstance(node, ast.Constant) and isinstance(node.value, str) and " " in node.value
-            if is_message and not {"tests", "e2e", "suite"} & set(file.parts):
-                yield "message", node.value
+            value = node.value if isinstance(node, ast.Constant) else None
+            if isinstance(value, str) and " " in value and not {"tests", "e2e", "suite"} & set(file.parts):
+                yield "message", value
         tokens = tokenize.generate_tokens(io.StringIO(source).readline)
         comments = [each for each in tokens if each.type == tokenize.COMMENT]
         blocks: dict[tuple[int, int], list[str]] = {}
