@@ -11,7 +11,7 @@ Ansible's time between tasks. The steps:
 
     run    from the window's end to the end of the clients, and their statistics
     stop   servers, evidence, data
-    next   the playbook's end, the state of the trial, the next playbook's start and its first tasks
+    next   the playbook's end, the state of the trial, the rest of the next playbook's start and its first tasks
     start, canary, schema, settle    as in trial.yml
     client the next run's clients connect and agree on the start
 
