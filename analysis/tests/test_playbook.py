@@ -22,6 +22,7 @@ from dohyo.ansible.playbook import VERDICT, Events, Failure, Playbook, Sink, che
 from dohyo.bad_input import BadInputError
 from dohyo.places import ANSIBLE
 from dohyo.signals import Interruption, Signals
+from dohyo.trial.refusals import STEP
 
 
 def never() -> None:
@@ -287,7 +288,7 @@ def test_a_trial_that_has_begun_waits_for_its_turn(tmp_path: Path) -> None:
         assert "nobody-has-this" not in (tmp_path / names[0]).read_text()
         failure = begun.finish(check=never)
     assert failure is not None
-    assert failure.message.startswith("Refuse what cannot be measured: trial_system=nobody-has-this: one of ")
+    assert failure.message.startswith(f"{STEP}: trial_system=nobody-has-this: must be one of ")
     assert [(tmp_path / name).exists() for name in names] == [True, True]
     unused = Playbook("trial.yml", None, tmp_path, variables, waits=True)
     unused.discard()
