@@ -218,7 +218,7 @@ def test_the_documentation_has_the_rule_of_the_code() -> None:
     assert f"a factor of {UNSTEADY:g}" in text
     assert f"who took {100 * NOTED:.0f} % or more" in text
     assert f"less than {SMALL_DATA_BYTES / 10**9:g} GB" in text
-    assert all(f"`{figure}`" in text for figure in trust.__dict__["_COMPUTING"])
+    assert all(f"`{figure}`" in text for figure in trust.COMPUTING)
 
 
 def test_screen_summary_and_report_say_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
