@@ -44,7 +44,7 @@ class Plan:
     """Plan of one load or run. Times are in seconds.
 
     :ivar agents: by host, the first message to its agent: ``tool``, ``client`` (None without one), ``servers``
-    :ivar start_delay: from "all are ready" to the agreed instant, so that all clients get it in time, if there are several
+    :ivar start_delay: from "all are ready" to the agreed instant of several clients, so that all get it in time
     :ivar launch_interval: between the launches of two clients
     :ivar warmup: from the agreed instant to the measured window
     :ivar steady: whether `warmup` is the most, and the window begins when the rate is steady and JIT compilers rest
