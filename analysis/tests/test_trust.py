@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec import structs
 
 from dohyo.evidence.canary import DRIFT, Comparison, Drift
 from dohyo.evidence.host_metrics import NOTED
@@ -187,7 +188,7 @@ def test_clients_beside_servers_a_target_and_deviations_are_named() -> None:
     def changed(**changes: Any) -> Summary:
         return replace(plain, trials=[replace(each, **changes) for each in plain.trials])
 
-    nodes = [replace(node, host="client0") for node in plain.trials[0].nodes]
+    nodes = [structs.replace(node, host="client0") for node in plain.trials[0].nodes]
     assert shorts(changed(nodes=nodes)) == ["clients on the servers' host"]
     target = replace(plain.trials[0].conditions, target=100.0)
     assert shorts(changed(conditions=target)) == ["a target rate was set"]

@@ -47,5 +47,5 @@ def test_an_answer_other_than_yes_removes_nothing_and_is_no_failure(
     assert os.waitstatus_to_exitcode(status) == code, text
     assert "Type yes" in text
     assert home.exists() == stays
-    assert ("nothing was removed" in text.replace("Say that nothing was removed", "")) == stays
+    assert ("nothing was removed" in text.replace("Report that nothing was removed", "")) == stays
     assert ("fatal:" in text or "FAILED" in text) == (code != 0)
