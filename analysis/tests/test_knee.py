@@ -43,7 +43,7 @@ def test_a_bound_is_read_with_its_unit_and_its_operation() -> None:
      "p99<1e3ms", "verify.p99<1ms", ".p99<1ms", "read.<1ms", "p99<10ms,", "p99.<1ms", "p99<٣ms", "p99x9<1ms"],
 )  # fmt: skip
 def test_what_is_no_bound_is_refused(text: str) -> None:
-    with pytest.raises(ValueError, match="is no bound"):
+    with pytest.raises(ValueError, match="is not a bound on a percentile"):
         bounds(text)
 
 
