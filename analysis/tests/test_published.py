@@ -12,7 +12,7 @@ import yaml
 
 from dohyo.bad_input import BadInputError
 from dohyo.figures import milliseconds
-from dohyo.places import WORKLOADS
+from dohyo.places import ANSIBLE, WORKLOADS
 from dohyo.running import experiment
 from dohyo.scenario import loading, published, scenario
 from dohyo.scenario.published import FOLDER, Published, PublishedFigure, Table
@@ -221,6 +221,7 @@ def test_ours_is_shown_in_the_published_shape(tmp_path: Path) -> None:
     jmx = (Path(__file__).parent / "data/servers/hbase/stats-jmx.txt").read_text(encoding="utf-8")
     for name, hits in (("load", 1000), ("c-1", 1975)):
         (ours / "server/node1/stats" / name).mkdir(parents=True)
+        shutil.copy(ANSIBLE / "systems/hbase/figures.yml", ours / "server")
         text = jmx.replace('"l1CacheHitCount": 1875', f'"l1CacheHitCount": {hits}')
         text = text.replace('"l1CacheMissCount": 28', f'"l1CacheMissCount": {hits // 40}')  # 25, then 49
         (ours / "server/node1/stats" / name / "stats-jmx.txt").write_text(text, encoding="utf-8")
