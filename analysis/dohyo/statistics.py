@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_left
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, lru_cache
 from itertools import permutations
@@ -37,6 +37,10 @@ _OUTLIER, _NEAR = 0.01, 1.2
 TREND_LEAST = 15
 
 
+# Least starts in which the errors of two systems that were measured together have a degree of freedom each.
+TOGETHER_LEAST = 3
+
+
 @dataclass(frozen=True)
 class Estimate:
     """A mean of logarithms with its standard error.
@@ -62,6 +66,17 @@ class Estimate:
     def factor(self) -> float:
         """Returns the factor of the geometric mean's interval, which is from centre / factor to centre · factor."""
         return _exp(student_t(self.freedom, self.confidence) * self.error)
+
+
+@dataclass(frozen=True)
+class Together:
+    """Means of several systems at a point.
+
+    :ivar own: standard error of the difference of each two means, by their positions; None if they were measured apart
+    """
+
+    means: list[Estimate]
+    own: Mapping[tuple[int, int], float] | None
 
 
 @dataclass(frozen=True)
@@ -111,6 +126,37 @@ def logarithms(samples: Sequence[float], confidence: float = CONFIDENCE) -> Esti
         return None
     logs = [math.log(each) for each in samples]
     return Estimate(len(logs), fmean(logs), stdev(logs) / math.sqrt(len(logs)), len(logs) - 1, confidence)
+
+
+def together(groups: Sequence[Sequence[float]], confidence: float = CONFIDENCE) -> Together | None:
+    """Returns the means of the logarithms of several systems whose samples were taken together, start by start.
+
+    A start has a level of its own for all systems, such as the state of the hosts, which is no error of their ratios.
+    A logarithm is the sum of a system's level, a start's level and an error. This is the analysis of variance with two
+    factors (Box, Hunter, Hunter 2005: Statistics for Experimenters, chapter 4). The errors of k systems in n starts
+    have (k - 1) (n - 1) degrees of freedom, a k-th of them for each mean. With two systems this is the paired t-test.
+
+    :param groups: samples of each system, in the order of the starts
+    :returns: None for fewer than two systems or `TOGETHER_LEAST` starts, or if a sample is not above 0
+    """
+    counts = {len(samples) for samples in groups}
+    if len(groups) < 2 or len(counts) != 1 or min(counts) < TOGETHER_LEAST or min(map(min, groups)) <= 0:
+        return None
+    logs = [[math.log(each) for each in samples] for samples in groups]
+    starts = [fmean(start) for start in zip(*logs, strict=True)]
+    size, count = len(groups), len(starts)
+    means = []
+    for mine in logs:
+        left = [each - start for each, start in zip(mine, starts, strict=True)]
+        # Without the mean of all systems, the errors of each have a share of (k - 1) / k of their variance.
+        error = stdev(left) * math.sqrt(size / (size - 1) / count)
+        means.append(Estimate(count, fmean(mine), error, (count - 1) * (size - 1) / size, confidence))
+    own = {
+        (one, other): stdev(mine - theirs for mine, theirs in zip(logs[one], logs[other], strict=True))
+        / math.sqrt(count)
+        for one, other in permutations(range(size), 2)
+    }
+    return Together(means, own)
 
 
 def outlier(samples: Sequence[float]) -> int | None:
@@ -171,7 +217,13 @@ def deciding(
 
 def _with(mean: Estimate, n: int, confidence: float) -> Estimate:
     """Returns the estimate for `n` samples with the same mean and deviation."""
-    return replace(mean, n=n, error=mean.error * math.sqrt(mean.n / n), freedom=n - 1, confidence=confidence)
+    return replace(
+        mean,
+        n=n,
+        error=mean.error * math.sqrt(mean.n / n),
+        freedom=mean.freedom * (n - 1) / (mean.n - 1),
+        confidence=confidence,
+    )
 
 
 def trend(series: Sequence[Sequence[float]]) -> float | None:
@@ -189,7 +241,9 @@ def trend(series: Sequence[Sequence[float]]) -> float | None:
     return max(last, 1.0) / max(first, 1.0) if first or last else None
 
 
-def ratios(means: Sequence[Estimate]) -> dict[tuple[int, int], Ratio]:
+def ratios(
+    means: Sequence[Estimate], own: Mapping[tuple[int, int], float] | None = None
+) -> dict[tuple[int, int], Ratio]:
     """Returns the ratios of all pairs of geometric means that were measured together, such as the systems of a point.
 
     In 95 % of the cases no two equal means are called different. The rule has three parts; `x` is the share of a mean's
@@ -202,10 +256,12 @@ def ratios(means: Sequence[Estimate]) -> dict[tuple[int, int], Ratio]:
     (p / k) (Ryan 1960; Einot, Gabriel 1975; Welsch 1977).
 
     :param means: one mean for each system; the highest confidence level of them applies
+    :param own: of means from `together`, the standard error of each difference by itself. It counts where it is larger:
+        the scatter of a system is underestimated if those beside it scatter less
     :returns: ratios by position: (0, 1) is the first mean divided by the second one
     """
     pool = _pool(means)
-    return {pair: _ratio(means, pool, pair) for pair in permutations(range(len(means)), 2)}
+    return {pair: _ratio(means, pool, pair, own) for pair in permutations(range(len(means)), 2)}
 
 
 def changes(pairs: Sequence[tuple[Estimate, Estimate]]) -> list[Ratio]:
@@ -229,10 +285,17 @@ def _pool(means: Sequence[Estimate]) -> set[int]:
     return alike_in_scatter([each.freedom for each in means], [each.error**2 * each.n for each in means])
 
 
-def _ratio(means: Sequence[Estimate], pool: set[int], pair: tuple[int, int]) -> Ratio:
+def _ratio(
+    means: Sequence[Estimate],
+    pool: set[int],
+    pair: tuple[int, int],
+    own: Mapping[tuple[int, int], float] | None,
+) -> Ratio:
     """Returns the ratio of two of several means, see `ratios`."""
     one, other = pair
     error, freedom = _error(means, pool, pair)
+    if own is not None:
+        error = max(error, own[pair])
     ranking = sorted(range(len(means)), key=lambda position: -means[position].mean)
     span = abs(ranking.index(one) - ranking.index(other)) + 1
     level = max(each.confidence for each in means) ** (span / len(means))
@@ -308,15 +371,23 @@ def is_alike(low: float, high: float, alike: float) -> bool:
     return 1 / (1 + alike) <= low and high <= 1 + alike
 
 
-def more_to_decide(means: Sequence[Estimate], pair: tuple[int, int], alike: float) -> int | None:
+def more_to_decide(
+    means: Sequence[Estimate],
+    pair: tuple[int, int],
+    alike: float,
+    own: Mapping[tuple[int, int], float] | None = None,
+) -> int | None:
     """Estimates how many more samples of all means decide a pair, if they scatter like these.
 
     A pair is decided if the interval of its ratio excludes 1, or `is_alike`. Returns None for more than `MOST_MORE`.
+
+    :param own: as for :func:`ratios`
     """
 
     def decide(count: int) -> bool:
         after = [_with(each, each.n + count, LATER_LOOK) for each in means]
-        of = _ratio(after, _pool(after), pair)
+        shrunk = math.sqrt(means[0].n / after[0].n)
+        of = _ratio(after, _pool(after), pair, own and {each: error * shrunk for each, error in own.items()})
         return not of.low <= 1 <= of.high or is_alike(of.low, of.high, alike)
 
     counts = range(1, MOST_MORE + 1)

@@ -128,6 +128,61 @@ def test_what_a_client_has_inserted_is_handed_on(tool: Path) -> None:
     assert ended["summary"] == {key: wrote[key] for key in ("agreed_start_ms", "skew_ms", "finished_ms", "inserted")}
 
 
+def client_of(home: Path, run: int, command: str) -> dict[str, Any]:
+    """Returns a client that takes turns with those of other trials; it goes on in runs after the first."""
+    return {
+        "name": "client-host1.cassandra",
+        "folder": str(home / f"client/cassandra/run-{run}/host1"),
+        "properties": "windows=2\n",
+        "secrets": str(home / "secret/client-host1.cassandra.properties"),
+        "secret_properties": "",
+        "command": ["sh", "-c", command],
+        "paused": str(home / f"client/cassandra/run-{run - 1}/host1") if run > 1 else "",
+    }
+
+
+# Pauses after its first window like the client, goes on in the next folder, and ends.
+PAUSES = (
+    "echo '{\"inserted\": 1}' > client.json; touch ready paused; while [ ! -s next ]; do sleep 0.05; done;"
+    ' cd "$(cat next)"; echo \'{"inserted": 2}\' > client.json; touch ready; sleep 0.5; exit 4'
+)
+
+
+def test_a_client_pauses_between_two_conversations_and_goes_on(tool: Path) -> None:
+    home = tool.parent.parent
+    agent = launched(tool, client_of(home, 1, PAUSES))
+    assert agent.stdout is not None
+    ended = next(answer for answer in messages_of(agent.stdout) if answer["is"] == "ended")
+    agent.communicate('{"do": "finish"}\n', timeout=60)
+    assert (ended["exit"], ended["summary"]["inserted"]) == (0, 1)
+    pid = (home / "run/client-host1.cassandra/pid").read_text()
+    assert Path(f"/proc/{pid.split()[0]}").exists(), "the end of a conversation does not stop it"
+    agent = launched(tool, client_of(home, 2, "exit 9"))
+    assert agent.stdout is not None
+    answers = messages_of(agent.stdout)
+    assert next(answer["is"] for answer in answers if answer["is"] in ("ready", "ended")) == "ready"
+    ended = next(answer for answer in answers if answer["is"] == "ended")
+    agent.communicate('{"do": "finish"}\n', timeout=60)
+    assert (ended["exit"], ended["summary"]["inserted"]) == (4, 2)
+    assert (home / "run/client-host1.cassandra/pid").read_text() == pid
+    assert (home / "client/cassandra/run-2/host1/exit").read_text() == "4\n"
+
+
+def test_a_client_that_ended_while_it_paused_fails(tool: Path) -> None:
+    home = tool.parent.parent
+    agent = launched(tool, client_of(home, 1, "touch ready paused; sleep 300"))
+    assert agent.stdout is not None
+    assert next(answer for answer in messages_of(agent.stdout) if answer["is"] == "ended")["exit"] == 0
+    agent.communicate('{"do": "finish"}\n', timeout=60)
+    subprocess.run([tool, "stop", "client-host1.cassandra", "0"], check=True)
+    agent = launched(tool, client_of(home, 2, "exit 9"))
+    assert agent.stdout is not None
+    ended = next(answer for answer in messages_of(agent.stdout) if answer["is"] == "ended")
+    agent.communicate('{"do": "finish"}\n', timeout=60)
+    assert ended["exit"] == 137
+    assert "signal KILL" in ended["words"]
+
+
 def test_an_exit_code_that_is_written_late_is_that_of_the_client(tool: Path) -> None:
     """A busy machine delays the client's supervisor."""
     home = tool.parent.parent

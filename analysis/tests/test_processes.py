@@ -214,6 +214,18 @@ def test_whom_nothing_is_kept_of_is_killed_at_once(host: Host) -> None:
     assert "exit code 137" in host.call("status", "db", code=3)
 
 
+def test_processes_of_trials_that_take_turns_go_on(host: Host) -> None:
+    for name in ("db", "db-part", "client-here.db", "dbx", "client-here", "other"):
+        host.start(name, "sleep", "300")
+    for name in ("db.properties", "other.properties"):
+        (host.home / "run" / name).touch()
+    stopped = host.call("stop-all", 30, "", "db")
+    assert stopped == "stopped other\nstopped client-here\nstopped dbx\n"
+    assert (host.home / "run/db.properties").exists()
+    assert not (host.home / "run/other.properties").exists()
+    assert host.call("stop-all", 30) == "stopped client-here.db\nstopped db-part\nstopped db\n"
+
+
 def test_a_foreign_process_behind_a_pid_file_is_never_touched(host: Host) -> None:
     host.start("one", "sleep", "300")
     host.call("stop", "one", 30)

@@ -253,6 +253,56 @@ def test_equal_systems_are_called_different_in_at_most_5_of_100_experiments() ->
     assert different <= 0.05 * 400
 
 
+def test_two_systems_that_were_measured_together_have_the_paired_t_test() -> None:
+    one, other = [100.0, 150.0, 80.0, 130.0], [110.0, 160.0, 90.0, 141.0]
+    together = statistics.together([one, other])
+    assert together is not None
+    differences = [math.log(mine / theirs) for mine, theirs in zip(one, other, strict=True)]
+    mean = sum(differences) / 4
+    error = math.sqrt(sum((each - mean) ** 2 for each in differences) / 3 / 4)
+    found = statistics.ratios(together.means, together.own)[0, 1]
+    assert math.log(found.value) == pytest.approx(mean)
+    assert found.error == pytest.approx(error)
+    assert found.freedom == pytest.approx(3)
+    assert found.half == pytest.approx(statistics.student_t(3) * error)
+    apart = statistics.ratios([log(one), log(other)])[0, 1]
+    assert found.half < apart.half / 5, "the starts differ far more than the systems"
+
+
+def test_the_level_of_a_start_is_no_error_of_ratios() -> None:
+    groups = [[100.0, 102.0, 99.0], [50.0, 51.5, 49.0], [80.0, 79.0, 81.0]]
+    shifted = [[each * level for each, level in zip(samples, (1, 3, 0.2), strict=True)] for samples in groups]
+    plain, moved = statistics.together(groups), statistics.together(shifted)
+    assert plain is not None
+    assert moved is not None
+    assert [each.error for each in moved.means] == pytest.approx([each.error for each in plain.means])
+    assert moved.own == pytest.approx(plain.own)
+    assert [each.freedom for each in plain.means] == pytest.approx([4 / 3] * 3), "(3 - 1) (3 - 1) for three systems"
+
+
+@pytest.mark.parametrize(
+    "groups", [[[1.0, 2.0, 3.0]], [[1.0, 2.0], [2.0, 3.0]], [[1.0, 2.0, 3.0], [1.0, 2.0]], [[1.0, 2.0, 0.0]] * 2]
+)
+def test_too_little_was_measured_together(groups: list[list[float]]) -> None:
+    assert statistics.together(groups) is None
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("deviations", [(0.05, 0.05), (0.05, 0.05, 0.05, 0.05), (0.04, 0.04, 0.08)])
+def test_equal_systems_measured_together_are_called_different_in_at_most_5_of_100_experiments(
+    deviations: tuple[float, ...],
+) -> None:
+    rng = random.Random(7)  # noqa: S311  a simulation
+    different = 0
+    for _ in range(400):
+        levels = [rng.gauss(0, 0.2) for _ in range(3)]
+        of = statistics.together([[math.exp(at + rng.gauss(0, each)) for at in levels] for each in deviations])
+        assert of is not None
+        different += any(not is_tie(each) for each in statistics.ratios(of.means, of.own).values())
+    # With 400 experiments the standard error of a share of 5 % is 1.1 %.
+    assert different <= 0.07 * 400
+
+
 def test_the_change_of_one_system_alone_is_the_ratio_of_two() -> None:
     one, other = log([10.0, 11.0, 12.5]), log([9.0, 9.5, 9.9])
     (found,) = statistics.changes([(one, other)])

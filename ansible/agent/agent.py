@@ -5,7 +5,8 @@
   agent ready NAME SECONDS COMMAND...      like until; COMMAND is recorded as the check that NAME is ready
   agent status NAME                        exit code 0: runs; 3: has ended, with its reason; 4: was not started
   agent stop NAME SECONDS                  TERM, wait, KILL; 0 seconds: KILL at once
-  agent stop-all SECONDS [NAME]            stop all processes started here; NAME, and all NAME-PART, are killed at once
+  agent stop-all SECONDS [NAME [LANE...]]  stop all processes started here; NAME, and all NAME-PART, are killed at once;
+                                           those of each LANE go on
   agent log NAME                           print its output
   agent start-unit NAME ERR UNIT [SLICE PROPERTY...]  start NAME as that unit of systemd, whose file is on standard input;
                                            SLICE gets the properties first

@@ -19,16 +19,18 @@ CHUNK = 256 * 1024  # bytes of a log per message
 class Client:
     """The host's client, from its launch to its end."""
 
-    def __init__(self, processes, send, name, folder, properties, secrets, secret_properties, command):
+    def __init__(self, processes, send, name, folder, properties, secrets, secret_properties, command, paused=""):
         self._processes = processes
         self._send = send
         self._name = name
         self._folder = Path(folder)
         self._secrets = Path(secrets)
         self._command = command
+        self._paused = Path(paused) if paused else None
         # The folder is fetched, so the secret properties are outside of it, and only until the client has read them.
         write_private(self._folder / "client.properties", properties, 0o755)
-        write_private(self._secrets, secret_properties, 0o711)
+        if not paused:
+            write_private(self._secrets, secret_properties, 0o711)
         self._has_begun = None  # function that returns whether it was started; None unless a start is under way
         self._process = None
         self._ready = self._stopping = self._ended = False
@@ -49,11 +51,19 @@ class Client:
         return not self._ended and (self._has_begun is not None or is_starting or self._gone_at is not None)
 
     def launch(self):
+        if self._paused is not None:
+            self._go_on()
+            return
         try:
             self._has_begun = self._processes.begin(self._name, str(self._folder), "result.txt", "status.txt", *self._command)
             self._patience = time.monotonic() + LONGEST_START
         except (AgentError, OSError) as failure:
             self._report_end(None, f"ERROR: {failure}")
+
+    def _go_on(self):
+        """Lets the client that pauses after its last window begin the next one."""
+        self._process = Process(*(proc.read_pid(self._processes.path(self._name, "pid")) or (0, 0)))
+        proc.write(self._paused / "next", f"{self._folder}\n")
 
     def tell(self, file, at):
         """Writes an instant into a file of the client's gate: `start`, `measure` or `readback`."""
@@ -101,6 +111,9 @@ class Client:
         self._process.look()
         if not self._process.alive:
             self._look_at_end(now)
+        elif (self._folder / "paused").exists():
+            # Its results are written. Its connections stay open for the next window.
+            self._report_end(0, "")
         elif self._stopping:
             if not self._patience:
                 self._patience = now + STOP

@@ -7,10 +7,12 @@ window. Nothing may keep running when the controller dies or the network breaks.
 seconds without a ping, stop the client.
 
 In:   {"do": "ping", "sent": …}                 answer at once
-      {"do": "begin", "tool", "servers", "faults", "client"}            find the servers and prepare the client:
+      {"do": "begin", "tool", "servers", "faults", "lane", "client"}    find the servers and prepare the client:
          servers, faults      name of the system; folder of the faults that were prepared on this host; each may be ""
-         client               {"name", "folder", "properties", "secrets", "secret_properties", "command"}, or null
+         lane                 role of the trial's system if other systems' trials take turns with it, otherwise ""
+         client               {"name", "folder", "properties", "secrets", "secret_properties", "command", "paused"}, or null
          properties, secrets  text of client.properties; file for secret_properties, removed when the client has read it
+         paused               folder in which the client pauses, which then goes on instead of being started; otherwise ""
       {"do": "launch"}                          start the client
       {"do": "start", "at": s, "window": [s, s or null], "compilers": bool}      instants of this host's clock, measured
                                                 window, and whether to report until then what JIT compilers use
@@ -130,9 +132,9 @@ class Agent:
         # Time: nanoseconds since 1970 by this host's clock.
         self._send("pong", sent=sent, time=time.time_ns())
 
-    def _do_begin(self, tool, client, servers, faults=""):
+    def _do_begin(self, tool, client, servers, faults="", lane=""):
         # The sampler of the host counts this process as ours.
-        folder = self._processes.path("agent")
+        folder = self._processes.path(f"agent.{lane}" if lane else "agent")
         os.makedirs(folder, exist_ok=True)
         proc.write_pid(os.path.join(folder, "pid"), os.getpid())
         self._servers = Servers(self._processes, self._send, servers)

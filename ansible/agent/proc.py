@@ -104,3 +104,8 @@ def waited(holds, seconds):
     while not (answer := holds()) and time.monotonic() < end:
         time.sleep(LOOK)
     return answer
+
+
+def belongs(name, lane):
+    """Returns whether NAME belongs to the trial in that lane, which is its system's role; to "" all belong."""
+    return not lane or name == lane or name.startswith(f"{lane}-") or name.endswith(f".{lane}")

@@ -340,19 +340,23 @@ class Processes:
             time.sleep(_rest(begin))
         return True
 
-    def stop_all(self, seconds, killed=""):
+    def stop_all(self, seconds, killed="", *spared):
         """Stops everything that was started here, the last first: clients before the servers that they use. Yields sentences.
 
         Removes the files of connection settings, too. :param killed: the process of that name, and all NAME-PART, are killed at once
+        :param spared: lanes whose processes go on
         """
         started = []
         for name in _folders(self.run):
+            if any(proc.belongs(name, lane) for lane in spared):
+                continue
             for file in ("lock", "unit"):
                 try:
                     started.append((os.stat(self.path(name, file)).st_mtime_ns, name))
                 except OSError:
                     pass
         known = {name.partition("-")[0] for name in _folders(self.run) + _folders(os.path.join(self.home, "attached"))}
+        known -= {*spared}
         for file in os.listdir(self.run) if os.path.isdir(self.run) else ():
             path = os.path.join(self.run, file)
             is_ours = file.endswith(".properties") and file[: -len(".properties")].partition("-")[0] in known

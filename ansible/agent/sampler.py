@@ -14,8 +14,9 @@ Gzip of JSON lines. The first describes the host, each further line is one sampl
                                                                                after one of ours ended unaccounted for
  "frequency": of the processors, mean as a share of their highest,              both every ten seconds, and only if
  "celsius": of the hottest sensor of a processor}                               the kernel has them
-  agent sample [SECONDS "PID START MACHINE" [SERVERS]]   ends by itself when there is no reader left (class Reader);
-                                             SERVERS are the addresses of an attached system, whose processes are unknown
+  agent sample [SECONDS "PID START MACHINE" [SERVERS [LANE]]]   ends by itself when there is no reader left (class Reader);
+                                             SERVERS are the addresses of an attached system, whose processes are unknown;
+                                             with a LANE only processes of that trial are ours
 
 The counters are since boot, as in the kernel; "known" is since the first sample. The reader computes the growth, and handles
 reboots and wraps.
@@ -165,8 +166,9 @@ class Known:
     their other descendants: a shell starts other work, too.
     """
 
-    def __init__(self, run):
+    def __init__(self, run, lane=""):
         self._files = f"{glob.escape(run)}/*/pid" if run else ""
+        self._lane = lane
         self._ours = self._kernel = 0
         self._before, self._were = {}, set()
 
@@ -191,10 +193,11 @@ class Known:
         sessions = set()
         for path in glob.glob(self._files):
             pid, start = proc.read_pid(path) or (None, None)
-            if pid in now and now[pid].start == start:
+            name = os.path.basename(os.path.dirname(path))
+            if pid in now and now[pid].start == start and proc.belongs(name, self._lane):
                 named.add(pid)
                 # The conversation's session may be that of a terminal with other work.
-                sessions |= set() if path.endswith("/agent/pid") else {now[pid].session}
+                sessions |= set() if name.startswith("agent") else {now[pid].session}
         ours = named | {pid for pid, each in now.items() if each.session in sessions}
         while children := {pid for pid, each in now.items() if each.parent in ours} - ours:
             ours |= children
@@ -238,11 +241,11 @@ class Reader:
     """The reader of the samples: the controller (PID START as in the lookup `controller`), if it is visible here,
     otherwise the agents. Agents run only during loads and runs, so for SECONDS there may be none."""
 
-    def __init__(self, run, seconds="inf", controller="", _servers=""):
+    def __init__(self, run, seconds="inf", controller="", _servers="", lane=""):
         pid, start, machine = (*controller.split(" ", 2), "", "", "")[:3]
         here = f"{read('/proc/sys/kernel/random/boot_id').strip()} {os.readlink('/proc/self/ns/pid')}"
         is_seen = machine == here and proc.is_alive(pid, int(start))
-        self._agent = f"{run}/agent/pid"
+        self._agent = f"{run}/agent{lane and '.'}{lane}/pid"
         self._controller = (pid, int(start)) if is_seen else None
         self._patience = float(seconds) if self._controller is None else proc.HEARTBEAT
         self._seen = time.monotonic()
@@ -279,7 +282,8 @@ def main(run="", *words):
     ends = (signal.SIGTERM, signal.SIGINT)
     signal.pthread_sigmask(signal.SIG_BLOCK, ends)
     reader = Reader(run, *words)
-    known = Known(run) if sees_all() and not has_servers("".join(words[2:])) else None
+    servers, lane = (*words[2:], "", "")[:2]
+    known = Known(run, lane) if sees_all() and not has_servers(servers) else None
     boot = read("/proc/sys/kernel/random/boot_id").strip()
     output.line({"cpus": os.cpu_count(), "boot": boot, "sees_all": known is not None})
     due = time.monotonic()

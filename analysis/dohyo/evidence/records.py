@@ -205,6 +205,12 @@ class PhaseSettings(Struct, frozen=True):
         return self.maxnotfoundrate if self.maxnotfoundrate is not None else float((known and known.default) or 0)
 
 
+class TurnSettings(Struct, frozen=True):
+    """The turns of trials that were up at the same time: the name of the trial of each turn."""
+
+    order: list[str] = []
+
+
 class TrialSettings(Struct, frozen=True, rename=lambda name: f"trial_{name}"):
     """A trial's trial.json, which planning writes, without the variables of the systems."""
 
@@ -218,6 +224,7 @@ class TrialSettings(Struct, frozen=True, rename=lambda name: f"trial_{name}"):
     phases: list[PhaseSettings] = field(default_factory=lambda: [PhaseSettings(RUN)])
     threads: Whole | None = None
     repeats: Whole | None = None
+    turns: TurnSettings = TurnSettings()
     discard: Whole = 0
     warmup: Number | None = None
     duration: Number | None = None

@@ -81,6 +81,25 @@ def trials(scenario: Scenario, rounds: int | None = None) -> list[PlannedTrial]:
     ]
 
 
+def first_start(trials: Sequence[PlannedTrial]) -> list[PlannedTrial]:
+    """Returns the first trials whose servers are up at the same time: one, unless the scenario interleaves windows.
+
+    Variants of one system share ports and folders, so they are not up together. Nor are attached systems, whose hosts
+    may be others'.
+    """
+    first = trials[0]
+    start = [first]
+    roles = {catalogue.all_systems()[first.system].role}
+    for trial in trials[1:] if first.scenario.interleaves and not first.is_attached else ():
+        role = catalogue.all_systems()[trial.system].role
+        together = (trial.round, trial.scenario.point) == (first.round, first.scenario.point)
+        if not together or trial.is_attached or role in roles:
+            break
+        start.append(trial)
+        roles.add(role)
+    return start
+
+
 # Names are unique by their number, so they can be cut. File systems allow 255 bytes, but tools print fewer.
 _LONGEST_NAME = 100
 
@@ -151,6 +170,7 @@ _NOT_OF_THE_LOAD = {
     "trial_repeats", "trial_discard", "trial_settle", "trial_settle_cache", "trial_warmup", "trial_duration",
     "trial_equal_share", "trial_strict", "trial_keep", "trial_canary", "trial_search", "trial_scale",
     "trial_full", "trial_max_other_cpu", "trial_precondition",
+    "trial_turns", "trial_lane", "trial_beside", "trial_group",
     "trial_properties",  # trial_load has the load's properties
 }  # fmt: skip
 

@@ -129,6 +129,8 @@ class Sizes:
                 # The advice saves memory of records only.
                 has_way = most and needs.way_out and not any(" of disk " in each for each in lacks)
                 ways.append(needs.way_out if has_way else "take larger hosts")
+        if not problems and self.scenario.interleaves:
+            self._check_together()
         if problems:
             least = min(map(self.largest, self.needs))
             point = point_name(self.scenario.point)
@@ -140,6 +142,19 @@ class Sizes:
                 + "".join(f"\n  {problem}" for problem in problems)
                 + f"\nload fewer records, choose others with --systems, or {' or '.join(dict.fromkeys(ways))}{for_all}"
             )
+
+    def _check_together(self) -> None:
+        """Checks that all systems fit at the same time.
+
+        :raises BadInputError: with what they need together
+        """
+        memory, disk = sum(map(self.memory, self.needs)), sum(map(self.disk, self.needs))
+        for what, wanted, there in (("memory", memory, self.hosts.memory), ("disk", disk, self.hosts.disk)):
+            if there is not None and wanted > there:
+                raise BadInputError(
+                    f"interleave=on: all systems are up at once and need {size(wanted)} of {what} on each host"
+                    f" ({size(there)} available); choose fewer with --systems, load less, or set interleave=off"
+                )
 
     def _lacks(self, needs: Needs, records: int | None = None) -> list[str]:
         memory = self.memory(needs, records)

@@ -33,6 +33,7 @@ from dohyo.evidence import experiment_folder, json_values, manifest, records
 from dohyo.evidence.records import FORMAT, ExperimentFacts, TrialState
 from dohyo.places import RESULTS
 from dohyo.planning import plan, sizing
+from dohyo.running import interleaving
 from dohyo.scenario import loading
 from dohyo.scenario.hosts import Hosts
 from dohyo.scenario.scenario import Scenario
@@ -164,9 +165,15 @@ class Experiment:
         """File with the effective scenario."""
         return self.folder / "scenario.properties"
 
-    def variables(self, trial: plan.PlannedTrial, keep: bool, load: str = "") -> dict[str, Any]:
-        """Returns Ansible's variables for a trial; parameters as in :func:`plan.variables`."""
-        return plan.variables(trial, self.trial_folder(trial), keep, load, self.equal_targets)
+    def variables(
+        self, trial: plan.PlannedTrial, keep: bool, load: str = "", start: Sequence[plan.PlannedTrial] = ()
+    ) -> dict[str, Any]:
+        """Returns Ansible's variables for a trial; parameters as in :func:`plan.variables`.
+
+        :param start: trials that take turns, if the trial is one of them
+        """
+        asked = plan.variables(trial, self.trial_folder(trial), keep, load, self.equal_targets)
+        return {**asked, **interleaving.variables(trial, start, self.folder)}
 
     def update(self, **fields: Any) -> None:
         """Changes fields of experiment.json."""

@@ -2,6 +2,7 @@
 
 import math
 import re
+import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
@@ -67,17 +68,20 @@ class Forecast:
 
     def __init__(self, trials: Sequence[PlannedTrial]) -> None:
         self._ratios: dict[tuple[str, str], float] = {}  # measured / guessed, by system and phase; "": last system
-        self._here: list[tuple[_Step, float]] = [(("deploy", 0), _GUESSES["deploy"])]
-        self._system = ""
-        self._position = 0
         self._loaded: set[str] = set()  # shared loads that a trial has begun
-        self._after = self._of_all(trials)
+        # Steps left of each trial, with its system; the deployment comes first.
+        self._left = [("", [(("deploy", 0), _GUESSES["deploy"])]), *self._of_all(trials)]
+        self._now = 0  # index of the trial that works now
 
     def begin(self, trials: Sequence[PlannedTrial]) -> None:
         """Begins the first of these trials; the others are still to come."""
-        (self._system, self._here), *self._after = self._of_all(trials)
+        self._left = self._of_all(trials)
         self._loaded.add(load_of(trials[0], Path()))
-        self._position = 0
+        self._now = 0
+
+    def turn(self, number: int) -> None:
+        """Goes on with one of the trials that were begun, by its position among them."""
+        self._now = number
 
     def _of_all(self, trials: Sequence[PlannedTrial]) -> list[tuple[str, list[tuple[_Step, float]]]]:
         """Returns the system and steps of each trial; only the first trial with a shared load loads it."""
@@ -92,21 +96,22 @@ class Forecast:
 
     def enter(self, phase: str, run: int) -> None:
         """Begins a phase, and drops the steps before it."""
-        steps = [step for step, _ in self._here]
-        if (phase, run) in steps[self._position :]:
-            self._position = steps.index((phase, run), self._position)
+        _, left = self._left[self._now]
+        steps = [step for step, _ in left]
+        if (phase, run) in steps:
+            del left[: steps.index((phase, run))]
 
     def learn(self, phase: str, seconds: float) -> None:
         """Corrects the guesses by the seconds of a phase that has ended, if it is the expected one."""
-        (expected, _), guess = self._here[self._position]
+        system, [((expected, _), guess), *_] = self._left[self._now]
         if phase == expected:
-            self._ratios[self._system, phase] = self._ratios["", phase] = seconds / guess
+            self._ratios[system, phase] = self._ratios["", phase] = seconds / guess
 
     def remaining(self, elapsed: float) -> float:
         """Returns the seconds to the end of the experiment, ``elapsed`` seconds into the current phase."""
-        here, *rest = self._expected(self._system, self._here[self._position :])
-        after = (seconds for system, steps in self._after for seconds in self._expected(system, steps))
-        return max(0.0, here - elapsed) + sum(rest) + sum(after)
+        expected = [self._expected(system, steps) for system, steps in self._left]
+        expected[self._now][0] = max(0.0, expected[self._now][0] - elapsed)
+        return sum(map(sum, expected))
 
     def _expected(self, system: str, steps: Iterable[tuple[_Step, float]]) -> list[float]:
         seen = self._ratios
@@ -151,7 +156,9 @@ class Progress:
         self, trials: Sequence[PlannedTrial], console: Console, processors: host.Processors | None = None
     ) -> None:
         """`processors`: those of this machine, if it is the one that is measured."""
+        self._lock = threading.RLock()  # trials that take turns report from threads of their own
         self._trials = trials
+        self._first = 0  # position of the first trial of those that take turns
         self._console = console
         self._processors = processors
         self._busy: float | None = None
@@ -209,10 +216,18 @@ class Progress:
 
     def trial(self, number: int, trials: Sequence[PlannedTrial]) -> None:
         """Begins the trial with that number, from 1."""
-        self._number, self._trials = number, trials
+        self._number, self._trials, self._first = number, trials, number - 1
         self._enter("start", 0)
         self._forecast.begin(trials[number - 1 :])
         self._cut_short = False
+
+    def _turn(self, name: str) -> None:
+        """Shows that another of the trials that take turns works now."""
+        number = [trial.name for trial in self._trials].index(name)
+        if number + 1 != self._number:
+            self._forecast.turn(number - self._first)
+            self._number, self._cut_short = number + 1, False
+            self._phase, self._run = "", 0
 
     def stopping(self, which: str) -> None:
         """Shows that servers are stopped outside of a trial's end; ``which`` names them, such as "of cassandra"."""
@@ -224,8 +239,17 @@ class Progress:
         """Current activity, in words that can follow "while"."""
         return f"in {self._doing()}" if self._run else self._doing()
 
-    def event(self, event: Event) -> None:
-        """Handles an event of Ansible's callback."""
+    def event(self, event: Event, trial: str = "") -> None:
+        """Handles an event of Ansible's callback.
+
+        :param trial: name of the trial; empty for other playbooks
+        """
+        with self._lock:
+            if trial and event["event"] == "phase":
+                self._turn(trial)
+            self._handle(event)
+
+    def _handle(self, event: Event) -> None:
         if event["event"] == "failed" and not event.get("ignored"):
             self._cut_short = True
         if event["event"] == "note":
@@ -242,6 +266,10 @@ class Progress:
 
     def tick(self) -> None:
         """Reads the clients' logs and, without a terminal, prints the line that is due. Must be called often."""
+        with self._lock:
+            self._tick()
+
+    def _tick(self) -> None:
         now = time.monotonic()
         if self._phase == "deploy" and now >= self._next_poll:
             self._next_poll = now + 1
@@ -320,10 +348,11 @@ class Progress:
         return " · ".join(parts)
 
     def _render(self) -> RenderableType:
-        # Put the table last, because the terminal cuts off the bottom.
-        rate = self._rate(sparkline(self._rates))
-        lines = [Text(f"  {line}") for line in (self._times(), rate) if line]
-        return Group(Text(self._where(), "bold cyan"), *lines, self._table)
+        with self._lock:
+            # Put the table last, because the terminal cuts off the bottom.
+            rate = self._rate(sparkline(self._rates))
+            lines = [Text(f"  {line}") for line in (self._times(), rate) if line]
+            return Group(Text(self._where(), "bold cyan"), *lines, self._table)
 
 
 def sparkline(rates: Iterable[float]) -> str:

@@ -7,7 +7,7 @@ printed.
 import shlex
 import time
 import traceback
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
@@ -24,10 +24,10 @@ from dohyo.bad_input import BadInputError
 from dohyo.figures import counted
 from dohyo.places import ANSIBLE, RUN, command, shown
 from dohyo.planning import sizing
-from dohyo.planning.plan import PlannedTrial, course, inventory_state, shared_loads
+from dohyo.planning.plan import PlannedTrial, course, first_start, inventory_state, shared_loads
 from dohyo.report import files, measured
 from dohyo.report.material import Material
-from dohyo.running import neighbours, rounds
+from dohyo.running import interleaving, neighbours, rounds
 from dohyo.running.client import build_client
 from dohyo.running.experiment import (
     FREE_BYTES_FOR_EVIDENCE,
@@ -158,7 +158,8 @@ def resume(
         measuring(experiment.folder)
         if scenario_name not in (None, experiment.scenario.name):
             raise BadInputError(f"{name} is an experiment with {experiment.scenario.name}, not with {scenario_name}")
-        todo = [trial for trial in experiment.trials if experiment.state(trial) != "done"]
+        missing = [trial for trial in experiment.trials if experiment.state(trial) != "done"]
+        todo = interleaving.whole(experiment.trials, missing)
         if not todo and not experiment.has_ended:
             todo = rounds.further(experiment, summarise(experiment.folder))
             experiment.add(todo)
@@ -272,6 +273,8 @@ class _Measurement:
             f"{scenario.name}: {systems}{several} · {records} records"
             f" · {courses[0]}{', …' if len(courses) > 1 else ''} · evidence in {shown(self.experiment.folder)}"
         )
+        if apart := interleaving.apart(self.todo):
+            self.progress.say(f"{', '.join(apart)}: measured one at a time (docs/interleaving.md)", "yellow")
         for key in scenario.unused:
             self.progress.say(f"matrix.{key}: none of these systems has this property, so it is ignored", "yellow")
         for key in scenario.ignored:
@@ -312,30 +315,53 @@ class _Measurement:
             trial.is_attached or any(trial.scenario.of(phase).faults for phase in trial.scenario.phases)
             for trial in ready
         )
-        for number, trial in enumerate(ready, start=1):
-            keep = self.options.keep and trial is ready[-1]
+        number = 0
+        while number < len(ready) and not self.stopped:
+            start = first_start(ready[number:])
+            number += len(start)
+            last = start[-1]
+            keep = self.options.keep and last is ready[-1]
             if left_by:
                 # The next system needs the machine for itself.
                 self._stop(f"of {left_by}", keep_loads=True)
-            self.progress.trial(number, ready)
+            self.progress.trial(number - len(start) + 1, ready)
             if self.began is None:
                 self.began = time.monotonic()
             self.leaves = True
-            following = ready[number] if number < len(ready) else None
-            failure = self._whatever_happens(partial(self._trial, trial, keep, following))
-            if failure is not None:
-                self._failed(trial, failure)
-            self.leaves = failure is not None or keep or always_leaves
-            left_by = trial.label if failure is not None else ""
-            self.kept = trial if keep and failure is None else None
-            if trial is ready[-1]:
-                ready += self._after_round(trial.round, is_last=True)
+            after = first_start(ready[number:]) if number < len(ready) else []
+            following = after[0] if len(after) == len(start) == 1 else None
+            failed = self._carry_out(start, keep, following)
+            self.leaves = bool(failed) or keep or always_leaves
+            left_by = failed[0].label if failed else ""
+            self.kept = last if keep and not failed else None
+            if last is ready[-1]:
+                ready += self._after_round(last.round, is_last=True)
                 if self.kept and self.kept is not ready[-1]:
                     left_by, self.kept = self.kept.label, None
-            elif ready[number].round > trial.round:
-                self._after_round(trial.round, is_last=False)
-                if self.stopped:
-                    break
+            elif ready[number].round > last.round:
+                self._after_round(last.round, is_last=False)
+
+    def _carry_out(
+        self, start: Sequence[PlannedTrial], keep: bool, following: PlannedTrial | None
+    ) -> list[PlannedTrial]:
+        """Measures trials, at the same time if there are several; returns those that have failed.
+
+        :param following: trial after a single one
+        """
+        failed: list[PlannedTrial] = []
+
+        def one(trial: PlannedTrial) -> None:
+            failure = self._whatever_happens(partial(self._trial, trial, keep, start, following))
+            if failure is not None:
+                self._failed(trial, failure)
+                failed.append(trial)
+
+        if len(start) == 1:
+            one(start[0])
+        else:
+            turns = interleaving.turns_of(start, self.experiment.folder)
+            interleaving.measure(start, turns, one, self.signals.check)
+        return failed
 
     def _after_round(self, number: int, *, is_last: bool) -> list[PlannedTrial]:
         """Shows the results so far, if another round follows.
@@ -439,16 +465,18 @@ class _Measurement:
             self.deployed[system.role] = [*before, _of_servers(largest)] if failure is None else []
         return failure
 
-    def _trial(self, trial: PlannedTrial, keep: bool, following: PlannedTrial | None) -> Failure | None:
+    def _trial(
+        self, trial: PlannedTrial, keep: bool, start: Sequence[PlannedTrial], following: PlannedTrial | None
+    ) -> Failure | None:
         folder = self.experiment.trial_folder(trial)
         rounds.fix_equal_targets(self.experiment, trial)
-        asked = self._write_variables(trial, keep)
+        asked = self._write_variables(trial, keep, start)
         self.experiment.mark(trial, "running")
         began = time.monotonic()
         failure = None
         if not self._is_deployed(trial):
             failure = self._deploy([trial])
-        failure = failure or self._play("trial.yml", folder, asked, following)
+        failure = failure or self._play("trial.yml", folder, asked, trial, following)
         if failure is None:
             self.experiment.mark(trial, "done")
             self.experiment.seal(trial)
@@ -496,14 +524,14 @@ class _Measurement:
         except Exception as error:
             self._say(self._unexpected(error))
 
-    def _write_variables(self, trial: PlannedTrial, keep: bool) -> dict[str, Any]:
+    def _write_variables(self, trial: PlannedTrial, keep: bool, start: Sequence[PlannedTrial] = ()) -> dict[str, Any]:
         """Stores Ansible's variables. The file is only evidence and is never passed to Ansible."""
-        asked = self._variables(trial, keep)
+        asked = self._variables(trial, keep, start)
         write_json(self.experiment.trial_folder(trial) / "trial.json", asked)
         return asked
 
-    def _variables(self, trial: PlannedTrial, keep: bool) -> dict[str, Any]:
-        return self.experiment.variables(trial, keep, self.loads.get(trial.name, ""))
+    def _variables(self, trial: PlannedTrial, keep: bool, start: Sequence[PlannedTrial] = ()) -> dict[str, Any]:
+        return self.experiment.variables(trial, keep, self.loads.get(trial.name, ""), start)
 
     def _whatever_happens(self, step: Callable[[], Failure | None]) -> Failure | None:
         """Does a step; a file that cannot be written, or a bug of ours, is a failure of the step."""
@@ -553,10 +581,16 @@ class _Measurement:
         self._say(failure, f"{trial.label} failed while {self.failed_while}: ")
 
     def _play(
-        self, name: str, folder: Path, asked: Mapping[str, Any], following: PlannedTrial | None = None
+        self,
+        name: str,
+        folder: Path,
+        asked: Mapping[str, Any],
+        trial: PlannedTrial | None = None,
+        following: PlannedTrial | None = None,
     ) -> Failure | None:
         """Plays a playbook.
 
+        :param trial: the trial that it conducts
         :param following: the trial after this one
         """
         # Activities by task, because the playbook stops the servers before it reports the trial's failure.
@@ -564,7 +598,7 @@ class _Measurement:
         keep_reason = available.watcher(self.unavailable)
 
         def watch(event: Event) -> None:
-            self.progress.event(event)
+            self.progress.event(event, trial.name if trial else "")
             keep_reason(event)
             if event["event"] == "failed":
                 activities[str(event["task"])] = self.progress.activity

@@ -75,6 +75,10 @@ GROUPS = {
         _trial("rounds", Whole(1, 1000), DOHYO, default="1", matrix=False,
                about="number of times that all trials are done, in alternating order: A B, B A; with precision the"
                " minimum"),
+        _trial("interleave", Choice("off", "on"), DOHYO, default="off", matrix=False,
+               about="on: the servers of all systems are up at the same time, and windows of the systems follow each"
+               " other in blocks, one block for each repeat, so that slow changes of the hosts meet all systems alike"
+               " (docs/interleaving.md)"),
         _trial("precision", Percent(0.1, 50, "decided", "none"), DOHYO, default="none", matrix=False,
                about="what ends the rounds after the given ones. decided: of each two neighbours in the ranking, one"
                " is faster or both are alike; a percentage: half of the 95 % interval of every system's rate is at"

@@ -74,6 +74,11 @@ class Scenario:
         return self.number("repeats")
 
     @property
+    def interleaves(self) -> bool:
+        """Whether the servers of all systems are up at the same time, and their windows take turns."""
+        return self["interleave"] == "on"
+
+    @property
     def precision(self) -> float | None:
         """Half width of a rate's interval that ends the rounds, as a share of the rate; None without such a limit."""
         return None if self["precision"] in ("decided", "none") else _share(self["precision"])

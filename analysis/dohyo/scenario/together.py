@@ -33,6 +33,7 @@ def check(scenario: Scenario) -> None:
         )
     if not scenario.phases and scenario.faults:
         raise BadInputError(f"faults={scenario['faults']}: not possible in a load; add a run (phases), or leave it out")
+    _check_interleaving(scenario)
     _check_rounds(scenario)
     _check_equal(scenario)
     _check_reuse(scenario)
@@ -49,6 +50,30 @@ def check(scenario: Scenario) -> None:
                 raise
             raise BadInputError(f"phase {phase}: {error}") from error
     search.check(scenario)
+
+
+def _check_interleaving(scenario: Scenario) -> None:
+    """Checks that windows of several systems can take turns."""
+    if not scenario.interleaves:
+        return
+    if len(scenario.phases) != 1:
+        raise BadInputError(
+            f"interleave=on with phases={scenario['phases']}: a client that pauses has one phase; set phases=run"
+        )
+    if scenario.repeats < 2:
+        raise BadInputError(
+            f"interleave=on with repeats={scenario['repeats']}: each system has one window per repeat; set repeats=4"
+        )
+    for key, value in (("search", "none"), ("verify", "none"), ("reuse", "none"), ("settle", "load")):
+        if scenario.of(scenario.phases[0])[key] != value:
+            raise BadInputError(
+                f"interleave=on with {key}={scenario.of(scenario.phases[0])[key]}: not possible; set {key}={value}, or"
+                " interleave=off"
+            )
+    if faults_asked := scenario.of(scenario.phases[0]).faults:
+        raise BadInputError(
+            f"interleave=on with faults={faults_asked}: not possible; set faults=none, or interleave=off"
+        )
 
 
 def _check_rounds(scenario: Scenario) -> None:

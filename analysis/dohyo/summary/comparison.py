@@ -168,8 +168,8 @@ def comparisons(trials: Sequence[Trial], rounds: Sequence[Trial] = ()) -> list[P
     :param rounds: the single rounds if `trials` are merged; they have the searches
     """
     result = []
-    for key, ranked, known in _rankings(trials, rounds):
-        found = pairs(key, known)
+    for key, ranked, known, paired in _rankings(trials, rounds):
+        found = pairs(key, known, paired=paired)
         result += [found[ranked[0], other] for other in known if other != ranked[0]]
     return result
 
@@ -180,27 +180,32 @@ def neighbours(trials: Sequence[Trial], rounds: Sequence[Trial], alike: float) -
     :param alike: two neighbours are alike if the interval of their ratio is within this share
     """
     result = []
-    for key, ranked, known in _rankings(trials, rounds):
-        found = pairs(key, known)
-        result += [_neighbours(found[ahead, behind], known, alike) for ahead, behind in pairwise(ranked)]
+    for key, ranked, known, paired in _rankings(trials, rounds):
+        found = pairs(key, known, paired=paired)
+        result += [_neighbours(found[ahead, behind], known, alike, paired) for ahead, behind in pairwise(ranked)]
     return result
 
 
-def _neighbours(of: Pair, rows: Mapping[str, Row], alike: float) -> Neighbours:
+def _neighbours(of: Pair, rows: Mapping[str, Row], alike: float, paired: bool) -> Neighbours:
     if of.low is not None and of.high is not None:
         if of.tie is False:
             return Neighbours(of, "faster")
         if statistics.is_alike(of.low, of.high, alike):
             return Neighbours(of, "alike")
-    names, means = _means(of.figure, rows)
-    known = of.of in names and of.to in names
-    more = statistics.more_to_decide(means, (names.index(of.of), names.index(of.to)), alike) if known else None
-    return Neighbours(of, "open", more)
+    names, found = _means(of.figure, rows, paired=paired)
+    if of.of not in names or of.to not in names:
+        return Neighbours(of, "open")
+    pair = names.index(of.of), names.index(of.to)
+    return Neighbours(of, "open", statistics.more_to_decide(found.means, pair, alike, found.own))
 
 
-def _rankings(trials: Sequence[Trial], rounds: Sequence[Trial]) -> Iterator[tuple[Key, list[str], dict[str, Row]]]:
-    """Yields figure, names of the trials at a point (best first) and their rows by name."""
+def _rankings(
+    trials: Sequence[Trial], rounds: Sequence[Trial]
+) -> Iterator[tuple[Key, list[str], dict[str, Row], bool]]:
+    """Yields figure, names of the trials at a point (best first), their rows by name, and whether their windows took
+    turns."""
     for together in at_points([trial for trial in trials if trial.rows]):
+        paired = took_turns(together, rounds)
         of = {trial.name: figures(trial, trials, _PERCENTILES) | maximum(trial, rounds or trials) for trial in together}
         for key in dict.fromkeys(key for found in of.values() for key in found):
             if key[2] == "p50_ms" and all((*key[:2], "p99_ms") in found for found in of.values() if key in found):
@@ -213,7 +218,21 @@ def _rankings(trials: Sequence[Trial], rounds: Sequence[Trial]) -> Iterator[tupl
             if values:
                 sign = 1 if METRICS[key[2]].less_is_better else -1
                 ranked = sorted(values, key=lambda name: sign * values[name])
-                yield key, ranked, {name: known[name] for name in values}
+                yield key, ranked, {name: known[name] for name in values}, paired
+
+
+def took_turns(trials: Sequence[Trial], rounds: Sequence[Trial]) -> bool:
+    """Returns whether the windows of these trials took turns in every start, so that their ratios are taken start by
+    start.
+
+    :param trials: trials at a point, merged over the rounds
+    :param rounds: rounds of all systems and points; each valid one of a trial must be one of all
+    """
+    valid = [
+        {each.round for each in rounds if (each.system, each.point, each.status) == (trial.system, trial.point, "ok")}
+        for trial in trials
+    ]
+    return all(trial.conditions.interleaved for trial in trials) and all(numbers == valid[0] for numbers in valid)
 
 
 def figures(trial: Trial, among: Sequence[Trial] = (), percentiles: Sequence[Figure] = ("p99_ms",)) -> dict[Key, Row]:
@@ -280,16 +299,17 @@ def has_own_latency(row: Row, names: Container[tuple[str, str]]) -> bool:
     return has_latency(row.operation) and (row.phase, INTENDED + row.operation) not in names
 
 
-def pairs(key: Key, rows: Mapping[str, Row]) -> dict[tuple[str, str], Pair]:
+def pairs(key: Key, rows: Mapping[str, Row], *, paired: bool = False) -> dict[tuple[str, str], Pair]:
     """Returns the ratio of each trial to each other one. The intervals account for multiple comparisons.
 
     A trial with a single run has no interval: the seconds of one run do not predict the next run
     (benchmarks/README.md#what-intervals-and-verdicts-are-worth).
 
     :param rows: rows of the trials at a point, by name; the figure of each is above 0
+    :param paired: whether their windows took turns in every start
     """
-    names, means = _means(key[2], rows)
-    ratios = statistics.ratios(means)
+    names, found = _means(key[2], rows, paired=paired)
+    ratios = statistics.ratios(found.means, found.own)
     places = {name: place for place, name in enumerate(names)}
     return {
         (of, to): _pair(key, of, to, rows, ratios.get((places.get(of, -1), places.get(to, -1))))
@@ -315,11 +335,16 @@ def estimates(figure: Figure, above: Row, below: Row) -> tuple[Estimate, Estimat
     return (one, other) if one and other else None
 
 
-def _means(figure: Figure, rows: Mapping[str, Row]) -> tuple[list[str], list[Estimate]]:
-    """Returns the names of the rows with an interval, and the means of their logarithms."""
+def _means(figure: Figure, rows: Mapping[str, Row], *, paired: bool) -> tuple[list[str], statistics.Together]:
+    """Returns the names of the rows with an interval, and the means of their logarithms.
+
+    :param paired: whether the windows of the rows took turns in every start
+    """
     of = {name: statistics.logarithms(samples(row, figure), row.confidence) for name, row in rows.items()}
     known = {name: mean for name, mean in of.items() if mean}
-    return list(known), list(known.values())
+    level = max((mean.confidence for mean in known.values()), default=statistics.CONFIDENCE)
+    found = statistics.together([samples(rows[name], figure) for name in known], level) if paired else None
+    return list(known), found or statistics.Together(list(known.values()), None)
 
 
 def _pair(key: Key, of: str, to: str, rows: Mapping[str, Row], ratio: Ratio | None) -> Pair:

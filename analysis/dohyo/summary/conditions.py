@@ -442,6 +442,13 @@ class Conditions:
         by_phase=True,
         over_rounds="mean",
     )
+    interleaved: int | None = _of(
+        "systems that were up at the same time, with windows that [took turns](interleaving.md); null: one at a time",
+        read=lambda of: len({*of.trial.turns.order}) or None,
+        equal="systems",
+        label="windows",
+        text=lambda of: f"{of.interleaved} systems take turns" if of.interleaved else None,
+    )
     nodes: int | None = _of("servers", equal="systems", label="servers")
     write_copies: int | None = _of(
         "copies that acknowledge a write",

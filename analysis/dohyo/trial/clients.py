@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 from dohyo.systems.option import HEAP, declared_in, option
@@ -18,6 +18,10 @@ SECRET = re.compile("(password|passwd|secret)$", re.IGNORECASE)
 STALL_GRACE_SECONDS = 10.0
 # Seconds that a client that is ready waits for its start.
 GATE_SECONDS = 300
+# Seconds of warm-up after a pause: caches, connections and compiled code are warm, and the load begins again.
+WARMUP_AGAIN_SECONDS = 2
+# Seconds that a client waits between two windows. Other systems are measured meanwhile.
+PAUSE_SECONDS = 6 * 3600
 
 
 @dataclass(frozen=True)
@@ -74,6 +78,7 @@ class ClientPhase:
     :ivar connection: properties with which the client connects to the servers
     :ivar hidden: names of properties that are secret although their names do not show it
     :ivar servers: role of the servers whose processes are watched; empty to watch none
+    :ivar windows: measured windows of the clients; they pause between these
     """
 
     name: str
@@ -91,6 +96,22 @@ class ClientPhase:
     connection: Mapping[str, Any] = field(default_factory=dict)
     hidden: Sequence[str] = ()
     servers: str = ""
+    windows: int = 1
+
+    @property
+    def goes_on(self) -> bool:
+        """True if the clients pause after an earlier window, and need not be started."""
+        return self.windows > 1 and self.number > 1
+
+    @property
+    def warmup_seconds(self) -> float:
+        """Longest warm-up, in seconds."""
+        return self.warmup_again if self.goes_on else self.warmup
+
+    @property
+    def warmup_again(self) -> float:
+        """Warm-up of clients that go on, in seconds."""
+        return min(self.warmup, WARMUP_AGAIN_SECONDS)
 
     @property
     def is_load(self) -> bool:
@@ -119,7 +140,7 @@ class ClientPhase:
         # The client reads the records back after the run (ReadBack.java).
         verifies = self.properties.get("verify", "none") == "acknowledged"
         read_back = int(self.properties.get("verify.timeout", 600)) if verifies else 0
-        return math.ceil(self.warmup + self.duration + options.grace + read_back + self.undo_seconds(options))
+        return math.ceil(self.warmup_seconds + self.duration + options.grace + read_back + self.undo_seconds(options))
 
     def target(self, clients: int) -> float:
         """Returns the operations per second of one client; 0 for no limit."""
@@ -134,7 +155,22 @@ class ClientPhase:
 
 def folder_of(host: Host, phase: ClientPhase) -> str:
     """Returns the folder of a phase's client on a host."""
-    return f"{host.values['dohyo_home']}/client/{phase.folder}/{host.name}"
+    return f"{host.values['dohyo_home']}/{files_of(lane_of(host.values))}/{phase.folder}/{host.name}"
+
+
+def lane_of(values: Mapping[str, Any]) -> str:
+    """Returns the role of the trial's system if trials of other systems take turns with it, otherwise ''."""
+    return str(values.get("trial_lane") or "")
+
+
+def in_lane(name: str, lane: str) -> str:
+    """Returns the name of a process or file of ours. Each trial that takes turns has its own."""
+    return f"{name}.{lane}" if lane else name
+
+
+def files_of(lane: str) -> str:
+    """Returns the folder below dohyo_home with what clients and samplers write."""
+    return f"client/{lane}" if lane else "client"
 
 
 def properties_of(host: Host, phase: ClientPhase, hosts: Sequence[str], inserted: int) -> dict[str, Any]:
@@ -170,6 +206,9 @@ def properties_of(host: Host, phase: ClientPhase, hosts: Sequence[str], inserted
         "inserted": inserted,
         "operationcount": 0 if phase.duration > 0 else share,
     }
+    if phase.windows > 1:
+        pauses = {"windows": phase.windows, "warmuptime.again": phase.warmup_again, "pause.timeout": PAUSE_SECONDS}
+        run = {**run, **pauses}
     return {**phase.properties, **phase.connection, **common, **(load if phase.is_load else run)}
 
 
@@ -177,17 +216,19 @@ def process_of(host: Host, phase: ClientPhase, hosts: Sequence[str], inserted: i
     """Returns the client of a host as its agent starts it; parameters as for :func:`properties_of`."""
     options, values = ClientOptions.of(host.values), host.values
     home = values["dohyo_home"]
-    secrets = f"{home}/secret/client-{host.name}.properties"
+    name = in_lane(f"client-{host.name}", lane_of(values))
+    secrets = f"{home}/secret/{name}.properties"
     properties = properties_of(host, phase, hosts, inserted)
     secret = {key: each for key, each in properties.items() if SECRET.search(key) or key in phase.hidden}
     heap = options.heap or values["trial_client_heap"]
     bound_to = values["host_cpus_client"]
     return {
-        "name": f"client-{host.name}",
+        "name": name,
         "folder": folder_of(host, phase),
         "properties": as_properties({key: each for key, each in properties.items() if key not in secret}),
         "secrets": secrets,
         "secret_properties": as_properties(secret),
+        "paused": folder_of(host, replace(phase, number=phase.number - 1)) if phase.goes_on else "",
         "command": [
             *(["taskset", "-c", str(bound_to)] if bound_to else []),
             *(f"{values['service_host']['java_home']}/bin/java", f"-Xms{heap}", f"-Xmx{heap}", *options.java_options),
@@ -217,6 +258,7 @@ def plan_of(
             "tool": f"{home}/bin/agent",
             "client": process_of(host, phase, clients, inserted.get(name) or 0) if name in clients else None,
             "servers": phase.servers if serves else "",
+            "lane": lane_of(host.values),
             "faults": f"{home}/run/fault-{name}" if serves and phase.faults else "",
         }
     return {
@@ -225,8 +267,8 @@ def plan_of(
         # A load may begin late on some hosts, because its skew does not count.
         "start_delay": options.start_delay / 1e3 if phase.measured else 0.0,
         "launch_interval": options.launch_interval / 1e3,
-        "warmup": 0.0 if phase.is_load else phase.warmup,
-        "steady": not phase.is_load and phase.properties.get("warmup", "fixed") == "steady",
+        "warmup": 0.0 if phase.is_load else phase.warmup_seconds,
+        "steady": not phase.is_load and not phase.goes_on and phase.properties.get("warmup", "fixed") == "steady",
         "duration": None if phase.is_load else phase.duration or None,
         "bound": phase.bound(options),
         "silence": phase.silence(len(clients)),

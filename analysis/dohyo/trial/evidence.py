@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
 from dohyo.places import ANSIBLE
+from dohyo.systems.context import Context
+from dohyo.trial import clients
 from dohyo.trial.processes import tool
 from dohyo.trial.world import Host, World, program, write_json
 
@@ -37,6 +40,7 @@ ASKED = (
 # nothing is deployed.
 ALONE = 86400
 ALONE_OBSERVED = 604800
+# Beginning of the name of the note of a trial under way. Trials that take turns have a note each.
 UNDER_WAY = "trial-under-way"
 
 
@@ -53,6 +57,7 @@ class Evidence:
         self.is_ours = False
         self.noted: dict[str, Any] = {}
         self.values = world.first.values
+        self.lane = clients.lane_of(self.values)
         self.folder = Path(self.values["trial_dir"])
 
     # ---- the folder -------------------------------------------------------------------------------------------------
@@ -99,17 +104,34 @@ class Evidence:
             values = host.values
             host.do(
                 "owned", state="absent", deployment=values["dohyo_deployment"], home=values["dohyo_home"],
-                inside=["client"],
+                inside=[clients.files_of(self.lane)],
             )  # fmt: skip
 
         self.world.on(self.world.hosts, "Remove the files of earlier clients", forget)
         self.noted = {
             "role": role,
+            "lane": self.lane,
             "dir": str(self.folder),
             "deployment": self.values["dohyo_deployment"],
             "hosts": [*self.world.hosts],
         }
-        write_json(Path(self.values["dohyo_control"]) / UNDER_WAY, self.noted)
+        write_json(self.note_file, self.noted)
+
+    @property
+    def note_file(self) -> Path:
+        """File on the control machine that notes the trial under way."""
+        return note_file(self.world, self.lane)
+
+    @property
+    def needs_shutdown(self) -> bool:
+        """True if servers need time to end because their logs will be read.
+
+        If their data is removed and all went well, servers may be killed. Statistics exist, and logs are written line
+        by line, except that of JDK 8's collector. A log that is read needs the lines of a shutdown, because they show
+        that it covers the last run.
+        """
+        buffered = "-Xloggc:gc.log" in Context(self.values).gc_options
+        return buffered or (self.folder / "server/log.yml").is_file()
 
     def state(self, status: str, reason: str | None = None) -> None:
         """Records the state of a trial by hand."""
@@ -126,10 +148,18 @@ class Evidence:
 
         def begin(host: Host) -> None:
             # The samples are beside the clients' files, so that one step fetches both.
-            folder = f"{host.values['dohyo_home']}/client/hosts/{host.name}"
+            folder = f"{host.values['dohyo_home']}/{clients.files_of(self.lane)}/hosts/{host.name}"
             script = 'mkdir -p "$0" && exec "$@"'
-            sampler = [tool(host), "sample", str(ALONE), who, servers]
-            words = [tool(host), "start", "host-metrics", folder, "metrics.jsonl.gz", "host-metrics.log", *sampler]
+            sampler = [tool(host), "sample", str(ALONE), who, servers, *filter(None, [self.lane])]
+            words = [
+                tool(host),
+                "start",
+                clients.in_lane("host-metrics", self.lane),
+                folder,
+                "metrics.jsonl.gz",
+                "host-metrics.log",
+                *sampler,
+            ]
             program(host, ["sh", "-c", script, folder, *words])
 
         self.world.on(self.world.hosts, "Start the sampler", begin)
@@ -151,8 +181,12 @@ class Evidence:
     def bring_home(self, names: list[str]) -> dict[str, str]:
         """Brings home what a trial has left on hosts; returns by host why that failed."""
         # Another call of stop.yml or trial.yml may have replaced or removed the note.
-        trial = self.noted or under_way(self.world)
-        return collect(self.world, names, trial) if trial else {}
+        trials = (
+            [self.noted]
+            if self.noted
+            else [each for each in under_way(self.world) if each.get("lane", "") == self.lane]
+        )
+        return dict(chain.from_iterable(collect(self.world, names, trial).items() for trial in trials))
 
 
 def controller(values: Mapping[str, Any]) -> str:
@@ -184,16 +218,24 @@ def end_observing(world: World, folder: Path) -> bool:
     return not failures
 
 
-def under_way(world: World) -> dict[str, Any]:
-    """Returns the note of the trial that is under way on these hosts; empty without one.
+def note_file(world: World, lane: str) -> Path:
+    """Returns the file on the control machine that notes the trial under way in a lane."""
+    return Path(world.first.values["dohyo_control"]) / clients.in_lane(UNDER_WAY, lane)
+
+
+def under_way(world: World) -> list[dict[str, Any]]:
+    """Returns the notes of the trials that are under way on these hosts.
 
     A note of other hosts is of another inventory.
     """
     values = world.first.values
-    note = Path(values["dohyo_control"]) / UNDER_WAY
-    found: dict[str, Any] = json.loads(note.read_text("utf-8")) if note.exists() else {}
-    is_here = found.get("deployment") == values["dohyo_deployment"] and {*found.get("hosts", [])} <= {*world.hosts}
-    return found if is_here else {}
+    files = sorted(Path(values["dohyo_control"]).glob(f"{UNDER_WAY}*"))
+    found = [json.loads(file.read_text("utf-8")) for file in files if file.suffix != ".new"]
+    return [
+        each
+        for each in found
+        if each.get("deployment") == values["dohyo_deployment"] and {*each.get("hosts", [])} <= {*world.hosts}
+    ]
 
 
 def collect(world: World, names: list[str], trial: Mapping[str, Any], *, keeps_note: bool = False) -> dict[str, str]:
@@ -203,25 +245,25 @@ def collect(world: World, names: list[str], trial: Mapping[str, Any], *, keeps_n
     :param keeps_note: something else is to be fetched the next time
     :returns: by host, why that failed
     """
-    folder = Path(trial["dir"])
+    folder, lane = Path(trial["dir"]), str(trial.get("lane", ""))
 
     def fetch(host: Host) -> None:
         home = host.values["dohyo_home"]
         # The servers may stay up; the sampler must not.
-        host.do("program", argv=[tool(host), "stop", "host-metrics", "5"], removes=tool(host))
+        host.do("program", argv=[tool(host), "stop", clients.in_lane("host-metrics", lane), "5"], removes=tool(host))
         if host.name in world.databases:
             host.pull(f"{home}/run/{trial['role']}", folder / "server" / host.name)
-        host.pull(f"{home}/client", folder)
+        host.pull(f"{home}/{clients.files_of(lane)}", folder)
         if host.name in world.clients:
             # A client that never became ready leaves its secrets file behind.
             host.do(
                 "owned", state="absent", deployment=host.values["dohyo_deployment"], home=home,
-                inside=[f"secret/client-{host.name}.properties"],
+                inside=[f"secret/client-{clients.in_lane(host.name, lane)}.properties"],
             )  # fmt: skip
 
     _, failures = world.attempt(names, fetch)
     # stop.yml fetches what could not be brought home now, or is on a host that was lost.
     is_whole = not failures and not {*trial["hosts"]} - {*names}
-    if is_whole and not keeps_note and under_way(world).get("dir") == trial["dir"]:
-        (Path(world.first.values["dohyo_control"]) / UNDER_WAY).unlink(missing_ok=True)
+    if is_whole and not keeps_note and trial["dir"] in (each["dir"] for each in under_way(world)):
+        note_file(world, lane).unlink(missing_ok=True)
     return failures

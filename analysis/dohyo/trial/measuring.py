@@ -18,6 +18,7 @@ from dohyo.trial import clients
 from dohyo.trial.clients import ClientPhase
 from dohyo.trial.processes import tool
 from dohyo.trial.servers import ServerSteps
+from dohyo.trial.turns import OwnTurns
 from dohyo.trial.world import Host, World, program, write_json
 
 # Seconds in which the servers must be ready after the last fault.
@@ -55,7 +56,7 @@ class Outcome:
 class Measuring:
     """The state of the part of a trial that measures.
 
-    :ivar folder: folder of the trial, on the control machine
+    :ivar turns: turns of the trial, one for each run, if it takes turns with others
     :ivar inserted: number of keys for new records that the client of each host has used
     :ivar counted: number of runs so far with verify=acknowledged
     :ivar preconditionings: number of times that the scenario's updates were written
@@ -65,6 +66,7 @@ class Measuring:
     world: World
     servers: ServerSteps
     conduct: Conduct
+    turns: OwnTurns = field(default_factory=lambda: OwnTurns({}))
     inserted: dict[str, int] = field(default_factory=dict)
     counted: int = 0
     preconditionings: int = 0
@@ -74,6 +76,11 @@ class Measuring:
     def values(self) -> Mapping[str, Any]:
         """Variables of the trial."""
         return self.world.first.values
+
+    @property
+    def _phases(self) -> list[str]:
+        """Names of the measured phases."""
+        return [phase["name"] for phase in self.values["trial_phases"]]
 
     @property
     def folder(self) -> Path:
@@ -108,7 +115,10 @@ class Measuring:
         phases = self.values["trial_phases"]
         for number in range(1, int(self.values["trial_repeats"]) + 1):
             for phase in phases:
-                self.measure_phase(phase, number, is_first=number == 1 and phase == phases[0])
+                with self.turns.turn():
+                    self.measure_phase(phase, number, is_first=number == 1 and phase == phases[0])
+        # The last turn is for all that follows, to the end of the trial.
+        self.turns.wait()
         if self.values["trial_search"]:
             self.search()
         rows = json.loads((self.folder / "settled.json").read_text("utf-8"))["rows"]
@@ -236,6 +246,8 @@ class Measuring:
             # Credentials do not belong in the evidence.
             hidden=[key for key in connection if key not in system.attachment.client_properties] if attached else [],
             servers="" if attached else system.role,
+            # Only runs that take turns pause their clients.
+            windows=int(values["trial_repeats"]) if values["trial_turns"] and name in self._phases else 1,
         )
 
     def prepare(self, phase: ClientPhase) -> None:
@@ -256,7 +268,9 @@ class Measuring:
         """
 
         def pull(host: Host) -> None:
-            source = f"{host.values['dohyo_home']}/client/{folder}".rstrip("/")
+            source = f"{host.values['dohyo_home']}/{clients.files_of(clients.lane_of(host.values))}/{folder}".rstrip(
+                "/"
+            )
             host.pull(source, results / folder)
 
         self.world.on(self.world.clients, "Fetch the last output of the clients", pull)

@@ -126,19 +126,20 @@ def unit(
     return "\n".join(lines) + "\n"
 
 
-def stop_all(host: Host, killed: str = "") -> None:
+def stop_all(host: Host, killed: str = "", spared: Sequence[str] = ()) -> None:
     """Stops everything that this project has started on a host, clients before servers.
 
     Faults are undone first, because a paused process cannot end.
 
     :param killed: role of servers that are killed at once, because nothing of them is kept
+    :param spared: lanes of other trials, which go on
     """
     faults = f"{host.values['dohyo_home']}/run/fault-{host.name}"
     found = program(host, ["sh", "-c", '[ ! -e "$0" ] || echo there', faults])
     if found:
         # After a run that has ended there are no faults to undo, so root is not needed.
         program(host, [tool(host), "faults", "undo"], root=Context(host.values).systemd)
-    host.do("program", argv=[tool(host), "stop-all", str(STOP_SECONDS), killed], removes=tool(host))
+    host.do("program", argv=[tool(host), "stop-all", str(STOP_SECONDS), killed, *spared], removes=tool(host))
 
 
 def ended(host: Host, role: str) -> str:

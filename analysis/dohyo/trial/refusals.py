@@ -40,6 +40,10 @@ def refuse(world: World) -> None:
             ClientOptions.of(world.hosts[name].values)
     except BadInputError as error:
         world.fail(STEP, dict.fromkeys(world.hosts, str(error)))
+    shared = [name for name in world.databases if Context(world.hosts[name].values).systemd]
+    if values["trial_beside"] and any(int(world.hosts[name].values["host_budget_mb"]) for name in shared):
+        problem = "interleave=on: host_memory_budget limits all systems together; unset it, or set interleave=off"
+        world.fail(STEP, dict.fromkeys(world.hosts, problem))
     if planned and values["trial_system"] in values["attached"]:
         problem = "faults: Dohyo does no faults to attached servers; leave faults out"
         world.fail(STEP, dict.fromkeys(world.hosts, problem))

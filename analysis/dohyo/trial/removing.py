@@ -139,16 +139,16 @@ def stop_everything(world: World, *, keeps_loads: bool, only_halts: bool = False
     failed("Stop all processes", said)
     detached, said = everywhere.attempt(ours, lambda host: attached.detach(host, attached.all_roles()))
     failed("Remove our objects on attached systems", detached | said)
-    trial = under_way(world) if ours else {}
-    have_answered = end_observing(world, Path(trial["dir"])) if trial else True
+    trials = under_way(world) if ours else []
+    have_answered = [end_observing(world, Path(trial["dir"])) for trial in trials]
     if only_halts:
         return failures
     if not keeps_loads:
         found, said = world.attempt([name for name in world.databases if name in ours], forget_loads)
         failed("Remove the kept loads", said)
         leave("left alone: ", found)
-    if trial:
-        fetched = collect(world, ours, trial, keeps_note=not have_answered)
+    for trial in trials:
+        fetched = collect(world, ours, trial, keeps_note=not all(have_answered))
         failed("Fetch the evidence of an interrupted trial", fetched)
     # Last: others may measure there from now on.
     failed("Record that no trial is under way", world.attempt(stopped, free)[1])

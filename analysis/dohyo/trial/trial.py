@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from dohyo.systems.context import Context
@@ -17,6 +18,7 @@ from dohyo.trial.measuring import Conduct, Measuring
 from dohyo.trial.refusals import look_at_hosts
 from dohyo.trial.removing import Wiped, note_use
 from dohyo.trial.servers import ServerSteps
+from dohyo.trial.turns import OwnTurns
 from dohyo.trial.world import Host, StepError, World, program, write_json
 
 # Number of starts of servers on this machine, on other ports each time, before the trial fails.
@@ -35,7 +37,8 @@ def begin(world: World) -> dict[str, Any]:
     :returns: state of the load (Load.known)
     """
     world.phase("start")
-    world.on(world.hosts, "Stop the processes of earlier trials", processes.stop_all)
+    stop = partial(processes.stop_all, spared=world.first.values["trial_beside"])
+    world.on(world.hosts, "Stop the processes of earlier trials", stop)
     load = Load(world)
     load.find()
     return load.known
@@ -54,7 +57,9 @@ class TrialSteps:
         self.servers = ServerSteps(world)
         self.system = self.servers.first
         self.attached = self.servers.is_attached
-        self.measuring = Measuring(world, self.servers, conduct)
+        self.turns = OwnTurns(self.values["trial_turns"])
+        self.beside = self.values["trial_beside"]
+        self.measuring = Measuring(world, self.servers, conduct, self.turns)
         self.load = Load(world, **load)
         self.evidence = self.load.evidence
         self.wiped = Wiped(self.servers, self.evidence.folder, keeps_loads=bool(self.load.id))
@@ -75,7 +80,10 @@ class TrialSteps:
         self.failures = dict(failures)
         try:
             if not self.failures:
-                self.run()
+                with self.turns.turn():
+                    self.run()
+                if self.values["trial_until"] == "stop":
+                    self.measuring.measure()
         except StepError as error:
             self.failures = error.by_host
         except Exception as error:  # servers must not stay up, whatever the error is
@@ -88,7 +96,7 @@ class TrialSteps:
         return reason
 
     def run(self) -> None:
-        """Does the steps up to the last run, and leaves the servers up."""
+        """Does the steps up to the first run, and leaves the servers up."""
         until, values = self.values["trial_until"], self.values
         look_at_hosts(self.world, self.system)
         self.evidence.begin(self.system.role)
@@ -106,8 +114,6 @@ class TrialSteps:
         self.make_tables()
         if until != "schema":
             self._load()
-        if until == "stop":
-            self.measuring.measure()
 
     def end(self) -> str:
         """Stops the servers, fetches the evidence and removes the data; returns why the trial failed, or an empty text.
@@ -141,8 +147,8 @@ class TrialSteps:
         attempt("Report the phase", lambda: self.world.phase("stop"))
         up: set[str] = set()
         if not stays:
-            killed = "" if failed or self._logs_matter() else self.system.role
-            stop = on_hosts(there, lambda host: processes.stop_all(host, killed))
+            killed = "" if failed or self.evidence.needs_shutdown else self.system.role
+            stop = on_hosts(there, lambda host: processes.stop_all(host, killed, self.beside))
             up = attempt("Stop the servers and all other processes", stop)
             if self.attached:
                 attempt("Remove our tables", lambda: attached.detach_all(self.world, [self.system.role], there))
@@ -279,16 +285,6 @@ class TrialSteps:
         words = list(dict.fromkeys(each for each in self.failures.values() if each))
         words += [each for each in dict.fromkeys(deaths) if not any(each in word for word in words)]
         return "; ".join(words) or "Ansible has refused it without a reason; see its output"
-
-    def _logs_matter(self) -> bool:
-        """Returns true if servers need time to end because their logs will be read.
-
-        If their data is removed and all went well, servers may be killed. Statistics exist, and logs are written line
-        by line, except that of JDK 8's collector. A log that is read needs the lines of a shutdown, because they show
-        that it covers the last run.
-        """
-        buffered = "-Xloggc:gc.log" in Context(self.values).gc_options
-        return buffered or (self.evidence.folder / "server/log.yml").is_file()
 
     def _write_end(self, reason: str) -> None:
         until = self.values["trial_until"]

@@ -299,6 +299,7 @@ def fake_trial(
         "trial_phases": [{"name": "run"}], "trial_precondition": {}, "trial_repeats": 1, "trial_settle": "load",
         "trial_settle_flush": True, "trial_settle_cache": "keep", "trial_warmup": 10, "trial_duration": 20,
         "trial_search": {}, "trial_client_heap": "512m",
+        "trial_turns": {}, "trial_lane": "", "trial_beside": [],
         "trial_canary": True, "trial_keep": False, "trial_strict": False,
         "trial_reuse": "", "trial_load_id": "", "trial_until": "stop", "trial_notes": [], "trial_max_other_cpu": "",
         "dohyo_controller": {"pid": 1, "start": 2, "machine": "m"}, "dohyo_devices": [], "dohyo_observed": [],

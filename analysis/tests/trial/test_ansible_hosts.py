@@ -329,5 +329,5 @@ def test_a_trial_ends_on_all_hosts_that_answer(lowest: bool, tmp_path: Path, mon
     assert answer("gone") == [names, {"a": "", "b": "", "c": "", "gone": "no answer from gone"}]
     begun, ended = answer("unforeseen")
     assert {*begun["failures"]} == {*ended["failures"]} == {*names}
-    assert {*begun["failures"].values()} == {"KeyError: 'trial_load_id'"}
+    assert {*begun["failures"].values()} == {"KeyError: 'trial_beside'"}
     assert ended["reason"] == "the disk is full; KeyError: 'trial_system'"

@@ -144,10 +144,27 @@ def test_the_command_of_a_client(tmp_path: Path) -> None:
     assert plan["agents"]["client1"]["client"]["name"] == "client-client1"
 
 
+def test_a_client_that_takes_turns_goes_on_after_its_first_window(tmp_path: Path) -> None:
+    trial = fake_trial(tmp_path, trial_lane="cassandra")
+    plans = [planned(trial, phase({"warmup": "steady"}, number=number, warmup=9, windows=3)) for number in (1, 2)]
+    first, second = (plan["agents"]["node1"]["client"] for plan in plans)
+    assert first["name"] == second["name"] == "client-node1.cassandra"
+    assert first["folder"] == "/opt/dohyo/client/cassandra/run-1/node1"
+    assert (first["paused"], second["paused"]) == ("", first["folder"])
+    assert first["secrets"] == "/opt/dohyo/secret/client-node1.cassandra.properties"
+    for line in ("windows=3", "warmuptime.again=2"):
+        assert line in first["properties"].splitlines()
+    assert [(plan["warmup"], plan["steady"]) for plan in plans] == [(9, True), (2, False)]
+    short = planned(trial, phase(number=2, warmup=1, windows=3))
+    assert short["warmup"] == 1
+    assert "warmuptime.again=1" in short["agents"]["node1"]["client"]["properties"].splitlines()
+
+
 def test_agents_of_hosts_without_a_client_watch_the_servers_alone(tmp_path: Path) -> None:
     trial = fake_trial(tmp_path, 2, 1)
     agents = planned(trial, phase(servers="cassandra"))["agents"]
-    assert agents["node2"] == {"tool": "/opt/dohyo/bin/agent", "client": None, "servers": "cassandra", "faults": ""}
+    watches = {"servers": "cassandra", "faults": "", "lane": ""}
+    assert agents["node2"] == {"tool": "/opt/dohyo/bin/agent", "client": None, **watches}
     assert agents["client1"]["servers"] == ""
     assert [*agents] == ["node1", "node2", "client1"]
 

@@ -123,6 +123,7 @@ def test_the_calls_above_are_all_before_the_end(tmp_path: Path) -> None:
     parts = trial.real()
     begin(trial.world)
     parts.run()
+    parts.measuring.measure()
     assert len(trial.calls) == 41
 
 

@@ -54,6 +54,7 @@ def answer(
     controller: dict[str, Any] | None = None,
     folder: str = "/tmp",  # noqa: S108 - never through a link, and in one step
     dry: bool = False,
+    group: str = "",
 ) -> dict[str, Any]:
     """Writes or removes the note that a trial is under way.
 
@@ -63,6 +64,7 @@ def answer(
     :param controller: the controller of the playbook, from the lookup ``controller``
     :param folder: of the notes
     :param dry: only reads
+    :param group: trials of the same group take turns on the host
     :returns: ``uses``, all notes of this boot, oldest first; ``own`` is true for the one written now
     """
     if state not in STATES:
@@ -74,7 +76,7 @@ def answer(
     own = os.path.join(folder, NAME % (deployment, who.get("pid", 0)))
     if state in ("taken", "kept") and not dry:
         since = read(own).get("since", time.time())
-        write(own, {**who, "deployment": deployment, "boot": boot(), "since": since, "kept": state == "kept"})
+        write(own, {**who, "deployment": deployment, "boot": boot(), "since": since, "kept": state == "kept", "group": group})
     elif state in ("withdrawn", "free", "ended") and not dry:
         for path in glob.glob(os.path.join(glob.escape(folder), NAME % (glob.escape(deployment), "*"))):
             if state == "ended" or path == own or (state == "free" and read(path).get("kept")):

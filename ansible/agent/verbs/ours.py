@@ -38,7 +38,7 @@ MANIFEST = ".sha256"
 # are ours as well. Anything else belongs to others: it stays, with its folders. The last three of bin/ are of older versions.
 MADE = {
     "home": """
-        trial-under-way  aerospike-devices  .dohyo-canary  data/.dohyo-canary  data/dohyo/
+        trial-under-way  trial-under-way.ROLE  aerospike-devices  .dohyo-canary  data/.dohyo-canary  data/dohyo/
         bin/agent  bin/modules/*.py  bin/fault  bin/host-metrics  bin/service
         archives/DIGEST.lock  archives/DIGEST.new  archives/DIGEST.sha256  archives/DIGEST.zip
         packages/ROLE/DIGEST/ARCHIVE  packages/ROLE/vendor/ARCHIVE  tls/*/ca.key  tls/*/*.pem
@@ -55,10 +55,12 @@ MADE = {
         run/secret  run/slice  run/ROLE.properties  run/ROLE-*.properties  run/ROLE/**  run/client/**  run/client-*/**
         run/hbase-kdc/**  run/hbase-zookeeper/**  run/hbase-namenode/**  run/hbase-datanode/**  run/hbase-master/**
         run/hbase-regionserver/**  run/hbase-regionserver[0-9]/**  run/hbase-regionserver[0-9][0-9]/**
-        run/agent/**  run/host-metrics/**  run/fault-*/**
+        run/agent/**  run/agent.ROLE/**  run/host-metrics/**  run/host-metrics.ROLE/**  run/fault-*/**
         client/hosts/*/host-metrics.log  client/hosts/*/host-metrics.log.COUNT
         client/hosts/*/metrics.jsonl.gz  client/hosts/*/metrics.jsonl.gz.COUNT
         client/load/*/**  client/load-server/*/**  client/*-COUNT/*/**
+        client/ROLE/hosts/*/host-metrics.log  client/ROLE/hosts/*/metrics.jsonl.gz
+        client/ROLE/load/*/**  client/ROLE/*-COUNT/*/**
         secret/tls/ca.pem  secret/tls/host.pem  secret/client-*.properties  secret/ROLE/**
     """,
     "data": "**",

@@ -85,7 +85,7 @@ def disk_shortages(needs_mb: dict[str, Any], disks: dict[str, Any], rooms_mb: li
 
 
 def others(
-    notes: Sequence[dict[str, Any]], deployment: str, exclusive: bool = True, attaches: bool = False
+    notes: Sequence[dict[str, Any]], deployment: str, exclusive: bool = True, attaches: bool = False, group: str = ""
 ) -> list[str]:
     """Returns other users of a host, one sentence each, oldest first, from the notes of the agent's ``in_use``.
 
@@ -94,14 +94,19 @@ def others(
 
     :param exclusive: whether other deployments count, too
     :param attaches: whether servers that this deployment has kept up count, too, because they may not be stopped
+    :param group: trials of this group take turns, and do not count
     """
     own = next((note["since"] for note in notes if note["own"]), float("inf"))
-    rivals = [note for note in notes if not note["own"] and note["since"] <= own]
+    rivals = [note for note in notes if not note["own"] and note["since"] <= own and not _takes_turns(note, group)]
     return [
         _use(note)
         for note in rivals
         if (exclusive or note["deployment"] == deployment) and _counts(note, note["deployment"] == deployment, attaches)
     ]
+
+
+def _takes_turns(note: dict[str, Any], group: str) -> bool:
+    return bool(group) and note.get("group") == group
 
 
 def _counts(note: dict[str, Any], ours: bool, attaches: bool) -> bool:

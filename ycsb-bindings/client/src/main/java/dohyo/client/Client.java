@@ -4,16 +4,15 @@ import dohyo.binding.SettingException;
 import dohyo.binding.Settings;
 import java.io.IOException;
 import java.io.PrintStream;
-import java.nio.file.Path;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
 import java.time.Duration;
 import java.time.Instant;
-import java.util.ArrayList;
 import java.util.List;
 import java.util.Properties;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 import site.ycsb.DBException;
-import site.ycsb.Utils;
 
 /**
  * The benchmark client. It checks the properties, connects all threads, reports that it is ready, and waits for the
@@ -33,10 +32,6 @@ public final class Client {
   /** Exit code of a run in which too many records failed, or operations stopped succeeding. This is a result, too. */
   public static final int DATABASE_FAILED = 5;
 
-  /** Time between two reports in seconds, and the interval of the histogram logs. */
-  private static final long TICK_SECONDS = 1;
-  /** Seconds that threads have to end after an abort. Threads that hang in a driver are abandoned then. */
-  private static final long ABORT_SECONDS = 5;
   /** Seconds that the shutdown hook waits for the results of a run that a signal has aborted. */
   private static final long SHUTDOWN_SECONDS = 10;
 
@@ -118,120 +113,37 @@ public final class Client {
     }
   }
 
-  private static int fail(PrintStream messages, int exit, String message) {
+  static int fail(PrintStream messages, int exit, String message) {
     messages.println("ERROR: " + message);
     messages.flush();
     return exit;
   }
 
   private int perform() throws DBException, RunInvalidException, IOException, InterruptedException {
-    List<SharedHistograms> histograms = SharedHistograms.forThreads(run.threads());
-    List<ThreadStatistics> statistics = new ArrayList<>();
-    for (int i = 0; i < run.threads(); i++) {
-      statistics.add(new ThreadStatistics(run.target() > 0, histograms.get(i % histograms.size())));
-    }
     StartGate gate = new StartGate(run.settings());
-    Reporter reporter = new Reporter(run, statistics, abort, messages);
-    Workers workers = new Workers(run, statistics, abort);
+    Measurement measurement =
+        new Measurement(run, abort, gate, run.steady(), run.warmupSeconds(), results, messages);
+    Workers workers = new Workers(run, abort);
     try {
       workers.connect();
       double connectSeconds = Duration.between(launched, Instant.now()).toNanos() / 1e9;
       messages.println("Starting test.");
-      Instant agreed = gate.await(abort::isSet);
-      if (agreed == null) {
-        throw new RunInvalidException(abort.reason());
+      int exit = measurement.perform(workers, connectSeconds, run.windows() == 1);
+      for (int window = 2; exit == 0 && window <= run.windows(); window++) {
+        gate = gate.next(abort::isSet);
+        run.continueIn(gate.folder());
+        try (PrintStream out = log(gate, "result.txt"); PrintStream err = log(gate, "status.txt")) {
+          exit = new Measurement(run, abort, gate, false, run.warmupAgainSeconds(), out, err)
+              .perform(workers, connectSeconds, window == run.windows());
+        }
       }
-      Window window = window(agreed);
-      Warmup warmup = run.steady() && run.warmupSeconds() > 0 && !gate.isOpen()
-          ? new Warmup(gate.folder(), window, statistics, abort) : null;
-      reporter.begin(window);
-      workers.release(window);
-      Footprint footprint = watch(workers, reporter, window, warmup);
-      workers.allowDisconnect();
-      Results.Timing timing = timing(workers, window, gate.isOpen() ? null : agreed, connectSeconds);
-      Results outcome = new Results(run, reporter, statistics, timing, footprint, workers.cleanup());
-      return report(outcome, gate.folder());
+      return exit;
     } finally {
       workers.close();
     }
   }
 
-  private Window window(Instant agreed) {
-    long begin = StartGate.nanoTime(agreed);
-    long measure = begin + (long) (run.warmupSeconds() * 1e9);
-    long length = run.measuredSeconds() == 0 ? Long.MAX_VALUE : (long) (run.measuredSeconds() * 1e9);
-    return new Window(begin, measure, length);
-  }
-
-  /** Runs the reporter until all threads have ended. Returns {@code null} if the window never began. */
-  private Footprint watch(Workers workers, Reporter reporter, Window window, Warmup warmup)
-      throws IOException, InterruptedException {
-    Footprint footprint = null;
-    long next = window.measure();
-    long givenUp = 0;
-    boolean ended = false;
-    Warmup open = warmup;
-    while (!ended && (givenUp == 0 || System.nanoTime() - givenUp < TimeUnit.SECONDS.toNanos(ABORT_SECONDS))) {
-      long longest = open != null ? Warmup.POLL_NANOS : TimeUnit.SECONDS.toNanos(TICK_SECONDS);
-      ended = workers.awaitEnd(Math.max(1, Math.min(next - System.nanoTime(), longest)));
-      if (open != null && (System.nanoTime() - window.measure() >= 0 || open.poll())) {
-        open.end();
-        open = null;
-        workers.wake();
-        reporter.measure();
-        next = window.measure();
-      }
-      long now = System.nanoTime();
-      if (footprint == null && window.hasBegun(now)) {
-        footprint = new Footprint(workers.transports());
-      } else if (footprint != null && window.isOver(now)) {
-        footprint.sample();
-      }
-      if (now - next >= 0) {
-        next += TimeUnit.SECONDS.toNanos(TICK_SECONDS);
-      }
-      if (!ended) {
-        reporter.tick();
-      }
-      if (run.workload().ledger() != null) {
-        // This code runs shortly after the end of a second; half a second earlier lies within that second.
-        long middle = now - window.measure() - TimeUnit.SECONDS.toNanos(TICK_SECONDS) / 2;
-        run.workload().ledger().tick(Math.floorDiv(middle, TimeUnit.SECONDS.toNanos(1)));
-      }
-      if (givenUp == 0 && abort.isSet()) {
-        givenUp = now;
-      }
-    }
-    if (footprint != null) {
-      footprint.end();
-    }
-    reporter.end();
-    return footprint;
-  }
-
-  private Results.Timing timing(Workers workers, Window window, Instant agreed, double connectSeconds) {
-    // A run bounded by time has its configured length. A run bounded by count, or aborted, ends with its last answer.
-    boolean full = !abort.isSet() && workers.reachedEnd();
-    double measured = full ? run.measuredSeconds()
-        : Math.max(0, workers.lastFinished() - workers.firstMeasured()) / 1e9;
-    Double skew = agreed == null ? null : workers.skew() / 1e6;
-    Double finished = agreed == null || workers.lastFinished() == 0 ? null
-        : (workers.lastFinished() - window.begin()) / 1e6;
-    return new Results.Timing(agreed == null ? null : agreed.toEpochMilli(), skew, finished, connectSeconds,
-        (window.measure() - window.begin()) / 1e9, measured, workers.missed(),
-        Utils.getGCTotalTime());
-  }
-
-  private int report(Results outcome, Path folder) throws IOException, InterruptedException {
-    String reason = abort.isSet() ? abort.reason() : outcome.invalidReason();
-    outcome.export(results);
-    boolean databaseFailed = abort.isSet() ? abort.isOfDatabase() : outcome.hasTooManyErrors();
-    int exit = reason == null ? 0 : databaseFailed ? DATABASE_FAILED : INVALID;
-    // Read back last: the result lines contain only the run, and its threads have disconnected.
-    if (run.workload().ledger() != null) {
-      outcome.accounting(new ReadBack(run, abort, folder, messages).perform());
-    }
-    outcome.writeSummary(reason, exit);
-    return reason == null ? 0 : fail(messages, exit, reason);
+  private static PrintStream log(StartGate gate, String name) throws IOException {
+    return new PrintStream(Files.newOutputStream(gate.folder().resolve(name)), true, StandardCharsets.UTF_8);
   }
 }

@@ -4,6 +4,8 @@ import dohyo.binding.Binding;
 import dohyo.binding.SettingException;
 import dohyo.binding.Settings;
 import dohyo.workload.RecordWorkload;
+import java.nio.file.Path;
+import java.util.Properties;
 
 /**
  * Configuration of one run of the client, checked before anything is started.
@@ -19,6 +21,8 @@ import dohyo.workload.RecordWorkload;
  * @param operations      maximum number of operations (in a load: records), 0 for no limit
  * @param warmupSeconds   maximum length of the warm-up
  * @param steady          whether the warm-up ends earlier when the throughput of all clients is steady
+ * @param windows         number of measured windows; between two of them the client pauses with open connections
+ * @param warmupAgainSeconds length of the warm-up before each window but the first
  * @param measuredSeconds length of the measured window, 0 if only the count limits it
  * @param maxErrorRate    share of failed records above which the run is invalid; 0 for a load, whose records must all
  *                        exist
@@ -30,7 +34,8 @@ import dohyo.workload.RecordWorkload;
  * @param insertRetries   how often this client sends a failed insert of the load again
  */
 record Run(Settings settings, RecordWorkload workload, boolean load, int threads, boolean events, int inflight,
-    double target, boolean poisson, long operations, double warmupSeconds, boolean steady, double measuredSeconds,
+    double target, boolean poisson, long operations, double warmupSeconds, boolean steady, int windows,
+    double warmupAgainSeconds, double measuredSeconds,
     double maxErrorRate, long timeoutMillis, double stallSeconds, int retries, int insertRetries) {
 
   /**
@@ -76,6 +81,8 @@ record Run(Settings settings, RecordWorkload workload, boolean load, int threads
         operations,
         load ? 0 : settings.decimal("warmuptime", 0, 0, 1e8),
         settings.choice("warmup", "fixed", "steady").equals("steady"),
+        windows(settings, load),
+        settings.decimal("warmuptime.again", 0, 0, 1e8),
         seconds,
         load ? 0 : settings.decimal("maxerrorrate", 0.001, 0, 1),
         Binding.operationTimeout(settings),
@@ -83,6 +90,23 @@ record Run(Settings settings, RecordWorkload workload, boolean load, int threads
             target > 0 ? (poisson ? STALL_ARRIVALS : STALL_OPERATIONS) / target : 0),
         Binding.retries(settings),
         load ? settings.number("core_workload_insertion_retry_limit", 0, 0, 1_000_000) : 0);
+  }
+
+  private static int windows(Settings settings, boolean load) {
+    int windows = settings.number("windows", 1, 1, 10_000);
+    if (windows > 1 && (load || !settings.has("startgate") || !settings.text("verify", "none").equals("none"))) {
+      throw new SettingException(
+          "windows=" + windows + ": a client pauses only in a run with startgate and verify=none");
+    }
+    return windows;
+  }
+
+  /** Makes the results of the next window files of its own folder, and its counts those of this window. */
+  void continueIn(Path folder) {
+    Properties properties = settings.properties();
+    properties.setProperty("client.summary", folder.resolve("client.json").toString());
+    properties.setProperty("hdrhistogram.output.path", folder + "/");
+    workload.beginRun();
   }
 
   private static boolean events(Settings settings) {

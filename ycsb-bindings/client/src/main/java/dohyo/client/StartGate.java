@@ -24,6 +24,7 @@ final class StartGate {
 
   private final Path folder;
   private final Duration timeout;
+  private final Duration pause;
   private final boolean alone;
 
   /**
@@ -32,12 +33,20 @@ final class StartGate {
    * @throws SettingException if the folder does not exist
    */
   StartGate(Settings settings) {
-    folder = settings.has("startgate") ? Path.of(settings.text("startgate", "")) : null;
-    timeout = Duration.ofSeconds(settings.whole("startgate.timeout", 300, 1, 86_400));
-    alone = settings.whole("clients", 1, 1, 1_000_000) == 1;
+    this(settings.has("startgate") ? Path.of(settings.text("startgate", "")) : null,
+        Duration.ofSeconds(settings.whole("startgate.timeout", 300, 1, 86_400)),
+        Duration.ofSeconds(settings.whole("pause.timeout", 3600, 1, 86_400)),
+        settings.whole("clients", 1, 1, 1_000_000) == 1);
     if (folder != null && !Files.isDirectory(folder)) {
       throw new SettingException("startgate=" + folder + ": the folder does not exist");
     }
+  }
+
+  private StartGate(Path folder, Duration timeout, Duration pause, boolean alone) {
+    this.folder = folder;
+    this.timeout = timeout;
+    this.pause = pause;
+    this.alone = alone;
   }
 
   boolean isOpen() {
@@ -58,17 +67,39 @@ final class StartGate {
       return Instant.now();
     }
     Files.createFile(folder.resolve("ready"));
-    Path start = folder.resolve("start");
-    Instant giveUp = Instant.now().plus(timeout);
+    String text = content("start", timeout, stopped);
+    return text == null ? null : checked(text);
+  }
+
+  /**
+   * Pauses until the next window: creates the file {@code paused} and waits for the file {@code next} with the folder
+   * of the next gate.
+   *
+   * @param stopped returns whether to stop waiting
+   * @return the next gate, {@code null} if it was stopped
+   * @throws RunInvalidException if there is no next gate within {@code pause.timeout}
+   */
+  StartGate next(BooleanSupplier stopped) throws IOException, RunInvalidException {
+    Files.createFile(folder.resolve("paused"));
+    String next = content("next", pause, stopped);
+    return next == null ? null : new StartGate(Path.of(next), timeout, pause, alone);
+  }
+
+  /** Waits for a file in the gate's folder, and returns its content; {@code null} if the wait was stopped. */
+  private String content(String name, Duration patience, BooleanSupplier stopped)
+      throws IOException, RunInvalidException {
+    Path file = folder.resolve(name);
+    Instant giveUp = Instant.now().plus(patience);
     while (!stopped.getAsBoolean()) {
       // The file may exist before it has content.
-      String text = Files.exists(start) ? Files.readString(start).strip() : "";
+      String text = Files.exists(file) ? Files.readString(file).strip() : "";
       if (!text.isEmpty()) {
-        return checked(text);
+        return text;
       }
       if (Instant.now().isAfter(giveUp)) {
-        throw new RunInvalidException(start + " got no start instant within startgate.timeout="
-            + timeout.toSeconds() + " s");
+        boolean begins = name.equals("start");
+        throw new RunInvalidException(file + " got no " + (begins ? "start instant" : "next window") + " within "
+            + (begins ? "startgate.timeout=" : "pause.timeout=") + patience.toSeconds() + " s");
       }
       java.util.concurrent.locks.LockSupport.parkNanos(POLL_NANOS);
     }

@@ -51,8 +51,8 @@ final class Worker {
   private long lastFinished;
   private boolean reachedEnd;
 
-  Worker(Run run, int number, Binding binding, Window window, Pacer pacer, ThreadStatistics statistics, Abort abort,
-      Completions completions) {
+  Worker(Run run, int number, Binding binding, RequestSource source, Window window, Pacer pacer,
+      ThreadStatistics statistics, Abort abort, Completions completions) {
     this.run = run;
     this.binding = binding;
     this.window = window;
@@ -60,7 +60,7 @@ final class Worker {
     this.abort = abort;
     this.completions = completions;
     this.whenDone = completions::add;
-    this.source = run.workload().source(number, run.threads());
+    this.source = source;
     this.pacer = pacer;
     // The source of a load ends by itself: its limit is a number of records, not of operations.
     this.quota = run.load() || run.operations() == 0 ? Long.MAX_VALUE

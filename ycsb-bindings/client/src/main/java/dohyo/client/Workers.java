@@ -3,6 +3,7 @@ package dohyo.client;
 import dohyo.binding.Binding;
 import dohyo.binding.SettingException;
 import dohyo.binding.Transport;
+import dohyo.workload.RequestSource;
 import java.util.ArrayList;
 import java.util.Collection;
 import java.util.Collections;
@@ -10,7 +11,6 @@ import java.util.IdentityHashMap;
 import java.util.List;
 import java.util.Objects;
 import java.util.Set;
-import java.util.concurrent.CancellationException;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.CountDownLatch;
@@ -27,8 +27,8 @@ import org.HdrHistogram.Histogram;
 import site.ycsb.DBException;
 
 /**
- * The logical clients and their threads, one per client or a few for all. All of them connect, wait for the start, work
- * and disconnect together.
+ * The logical clients and their threads, one per client or a few for all. All of them connect, work in one window after
+ * another, and disconnect together. Between two windows no operation is in flight, and the connections stay open.
  */
 final class Workers {
   /** Seconds that threads have to disconnect before they are abandoned. */
@@ -40,32 +40,28 @@ final class Workers {
       + " set a lower threadcount, or give the client more heap (client_heap)");
 
   private final Run run;
-  private final List<ThreadStatistics> statistics;
   private final Abort abort;
   private final int threads;
   private final Collection<Thread> started = new ConcurrentLinkedQueue<>();
-  private final AtomicReferenceArray<Worker> workers;
   private final AtomicReferenceArray<Transport> transports;
+  private final RequestSource[] sources;
   private final CountDownLatch connected;
-  private final CountDownLatch ended;
-  private final CountDownLatch disconnectAllowed = new CountDownLatch(1);
   private final CountDownLatch disconnected;
-  private final CompletableFuture<Window> released = new CompletableFuture<>();
   private final CompletableFuture<Exception> failure = new CompletableFuture<>();
   private final Histogram cleanup = new ConcurrentHistogram(SharedHistograms.DIGITS);
-  private List<Pacer> pacers;
+  private final CompletableFuture<Turn> first = new CompletableFuture<>();
+  /** Next turn of all threads; completed with {@code null} when they may disconnect. */
+  private CompletableFuture<Turn> next = first;
   private long disconnectDeadline;
 
-  Workers(Run run, List<ThreadStatistics> statistics, Abort abort) {
+  Workers(Run run, Abort abort) {
     this.run = run;
-    this.statistics = statistics;
     this.abort = abort;
     // The default number of a driver's event loops. These threads send the operations of a target rate.
     threads = run.events() ? Math.min(run.threads(), Transport.defaultEventLoops()) : run.threads();
-    workers = new AtomicReferenceArray<>(run.threads());
     transports = new AtomicReferenceArray<>(run.threads());
+    sources = new RequestSource[run.threads()];
     connected = new CountDownLatch(run.threads());
-    ended = new CountDownLatch(threads);
     disconnected = new CountDownLatch(threads);
     abort.whenSet(this::wake);
   }
@@ -109,10 +105,13 @@ final class Workers {
     }
   }
 
-  /** Lets all threads begin. */
-  void release(Window window) {
-    pacers = Pacer.of(run, window);
-    released.complete(window);
+  /** Lets all threads work in a window. The threads must have ended their turn before. */
+  Turn release(Window window, List<ThreadStatistics> statistics) {
+    Turn turn = new Turn(window, statistics);
+    CompletableFuture<Turn> released = next;
+    next = turn.next;
+    released.complete(turn);
+    return turn;
   }
 
   /** Wakes each thread after the window was moved or the run was aborted. */
@@ -120,14 +119,9 @@ final class Workers {
     started.forEach(LockSupport::unpark);
   }
 
-  /** Waits up to that many nanoseconds for all threads to finish. Returns false if they have not. */
-  boolean awaitEnd(long nanos) throws InterruptedException {
-    return ended.await(nanos, TimeUnit.NANOSECONDS);
-  }
-
-  /** Lets the threads that have finished disconnect. */
+  /** Lets the threads disconnect after their turn. */
   void allowDisconnect() {
-    disconnectAllowed.countDown();
+    next.complete(null);
   }
 
   /** Returns the distinct transports of all bindings; empty if the bindings do not report them. */
@@ -139,10 +133,9 @@ final class Workers {
 
   /** Ends all threads, even if they were never released, and waits a bounded time until all have disconnected. */
   void close() throws InterruptedException {
-    released.cancel(false);
+    allowDisconnect();
     // They may still run after an internal error of this process.
     abort.set("closed");
-    allowDisconnect();
     if (!failure.isDone() || connected.getCount() == 0) {
       awaitDisconnected();
     }
@@ -164,23 +157,21 @@ final class Workers {
   }
 
   /** Body of a thread: runs its logical client and every {@code threads}-th one after it. */
-  private void serve(int first) {
+  private void serve(int start) {
     List<Binding> bindings = new ArrayList<>();
     try {
-      for (int number = first; number < run.threads(); number += threads) {
+      for (int number = start; number < run.threads(); number += threads) {
         Binding binding = Bindings.create(run.settings());
         binding.setProperties(run.settings().properties());
         binding.init();
         bindings.add(binding);
+        sources[number] = run.workload().source(number, run.threads());
         transports.set(number, binding.transport().orElse(null));
         connected.countDown();
       }
-      try {
-        work(first, bindings);
-      } finally {
-        ended.countDown();
-        // Stay until processor time and connections have been sampled.
-        disconnectAllowed.await();
+      CompletableFuture<Turn> following = first;
+      for (Turn turn; (turn = following.join()) != null; following = turn.next) {
+        turn.work(start, bindings);
       }
     } catch (OutOfMemoryError e) {
       failure.complete(OUT_OF_MEMORY);
@@ -207,71 +198,88 @@ final class Workers {
     }
   }
 
-  private void work(int first, List<Binding> bindings) {
-    Window window;
-    try {
-      window = released.join();
-    } catch (CancellationException e) {
-      // The run was closed before it began.
-      return;
+  /** The work of all logical clients in one window. */
+  final class Turn {
+    private final Window window;
+    private final List<ThreadStatistics> statistics;
+    private final List<Pacer> pacers;
+    private final AtomicReferenceArray<Worker> workers = new AtomicReferenceArray<>(run.threads());
+    private final CountDownLatch ended = new CountDownLatch(threads);
+    private final CompletableFuture<Turn> next = new CompletableFuture<>();
+
+    private Turn(Window window, List<ThreadStatistics> statistics) {
+      this.window = window;
+      this.statistics = statistics;
+      pacers = Pacer.of(run, window);
     }
-    List<Function<Completions, Worker>> makers = new ArrayList<>();
-    for (int i = 0; i < bindings.size(); i++) {
-      int number = first + i * threads;
-      Binding binding = bindings.get(i);
-      makers.add(completions -> {
-        Worker worker = new Worker(run, number, binding, window, pacers.get(number), statistics.get(number), abort,
-            completions);
-        workers.set(number, worker);
-        return worker;
-      });
-    }
-    try {
-      if (run.events()) {
-        new DriverThreads(makers, abort).run();
-      } else {
-        new OwnThread(makers.get(0)).run();
+
+    private void work(int start, List<Binding> bindings) {
+      List<Function<Completions, Worker>> makers = new ArrayList<>();
+      for (int i = 0; i < bindings.size(); i++) {
+        int number = start + i * threads;
+        Binding binding = bindings.get(i);
+        makers.add(completions -> {
+          Worker worker = new Worker(run, number, binding, sources[number], window, pacers.get(number),
+              statistics.get(number), abort, completions);
+          workers.set(number, worker);
+          return worker;
+        });
       }
-    } catch (Exception | Error e) {
-      abort.died(e);
+      try {
+        if (run.events()) {
+          new DriverThreads(makers, abort).run();
+        } else {
+          new OwnThread(makers.get(0)).run();
+        }
+      } catch (Exception | Error e) {
+        abort.died(e);
+      } finally {
+        ended.countDown();
+      }
     }
-  }
 
-  /** Returns whether the run lasted to the end of the window, that is, at least one client worked until then. */
-  boolean reachedEnd() {
-    return workers().anyMatch(Worker::reachedEnd);
-  }
+    /** Waits up to that many nanoseconds for all threads to finish. Returns false if they have not. */
+    boolean awaitEnd(long nanos) throws InterruptedException {
+      return ended.await(nanos, TimeUnit.NANOSECONDS);
+    }
 
-  /** Returns the delay of the first operation in nanoseconds, which is the minimum over all clients. */
-  long skew() {
-    return workers().filter(Worker::hasSent).mapToLong(Worker::skew).min().orElse(0);
-  }
+    /** Returns whether the run lasted to the end of the window, that is, at least one client worked until then. */
+    boolean reachedEnd() {
+      return workers().anyMatch(Worker::reachedEnd);
+    }
 
-  /** Returns how many operations were due in the measured window but not sent in it. */
-  long missed() {
-    return workers().mapToLong(Worker::missed).sum();
-  }
+    /** Returns the delay of the first operation in nanoseconds, which is the minimum over all clients. */
+    long skew() {
+      return workers().filter(Worker::hasSent).mapToLong(Worker::skew).min().orElse(0);
+    }
 
-  /**
-   * Returns when the first measured operation of all clients was sent, in {@link System#nanoTime}; 0 if there was none.
-   */
-  long firstMeasured() {
-    return times(Worker::firstMeasured).reduce((a, b) -> a - b <= 0 ? a : b).orElse(0);
-  }
+    /** Returns how many operations were due in the measured window but not sent in it. */
+    long missed() {
+      return workers().mapToLong(Worker::missed).sum();
+    }
 
-  /**
-   * Returns when the last measured operation of all clients was answered, in {@link System#nanoTime}; 0 if there was
-   * none.
-   */
-  long lastFinished() {
-    return times(Worker::lastFinished).reduce((a, b) -> a - b >= 0 ? a : b).orElse(0);
-  }
+    /**
+     * Returns when the first measured operation of all clients was sent, in {@link System#nanoTime}; 0 if there was
+     * none.
+     */
+    long firstMeasured() {
+      return times(Worker::firstMeasured).reduce((a, b) -> a - b <= 0 ? a : b).orElse(0);
+    }
 
-  private LongStream times(ToLongFunction<Worker> time) {
-    return workers().mapToLong(time).filter(at -> at != 0);
-  }
+    /**
+     * Returns when the last measured operation of all clients was answered, in {@link System#nanoTime}; 0 if there was
+     * none.
+     */
+    long lastFinished() {
+      return times(Worker::lastFinished).reduce((a, b) -> a - b >= 0 ? a : b).orElse(0);
+    }
 
-  private Stream<Worker> workers() {
-    return IntStream.range(0, workers.length()).mapToObj(workers::get).filter(Objects::nonNull);
+    private LongStream times(ToLongFunction<Worker> time) {
+      return workers().mapToLong(time).filter(at -> at != 0);
+    }
+
+    private Stream<Worker> workers() {
+      return IntStream.range(0, workers.length()).mapToObj(workers::get).filter(Objects::nonNull);
+    }
   }
 }

@@ -30,7 +30,7 @@ final class KeyChooser {
     private final RecordLayout layout;
     private final Division division;
     private final InsertCounter inserted;
-    private final long insertedBefore;
+    private volatile long insertedBefore;
     private final LongAdder issued = new LongAdder();
     private final LongAdder acknowledged = new LongAdder();
     private final LongAdder passedOver = new LongAdder();
@@ -133,9 +133,21 @@ final class KeyChooser {
       return count;
     }
 
+    /** Adds the counts of this run to those of earlier ones. No insert may be in flight. */
+    void beginRun() {
+      insertedBefore += issued.sumThenReset();
+      passedOver.reset();
+      acknowledged.reset();
+    }
+
     /** Returns how many counts of this run {@code requestdistribution=next} has skipped. */
     long passedOver() {
       return passedOver.sum();
+    }
+
+    /** Returns how many counts this run has used. */
+    long insertedInRun() {
+      return issued.sum();
     }
 
     /** Returns how many counts this client has used in this run and in earlier ones. */

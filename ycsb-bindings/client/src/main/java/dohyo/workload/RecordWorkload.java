@@ -80,7 +80,12 @@ public final class RecordWorkload extends Workload {
 
   /** Returns how many records this run has inserted or may have inserted. Not for a load. */
   public long insertedInRun() {
-    return keys.inserted() - settings.whole("inserted", 0, 0, Long.MAX_VALUE / 4);
+    return keys.insertedInRun();
+  }
+
+  /** Begins another run of this client: counts of inserts begin at 0 again, and keys go on. Not for a load. */
+  public void beginRun() {
+    keys.beginRun();
   }
 
   private Lengths scanLengths(SplittableRandom random) {

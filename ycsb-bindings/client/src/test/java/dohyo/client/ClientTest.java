@@ -27,6 +27,7 @@ import java.util.regex.Pattern;
 import org.HdrHistogram.EncodableHistogram;
 import org.HdrHistogram.HistogramLogReader;
 import org.codehaus.jackson.JsonNode;
+import org.codehaus.jackson.map.ObjectMapper;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
@@ -532,6 +533,45 @@ class ClientTest extends OnMemory {
     assertTrue(summary().get("skew_ms").asDouble() < 3000, "which is not late");
   }
 
+  private int pausing(Path first, String... options) {
+    return client(concat(new String[] {"-p", "windows=2", "-p", "startgate=" + first, "-p", "operationcount=100", "-p",
+        "readproportion=0", "-p", "updateproportion=0", "-p", "insertproportion=1", "-threads", "4", "-p",
+        "client.summary=" + first.resolve("client.json"), "-p", "hdrhistogram.fileoutput=true", "-p",
+        "hdrhistogram.output.path=" + first + "/"}, options));
+  }
+
+  @Test
+  void aClientPausesBetweenItsWindowsAndGoesOnWithItsKeys() throws Exception {
+    assertEquals(0, client("-load"), err);
+    Path first = Files.createDirectory(folder.resolve("first"));
+    Path second = Files.createDirectory(folder.resolve("second"));
+    Files.writeString(first.resolve("start"), "" + System.currentTimeMillis());
+    Files.writeString(first.resolve("next"), second + "\n");
+    Files.writeString(second.resolve("start"), "" + System.currentTimeMillis());
+    assertEquals(0, pausing(first), err);
+    assertTrue(Files.exists(first.resolve("paused")) && !Files.exists(second.resolve("paused")), "it ends");
+    assertEquals(100, line("OVERALL", "Operations"), "the first window");
+    String results = Files.readString(second.resolve("result.txt"));
+    assertTrue(results.contains("[OVERALL], Operations, 100\n"), results);
+    assertTrue(results.contains("[CLEANUP], Operations, 4\n") && !out.contains("[CLEANUP], Operations, 4"), results);
+    JsonNode one = new ObjectMapper().readTree(first.resolve("client.json").toFile());
+    JsonNode two = new ObjectMapper().readTree(second.resolve("client.json").toFile());
+    assertEquals(100, one.get("inserted").asLong());
+    assertEquals(200, two.get("inserted").asLong());
+    assertEquals(0, two.get("unacknowledged_inserts").asLong());
+    assertEquals(1200, MemoryBinding.keys(store).size(), "no key was used twice");
+    assertTrue(Files.size(second.resolve("INSERT.hdr")) > 0);
+  }
+
+  @Test
+  void aClientThatIsNotToldToGoOnEnds() throws Exception {
+    assertEquals(0, client("-load"), err);
+    Files.writeString(folder.resolve("start"), "" + System.currentTimeMillis());
+    assertEquals(4, pausing(folder, "-p", "pause.timeout=1"));
+    assertTrue(err.contains(folder.resolve("next") + " got no next window within pause.timeout=1 s"), err);
+    assertEquals(100, summary().get("operations").asLong(), "the first window counts");
+  }
+
   @Test
   void anInstantAtWhichOthersHaveBegunIsRefused() throws Exception {
     Files.writeString(folder.resolve("start"), "1000");
@@ -737,6 +777,7 @@ class ClientTest extends OnMemory {
       "seed=-1 | seed=-1: must be a whole number from 0 to 9007199254740991",
       "valueentropy=9 | valueentropy=9: must be a whole number from 0 to 8",
       "maxexecutiontime=0 | a run is bounded by one of them",
+      "windows=2 | windows=2: a client pauses only in a run with startgate and verify=none",
       "startgate=/nowhere | startgate=/nowhere: the folder does not exist",
       "hdrhistogram.percentiles=99,x | must be numbers from 0 to 100",
       "exporter=Nothing | exporter=Nothing: unknown exporter"})

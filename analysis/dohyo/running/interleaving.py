@@ -1,0 +1,97 @@
+"""Measures trials whose servers are up at the same time: the trials take turns (docs/interleaving.md)."""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+from dohyo.planning.plan import PlannedTrial, first_start
+from dohyo.systems.catalogue import all_systems
+from dohyo.trial.turns import Turns
+
+# Seconds between two looks at the turns.
+LOOK_SECONDS = 0.1
+
+
+def turns_of(start: Sequence[PlannedTrial], folder: Path) -> Turns:
+    """Returns the turns of a start: each trial loads, then each block has one window of every trial, then each ends.
+
+    The order within a block is random, so that no system always follows the same other one. It is the same each time.
+
+    :param folder: folder of the experiment
+    """
+    names = [trial.name for trial in start]
+    draw = random.Random(",".join(names))  # noqa: S311 - an order, not a secret
+    blocks = [name for _ in range(start[0].scenario.repeats) for name in draw.sample(names, len(names))]
+    return Turns(folder / "turns" / names[0], [*names, *blocks, *names])
+
+
+def starts(trials: Sequence[PlannedTrial]) -> Iterator[list[PlannedTrial]]:
+    """Yields the trials that are up at the same time, in the order of measuring."""
+    left = list(trials)
+    while left:
+        start = first_start(left)
+        del left[: len(start)]
+        yield start
+
+
+def apart(trials: Sequence[PlannedTrial]) -> list[str]:
+    """Returns the systems that are measured one at a time although the scenario interleaves windows."""
+    alone = (start[0] for start in starts(trials) if len(start) == 1)
+    return list(dict.fromkeys(trial.system for trial in alone if trial.scenario.interleaves))
+
+
+def whole(trials: Sequence[PlannedTrial], missing: Sequence[PlannedTrial]) -> list[PlannedTrial]:
+    """Returns the trials to repeat: all of a start if one of it is missing, because ratios are taken start by start.
+
+    :param trials: all planned trials
+    """
+    return [trial for start in starts(trials) if any(each in missing for each in start) for trial in start]
+
+
+def variables(trial: PlannedTrial, start: Sequence[PlannedTrial], folder: Path) -> dict[str, Any]:
+    """Returns the variables of trial.yml for a trial that takes turns; none for a trial of its own."""
+    if len(start) < 2:
+        return {}
+    turns = turns_of(start, folder)
+    roles = {each.name: all_systems()[each.system].role for each in start}
+    return {
+        "trial_turns": {"folder": str(turns.folder), "order": list(turns.order), "name": trial.name},
+        "trial_lane": roles[trial.name],
+        "trial_beside": [role for name, role in roles.items() if name != trial.name],
+        "trial_group": str(turns.folder),
+    }
+
+
+def measure(
+    start: Sequence[PlannedTrial],
+    turns: Turns,
+    carry_out: Callable[[PlannedTrial], None],
+    check: Callable[[], None],
+) -> None:
+    """Measures the trials of a start, each in a thread. A trial is begun when its first turn is due.
+
+    :param carry_out: measures one trial, and handles its failure
+    :param check: called often; raises an exception to begin no further trial
+    """
+    turns.begin()
+
+    def one(trial: PlannedTrial) -> None:
+        try:
+            carry_out(trial)
+        finally:
+            turns.end(trial.name)
+
+    with ThreadPoolExecutor(len(start)) as pool:
+        pending = []
+        for number, trial in enumerate(start):
+            while not turns.is_due(number):
+                time.sleep(LOOK_SECONDS)
+                check()
+            pending.append(pool.submit(one, trial))
+    for each in pending:
+        each.result()

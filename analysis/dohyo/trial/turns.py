@@ -1,0 +1,78 @@
+"""The turns of trials that are up at the same time: only one of them works on the hosts at any time.
+
+The trials are processes of their own. They share a folder on the control machine. It has an empty file for each turn
+that is over, named by its number. It also has one for each trial that has ended, whatever turns were left.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+# Seconds between two looks at the folder.
+LOOK_SECONDS = 0.05
+
+
+@dataclass(frozen=True)
+class Turns:
+    """The turns of all trials of one start, in order.
+
+    :ivar folder: folder of the files
+    :ivar order: name of the trial of each turn
+    """
+
+    folder: Path
+    order: Sequence[str]
+
+    def is_due(self, number: int) -> bool:
+        """Returns whether all turns before this one are over, or their trials have ended."""
+        return all(
+            (self.folder / f"{earlier}.over").exists() or (self.folder / f"{name}.ended").exists()
+            for earlier, name in enumerate(self.order[:number])
+        )
+
+    def begin(self) -> None:
+        """Makes the folder, empty."""
+        self.folder.mkdir(parents=True, exist_ok=True)
+        for file in self.folder.iterdir():
+            file.unlink()
+
+    def end(self, name: str) -> None:
+        """Notes that a trial has ended."""
+        (self.folder / f"{name}.ended").touch()
+
+
+class OwnTurns:
+    """The turns of one trial; a trial of its own has none, and never waits.
+
+    :param given: variable trial_turns (``folder``, ``order``, ``name`` of the trial); empty for a trial of its own
+    """
+
+    def __init__(self, given: Mapping[str, Any]) -> None:
+        self._turns = Turns(Path(given["folder"]), given["order"]) if given else None
+        mine = (number for number, name in enumerate(given.get("order", [])) if name == given["name"])
+        self._own: Iterator[int] = iter([*mine])
+
+    def wait(self) -> int | None:
+        """Waits for the next turn of the trial; returns its number, None for a trial of its own."""
+        if self._turns is None:
+            return None
+        number = next(self._own)
+        while not self._turns.is_due(number):
+            time.sleep(LOOK_SECONDS)
+        return number
+
+    @contextmanager
+    def turn(self) -> Iterator[None]:
+        """Waits for the next turn of the trial, and ends it after the block.
+
+        After a failure the turn goes on: the trial then stops its servers, and the others wait until it has ended.
+        """
+        number = self.wait()
+        yield
+        if self._turns is not None:
+            (self._turns.folder / f"{number}.over").touch()

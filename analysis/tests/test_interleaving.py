@@ -1,0 +1,157 @@
+"""Trials whose servers are up at the same time take turns (docs/interleaving.md)."""
+
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+from dohyo.bad_input import BadInputError
+from dohyo.planning import plan
+from dohyo.planning.plan import PlannedTrial, first_start
+from dohyo.running import interleaving
+from dohyo.trial.turns import OwnTurns, Turns
+from support.scenarios import load
+
+ASKED = "recordcount=100\nduration=5\ninterleave=on\nrepeats=3\nrounds=2\nsystems=cassandra,mysql-innodb,postgresql\n"
+
+
+def planned(folder: Path, *assignments: str) -> list[PlannedTrial]:
+    return plan.trials(load(folder, ASKED, *assignments))
+
+
+def systems(trials: list[PlannedTrial]) -> list[str]:
+    return [trial.system for trial in trials]
+
+
+@pytest.mark.parametrize(
+    ("assignments", "together"),
+    [
+        ((), ["cassandra", "mysql-innodb", "postgresql"]),
+        (("interleave=off",), ["cassandra"]),
+        # Both variants of MySQL are processes of the same name.
+        (("systems=cassandra,mysql-innodb,mysql-myisam",), ["cassandra", "mysql-innodb"]),
+        (("matrix.threadcount=1,2",), ["cassandra", "mysql-innodb", "postgresql"]),
+    ],
+)
+def test_the_systems_of_a_round_at_a_point_are_up_together(
+    tmp_path: Path, assignments: tuple[str, ...], together: list[str]
+) -> None:
+    assert systems(first_start(planned(tmp_path, *assignments))) == together
+
+
+def test_systems_that_take_no_turns_are_named(tmp_path: Path) -> None:
+    assert interleaving.apart(planned(tmp_path)) == []
+    assert interleaving.apart(planned(tmp_path, "interleave=off")) == []
+    alone = planned(tmp_path, "systems=cassandra,mysql-innodb,mysql-myisam", "rounds=1")
+    assert interleaving.apart(alone) == ["mysql-myisam"]
+
+
+def test_a_start_is_repeated_whole(tmp_path: Path) -> None:
+    trials = planned(tmp_path)
+    assert interleaving.whole(trials, []) == []
+    assert interleaving.whole(trials, [trials[1]]) == trials[:3]
+    apart = planned(tmp_path, "interleave=off")
+    assert interleaving.whole(apart, [apart[1], apart[4]]) == [apart[1], apart[4]]
+
+
+def test_a_block_has_a_window_of_each_system_in_random_order(tmp_path: Path) -> None:
+    start = first_start(planned(tmp_path, "repeats=9"))
+    names = [trial.name for trial in start]
+    turns = interleaving.turns_of(start, tmp_path)
+    assert turns == interleaving.turns_of(start, tmp_path), "--resume needs the same order"
+    assert [*turns.order[:3]] == [*turns.order[-3:]] == names, "each loads first, and ends last"
+    blocks = [tuple(turns.order[at : at + 3]) for at in range(3, 30, 3)]
+    assert len(blocks) == 9
+    assert all(sorted(block) == sorted(names) for block in blocks)
+    assert len({*blocks}) > 3
+
+
+def test_a_trial_knows_its_turns_and_the_lanes_beside_it(tmp_path: Path) -> None:
+    start = first_start(planned(tmp_path))
+    variables = interleaving.variables(start[1], start, tmp_path)
+    assert variables["trial_turns"]["name"] == start[1].name
+    assert (variables["trial_lane"], variables["trial_beside"]) == ("mysql", ["cassandra", "postgresql"])
+    assert variables["trial_group"] == interleaving.variables(start[0], start, tmp_path)["trial_group"]
+    assert interleaving.variables(start[1], start[1:2], tmp_path) == {}
+
+
+@pytest.mark.parametrize(
+    ("assignment", "words"),
+    [
+        ("repeats=1", "interleave=on with repeats=1"),
+        ("phases=read,update", "interleave=on with phases=read,update"),
+        ("phases=insert", "interleave=on with phases=insert"),
+        ("reuse=data", "interleave=on with reuse=data: not possible; set reuse=none"),
+        ("settle=phases", "interleave=on with settle=phases"),
+        ("verify=acknowledged", "interleave=on with verify=acknowledged"),
+        ("faults=kill(node1)@2s", "interleave=on with faults="),
+    ],
+)
+def test_what_cannot_take_turns_is_refused(tmp_path: Path, assignment: str, words: str) -> None:
+    with pytest.raises(BadInputError, match=words):
+        planned(tmp_path, assignment, *(["repeats=1"] if assignment == "phases=insert" else []))
+
+
+class Bout:
+    """Trials in threads that record when they hold a turn; a trial may fail in one of its turns."""
+
+    def __init__(self, folder: Path, order: list[str], fails: tuple[str, int] = ("", 0)) -> None:
+        self.turns = Turns(folder / "turns", order)
+        self.fails = fails
+        self.seen: list[str] = []
+        self.working = threading.Lock()
+
+    def carry_out(self, name: str) -> None:
+        own = OwnTurns({"folder": str(self.turns.folder), "order": self.turns.order, "name": name})
+        try:
+            for turn in range(self.turns.order.count(name) - 1):
+                with own.turn():
+                    assert self.working.acquire(blocking=False), "two trials work at the same time"
+                    self.seen.append(name)
+                    if (name, turn) == self.fails:
+                        raise ValueError(name)
+                    self.working.release()
+            own.wait()
+            assert self.working.acquire(blocking=False), "two trials work at the same time"
+        except ValueError:
+            time.sleep(0.3)  # it stops its servers, which the others wait for
+        self.seen.append(f"{name} ends")
+        self.working.release()
+
+
+def held(folder: Path, order: list[str], fails: tuple[str, int] = ("", 0)) -> list[str]:
+    """Returns the turns in the order in which trials of these names took them."""
+    bout = Bout(folder, order, fails)
+    start = [PlannedTrial(name, name, None) for name in dict.fromkeys(order)]  # type: ignore[arg-type]
+    interleaving.measure(start, bout.turns, lambda trial: bout.carry_out(trial.name), lambda: None)
+    return bout.seen
+
+
+def test_only_one_trial_works_at_any_time(tmp_path: Path) -> None:
+    order = ["a", "b", "b", "a", "a", "b", "a", "b"]
+    assert held(tmp_path, order) == [*order[:6], "a ends", "b ends"]
+
+
+@pytest.mark.parametrize("turn", [0, 1])
+def test_the_others_go_on_when_a_failed_trial_has_stopped_its_servers(tmp_path: Path, turn: int) -> None:
+    order = ["a", "b", "c", "a", "b", "c", "c", "b", "a", "a", "b", "c"]
+    seen = held(tmp_path, order, ("b", turn))
+    expected = [name for name in order[:9] if name != "b"]
+    at = order.index("b") if turn == 0 else 4
+    failed = [*order[: at + 1], "b ends", *(name for name in order[at + 1 : 9] if name != "b")]
+    assert seen == [*failed, "a ends", "c ends"]
+    assert [name for name in seen if name in "ac"] == expected
+
+
+def test_no_trial_is_begun_after_an_interruption(tmp_path: Path) -> None:
+    begun: list[str] = []
+    turns = Turns(tmp_path / "turns", ["a", "b", "a", "b"])
+
+    def interrupted() -> None:
+        raise KeyboardInterrupt
+
+    start = [PlannedTrial(name, name, None) for name in ("a", "b")]  # type: ignore[arg-type]
+    with pytest.raises(KeyboardInterrupt):
+        interleaving.measure(start, turns, lambda trial: (begun.append(trial.name), time.sleep(0.3)), interrupted)  # type: ignore[arg-type,func-returns-value]
+    assert begun == ["a"]
