@@ -23,8 +23,9 @@ def test_what_a_restart_costs_and_that_no_acknowledged_write_is_lost(tmp_path: P
     assert 2 <= kill["at"] < 3
     assert 4 <= kill["until"] < 5
     assert kill["zero_seconds"] >= 1
-    # The time is known in whole seconds.
-    assert kill["recovery_seconds"] is None or kill["recovery_seconds"] >= int(kill["until"]) - int(kill["at"])
+    # The end of the dip is known in whole seconds, and a server may answer in the second in which it is started.
+    least = int(kill["until"]) - kill["at"]
+    assert kill["recovery_seconds"] is None or kill["recovery_seconds"] >= least - 0.001
     assert 9 <= stop["at"] < 10
     assert stop["until"] >= 12  # at its end, the window starts the server again
     assert of["ready_seconds"] >= 12
