@@ -131,6 +131,9 @@ public final class Client {
       int exit = measurement.perform(workers, connectSeconds, run.windows() == 1);
       for (int window = 2; exit == 0 && window <= run.windows(); window++) {
         gate = gate.next(abort::isSet);
+        if (gate == null) {
+          throw new RunInvalidException(abort.reason());
+        }
         run.continueIn(gate.folder());
         try (PrintStream out = log(gate, "result.txt"); PrintStream err = log(gate, "status.txt")) {
           exit = new Measurement(run, abort, gate, false, run.warmupAgainSeconds(), out, err)

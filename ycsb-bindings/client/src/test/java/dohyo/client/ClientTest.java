@@ -564,6 +564,24 @@ class ClientTest extends OnMemory {
   }
 
   @Test
+  void aSignalEndsAClientThatPauses() throws Exception {
+    assertEquals(0, client("-load"), err);
+    Files.writeString(folder.resolve("start"), "" + System.currentTimeMillis());
+    Path paused = folder.resolve("paused");
+    Abort[] abort = new Abort[1];
+    Thread signal = new Thread(() -> {
+      while (!Files.exists(paused)) {
+        Thread.onSpinWait();
+      }
+      abort[0].set("interrupted by a signal");
+    });
+    signal.start();
+    assertEquals(4, client(abort, "-p", "windows=2", "-p", "startgate=" + folder, "-p", "operationcount=100"));
+    signal.join();
+    assertTrue(err.contains("ERROR: interrupted by a signal"), err);
+  }
+
+  @Test
   void aClientThatIsNotToldToGoOnEnds() throws Exception {
     assertEquals(0, client("-load"), err);
     Files.writeString(folder.resolve("start"), "" + System.currentTimeMillis());

@@ -43,6 +43,10 @@ abstract class OnMemory {
   }
 
   int client(String... options) {
+    return client(new Abort[1], options);
+  }
+
+  int client(Abort[] abort, String... options) {
     List<String> args = new ArrayList<>(List.of("-db", MemoryBinding.class.getName(), "-p", "memory.store=" + store,
         "-p", "recordcount=1000", "-p", "client.loop=" + loop(), "-p",
         "client.summary=" + folder.resolve("client.json")));
@@ -50,7 +54,7 @@ abstract class OnMemory {
     ByteArrayOutputStream results = new ByteArrayOutputStream();
     ByteArrayOutputStream messages = new ByteArrayOutputStream();
     int exit = Client.run(args.toArray(String[]::new), new PrintStream(results, true, StandardCharsets.UTF_8),
-        new PrintStream(messages, true, StandardCharsets.UTF_8), new Abort[1]);
+        new PrintStream(messages, true, StandardCharsets.UTF_8), abort);
     out = results.toString(StandardCharsets.UTF_8);
     err = messages.toString(StandardCharsets.UTF_8);
     return exit;
