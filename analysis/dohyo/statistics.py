@@ -33,7 +33,7 @@ ALIKE = 0.15
 _POWER = 0.9
 # Level of the test for outliers. Samples within the factor _NEAR, as of a steady throughput, are not outliers.
 _OUTLIER, _NEAR = 0.01, 1.2
-# Least length of a series: a third of a shorter one has too few samples to distinguish a trend from chance.
+# Minimum length of a series. A third of a shorter series has too few samples to distinguish a trend from chance.
 TREND_LEAST = 15
 
 

@@ -71,7 +71,7 @@ running: list["Run"] = []
 
 
 class Run:
-    """A run.sh in the background, with the signals of a terminal's foreground."""
+    """A run.sh in the background that receives signals as if it ran in a terminal's foreground."""
 
     def __init__(self, out: Path, *arguments: str, within: Sequence[str] = ()) -> None:
         """`within`: command that starts run.sh."""

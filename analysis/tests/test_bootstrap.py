@@ -81,7 +81,7 @@ def plans(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, Any]]
 
 
 def has_some_packages(root: Path) -> None:
-    """Makes the folders of a host with a time service, a JDK and sudo, and where xfsprogs was removed."""
+    """Makes the folders of a host that has a time service, a JDK and sudo, and from which xfsprogs was removed."""
     for file in ("lib/systemd/system/systemd-timesyncd.service", "usr/lib/jvm/java-17-openjdk-amd64/bin/java"):
         (root / file).parent.mkdir(parents=True)
         (root / file).touch(mode=0o755)

@@ -230,7 +230,7 @@ def test_there_are_commands_in_the_pages() -> None:
 
 @pytest.mark.parametrize("line", dict.fromkeys(commands()))
 def test_a_command_of_a_page_is_accepted(line: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Runs all checks of a command that precede the start of anything."""
+    """Runs all checks that a command makes before it starts anything."""
     program, *words = (STANDS_FOR.get(word, word) for word in shlex.split(line.replace("=SUM", f"={'0' * 64}")))
     if not words:
         return

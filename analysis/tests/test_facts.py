@@ -262,7 +262,7 @@ def test_histograms_are_those_of_the_logs(tmp_path: Path) -> None:
     (experiment,) = experiments(hosts, tmp_path)
     written(tmp_path, experiment).close()
     with closing(database.connect(tmp_path / "facts.db")) as facts:
-        # The sum of the clients is their run, and the sum of a system's runs is the row of all its rounds.
+        # The clients of a run add up to the run, and a system's runs add up to the row for all rounds.
         of = "select operation, operations(histogram), mean_ms(histogram), percentile_ms(histogram, 99) from operation"
         assert (
             facts.execute(f"{of} where client is null group by run, operation").fetchall()

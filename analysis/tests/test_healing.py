@@ -248,7 +248,7 @@ def test_a_master_that_is_killed_again_finishes_what_it_has_begun() -> None:
     assert found["server crash handled"].unfinished == 0
     found = {did.what: did for did in logs.after(46, 99, zero, {})}
     assert figures(found["server crash handled"]) == (1, None, [66.6, 76.1, 9.5])
-    # While the servers were stopped, the last one's crash was not handled any more.
+    # The crash after the last kill was never handled, because the servers were stopped first.
     found = {did.what: did for did in logs.after(99, 120, zero, {})}
     assert (found["server crash handled"].count, found["server crash handled"].unfinished) == (0, 1)
 

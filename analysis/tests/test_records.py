@@ -53,7 +53,7 @@ def test_a_value_of_another_type_is_named_and_the_rest_counts(
 
 def test_what_trial_yml_writes_by_its_defaults_is_read(tmp_path: Path) -> None:
     defaults = yaml.safe_load((ROOT / "ansible/trial.yml").read_text("utf-8"))[0]["vars"]
-    # An expression of Jinja has a value only in a play.
+    # A Jinja expression has a value only in a play.
     written = {key: defaults[key] for key in ASKED if "{{" not in str(defaults[key])}
     write_json(tmp_path / "trial.json", written)
     assert records.read(tmp_path / "trial.json", TrialSettings, pytest.fail).search is None

@@ -62,7 +62,7 @@ def test_the_published_collapse() -> None:
         [5000] * 300 + [3000] * 300,
         # A system that is three times as fast at first as at the end.
         [round(9000 - 6000 * second / 600) for second in range(600)],
-        # Pauses of several seconds every half a minute.
+        # Pauses of several seconds every 30 seconds.
         ([2000] * 26 + [0] * 4) * 10,
         # A target rate that the system keeps in bursts.
         [1000 + round(900 * math.sin(second / 3)) for second in range(300)],

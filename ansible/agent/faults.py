@@ -320,7 +320,7 @@ def limit(unit, folders, rate, seconds):
     """Limits what a unit reads and writes to `rate` bytes a second on each disk of its data, for at most `seconds`."""
     allowed = run("systemctl", "show", "--property=DeviceAllow", "--value", unit).split()
     disks = [*folders, *(word for word in allowed if word.startswith("/dev/"))]
-    # Start the timer that ends the limit before the limit itself.
+    # Start the timer that removes the limit before setting the limit.
     stop_timer(unit)
     run("systemd-run", "--quiet", "--collect", f"--unit={timer(unit)}", f"--on-active={max(1, round(seconds))}",
         "--timer-property=AccuracySec=1s", *no_limit(unit))  # fmt: skip

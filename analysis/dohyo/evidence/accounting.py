@@ -73,7 +73,7 @@ class AccountingReport(Accounting, frozen=True):
 
 
 def together(accounts: Iterable[Accounting | None]) -> Accounting | None:
-    """Returns the sums over clients, runs or rounds; None if none of them has an account."""
+    """Returns the sums over clients, runs or rounds; None if none of them has accounting data."""
     known = [account for account in accounts if account is not None]
     if not known:
         return None

@@ -17,7 +17,7 @@ class Client(Struct, frozen=True):
     """One client in a phase, or over all repeats: then each time is from the repeat in which it was furthest from 0."""
 
     host: str = ""
-    state: str | None = None  # ended, failed, vanished or stopped: the first that is not "ended"
+    state: str | None = None  # ended, failed, vanished or stopped; over repeats the first but "ended"
     reason: str | None = None
     start_ms: Number | None = None  # from the agreed instant to its real start
     end_ms: Number | None = None  # from the earliest end of any client to its own

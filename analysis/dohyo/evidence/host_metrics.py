@@ -36,7 +36,7 @@ _DISK = (
     "disk_writes_per_second", "disk_written_bytes_per_second", "disk_utilisation",
 )  # fmt: skip
 _NETWORK = ("network_received_bytes_per_second", "network_sent_bytes_per_second")
-# Share of other processes; it is a part of user and system.
+# Processor share of other processes; already included in user and system.
 _OTHERS = ("other_cpu",)
 # Mean frequency as a share of the highest, and temperature of the hottest processor; every ten seconds.
 CLOCKS = ("processor_frequency", "processor_celsius")

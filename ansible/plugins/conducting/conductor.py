@@ -23,7 +23,7 @@ MOST_READINGS = 200
 PING_SECONDS = 1.0
 # Seconds without an answer to a ping after which a host counts as vanished.
 SILENCE_SECONDS = 10.0
-# Seconds for an agent to start: a connection, and Python.
+# Seconds for an agent to start: to connect, and to start Python.
 CONNECT_SECONDS = 30.0
 # Seconds for clients to end after the signal; the agent kills them after 10.
 STOP_SECONDS = 14.0
@@ -261,7 +261,7 @@ class Conductor:
             self.lost(name, f"{what} failed: {error}", ended)
         elif host.power == "starting":
             self.events.append((began, name, f"fault: {what}"))
-            # Not before: two agents might run, and the one without a connection might write its pid file last.
+            # Not earlier: two agents might run, and the one without a connection might write its pid file last.
             host.power, host.attempt = "booting", ended
 
     def fail(self, why: str, now: float) -> None:

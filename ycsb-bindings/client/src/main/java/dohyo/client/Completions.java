@@ -23,7 +23,7 @@ final class Completions {
     this.wake = wake;
   }
 
-  /** Makes the current thread the one that takes. */
+  /** Makes the current thread the only one that may take calls. */
   void acquire() {
     owner = Thread.currentThread();
   }
