@@ -294,8 +294,8 @@ def _ratio(
     """Returns the ratio of two of several means, see `ratios`."""
     one, other = pair
     error, freedom = _error(means, pool, pair)
-    if own is not None:
-        error = max(error, own[pair])
+    if own is not None and own[pair] > error:
+        error, freedom = own[pair], min(freedom, means[one].n - 1)
     ranking = sorted(range(len(means)), key=lambda position: -means[position].mean)
     span = abs(ranking.index(one) - ranking.index(other)) + 1
     level = max(each.confidence for each in means) ** (span / len(means))

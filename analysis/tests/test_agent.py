@@ -165,6 +165,7 @@ def test_a_client_pauses_between_two_conversations_and_goes_on(tool: Path) -> No
     agent.communicate('{"do": "finish"}\n', timeout=60)
     assert (ended["exit"], ended["summary"]["inserted"]) == (4, 2)
     assert (home / "run/client-host1.cassandra/pid").read_text() == pid
+    assert (home / "run/client-host1.cassandra/errors").readlink() == home / "client/cassandra/run-2/host1/status.txt"
     assert (home / "client/cassandra/run-2/host1/exit").read_text() == "4\n"
 
 

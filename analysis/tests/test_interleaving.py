@@ -10,6 +10,9 @@ from dohyo.bad_input import BadInputError
 from dohyo.planning import plan
 from dohyo.planning.plan import PlannedTrial, first_start
 from dohyo.running import interleaving
+from dohyo.summary.comparison import took_turns
+from dohyo.summary.conditions import Conditions
+from dohyo.summary.results import Trial
 from dohyo.trial.turns import OwnTurns, Turns
 from support.scenarios import load
 
@@ -29,8 +32,6 @@ def systems(trials: list[PlannedTrial]) -> list[str]:
     [
         ((), ["cassandra", "mysql-innodb", "postgresql"]),
         (("interleave=off",), ["cassandra"]),
-        # Both variants of MySQL are processes of the same name.
-        (("systems=cassandra,mysql-innodb,mysql-myisam",), ["cassandra", "mysql-innodb"]),
         (("matrix.threadcount=1,2",), ["cassandra", "mysql-innodb", "postgresql"]),
     ],
 )
@@ -43,14 +44,16 @@ def test_the_systems_of_a_round_at_a_point_are_up_together(
 def test_systems_that_take_no_turns_are_named(tmp_path: Path) -> None:
     assert interleaving.apart(planned(tmp_path)) == []
     assert interleaving.apart(planned(tmp_path, "interleave=off")) == []
-    alone = planned(tmp_path, "systems=cassandra,mysql-innodb,mysql-myisam", "rounds=1")
-    assert interleaving.apart(alone) == ["mysql-myisam"]
+    assert interleaving.apart(planned(tmp_path, "systems=cassandra", "rounds=1")) == ["cassandra"]
 
 
 def test_a_start_is_repeated_whole(tmp_path: Path) -> None:
     trials = planned(tmp_path)
     assert interleaving.whole(trials, []) == []
     assert interleaving.whole(trials, [trials[1]]) == trials[:3]
+    # A system that is not available does not cost the others their results.
+    assert interleaving.whole(trials, [trials[1], trials[4]], [trials[1], trials[4]]) == [trials[1], trials[4]]
+    assert interleaving.whole(trials, trials[:2], trials[1:2]) == trials[:3]
     apart = planned(tmp_path, "interleave=off")
     assert interleaving.whole(apart, [apart[1], apart[4]]) == [apart[1], apart[4]]
 
@@ -80,6 +83,7 @@ def test_a_trial_knows_its_turns_and_the_lanes_beside_it(tmp_path: Path) -> None
     ("assignment", "words"),
     [
         ("repeats=1", "interleave=on with repeats=1"),
+        ("systems=hbase,mysql-innodb,mysql-myisam", "interleave=on with mysql-innodb and mysql-myisam"),
         ("phases=read,update", "interleave=on with phases=read,update"),
         ("phases=insert", "interleave=on with phases=insert"),
         ("reuse=data", "interleave=on with reuse=data: not possible; set reuse=none"),
@@ -91,6 +95,21 @@ def test_a_trial_knows_its_turns_and_the_lanes_beside_it(tmp_path: Path) -> None
 def test_what_cannot_take_turns_is_refused(tmp_path: Path, assignment: str, words: str) -> None:
     with pytest.raises(BadInputError, match=words):
         planned(tmp_path, assignment, *(["repeats=1"] if assignment == "phases=insert" else []))
+
+
+def test_windows_of_a_single_start_are_no_independent_samples() -> None:
+    def trials(rounds: tuple[int, ...], *, interleaved: int | None = 2) -> list[Trial]:
+        of = Conditions(interleaved=interleaved)
+        return [Trial(name, name, name, "ok", round=each, conditions=of) for name in "ab" for each in rounds]
+
+    def merged(interleaved: int | None = 2) -> list[Trial]:
+        return trials((0,), interleaved=interleaved)
+
+    assert not took_turns(trials((1,)), trials((1,)))
+    assert not took_turns(merged(), trials((1, 2)))
+    assert took_turns(merged(), trials((1, 2, 3)))
+    assert not took_turns(merged(), trials((1, 2, 3))[:-1]), "a round of one system is not valid"
+    assert not took_turns(merged(None), trials((1, 2, 3), interleaved=None))
 
 
 class Bout:

@@ -63,6 +63,7 @@ class Client:
     def _go_on(self):
         """Lets the client that pauses after its last window begin the next one."""
         self._process = Process(*(proc.read_pid(self._processes.path(self._name, "pid")) or (0, 0)))
+        self._processes.link_log(self._name, str(self._folder / "status.txt"))
         proc.write(self._paused / "next", f"{self._folder}\n")
 
     def tell(self, file, at):

@@ -84,19 +84,15 @@ def trials(scenario: Scenario, rounds: int | None = None) -> list[PlannedTrial]:
 def first_start(trials: Sequence[PlannedTrial]) -> list[PlannedTrial]:
     """Returns the first trials whose servers are up at the same time: one, unless the scenario interleaves windows.
 
-    Variants of one system share ports and folders, so they are not up together. Nor are attached systems, whose hosts
-    may be others'.
+    Attached systems are not up with others, because their hosts may not be ours.
     """
     first = trials[0]
     start = [first]
-    roles = {catalogue.all_systems()[first.system].role}
     for trial in trials[1:] if first.scenario.interleaves and not first.is_attached else ():
-        role = catalogue.all_systems()[trial.system].role
         together = (trial.round, trial.scenario.point) == (first.round, first.scenario.point)
-        if not together or trial.is_attached or role in roles:
+        if not together or trial.is_attached:
             break
         start.append(trial)
-        roles.add(role)
     return start
 
 

@@ -45,12 +45,19 @@ def apart(trials: Sequence[PlannedTrial]) -> list[str]:
     return list(dict.fromkeys(trial.system for trial in alone if trial.scenario.interleaves))
 
 
-def whole(trials: Sequence[PlannedTrial], missing: Sequence[PlannedTrial]) -> list[PlannedTrial]:
+def whole(
+    trials: Sequence[PlannedTrial], missing: Sequence[PlannedTrial], skipped: Sequence[PlannedTrial] = ()
+) -> list[PlannedTrial]:
     """Returns the trials to repeat: all of a start if one of it is missing, because ratios are taken start by start.
 
     :param trials: all planned trials
+    :param skipped: missing ones whose system was not available; the others of their start need not be repeated
     """
-    return [trial for start in starts(trials) if any(each in missing for each in start) for trial in start]
+    found = []
+    for start in starts(trials):
+        is_broken = any(each in missing and each not in skipped for each in start)
+        found += [trial for trial in start if is_broken or trial in missing]
+    return found
 
 
 def variables(trial: PlannedTrial, start: Sequence[PlannedTrial], folder: Path) -> dict[str, Any]:

@@ -159,7 +159,8 @@ def resume(
         if scenario_name not in (None, experiment.scenario.name):
             raise BadInputError(f"{name} is an experiment with {experiment.scenario.name}, not with {scenario_name}")
         missing = [trial for trial in experiment.trials if experiment.state(trial) != "done"]
-        todo = interleaving.whole(experiment.trials, missing)
+        skipped = [trial for trial in missing if experiment.state(trial) == "skipped"]
+        todo = interleaving.whole(experiment.trials, missing, skipped)
         if not todo and not experiment.has_ended:
             todo = rounds.further(experiment, summarise(experiment.folder))
             experiment.add(todo)
@@ -359,6 +360,12 @@ class _Measurement:
         if len(start) == 1:
             one(start[0])
         else:
+            # An installation needs the hosts for itself.
+            for trial in start:
+                if not self._is_deployed(trial) and (failure := self._whatever_happens(partial(self._deploy, [trial]))):
+                    self._failed(trial, failure)
+                    failed.append(trial)
+            start = [trial for trial in start if trial not in failed]
             turns = interleaving.turns_of(start, self.experiment.folder)
             interleaving.measure(start, turns, one, self.signals.check)
         return failed

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Container
 
 from dohyo.bad_input import BadInputError
@@ -56,6 +57,9 @@ def _check_interleaving(scenario: Scenario) -> None:
     """Checks that windows of several systems can take turns."""
     if not scenario.interleaves:
         return
+    roles = Counter(catalogue.all_systems()[name].role for name in scenario.systems)
+    if variants := [name for name in scenario.systems if roles[catalogue.all_systems()[name].role] > 1]:
+        raise BadInputError(f"interleave=on with {' and '.join(variants)}: they share ports and folders; leave out one")
     if len(scenario.phases) != 1:
         raise BadInputError(
             f"interleave=on with phases={scenario['phases']}: a client that pauses has one phase; set phases=run"

@@ -232,7 +232,9 @@ def took_turns(trials: Sequence[Trial], rounds: Sequence[Trial]) -> bool:
         {each.round for each in rounds if (each.system, each.point, each.status) == (trial.system, trial.point, "ok")}
         for trial in trials
     ]
-    return all(trial.conditions.interleaved for trial in trials) and all(numbers == valid[0] for numbers in valid)
+    # The windows of a single start are no independent samples.
+    enough = bool(valid) and len(valid[0]) >= statistics.TOGETHER_LEAST
+    return enough and all(trial.conditions.interleaved for trial in trials) and all(each == valid[0] for each in valid)
 
 
 def figures(trial: Trial, among: Sequence[Trial] = (), percentiles: Sequence[Figure] = ("p99_ms",)) -> dict[Key, Row]:

@@ -115,6 +115,11 @@ class Evidence:
             "deployment": self.values["dohyo_deployment"],
             "hosts": [*self.world.hosts],
         }
+        # A note of a trial that was killed would fetch the files of this one.
+        lanes = {self.lane, *self.values["trial_beside"]}
+        for file in self.note_file.parent.glob(f"{UNDER_WAY}*"):
+            if file.suffix.removeprefix(".") not in lanes:
+                file.unlink(missing_ok=True)
         write_json(self.note_file, self.noted)
 
     @property

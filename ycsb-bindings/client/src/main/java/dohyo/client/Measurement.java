@@ -75,6 +75,7 @@ final class Measurement {
       cleanup = workers.cleanup();
     }
     Results.Timing timing = timing(turn, window, gate.isOpen() ? null : agreed, connectSeconds);
+    turn.forget();
     return report(new Results(run, reporter, statistics, timing, footprint, cleanup));
   }
 

@@ -201,8 +201,8 @@ final class Workers {
   /** The work of all logical clients in one window. */
   final class Turn {
     private final Window window;
-    private final List<ThreadStatistics> statistics;
-    private final List<Pacer> pacers;
+    private List<ThreadStatistics> statistics;
+    private List<Pacer> pacers;
     private final AtomicReferenceArray<Worker> workers = new AtomicReferenceArray<>(run.threads());
     private final CountDownLatch ended = new CountDownLatch(threads);
     private final CompletableFuture<Turn> next = new CompletableFuture<>();
@@ -236,6 +236,13 @@ final class Workers {
       } finally {
         ended.countDown();
       }
+    }
+
+    /** Drops what a turn that is over needs no more: later turns may be many. */
+    void forget() {
+      statistics = null;
+      pacers = null;
+      IntStream.range(0, workers.length()).forEach(number -> workers.set(number, null));
     }
 
     /** Waits up to that many nanoseconds for all threads to finish. Returns false if they have not. */
