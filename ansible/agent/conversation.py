@@ -134,7 +134,7 @@ class Agent:
 
     def _do_begin(self, tool, client, servers, faults="", lane=""):
         # The sampler of the host counts this process as ours.
-        folder = self._processes.path(f"agent.{lane}" if lane else "agent")
+        folder = self._processes.path(proc.in_lane("agent", lane))
         os.makedirs(folder, exist_ok=True)
         proc.write_pid(os.path.join(folder, "pid"), os.getpid())
         self._servers = Servers(self._processes, self._send, servers)

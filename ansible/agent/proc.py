@@ -106,6 +106,11 @@ def waited(holds, seconds):
     return answer
 
 
+def in_lane(name, lane):
+    """Returns the name of a process. Each trial that takes turns has its own."""
+    return f"{name}.{lane}" if lane else name
+
+
 def belongs(name, lane):
     """Returns whether NAME belongs to the trial in that lane, which is its system's role; to "" all belong."""
     return not lane or name == lane or name.startswith(f"{lane}-") or name.endswith(f".{lane}")

@@ -245,7 +245,7 @@ class Reader:
         pid, start, machine = (*controller.split(" ", 2), "", "", "")[:3]
         here = f"{read('/proc/sys/kernel/random/boot_id').strip()} {os.readlink('/proc/self/ns/pid')}"
         is_seen = machine == here and proc.is_alive(pid, int(start))
-        self._agent = f"{run}/agent{lane and '.'}{lane}/pid"
+        self._agent = f"{run}/{proc.in_lane('agent', lane)}/pid"
         self._controller = (pid, int(start)) if is_seen else None
         self._patience = float(seconds) if self._controller is None else proc.HEARTBEAT
         self._seen = time.monotonic()

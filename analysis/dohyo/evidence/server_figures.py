@@ -142,7 +142,7 @@ class ServerFigure(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def figures_of(folder: Path, warn: Warn) -> tuple[ServerFigure, ...]:
-    """Reads the figures of a trial's system, in the order in which they are shown; none if it has none.
+    """Reads the figures of a trial's system, in the order in which they are shown.
 
     :param folder: folder of the servers' evidence; a damaged file causes a warning
     """

@@ -366,8 +366,9 @@ class _Measurement:
                     self._failed(trial, failure)
                     failed.append(trial)
             start = [trial for trial in start if trial not in failed]
-            turns = interleaving.turns_of(start, self.experiment.folder)
-            interleaving.measure(start, turns, one, self.signals.check)
+            if start:
+                turns = interleaving.turns_of(start, self.experiment.folder)
+                interleaving.measure(start, turns, one, self.signals.check)
         return failed
 
     def _after_round(self, number: int, *, is_last: bool) -> list[PlannedTrial]:

@@ -135,7 +135,7 @@ class TrialFacts:
 
     @property
     def load(self) -> list[Phase]:
-        """Returns the load; empty if there is none."""
+        """Returns the load; empty without a load."""
         return [phase for phase in self.phases if phase.kind == LOAD]
 
     @property

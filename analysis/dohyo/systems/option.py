@@ -151,7 +151,7 @@ class Option:
 
 @lru_cache(maxsize=256)
 def _loaded(text: str) -> Any:
-    """Parses YAML; returns None if it is none or has values without a type in JSON. Callers must not change the value.
+    """Parses YAML; returns None if it is invalid or has values without a type in JSON. Callers must not change it.
 
     Each point of a matrix has the same texts, and PyYAML needs a millisecond for each.
     """

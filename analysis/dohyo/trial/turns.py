@@ -29,11 +29,12 @@ class Turns:
     order: Sequence[str]
 
     def is_due(self, number: int) -> bool:
-        """Returns whether all turns before this one are over, or their trials have ended."""
-        return all(
-            (self.folder / f"{earlier}.over").exists() or (self.folder / f"{name}.ended").exists()
-            for earlier, name in enumerate(self.order[:number])
-        )
+        """Returns whether all turns before this one are over."""
+        return all(map(self.is_over, range(number)))
+
+    def is_over(self, number: int) -> bool:
+        """Returns whether a turn is over, or its trial has ended."""
+        return (self.folder / f"{number}.over").exists() or (self.folder / f"{self.order[number]}.ended").exists()
 
     def begin(self) -> None:
         """Makes the folder, empty."""
@@ -47,7 +48,7 @@ class Turns:
 
 
 class OwnTurns:
-    """The turns of one trial; a trial of its own has none, and never waits.
+    """The turns of one trial. A trial that takes no turns never waits.
 
     :param given: variable trial_turns (``folder``, ``order``, ``name`` of the trial); empty for a trial of its own
     """
@@ -62,8 +63,10 @@ class OwnTurns:
         if self._turns is None:
             return None
         number = next(self._own)
-        while not self._turns.is_due(number):
-            time.sleep(LOOK_SECONDS)
+        # Other trials measure meanwhile, so a turn that is over is not looked at again.
+        for earlier in range(number):
+            while not self._turns.is_over(earlier):
+                time.sleep(LOOK_SECONDS)
         return number
 
     @contextmanager
