@@ -197,6 +197,22 @@ def test_a_process_whose_pid_file_was_lost_is_found_by_its_mark(host: Host) -> N
     assert is_gone(pid)
 
 
+def test_agents_that_share_a_home_agree_on_its_secret(tmp_path: Path) -> None:
+    # With two secrets, an agent would not recognize the processes that it has started itself.
+    script = f"import sys; sys.path.insert(0, {str(MODULES)!r}); import processes; sys.stdin.readline(); "
+    script += f"print(processes.Processes({str(tmp_path)!r}).secret())"
+    argv = [sys.executable, "-c", script]
+    agents = [subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) for _ in range(8)]
+    time.sleep(0.3)  # until all wait for their line
+    for agent in agents:
+        assert agent.stdin
+        agent.stdin.write("go\n")
+        agent.stdin.flush()
+    secrets = {agent.communicate(timeout=60)[0] for agent in agents}
+    assert secrets == {(tmp_path / "run/secret").read_text()}
+    assert [file.name for file in (tmp_path / "run").iterdir()] == ["secret"]
+
+
 def test_the_last_one_started_is_stopped_first(host: Host) -> None:
     host.start("server", "sleep", "300")
     host.start("client", "sleep", "300")

@@ -46,16 +46,24 @@ class Processes:
         """Returns the secret of this installation, and makes it if it is missing."""
         file = os.path.join(self.run, "secret")
         try:
-            secret = proc.read(file).decode("ascii").strip()
+            if secret := proc.read(file).decode("ascii").strip():
+                return secret
+            os.unlink(file)
         except OSError:
-            secret = ""
-        if not secret:
-            os.makedirs(self.run, exist_ok=True)
-            secret = proc.read("/proc/sys/kernel/random/uuid").decode("ascii").strip()
-            os.close(os.open(file, os.O_WRONLY | os.O_CREAT, 0o600))
-            with open(file, "w", encoding="ascii") as output:
-                output.write(f"{secret}\n")
-        return secret
+            pass
+        os.makedirs(self.run, exist_ok=True)
+        new = f"{file}.{os.getpid()}.new"
+        output = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+        try:
+            os.write(output, proc.read("/proc/sys/kernel/random/uuid"))
+            # Several agents may share this folder: the first secret counts, and nobody reads half of it.
+            os.link(new, file)
+        except FileExistsError:
+            pass
+        finally:
+            os.close(output)
+            os.unlink(new)
+        return proc.read(file).decode("ascii").strip()
 
     def mark(self, name):
         """Returns the environment variable that marks a process of NAME."""
