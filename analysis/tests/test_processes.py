@@ -199,10 +199,10 @@ def test_a_process_whose_pid_file_was_lost_is_found_by_its_mark(host: Host) -> N
 
 def test_agents_that_share_a_home_agree_on_its_secret(tmp_path: Path) -> None:
     # With two secrets, an agent would not recognize the processes that it has started itself.
-    script = f"import sys; sys.path.insert(0, {str(MODULES)!r}); import processes; sys.stdin.readline(); "
-    script += f"print(processes.Processes({str(tmp_path)!r}).secret())"
+    script = f"import sys, processes; sys.stdin.readline(); print(processes.Processes({str(tmp_path)!r}).secret())"
     argv = [sys.executable, "-c", script]
-    agents = [subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) for _ in range(8)]
+    pipe, environment = subprocess.PIPE, {**os.environ, "PYTHONPATH": str(MODULES)}
+    agents = [subprocess.Popen(argv, stdin=pipe, stdout=pipe, text=True, env=environment) for _ in range(8)]
     time.sleep(0.3)  # until all wait for their line
     for agent in agents:
         assert agent.stdin

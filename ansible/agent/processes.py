@@ -56,7 +56,7 @@ class Processes:
         output = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
         try:
             os.write(output, proc.read("/proc/sys/kernel/random/uuid"))
-            # Several agents may share this folder: the first secret counts, and nobody reads half of it.
+            # Several agents may share this folder: the first secret counts, and it is never half written.
             os.link(new, file)
         except FileExistsError:
             pass

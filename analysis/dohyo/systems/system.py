@@ -287,6 +287,8 @@ class System(ABC):
     spared: ClassVar[Sequence[str]] = ()
     # All that deploy.yml installs for one version stays when it installs another.
     keeps_versions: ClassVar[bool] = False
+    # A killed server leaves shared memory, which only its shutdown removes.
+    leaves_shared_memory: ClassVar[bool] = False
     # Nodes start one after another.
     starts_one_by_one: ClassVar[bool] = False
     # Name of the port that the server opens last.

@@ -8,6 +8,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
+from dohyo import plain_yaml
 from dohyo.places import ANSIBLE
 from dohyo.systems.context import Context
 from dohyo.trial import clients
@@ -40,6 +41,15 @@ ASKED = (
 # nothing is deployed.
 ALONE = 86400
 ALONE_OBSERVED = 604800
+# Appends a line, with the time in UTC as servers write it, to the files in a folder that match patterns.
+END_LOGS = """
+cd "$0" || exit 1
+for pattern; do
+  for log in $pattern; do
+    [ ! -f "$log" ] || date -u '+%F %T,%3N INFO  [dohyo] The server was killed; the log ends here.' >> "$log" || exit 1
+  done
+done
+"""
 # Beginning of the name of the note of a trial under way. Trials that take turns have a note each.
 UNDER_WAY = "trial-under-way"
 
@@ -129,14 +139,24 @@ class Evidence:
 
     @property
     def needs_shutdown(self) -> bool:
-        """True if servers need time to end because their logs will be read.
+        """True if servers need time to end, even if nothing of their data is kept.
 
-        If their data is removed and all went well, servers may be killed. Statistics exist, and logs are written line
-        by line, except that of JDK 8's collector. A log that is read needs the lines of a shutdown, because they show
-        that it covers the last run.
+        Servers write their logs line by line, except for the log of JDK 8's collector.
         """
-        buffered = "-Xloggc:gc.log" in Context(self.values).gc_options
-        return buffered or (self.folder / "server/log.yml").is_file()
+        return "-Xloggc:gc.log" in Context(self.values).gc_options
+
+    @property
+    def logs(self) -> list[str]:
+        """Patterns of the servers' logs that will be read."""
+        meaning = self.folder / "server/log.yml"
+        kinds = plain_yaml.load(meaning) if meaning.is_file() else {}
+        files = [kind["files"] for kind in kinds.values()]
+        return sorted({name for each in files for name in ([each] if isinstance(each, str) else each)})
+
+    def end_logs(self, host: Host, role: str) -> None:
+        """Appends a line to the logs of killed servers, so that readers know until when a log is complete."""
+        folder = f"{host.values['dohyo_home']}/run/{role}"
+        program(host, ["sh", "-c", END_LOGS, folder, *self.logs], removes=folder)
 
     def state(self, status: str, reason: str | None = None) -> None:
         """Records the state of a trial by hand."""

@@ -147,9 +147,14 @@ class TrialSteps:
         attempt("Report the phase", lambda: self.world.phase("stop"))
         up: set[str] = set()
         if not stays:
-            killed = "" if failed or self.evidence.needs_shutdown else self.system.role
+            # After a success the servers' data is removed, so a shutdown would only take time.
+            needs_shutdown = failed or self.evidence.needs_shutdown or self.system.leaves_shared_memory
+            killed = "" if needs_shutdown else self.system.role
             stop = on_hosts(there, lambda host: processes.stop_all(host, killed, self.beside))
             up = attempt("Stop the servers and all other processes", stop)
+            if killed and self.evidence.logs and not self.attached:
+                servers = [name for name in self.world.databases if name in there]
+                attempt("End the servers' logs", on_hosts(servers, lambda host: self.evidence.end_logs(host, killed)))
             if self.attached:
                 attempt("Remove our tables", lambda: attached.detach_all(self.world, [self.system.role], there))
         # Samples of an interrupted trial are not this one's: stop.yml brings them home.

@@ -30,6 +30,7 @@ SCRIPTS = {
     "look for faults": "|| echo there",
     "sample": 'exec "$@"',
     "set aside": "client/load-server",
+    "end logs": "the log ends here",
     "ask how servers have ended": "status",
 }
 HOME = "/opt/dohyo"

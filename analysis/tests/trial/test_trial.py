@@ -1,11 +1,14 @@
 """A whole trial: its parts, their order, and its end after any failure."""
 
+import subprocess
+import time
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
 
+from dohyo.evidence import server_log
 from dohyo.places import ANSIBLE
 from dohyo.trial.evidence import UNDER_WAY
 from dohyo.trial.trial import begin
@@ -78,8 +81,7 @@ def test_all_steps_of_a_trial_in_their_order(tmp_path: Path) -> None:
         "phase canary", "node1: canary host",
         *START, *TABLES, "phase load", "clients: load", *SETTLE,
         "phase run 1", "clients: run-1", "node1: stats folder=cassandra/stats/run-1 within 900 s",
-        # The log is read, so it needs the lines of a shutdown.
-        *(line.replace(" node2", "").replace("stop-all cassandra", "stop-all") for line in ENDED),
+        *ENDED[:3], "node1: end logs", *(line.replace(" node2", "") for line in ENDED[3:]),
     ]  # fmt: skip
 
 
@@ -113,7 +115,8 @@ def test_whatever_fails_the_servers_are_stopped_and_the_hosts_are_free(number: i
     notes = done(trial)
     assert [line for line in notes if line.startswith("phase stop")] == ["phase stop"]
     end = notes[notes.index("phase stop") :]
-    assert {"node1: stop-all", "node2: stop-all"} <= {*end}
+    stop = "stop-all" if expected else "stop-all cassandra"
+    assert {f"node1: {stop}", f"node2: {stop}"} <= {*end}
     assert end[-2:] == ["node1 node2: owned absent run/cassandra", "node1 node2: in_use free"]
     assert not (tmp_path / UNDER_WAY).exists()
 
@@ -257,10 +260,11 @@ def test_servers_of_a_trial_that_failed_do_not_stay_up(tmp_path: Path) -> None:
         ("mysql-innodb", [], {}, ["mysql"]),
         ("mysql-innodb", [], {"node1": "Run: no answer"}, []),
         ("mysql-innodb", ["-Xloggc:gc.log"], {}, []),
-        ("cassandra", [], {}, []),
+        ("cassandra", [], {}, ["cassandra"]),
+        ("postgresql", [], {}, []),
     ],
 )
-def test_servers_are_killed_where_their_last_lines_tell_nothing(
+def test_servers_are_killed_unless_something_is_left_of_them(
     system: str, options: list[str], failures: dict[str, str], killed: list[str], tmp_path: Path
 ) -> None:
     trial = fake_trial(tmp_path, system=system, jdk_gc_options=options)
@@ -272,6 +276,24 @@ def test_servers_are_killed_where_their_last_lines_tell_nothing(
 
 
 # ---- the reason ------------------------------------------------------------------------------------------------------
+
+
+def test_the_log_of_a_killed_server_covers_the_time_until_then(tmp_path: Path) -> None:
+    trial = fake_trial(tmp_path, dohyo_home=str(tmp_path))
+    parts = trial.real()
+    parts.evidence.begin(parts.system.role)
+    (folder := tmp_path / "run/cassandra").mkdir(parents=True)
+    (folder / "log").write_text("INFO  [main] 2026-11-25 16:10:20,904 Started\n")
+    patterns = "end: 'Flushed (?P<key>.)', begin: 'Flush (?P<key>.)'"
+    (tmp_path / "server/log.yml").write_text(f"flush: {{files: [log, 'region*.log'], {patterns}}}")
+    parts.end()
+    (ended,) = (call for call in trial.calls if call.verb == "end logs")
+    before = time.time()
+    subprocess.run(ended.arguments["argv"], check=True)
+    log = server_log.read(folder / "log", server_log.lines_of(tmp_path / "server/log.yml", pytest.fail), pytest.fail)
+    assert log
+    assert before - 0.1 < log.end < time.time() + 0.1
+    assert [file.name for file in folder.iterdir()] == ["log"]
 
 
 def test_the_reason_says_what_became_of_the_servers_once_they_were_started(tmp_path: Path) -> None:

@@ -38,6 +38,7 @@ class Postgresql(Replicated):
 
     role = "postgresql"
     order = 6
+    leaves_shared_memory = True
     binding = "postgresql"
     admin = "dohyo.postgresql.admin.PostgresqlAdmin"
     attached_options = ("settle_timeout", "count_limit")
