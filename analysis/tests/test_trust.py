@@ -91,7 +91,7 @@ def test_a_comparison_without_an_interval_weakens_those_that_have_one() -> None:
         for each in trials
     ]
     found = judged(Summary("x", single, comparisons=comparisons(single)))
-    assert (found.mark, found.reasons[0].short) == ("caution", "preliminary in part")
+    assert (found.mark, found.reasons[0].short) == ("caution", "some comparisons are preliminary")
     assert found.reasons[0].text.startswith("1 of 2 comparisons is preliminary: a single run has no interval")
 
 

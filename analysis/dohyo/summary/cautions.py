@@ -24,7 +24,8 @@ _WEIGHED = re.compile(
     "no valid numbers|no records|no highest rate|interrupted rounds|invalid rounds|one round|[0-9]+ rounds|less exact"
     "|not decided"
     "|p99 not compared"
-    "|unequal |too noisy|a preliminary|preliminary|hosts not the same|the hosts favoured|hosts differed"
+    "|unequal |too noisy|a preliminary|some comparisons are preliminary|hosts not the same|the hosts favoured"
+    "|hosts differed"
     "|.* of the hosts too unsteady|a target rate|the equal rate was|a share of the own rate|no latencies at an equal"
     "|faults in the|lost or stale under|not read back under|stricter |scale |small data|clients on the servers' host"
 )

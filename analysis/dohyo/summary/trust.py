@@ -202,7 +202,7 @@ def _noise(summary: Summary, pairs: Sequence[Pair]) -> Iterator[Reason]:
         yield Reason(
             f"{'The ranking is' if every else some} preliminary: {without_interval(unknown)} has no interval, so a"
             f" difference cannot be told from noise{advice}.",
-            "a preliminary ranking" if every else "preliminary in part",
+            "a preliminary ranking" if every else "some comparisons are preliminary",
             fatal=every or len(unclear) + len(unknown) == len(pairs),
         )
 

@@ -25,10 +25,9 @@ from dohyo.systems.catalogue import all_systems
 _ROUNDS = 5
 # Factor by which a warm-up or a window that was too short becomes longer.
 _LONGER = 3
-# Columns that a reason needs beside its command. With less room the screen shows only the command's options.
-_LEAST_ROOM = 34
+
 # Places where a sentence may be cut.
-_CLAUSE = re.compile(r"(?=; |, | \()")
+_CLAUSE = re.compile(r"(?=[;:,] | \(| and )")
 _ELLIPSIS = "\N{HORIZONTAL ELLIPSIS}"
 
 _Options = Callable[[Summary, Scenario | None], Sequence[str]]
@@ -49,13 +48,14 @@ class Again:
         return command(DOHYO, "show", named(self.folder)) if self.folder else ""
 
     def line(self, reason: Reason, summary: Summary, width: int) -> str:
-        """Returns a reason in one line of at most `width` columns, with the command that fixes it."""
+        """Returns a reason with the command that fixes it, in at most `width` columns if its short form fits.
+
+        The reason is whole, or its first clauses, or its short form.
+        """
+        ways = [f". Try: {way}" for way in self._mend(reason, summary)] or [""]
         text = reason.text.removesuffix(".")
-        mend = self._mend(reason, summary)
-        for way in mend:
-            if (room := width - len(f". Try: {way}")) >= _LEAST_ROOM:
-                return f"{clause(text, room)}. Try: {way}"
-        return clause(text, width)
+        lines = [f"{said}{way}" for way in ways for said in (clauses(text, width - len(way)), reason.short) if said]
+        return next((line for line in lines if len(line) <= width), reason.short)
 
     def skipped(self, names: Sequence[str], width: int) -> str:
         """Returns one line of at most `width` columns: the skipped systems and the command that most people need."""
@@ -126,14 +126,12 @@ class Again:
         return [shown(folder / "scenario.properties"), *inventory]
 
 
-def clause(text: str, room: int) -> str:
-    """Returns the first clauses of a sentence that fit into `room` columns, and an ellipsis for the rest."""
+def clauses(text: str, room: int) -> str:
+    """Returns a sentence, or its first parts with an ellipsis; empty if they fill less than half of `room` columns."""
     if len(text) <= room:
         return text
-    ends = [match.start() for match in _CLAUSE.finditer(text) if match.start() < room]
-    # Cut inside a long clause: its beginning says more than a short clause before it.
-    end = ends[-1] if ends and ends[-1] > room // 2 else text.rfind(" ", 0, room)
-    return f"{text[: end if end > 0 else room - 1].rstrip(':')}{_ELLIPSIS}"
+    ends = [match.start() for match in _CLAUSE.finditer(text) if room // 2 < match.start() < room]
+    return f"{text[: ends[-1]]}{_ELLIPSIS}" if ends else ""
 
 
 def _content(scenario: Scenario) -> list[str]:
@@ -182,7 +180,7 @@ def _always(*options: str) -> _Options:
 _MENDS: tuple[tuple[str, _Options], ...] = (
     ("less exact", _exactness),
     ("not decided", _decision),
-    ("too noisy|a preliminary|preliminary in part|one round|[0-9]+ rounds|(the )?hosts ", _rounds),
+    ("too noisy|a preliminary|some comparisons are preliminary|one round|[0-9]+ rounds|(the )?hosts ", _rounds),
     ("not steady", _warm_up),
     ("changes of level|collapsed|p99 not compared", _window),
     ("small data", _always("--set", "datasize=4*ram")),

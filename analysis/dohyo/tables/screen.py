@@ -118,9 +118,9 @@ def render(summary: Summary, console: Console, folder: Path | None = None, more:
     if (left := len(found.costs) - MOST_COSTS) > 0:
         _print(console, Text(f"{left} more in summary.md"), width)
     shown = reasons[:MOST_REASONS] if folder else reasons
-    for reason in shown:
-        line = again.line(reason, summary, MOST_COLUMNS - 2) if folder else reason.text
-        _print(console, Text(f"- {line}", style="red" if reason.fatal else "yellow"), width)
+    lines = {again.line(reason, summary, MOST_COLUMNS - 2) if folder else reason.text: reason.fatal for reason in shown}
+    for line, fatal in lines.items():
+        _print(console, Text(f"- {line}", style="red" if fatal else "yellow"), width)
     if left := len(reasons) - len(shown):
         _print(console, Text(f"- {left} more in summary.md", style="yellow"), width)
     for text in _elsewhere(folder, again.show, more) if folder else more:
