@@ -88,13 +88,25 @@ public final class Client {
    * @return the exit code
    */
   static int run(String[] args, PrintStream results, PrintStream messages, Abort[] abort) {
-    try {
+    return reported(messages, () -> {
       Properties properties = Arguments.parse(args);
       Settings settings = new Settings(properties);
       Results.percentiles(settings);
       Client client = new Client(Run.of(settings), results, messages);
       abort[0] = client.abort;
       return client.perform();
+    });
+  }
+
+  /** A part of a client's work; returns an exit code. */
+  private interface Work {
+    int perform() throws DBException, RunInvalidException, IOException, InterruptedException;
+  }
+
+  /** Performs work; writes its failure to {@code messages}, and returns the exit code. */
+  private static int reported(PrintStream messages, Work work) {
+    try {
+      return work.perform();
     } catch (SettingException e) {
       return fail(messages, BAD_INPUT, e.getMessage());
     } catch (DBException e) {
@@ -121,8 +133,8 @@ public final class Client {
 
   private int perform() throws DBException, RunInvalidException, IOException, InterruptedException {
     StartGate gate = new StartGate(run.settings());
-    Measurement measurement =
-        new Measurement(run, abort, gate, run.steady(), run.warmupSeconds(), results, messages);
+    Measurement measurement = new Measurement(run, abort, gate, run.steady(), run.warmupSeconds(), results, messages,
+        GarbageCollections.NONE);
     Workers workers = new Workers(run, abort);
     try {
       workers.connect();
@@ -136,8 +148,10 @@ public final class Client {
         }
         run.continueIn(gate.folder());
         try (PrintStream out = log(gate, "result.txt"); PrintStream err = log(gate, "status.txt")) {
-          exit = new Measurement(run, abort, gate, false, run.warmupAgainSeconds(), out, err)
-              .perform(workers, connectSeconds, window == run.windows());
+          GarbageCollections earlier = GarbageCollections.now();
+          Measurement further = new Measurement(run, abort, gate, false, run.warmupAgainSeconds(), out, err, earlier);
+          boolean last = window == run.windows();
+          exit = reported(err, () -> further.perform(workers, connectSeconds, last));
         }
       }
       return exit;

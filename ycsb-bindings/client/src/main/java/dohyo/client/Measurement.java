@@ -7,7 +7,6 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.TimeUnit;
 import org.HdrHistogram.Histogram;
-import site.ycsb.Utils;
 
 /** One warm-up and one measured window of a client, with their reports and results. */
 final class Measurement {
@@ -23,6 +22,7 @@ final class Measurement {
   private final double warmupSeconds;
   private final PrintStream results;
   private final PrintStream messages;
+  private final GarbageCollections earlier;
   private final List<ThreadStatistics> statistics = new ArrayList<>();
   private final Reporter reporter;
 
@@ -33,9 +33,10 @@ final class Measurement {
    * @param warmupSeconds maximum length of the warm-up
    * @param results       receives the result lines
    * @param messages      receives status lines and the error
+   * @param earlier       garbage collections that do not count, because they were in earlier windows
    */
   Measurement(Run run, Abort abort, StartGate gate, boolean steady, double warmupSeconds, PrintStream results,
-      PrintStream messages) {
+      PrintStream messages, GarbageCollections earlier) {
     this.run = run;
     this.abort = abort;
     this.gate = gate;
@@ -43,6 +44,7 @@ final class Measurement {
     this.warmupSeconds = warmupSeconds;
     this.results = results;
     this.messages = messages;
+    this.earlier = earlier;
     List<SharedHistograms> histograms = SharedHistograms.forThreads(run.threads());
     for (int i = 0; i < run.threads(); i++) {
       statistics.add(new ThreadStatistics(run.target() > 0, histograms.get(i % histograms.size())));
@@ -142,7 +144,7 @@ final class Measurement {
         : (turn.lastFinished() - window.begin()) / 1e6;
     return new Results.Timing(agreed == null ? null : agreed.toEpochMilli(), skew, finished, connectSeconds,
         (window.measure() - window.begin()) / 1e9, measured, turn.missed(),
-        Utils.getGCTotalTime());
+        GarbageCollections.now().since(earlier));
   }
 
   private int report(Results outcome) throws IOException, InterruptedException {

@@ -18,7 +18,6 @@ import java.util.Map;
 import java.util.TreeMap;
 import org.HdrHistogram.Histogram;
 import org.codehaus.jackson.map.ObjectMapper;
-import site.ycsb.Utils;
 import site.ycsb.measurements.exporter.MeasurementsExporter;
 
 /** Results of a run, as YCSB's result lines and as a JSON summary. */
@@ -44,10 +43,11 @@ final class Results {
    * @param warmupSeconds     length of the warm-up
    * @param measuredSeconds   length of the measured window
    * @param missedOperations  number of operations that were due in the measured window but not sent in it
-   * @param gcMillis          time in garbage collection since the start of the process
+   * @param collections       garbage collections of the window and all that came before it; of a further window, since
+   *                          the one before
    */
   record Timing(Long agreedStartMillis, Double skewMillis, Double finishedMillis, double connectSeconds,
-      double warmupSeconds, double measuredSeconds, long missedOperations, long gcMillis) {
+      double warmupSeconds, double measuredSeconds, long missedOperations, GarbageCollections collections) {
   }
 
   /**
@@ -160,20 +160,16 @@ final class Results {
 
   private void garbageCollection(MeasurementsExporter exporter) throws IOException {
     double runMillis = Math.max(1, timing.measuredSeconds() * 1000);
-    long count = 0;
-    long millis = 0;
-    for (Map.Entry<String, Long[]> collector : Utils.getGCStatst().entrySet()) {
-      long collections = collector.getValue()[0];
+    GarbageCollections collections = timing.collections();
+    for (Map.Entry<String, Long[]> collector : collections.byCollector().entrySet()) {
       long spent = collector.getValue()[1];
-      exporter.write("TOTAL_GCS_" + collector.getKey(), "Count", collections);
+      exporter.write("TOTAL_GCS_" + collector.getKey(), "Count", collector.getValue()[0]);
       exporter.write("TOTAL_GC_TIME_" + collector.getKey(), "Time(ms)", spent);
       exporter.write("TOTAL_GC_TIME_%_" + collector.getKey(), "Time(%)", 100 * spent / runMillis);
-      count += collections;
-      millis += spent;
     }
-    exporter.write("TOTAL_GCs", "Count", count);
-    exporter.write("TOTAL_GC_TIME", "Time(ms)", millis);
-    exporter.write("TOTAL_GC_TIME_%", "Time(%)", 100 * millis / runMillis);
+    exporter.write("TOTAL_GCs", "Count", collections.count());
+    exporter.write("TOTAL_GC_TIME", "Time(ms)", collections.millis());
+    exporter.write("TOTAL_GC_TIME_%", "Time(%)", 100 * collections.millis() / runMillis);
   }
 
   private void operationType(MeasurementsExporter exporter, OperationType type) throws IOException {
@@ -299,7 +295,7 @@ final class Results {
     if (footprint != null) {
       footprint.write(summary);
     }
-    summary.put("gc_ms", timing.gcMillis());
+    summary.put("gc_ms", timing.collections().millis());
     // These three include the warm-up. {@code inserted} also includes earlier runs and the numbers that were passed
     // over.
     summary.put("inserted", run.workload().inserted());

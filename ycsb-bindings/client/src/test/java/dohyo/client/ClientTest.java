@@ -548,6 +548,9 @@ class ClientTest extends OnMemory {
     Files.writeString(first.resolve("start"), "" + System.currentTimeMillis());
     Files.writeString(first.resolve("next"), second + "\n");
     Files.writeString(second.resolve("start"), "" + System.currentTimeMillis());
+    for (int i = 0; i < 5; i++) {
+      System.gc();
+    }
     assertEquals(0, pausing(first), err);
     assertTrue(Files.exists(first.resolve("paused")) && !Files.exists(second.resolve("paused")), "it ends");
     assertEquals(100, line("OVERALL", "Operations"), "the first window");
@@ -561,6 +564,21 @@ class ClientTest extends OnMemory {
     assertEquals(0, two.get("unacknowledged_inserts").asLong());
     assertEquals(1200, MemoryBinding.keys(store).size(), "no key was used twice");
     assertTrue(Files.size(second.resolve("INSERT.hdr")) > 0);
+    assertTrue(one.get("gc_ms").asLong() > two.get("gc_ms").asLong(), "a window has only its own collections");
+  }
+
+  @Test
+  void theFailureOfAFurtherWindowIsInItsOwnLog() throws Exception {
+    assertEquals(0, client("-load"), err);
+    Path first = Files.createDirectory(folder.resolve("first"));
+    Path second = Files.createDirectory(folder.resolve("second"));
+    Files.writeString(first.resolve("start"), "" + System.currentTimeMillis());
+    Files.writeString(first.resolve("next"), second + "\n");
+    Files.writeString(second.resolve("start"), "no number");
+    assertEquals(4, pausing(first));
+    assertTrue(!err.contains("ERROR"), err);
+    String log = Files.readString(second.resolve("status.txt"));
+    assertTrue(log.contains("ERROR: ") && log.contains("no number"), log);
   }
 
   @Test
