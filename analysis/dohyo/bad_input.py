@@ -1,11 +1,11 @@
-"""The exception for bad input. It is raised before anything is started; the exit code is 2."""
+"""The exception for bad input. Code raises it before it starts anything; `dohyo` then exits with code 2."""
 
 from collections.abc import Iterable
 from difflib import get_close_matches
 
 
 class BadInputError(Exception):
-    """A message that names the thing, the value and the way out."""
+    """Bad input. The message names the thing and its value, and says what to do."""
 
 
 def unknown(kind: str, name: str, valid: Iterable[str], way_out: str) -> BadInputError:
@@ -13,10 +13,10 @@ def unknown(kind: str, name: str, valid: Iterable[str], way_out: str) -> BadInpu
 
     :param kind: kind of thing that was named, such as "scenario"
     :param valid: existing names; the message suggests the nearest one
-    :param way_out: how to see all names
+    :param way_out: how to list all names, such as a command
     """
     by_lower_case = {each.lower(): each for each in valid}
-    # The cutoff is below difflib's 0.6: users also give a fragment or another project's spelling.
+    # The cutoff is below difflib's default of 0.6, because users also type fragments or other projects' spellings.
     nearest = get_close_matches(name.lower(), by_lower_case, n=1, cutoff=0.4)
     hint = f": did you mean {by_lower_case[nearest[0]]}?" if nearest else ""
     return BadInputError(f"unknown {kind} '{name}'{hint} ({way_out})")

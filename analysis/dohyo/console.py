@@ -1,4 +1,4 @@
-"""The terminal with rich: tables and wrapped lines. Its import takes much longer than that of `terminal`."""
+"""Prints tables and wrapped lines with rich. To import rich takes long; `terminal` prints plain lines without it."""
 
 from collections.abc import Iterable
 
@@ -7,12 +7,12 @@ from rich.segment import Segment
 
 from dohyo.terminal import printable
 
-# Least width: tables break their words, but are still readable.
+# Minimum width in characters. Narrower tables break too many words to be readable.
 _LEAST_COLUMNS = 40
 
 
 class Console(rich_console.Console):
-    """rich's console without escape sequences from texts, and at least as wide as the narrowest table."""
+    """A console of rich that removes escape sequences from texts and has a minimum width."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -21,6 +21,6 @@ class Console(rich_console.Console):
     def render(
         self, renderable: rich_console.RenderableType, options: rich_console.ConsoleOptions | None = None
     ) -> Iterable[Segment]:
-        """Renders like rich, but replaces characters that are not printable."""
+        """Renders like rich, but replaces control characters in texts."""
         for segment in super().render(renderable, options):
             yield segment if segment.control else Segment(printable(segment.text), segment.style)

@@ -1,4 +1,4 @@
-"""Formats numbers for tables and texts."""
+"""Formats numbers for tables and texts. A number that is not known (None) becomes a dash."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ UNKNOWN = "\N{EN DASH}"
 
 
 def point_name(point: Mapping[str, str]) -> str:
-    """Formats a point of the matrix, "batchsize=100 tablecount=4"; an empty text without a matrix."""
+    """Formats a point of the matrix: "batchsize=100 tablecount=4", or an empty text without a matrix."""
     return " ".join(f"{key}={value}" for key, value in point.items())
 
 
 def system_at(system: str, point: Mapping[str, str]) -> str:
-    """Formats a system at a point of the matrix, "cassandra batchsize=100"."""
+    """Formats a system at a point of the matrix: "cassandra batchsize=100"."""
     return f"{system} {point_name(point)}".rstrip()
 
 
@@ -32,7 +32,7 @@ def counted(number: int, one: str, several: str = "") -> str:
 
 
 def formatted(number: float | None, form: str) -> str:
-    """Formats a number with a format specification of Python."""
+    """Formats a number with a Python format specification such as ".1f"."""
     return UNKNOWN if number is None else format(number, form)
 
 
@@ -43,26 +43,26 @@ def rate(number: float | None) -> str:
     return f"{number:,.0f}" if number >= 100 else f"{number:.3g}"
 
 
-# Largest half of an interval in percent: a wider interval of a rate includes 0.
+# Largest half of an interval that is shown, in percent of the mean. A wider interval of a rate includes 0.
 _WIDEST_HALF = 100
 
 
 def half_interval(mean: float, high: float, least: float = 9.95) -> str:
-    """Formats half of a mean's interval in percent of the mean; "cannot tell" if the interval includes 0.
+    """Formats half of a mean's interval in percent of the mean; returns "cannot tell" if the interval includes 0.
 
-    :param least: least percentage that is rounded to a whole number
+    :param least: from this percentage on, the result is a whole number
     """
     half = 100 * (high / mean - 1)
     return "cannot tell" if half > _WIDEST_HALF else f"{half:.1f}%" if half < least else f"{half:.0f}%"
 
 
 def percent(share: float) -> str:
-    """Formats half of an interval as ± in percent, with at most one decimal."""
+    """Formats half of an interval, a share of the mean, as "± 2.5 %" with at most one decimal."""
     return f"\N{PLUS-MINUS SIGN} {100 * share:.{1 if share < 0.0995 and round(1000 * share) % 10 else 0}f} %"
 
 
 def milliseconds(number: float | None) -> str:
-    """Formats ms with the histograms' three significant digits; whole ms from 100 on, never finer than 1 µs."""
+    """Formats milliseconds with three significant digits, as histograms have: whole ms from 100 on, at most 1 µs."""
     if number is None:
         return UNKNOWN
     if number >= 99.95:
@@ -71,7 +71,7 @@ def milliseconds(number: float | None) -> str:
 
 
 def size(number: float) -> str:
-    """Formats bytes in decimal units, 1 GB = 10^9 bytes, with up to four digits."""
+    """Formats bytes in decimal units (1 GB = 10^9 bytes) with up to four significant digits."""
     for unit, factor in (("PB", 10**15), ("TB", 10**12), ("GB", 10**9), ("MB", 10**6), ("kB", 10**3)):
         if number >= factor:
             return f"{number / factor:,.4g} {unit}"
@@ -79,7 +79,9 @@ def size(number: float) -> str:
 
 
 def named(name: str, number: float | None) -> str:
-    """Formats a number by the end of its name: `_bytes`, `_ms`, `_seconds`, `_ratio` (in percent), or as a count."""
+    """Formats a number in the unit at the end of its name: `_bytes`, `_ms`, `_seconds` or `_ratio` (in percent).
+    Without one of these it is a count.
+    """
     if number is None:
         return UNKNOWN
     match name.rpartition("_")[2]:
@@ -95,7 +97,10 @@ def named(name: str, number: float | None) -> str:
 
 
 def scaled(scale: float | None, full: int | None) -> str:
-    """Formats the scale of a trial that does not have the full size."""
+    """Formats the scale of a trial that has only a share of the scenario's records.
+
+    :param full: number of records at scale 1; None if not known
+    """
     return f"scale {scale:g} of {'?' if full is None else f'{full:,}'} records"
 
 
@@ -105,7 +110,7 @@ def dollars(number: float) -> str:
 
 
 def instant(seconds: float) -> str:
-    """Formats seconds since 1970 as a time in UTC; as a number if they are beyond the calendar."""
+    """Formats seconds since 1970 as a time in UTC, or as a number of seconds if Python has no such date."""
     try:
         return f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%d %H:%M:%S}"
     except (ValueError, OverflowError, OSError):
@@ -113,7 +118,7 @@ def instant(seconds: float) -> str:
 
 
 def about(seconds: float) -> str:
-    """Formats a duration in at most two units."""
+    """Formats a duration of at least 1 min in at most two units: "40 min", "3 h 5 min", "2 d 4 h"."""
     minutes = max(1, round(seconds / 60))
     if minutes < 60:
         return f"{minutes} min"

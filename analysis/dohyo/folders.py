@@ -1,4 +1,4 @@
-"""Checks and writes folders that may be untrusted, such as an experiment's, so that links cannot lead out of them."""
+"""Checks untrusted folders, such as an experiment's, and writes into them without following links out of them."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ _KINDS = {stat.S_IFIFO: "a FIFO", stat.S_IFSOCK: "a socket", stat.S_IFBLK: "a de
 def check(top: Path, *, hidden: bool = True) -> None:
     """Checks that a folder contains only folders and regular files. The path of the folder itself may contain links.
 
-    :param top: the folder; a file must only be a regular one
+    :param top: the folder, or a regular file
     :param hidden: whether to check names that begin with a dot, too
-    :raises BadInputError: naming the first path that is a link or a special file, or cannot be printed
+    :raises BadInputError: names the first path that is a link or a special file, or that cannot be printed
     """
     if not top.is_dir():
         if top.exists() and not top.is_file():
@@ -56,15 +56,15 @@ def _entries(folder: Path) -> list[os.DirEntry[str]]:
 
 
 def kind(path: Path) -> str:
-    """Returns what a special file is, in words."""
+    """Describes a special file, such as "a FIFO"."""
     return _KINDS.get(stat.S_IFMT(path.lstat().st_mode), "a special file")
 
 
 def write(path: Path, content: str | bytes | Iterable[str]) -> None:
-    """Writes a file completely or not at all. A link with its name is replaced, never followed.
+    """Writes a file completely or not at all. If the path is a link, the file replaces the link.
 
-    :param content: text, also in parts, is written as UTF-8
-    :raises OSError: with the file's name; an earlier file of this name is then unchanged
+    :param content: bytes, a text, or parts of a text; text is written as UTF-8
+    :raises OSError: with the path; an earlier file at this path is then unchanged
     """
     with replacing(path) as new, new.open("xb") as file:
         if isinstance(content, bytes):
@@ -77,11 +77,11 @@ def write(path: Path, content: str | bytes | Iterable[str]) -> None:
 
 @contextmanager
 def replacing(path: Path) -> Iterator[Path]:
-    """Yields the path of a new file that replaces another one at the end; the other one stays if anything fails.
+    """Yields the path of a new file, which replaces the file at `path` at the end. If anything fails, that file stays.
 
-    :raises OSError: with the other file's name
+    :raises OSError: with `path`
     """
-    # A random name: no link can have been prepared there.
+    # The name is random, so that an attacker cannot have put a link there.
     new = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
     try:
         yield new

@@ -1,4 +1,4 @@
-"""Describes the control machine and its software for experiment.json."""
+"""Describes the control machine and Dohyo's software, for experiment.json."""
 
 import os
 import platform
@@ -34,21 +34,21 @@ class Processors:
         self._before = self._ticks()
 
     def busy(self) -> float | None:
-        """Returns the share of the time since the last call in which they were not idle; None if not known."""
+        """Returns the share of the time since the last call in which the processors were busy; None if not known."""
         before, self._before = self._before, self._ticks()
         grown = [after - ticks for ticks, after in zip(before, self._before, strict=False)]
-        # The fourth and fifth values are idle and waiting for disks, proc(5).
+        # The fourth and fifth values are the times spent idle and waiting for disks, proc(5).
         return 1 - sum(grown[3:5]) / sum(grown) if sum(grown) > 0 else None
 
     @staticmethod
     def _ticks() -> list[int]:
         line = next(iter(_lines("/proc/stat")), "")
-        # The values after these are guests' time, which is included in the first two.
+        # The values after the first eight are the time of virtual machines, which the first two include.
         return [int(ticks) for ticks in line.split()[1:9]]
 
 
 def versions() -> dict[str, Any]:
-    """Returns the versions of Dohyo's software; each trial's conditions.json has the versions of the servers."""
+    """Returns the versions of Dohyo and its software. The servers' versions are in each trial's conditions.json."""
     java = [
         line.partition("=")[2].strip('"') for line in _lines(str(JDK / "release")) if line.startswith("JAVA_VERSION=")
     ]
@@ -62,7 +62,7 @@ def versions() -> dict[str, Any]:
 
 
 def _commit() -> str | None:
-    """Returns the checkout's commit, with "+" if files differ from it; None if it is not a git checkout."""
+    """Returns the commit of the checkout, with "+" if files were changed; None outside a git checkout."""
     try:
         described = subprocess.run(
             ["git", "-C", ROOT, "describe", "--always", "--dirty=+", "--abbrev=12"],

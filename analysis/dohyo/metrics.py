@@ -1,11 +1,11 @@
 """Declares all numbers of an operation type as fields of `Row`.
 
-A declaration has the meaning of the number, its unit, its format, and where it appears. The tables, summary.json,
-summary.csv, the charts, the bounds of a search (`slo`), published figures, comparisons and the table in
-docs/summary-json.md follow it. A new percentile is one line here. `python -m dohyo.metrics` prints that table.
+A declaration states the meaning of the number, its unit, its format, and where it appears. The tables, summary.json,
+summary.csv, the charts, the bounds of a search (`slo`), published figures, comparisons and docs/summary-json.md are
+made from it. A new percentile needs one line here. `python -m dohyo.metrics` prints the table of docs/summary-json.md.
 """
 
-# ruff: noqa: RUF009 - what is called behind a field of `Row` returns a field
+# ruff: noqa: RUF009 - the functions that are called as defaults of `Row` return dataclass fields
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
@@ -17,9 +17,9 @@ from dohyo.figures import milliseconds, rate, whole
 
 # Kind of the samples from which the interval of a mean is computed: rounds, or the runs of one trial.
 Samples = Literal["rounds", "runs"]
-# Parts into which the table of results is divided if the terminal is too narrow for all columns.
+# Parts into which the table of results is split if the terminal is too narrow for all columns.
 Part = Literal["rates", "latencies", "failures"]
-# Relative resolution of HdrHistograms, with three digits; resolution in ms of old logs, with whole microseconds.
+# Relative resolution of HdrHistograms with three significant digits; resolution in ms of old logs with whole µs.
 _BUCKET, _MICROSECOND_MS = 1e-3, 1e-3
 
 
@@ -27,11 +27,11 @@ _BUCKET, _MICROSECOND_MS = 1e-3, 1e-3
 class Metric:
     """The properties of a metric, without its value.
 
-    :ivar about: meaning, source, and summing over clients, repeats and rounds; in Markdown
+    :ivar about: meaning, source, and how clients, repeats and rounds are combined; in Markdown
     :ivar unit: unit in docs/summary-json.md; empty for counts and shares
     :ivar head: name in tables, charts and bounds; empty if it appears in none of them
-    :ivar write: function that formats the number; None becomes a dash
-    :ivar part: part of the table of results with its column; None if it has no column
+    :ivar write: function that formats the number, and None as a dash
+    :ivar part: part of the table of results that contains its column; None if it has no column
     :ivar percentile: percentile from 0 to 100 in the merged histogram; None for other numbers
     :ivar less_is_better: whether smaller numbers are better
     :ivar name: name of the field in summary.json and summary.csv
@@ -50,7 +50,7 @@ class Metric:
 
     @property
     def title(self) -> str:
-        """Returns the head, with the unit if the head does not imply it."""
+        """Returns the head, followed by the unit if that is ms."""
         return f"{self.head} ms" if self.unit == "ms" else self.head
 
 
@@ -83,7 +83,7 @@ def _percentile(at: float, part: Part | None = "latencies") -> Any:
 
 @dataclass(frozen=True)
 class Row:
-    """One operation type of one system. A number that is not known is None, never a guess."""
+    """The results of one operation type of one system. A number that is not known is None, never an estimate."""
 
     phase: str = _as(
         "`load`, or the name of a phase after it: `run` where the scenario names none ([scenarios.md](scenarios.md));"
@@ -182,7 +182,7 @@ class Row:
         return max(_BUCKET, _MICROSECOND_MS / value) if value else 0.0
 
 
-# JSON types by Python's types.
+# JSON type for each Python type.
 KINDS = {"int": "integer", "float": "number", "bool": "boolean", "list[float]": "list of numbers"}
 
 
@@ -191,15 +191,15 @@ def _named(of: Field[Any]) -> Metric:
     return replace(declared, name=of.name, kind=KINDS.get(str(of.type).removesuffix(" | None"), "string"))
 
 
-# Metrics by name, in the order of summary.json and of all columns.
+# Metrics by name, in the order of summary.json and of the columns in all tables.
 METRICS = {each.name: _named(each) for each in fields(Row)}
-# Metrics by head.
+# Metrics by the head of their column.
 HEADS = {each.head: each for each in METRICS.values() if each.head}
 PERCENTILES = {each.name: each.percentile for each in METRICS.values() if each.percentile is not None}
 
 
 def reference() -> str:
-    """Returns the table of rows in docs/summary-json.md."""
+    """Returns the table of the fields of a row for docs/summary-json.md."""
     lines = ((f"`{each.name}`", each.kind, each.unit, each.about) for each in METRICS.values())
     return table(("key", "type", "unit", "meaning"), lines)
 

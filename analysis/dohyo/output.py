@@ -1,4 +1,4 @@
-"""Makes standard output and standard error robust: a closed pipe or a full disk must not end a measurement."""
+"""Keeps a measurement running if standard output or standard error fails: a closed pipe, a full disk."""
 
 import io
 import os
@@ -7,9 +7,9 @@ from typing import Any, TextIO
 
 
 class _Lasting(io.FileIO):
-    """A descriptor that switches to another one if a write fails, and repeats the write there.
+    """A file descriptor. If a write fails, the descriptor becomes a copy of another one, and the write is repeated.
 
-    :ivar others: descriptors in the order in which they are tried
+    :ivar others: replacements that have not been used yet, in order
     """
 
     others: list[int]
@@ -25,9 +25,9 @@ class _Lasting(io.FileIO):
 
 
 def make_last() -> None:
-    """Sends output to standard error if standard output fails, and drops it if both fail.
+    """Sends output to standard error if standard output fails, and discards it if standard error fails, too.
 
-    Requires that both are open: call `terminal.set_up` before.
+    Both must be open: call `terminal.set_up` first.
     """
     nowhere = os.open(os.devnull, os.O_WRONLY)
     sys.stdout = _lasting(sys.stdout, 1, [2, nowhere])
@@ -36,7 +36,7 @@ def make_last() -> None:
 
 def _lasting(stream: TextIO, descriptor: int, others: list[int]) -> TextIO:
     if not _writes_to(stream, descriptor):
-        return stream  # redirected within this process
+        return stream  # Python code has replaced the stream, as pytest does
     raw = _Lasting(descriptor, "w", closefd=False)
     raw.others = others
     return io.TextIOWrapper(io.BufferedWriter(raw), stream.encoding, stream.errors, line_buffering=True)

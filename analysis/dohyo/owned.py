@@ -1,4 +1,4 @@
-"""Deletes files on the control machine; no other module does. Deletes only files that Dohyo listed in the folder."""
+"""Deletes earlier output of Dohyo in a folder on the control machine: only files that Dohyo's list there names."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from pathlib import Path
 from dohyo import folders
 from dohyo.bad_input import BadInputError
 
-# File in a folder of Dohyo's that lists the files which Dohyo wrote into the folder.
+# File that marks a folder as Dohyo's, and lists the files that Dohyo wrote into it.
 MARK = ".dohyo-files"
 
 
 def refuse_foreign(folder: Path) -> None:
-    """Checks that Dohyo may write into a folder: it is new, empty, or Dohyo's.
+    """Checks that Dohyo may write into a folder: that it is new or empty, or contains `MARK`.
 
-    :raises BadInputError: if it is a link or not a folder, or is not empty and does not have `MARK`
+    :raises BadInputError: if Dohyo may not, or if the path is a link or a file
     """
     if folder.is_symlink():
         raise BadInputError(f"{folder} is a link; links are not followed: name the folder itself, or remove the link")
@@ -29,7 +29,7 @@ def refuse_foreign(folder: Path) -> None:
 
 
 def claim(folder: Path) -> None:
-    """Creates and marks a new or empty folder as Dohyo's; leaves a folder unchanged that is Dohyo's already.
+    """Creates a folder if necessary, and marks it as Dohyo's. Leaves a folder unchanged that is marked already.
 
     :raises BadInputError: as :func:`refuse_foreign`
     """
@@ -40,12 +40,12 @@ def claim(folder: Path) -> None:
 
 
 def note(folder: Path, names: Iterable[str]) -> None:
-    """Lists in a folder of Dohyo's the files that Dohyo wrote into it."""
+    """Replaces the list of the files that Dohyo wrote into a folder."""
     folders.write(folder / MARK, "".join(f"{name}\n" for name in sorted(names)))
 
 
 def clear(folder: Path) -> None:
-    """Removes the listed files from a folder of Dohyo's; all other files stay."""
+    """Removes the files that a folder's list names; all other files stay."""
     for name in (folder / MARK).read_text("utf-8").splitlines():
         # The list may be forged: remove only files directly in the folder. Unlinking never follows a link.
         if name and "/" not in name and not (folder / name).is_dir():
@@ -54,7 +54,10 @@ def clear(folder: Path) -> None:
 
 
 def remove_empty(folder: Path) -> None:
-    """Removes a folder that was just created, if it is still empty."""
+    """Removes an empty folder.
+
+    :raises OSError: if it is not empty
+    """
     folder.rmdir()
 
 

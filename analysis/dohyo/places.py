@@ -1,4 +1,4 @@
-"""Paths in a checkout."""
+"""Paths in a checkout, and how messages show paths and commands."""
 
 import shlex
 from pathlib import Path
@@ -8,32 +8,33 @@ WORKLOADS = ROOT / "workloads"
 ANSIBLE = ROOT / "ansible"
 BINDINGS = ROOT / "ycsb-bindings"
 RESULTS = ROOT / "results"
-# dohyo_home of the local inventory, with installed servers, data and logs.
+# Value of dohyo_home in the local inventory: the folder for installed servers, their data and logs.
 LOCAL_HOME = ROOT / ".dohyo"
-# Programs that messages name.
+# Programs in commands that messages suggest.
 RUN = ROOT / "run.sh"
 DOHYO = ROOT / "dohyo"
 SETUP = ROOT / "setup.sh"
-# Link to JDK 17 that setup.sh creates, and the script that draws the charts of a page.
+# Files that setup.sh creates: a link to JDK 17, and the script that draws the charts of a page.
 JDK = ROOT / ".setup" / "java"
 VEGA = ROOT / ".setup" / "vega.js"
 
 
 def shown(path: Path) -> str:
-    """Returns a path for messages: relative if it is below the current directory, unless that is /."""
+    """Returns a path for messages: relative if it is below the current directory and that is not /."""
     here, whole = Path.cwd(), path.resolve()
     return str(whole.relative_to(here)) if whole.is_relative_to(here) and here != here.parent else str(path)
 
 
 def named(experiment: Path) -> str:
-    """Returns the name that commands accept for an experiment's folder: its ID below results/, otherwise its path."""
+    """Returns the name of an experiment's folder for commands: its ID if it is in results/, otherwise its path."""
     return experiment.name if experiment.parent == RESULTS else str(experiment)
 
 
 def command(program: Path, *words: str) -> str:
     """Returns a command that can be pasted in the current directory.
 
-    :param program: `RUN`, `DOHYO` or `SETUP`; none of them is on the PATH
+    :param program: `RUN`, `DOHYO` or `SETUP`, which are not on the PATH
+    :param words: arguments
     """
     name = shown(program)
     return shlex.join([name if "/" in name else f"./{name}", *words])

@@ -4,13 +4,13 @@ import re
 
 from dohyo.bad_input import BadInputError
 
-# Control characters (including NUL and line ends), line separators, marks that change the direction of writing, and
-# surrogates, which stand for bytes that are not UTF-8. They control a terminal, end a line, or hide parts of it.
+# Characters that control a terminal, end a line or hide a part of it: control characters (including NUL and newlines),
+# line separators, marks of the direction of writing, and surrogates, which represent bytes that are not UTF-8.
 CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 
 
 def escaped(text: str, keep: str = "") -> str:
-    r"""Returns the text with these characters escaped as in Python (``\x1b``), so that a terminal only shows them.
+    r"""Returns the text with each control character escaped as in Python (``\x1b``), so that a terminal shows it.
 
     :param keep: characters that are not escaped
     """
@@ -18,10 +18,10 @@ def escaped(text: str, keep: str = "") -> str:
 
 
 def check(text: str, shown: str) -> None:
-    """Checks that text has no control characters.
+    """Checks that a text contains no control character.
 
     :param shown: name of the text in the message
-    :raises BadInputError: naming the text and the first control character
+    :raises BadInputError: names the text and the first control character
     """
     if found := CONTROL.search(text):
         raise BadInputError(f"{escaped(shown)}: contains the control character U+{ord(found[0]):04X}; leave it out")

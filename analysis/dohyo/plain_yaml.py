@@ -10,7 +10,7 @@ from dohyo.bad_input import BadInputError
 
 
 class _Plain(yaml.SafeLoader):
-    """A loader that rejects aliases: with them a few lines can become gigabytes."""
+    """A loader that rejects aliases, with which a few lines can become gigabytes."""
 
     def compose_node(self, parent: yaml.Node | None, index: int) -> yaml.Node | None:
         if self.check_event(yaml.AliasEvent):
@@ -19,9 +19,9 @@ class _Plain(yaml.SafeLoader):
 
 
 def load(path: Path) -> Any:
-    """Returns the contents of a file. Callers must not change them: files with the same text share them.
+    """Returns the content of a file. The caller must not change it: files with the same text share one object.
 
-    :raises BadInputError: if it cannot be read, or is not YAML, or has aliases; the message does not name the file
+    :raises BadInputError: if the file cannot be read, is not YAML, or has aliases; the message does not name the file
     """
     try:
         return _parsed(path.read_text(encoding="utf-8"))
@@ -31,5 +31,5 @@ def load(path: Path) -> Any:
 
 @lru_cache(maxsize=64)
 def _parsed(text: str) -> Any:
-    """Parses YAML, cached: all trials of a system have the same files, and parsing takes a millisecond per line."""
+    """Parses YAML. Trials of a system have the same files, and parsing takes 1 ms per line: hence the cache."""
     return yaml.load(text, _Plain)  # noqa: S506 - a safe loader

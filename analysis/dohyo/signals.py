@@ -9,7 +9,7 @@ from types import FrameType
 
 
 class Interruption(Exception):  # noqa: N818 - a request, not an error
-    """The program was asked to end by a signal."""
+    """A signal asked the program to end."""
 
     def __init__(self, number: int) -> None:
         super().__init__(f"by {signal.Signals(number).name}")
@@ -17,34 +17,34 @@ class Interruption(Exception):  # noqa: N818 - a request, not an error
 
 
 class Signals:
-    """Records that a signal asked the program to end, so that the program can react at suitable points.
+    """Records that a signal asked the program to end, so that the program can end where it is safe.
 
-    An exception from a signal handler could interrupt any line, for example one that stops servers.
+    An exception raised in a signal handler could interrupt any line, such as one that stops servers.
     """
 
     def __init__(self) -> None:
         self._number: int | None = None
         self._answer = "interrupted; the servers will be stopped"
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-            # Signals that are ignored (nohup, background jobs of a script) stay ignored.
+            # Leave signals ignored that were ignored at the start, as with nohup or in a script's background job.
             if signal.getsignal(number) is not signal.SIG_IGN:
                 signal.signal(number, self._receive)
 
     def _receive(self, number: int, _frame: FrameType | None) -> None:
         if self._number is None:
             self._number = number
-        # After a SIGHUP the terminal is closed.
+        # After a SIGHUP the terminal is closed, and writing fails.
         with suppress(OSError):
             os.write(sys.stderr.fileno(), f"\n{self._answer}\n".encode())
 
     def check(self) -> None:
-        """Raises Interruption if a signal has arrived."""
+        """Raises `Interruption` if a signal has arrived."""
         if self._number is not None:
             raise Interruption(self._number)
 
     @contextmanager
     def held_back(self, answer: str) -> Iterator[None]:
-        """Sets the message that a signal causes while the program must not be interrupted."""
+        """Sets the message that is shown if a signal arrives within this context, where the program does not end."""
         before, self._answer = self._answer, answer
         try:
             yield

@@ -1,7 +1,7 @@
 """Computes confidence intervals of geometric means and of their ratios.
 
-docs/method.md#statistics has the formulas and their sources. The standard library has means and deviations, but
-neither Student's t nor the studentised range; SciPy has them, but takes 100 MB for these two functions.
+docs/method.md#statistics gives the formulas and their sources. The standard library has neither Student's t nor the
+studentised range. SciPy has both, but would add 100 MB for these two functions.
 """
 
 from __future__ import annotations
@@ -16,28 +16,28 @@ from statistics import fmean, geometric_mean, stdev
 from typing import TypeVar
 
 Number = TypeVar("Number", int, float)
-# Confidence level: share of intervals that include the true value.
+# Confidence level: the share of intervals that include the true value.
 CONFIDENCE = 0.95
-# Confidence level of every check after the first if rounds are added until the interval is narrow enough: stopping then
-# makes intervals too narrow. With this level 95 of 100 include the true value (benchmarks/truth.py, docs/method.md).
+# Confidence level of all checks but the first if rounds are added until the interval is narrow enough. Stopping at that
+# moment makes intervals too narrow; with this level 95 of 100 include the true value (benchmarks/truth.py).
 LATER_LOOK = 0.98
-# Largest number of further samples that is suggested.
+# Maximum number of further samples that is suggested.
 MOST_MORE = 100
-# Degrees of freedom with which the pooled scatter of all systems counts for each of them (benchmarks/truth.py).
+# Weight of the pooled scatter, in degrees of freedom, when it is combined with that of a system (benchmarks/truth.py).
 BORROWED = 8
-# Level of the test for a system whose scatter is too large to be pooled with that of the others.
+# Significance level of the test for a system whose scatter is too large to be pooled with the others' scatter.
 APART = 0.001
-# Half of the interval within which two systems are alike, relative to 1.
+# Default bound of `is_alike`: two systems are alike if the interval of their ratio lies within 1 ± 0.15.
 ALIKE = 0.15
-# Probability that the number of samples from `deciding` is enough.
+# Probability that the number of samples that `deciding` returns is enough.
 _POWER = 0.9
-# Level of the test for outliers. Samples within the factor _NEAR, as of a steady throughput, are not outliers.
+# Significance level of the test for outliers. A sample within the factor _NEAR of the others' mean is not an outlier.
 _OUTLIER, _NEAR = 0.01, 1.2
-# Minimum length of a series. A third of a shorter series has too few samples to distinguish a trend from chance.
+# Minimum length of a series for `trend`. A third of a shorter one is too short to distinguish a trend from chance.
 TREND_LEAST = 15
 
 
-# Least starts in which the errors of two systems that were measured together have a degree of freedom each.
+# Minimum number of starts: with fewer, each of two systems measured together has less than one degree of freedom.
 TOGETHER_LEAST = 3
 
 
@@ -64,15 +64,15 @@ class Estimate:
 
     @property
     def factor(self) -> float:
-        """Returns the factor of the geometric mean's interval, which is from centre / factor to centre · factor."""
+        """Returns the factor of the interval, which extends from centre / factor to centre · factor."""
         return _exp(student_t(self.freedom, self.confidence) * self.error)
 
 
 @dataclass(frozen=True)
 class Together:
-    """Means of several systems at a point.
+    """Means of several systems at a point of the matrix.
 
-    :ivar own: standard error of the difference of each two means, by their positions; None if they were measured apart
+    :ivar own: standard error of the difference of two means, by their positions; None if they were measured apart
     """
 
     means: list[Estimate]
@@ -100,7 +100,7 @@ class Ratio:
 
 
 def total(values: Sequence[Number | None]) -> Number | None:
-    """Returns the sum; None if one of the values is not known."""
+    """Returns the sum; None without values, or if one of them is not known."""
     known = [value for value in values if value is not None]
     return sum(known) if known and len(known) == len(values) else None
 
@@ -119,8 +119,8 @@ def geometric(samples: Sequence[float]) -> float:
 def logarithms(samples: Sequence[float], confidence: float = CONFIDENCE) -> Estimate | None:
     """Returns the mean of the logarithms of independent samples, such as rounds.
 
-    Returns None for fewer than two samples, or if one is not above 0. The logarithms show an outlier at its full size.
-    The delta method does not: its deviation of the logarithms is s / m, which never exceeds √n.
+    Returns None for fewer than two samples, or if one is not above 0. The deviation of the logarithms shows an outlier
+    at its full size. The delta method would approximate it by s / m, which never exceeds √n.
     """
     if len(samples) < 2 or min(samples) <= 0:
         return None
@@ -131,10 +131,10 @@ def logarithms(samples: Sequence[float], confidence: float = CONFIDENCE) -> Esti
 def together(groups: Sequence[Sequence[float]], confidence: float = CONFIDENCE) -> Together | None:
     """Returns the means of the logarithms of several systems whose samples were taken together, start by start.
 
-    A start has a level of its own for all systems, such as the state of the hosts, which is no error of their ratios.
+    A start affects all systems alike, for example by the state of the hosts; this effect cancels out in their ratios.
     A logarithm is the sum of a system's level, a start's level and an error. This is the analysis of variance with two
     factors (Box, Hunter, Hunter 2005: Statistics for Experimenters, chapter 4). The errors of k systems in n starts
-    have (k - 1) (n - 1) degrees of freedom, a k-th of them for each mean. With two systems this is the paired t-test.
+    have (k - 1) (n - 1) degrees of freedom. Each mean receives 1/k of them. With two systems this is the paired t-test.
 
     :param groups: samples of each system, in the order of the starts
     :returns: None for fewer than two systems or `TOGETHER_LEAST` starts, or if a sample is not above 0
@@ -148,7 +148,7 @@ def together(groups: Sequence[Sequence[float]], confidence: float = CONFIDENCE) 
     means = []
     for mine in logs:
         left = [each - start for each, start in zip(mine, starts, strict=True)]
-        # Without the mean of all systems, the errors of each have a share of (k - 1) / k of their variance.
+        # Subtracting the mean of the k systems has reduced the variance of the errors to (k - 1) / k.
         error = stdev(left) * math.sqrt(size / (size - 1) / count)
         means.append(Estimate(count, fmean(mine), error, (count - 1) * (size - 1) / size, confidence))
     own = {
@@ -162,8 +162,8 @@ def together(groups: Sequence[Sequence[float]], confidence: float = CONFIDENCE) 
 def outlier(samples: Sequence[float]) -> int | None:
     """Returns the position of an outlier, a single sample outside the scatter of the others; None without one.
 
-    Grubbs's test of the logarithms (Grubbs 1969: Procedures for detecting outlying observations in samples), at a level
-    of `_OUTLIER`. A sample within `_NEAR` of the mean of the others is never an outlier.
+    This is Grubbs's test of the logarithms (Grubbs 1969: Procedures for detecting outlying observations in samples) at
+    the level `_OUTLIER`. A sample within the factor `_NEAR` of the mean of the others is never an outlier.
     """
     if len(samples) < 3 or min(samples) <= 0:
         return None
@@ -179,8 +179,8 @@ def outlier(samples: Sequence[float]) -> int | None:
 
 
 def more(samples: Sequence[float], half: float) -> int | None:
-    """Estimates how many more samples make half of the interval that share of the mean, if they scatter like these.
-    Returns None if that is not known, or more than `MOST_MORE`.
+    """Estimates how many more samples, with the same scatter, narrow the interval to ± `half` of the mean. Returns None
+    if the scatter is not known, or for more than `MOST_MORE` samples.
     """
     of = logarithms(samples)
     if of is None:
@@ -195,12 +195,13 @@ def deciding(
     above: Estimate, below: Estimate, distance: float, others: Sequence[tuple[Estimate, Estimate]] = ()
 ) -> int | None:
     """Estimates the samples that each of two means needs, so that the interval of their ratio excludes a bound. They
-    suffice in 9 of 10 cases with the same scatter. Returns None for more than `MOST_MORE`.
+    suffice in 9 of 10 cases with the same scatter. Returns None for more than `MOST_MORE` samples.
 
     Half of the interval plus t' times the error is at most the distance (Julious 2004); t' is the 90 % quantile.
 
-    :param above: `logarithms` of the first samples; `below`: of the second ones
-    :param distance: distance between the logarithms of the ratio and the bound
+    :param above: `logarithms` of the samples in the numerator
+    :param below: `logarithms` of the samples in the denominator
+    :param distance: difference between the logarithms of the ratio and of the bound
     :param others: pairs that are tested together with this one, see `changes`
     """
 
@@ -227,9 +228,10 @@ def _with(mean: Estimate, n: int, confidence: float) -> Estimate:
 
 
 def trend(series: Sequence[Sequence[float]]) -> float | None:
-    """Returns the ratio of the sums over the last and the first third of the series, which may differ in length.
+    """Returns the sum over the last third of each series, divided by the sum over the first third.
 
-    Series with fewer than `TREND_LEAST` samples are left out. Returns None if both sums are 0.
+    The series may differ in length; those with fewer than `TREND_LEAST` samples are left out. Returns None if both sums
+    are 0.
     """
     first = last = 0.0
     for each in series:
@@ -244,20 +246,20 @@ def trend(series: Sequence[Sequence[float]]) -> float | None:
 def ratios(
     means: Sequence[Estimate], own: Mapping[tuple[int, int], float] | None = None
 ) -> dict[tuple[int, int], Ratio]:
-    """Returns the ratios of all pairs of geometric means that were measured together, such as the systems of a point.
+    """Returns the ratios of all pairs of geometric means that are compared with each other, such as those of a point.
 
-    In 95 % of the cases no two equal means are called different. The rule has three parts; `x` is the share of a mean's
-    variance s² in the squared error of the ratio, and f its degrees of freedom:
+    In 95 % of the cases no two equal means are called different. The rule has three parts; `x` is the part of a mean's
+    variance s² in the squared error of the ratio, and f is the number of its degrees of freedom:
 
-    - A mean's variance counts with its own degrees of freedom, the pooled one of `alike_in_scatter` with `BORROWED`.
+    - The variance of a mean is weighted by its degrees of freedom, the pooled one of `alike_in_scatter` by `BORROWED`.
     - The degrees of freedom of the error are (Σ x)² / Σ (x² / (f + 1)) - 1, at most Σ f (Satterthwaite 1946, with half
       of Welch's correction for bias).
-    - The quantile is the studentised range's. For a pair that spans p of the k ranked means, its level is confidence ^
-    (p / k) (Ryan 1960; Einot, Gabriel 1975; Welsch 1977).
+    - The quantile is that of the studentised range. For a pair that spans p of the k ranked means, its level is
+      confidence ^ (p / k) (Ryan 1960; Einot, Gabriel 1975; Welsch 1977).
 
-    :param means: one mean for each system; the highest confidence level of them applies
-    :param own: of means from `together`, the standard error of each difference by itself. It counts where it is larger:
-        the scatter of a system is underestimated if those beside it scatter less
+    :param means: one mean for each system; the highest confidence level among them applies
+    :param own: standard errors of the differences from `together`. They apply where they are larger, because the error
+        from a mean is too small for a system that scatters more than the systems beside it
     :returns: ratios by position: (0, 1) is the first mean divided by the second one
     """
     pool = _pool(means)
@@ -267,8 +269,8 @@ def ratios(
 def changes(pairs: Sequence[tuple[Estimate, Estimate]]) -> list[Ratio]:
     """Returns the ratio of each pair of geometric means, such as a system's after and before an upgrade.
 
-    If no pair has changed, all intervals include 1 in 95 % of the cases. The error and its degrees of freedom are those
-    in `ratios`. The quantile is Student's at a level of confidence ^ (1 / k) for k pairs (Šidák 1967).
+    If no pair has changed, all intervals include 1 in 95 % of the cases. Error and degrees of freedom are as in
+    `ratios`. The quantile is Student's t at the level confidence ^ (1 / k) for k pairs (Šidák 1967).
     """
     means = [mean for pair in pairs for mean in pair]
     pool = _pool(means)
@@ -291,7 +293,7 @@ def _ratio(
     pair: tuple[int, int],
     own: Mapping[tuple[int, int], float] | None,
 ) -> Ratio:
-    """Returns the ratio of two of several means, see `ratios`."""
+    """Returns the ratio of the two means at the positions in `pair`, see `ratios`."""
     one, other = pair
     error, freedom = _error(means, pool, pair)
     if own is not None and own[pair] > error:
@@ -310,7 +312,7 @@ def _between(one: Estimate, other: Estimate, error: float, freedom: float, quant
 
 
 def _error(means: Sequence[Estimate], pool: set[int], pair: tuple[int, int]) -> tuple[float, float]:
-    """Returns the standard error of the logarithm of a ratio of two of several means, and its degrees of freedom."""
+    """Returns the standard error of the logarithm of the ratio of a pair of means, and its degrees of freedom."""
     squares = [each.error**2 * each.n for each in means]
     of_pool = sum(means[at].freedom for at in pool)
     own = {at: means[at].freedom / (BORROWED + means[at].freedom) if at in pool else 1.0 for at in pair}
@@ -331,10 +333,11 @@ def _error(means: Sequence[Estimate], pool: set[int], pair: tuple[int, int]) -> 
 def alike_in_scatter(freedoms: Sequence[float], squares: Sequence[float]) -> set[int]:
     """Returns the positions of the variances to pool: all but those that are far above the others.
 
-    The largest variance is left out as long as its share of the sum is improbable (Cochran 1941, at a level of `APART`)
-    and more than two remain.
+    Leaves out the largest variance while its share of the sum is improbable (Cochran 1941, at the level `APART`) and
+    more than two remain.
 
     :param freedoms: degrees of freedom of the variances
+    :param squares: the variances
     """
     pool = set(range(len(squares)))
     while len(pool) > 2:
@@ -349,9 +352,10 @@ def alike_in_scatter(freedoms: Sequence[float], squares: Sequence[float]) -> set
 
 
 def _share_above(share: float, freedom: float, others: float) -> float:
-    """Returns the probability that a variance has more than that share of a sum of squares.
+    """Returns the probability that the share of one variance in the sum of squares exceeds `share`.
 
-    It is the upper tail of a beta distribution: with share = sin² φ the integral of sin^(f-1) cos^(g-1), by Simpson.
+    It is the upper tail of a beta distribution. With share = sin² φ it is the integral of sin^(f-1) cos^(g-1), here by
+    Simpson's rule.
 
     :param freedom: degrees of freedom of the variance; at least 1
     :param others: degrees of freedom of all others together; at least 2
@@ -367,7 +371,7 @@ def _share_above(share: float, freedom: float, others: float) -> float:
 
 
 def is_alike(low: float, high: float, alike: float) -> bool:
-    """Returns whether an interval of a ratio lies within 1 / (1 + alike) and 1 + alike."""
+    """Returns whether the interval of a ratio lies between 1 / (1 + alike) and 1 + alike."""
     return 1 / (1 + alike) <= low and high <= 1 + alike
 
 
@@ -377,11 +381,11 @@ def more_to_decide(
     alike: float,
     own: Mapping[tuple[int, int], float] | None = None,
 ) -> int | None:
-    """Estimates how many more samples of all means decide a pair, if they scatter like these.
+    """Estimates how many more samples of every mean, with the same scatter, decide a pair.
 
-    A pair is decided if the interval of its ratio excludes 1, or `is_alike`. Returns None for more than `MOST_MORE`.
+    A pair is decided if the interval of its ratio excludes 1, or if `is_alike`. Returns None for more than `MOST_MORE`.
 
-    :param own: as for :func:`ratios`
+    :param own: standard errors of the differences, see :func:`ratios`
     """
 
     def decide(count: int) -> bool:
@@ -397,7 +401,8 @@ def more_to_decide(
 
 @lru_cache(maxsize=4096)
 def studentised_range(count: int, freedom: float, confidence: float = CONFIDENCE) -> float:
-    """Returns the quantile of the studentised range: the range of normal means divided by an independent deviation.
+    """Returns the quantile of the studentised range: the range of normal means divided by an independent estimate of
+    their deviation.
 
     :param count: number of means; at least 2
     :param freedom: degrees of freedom of the deviation, not necessarily whole; at least 1
@@ -414,15 +419,16 @@ def studentised_range(count: int, freedom: float, confidence: float = CONFIDENCE
     return high
 
 
-# Steps of the integrals of the studentised range, in deviations. Ranges beyond 12 deviations are negligible.
+# Width and number of the steps in the integrals of the studentised range, in standard deviations. The integrals end at
+# 12 deviations, beyond which the density is negligible.
 _STEP, _STEPS = 0.05, 240
 
 
 def _beyond(q: float, count: int, freedom: float) -> float:
     """Returns the probability of a studentised range above q: the integral over s of P(range > q s) times the density
-    of the deviation s. It is computed by w = q s and the trapezoidal rule, nearly exact for such densities.
+    of the deviation s. The integral over w = q s uses the trapezoidal rule, which is nearly exact for such densities.
     """
-    # With more degrees of freedom the density is narrower than the steps; the quantile differs by at most 0.5 %.
+    # With more than 400 degrees of freedom the density is narrower than a step. The quantile differs by at most 0.5 %.
     freedom = min(freedom, 400.0)
     scale = math.log(2) + freedom / 2 * math.log(freedom / 2) - math.lgamma(freedom / 2)
     area = 0.0
@@ -435,8 +441,8 @@ def _beyond(q: float, count: int, freedom: float) -> float:
 
 @cache
 def _tails(count: int) -> list[float]:
-    """Returns the probabilities that the range of `count` standard normal values exceeds 0, 1, … steps. They are 1
-    minus n times the integral of φ(z) (Φ(z) - Φ(z - w))^(n-1).
+    """Returns the probabilities that the range of `count` standard normal values exceeds 0, 1, … steps. For n values
+    and a range w the probability is 1 - n ∫ φ(z) (Φ(z) - Φ(z - w))^(n-1) dz.
     """
     places = range(-_STEPS, _STEPS + 1)
     normal = [math.erfc(-place * _STEP / math.sqrt(2)) / 2 for place in places]
@@ -453,7 +459,7 @@ def _tails(count: int) -> list[float]:
 
 @lru_cache(maxsize=1024)
 def student_t(freedom: float, confidence: float = CONFIDENCE) -> float:
-    """Returns the t for which Student's distribution has that share between -t and t.
+    """Returns the t for which Student's distribution has the probability `confidence` between -t and t.
 
     :param freedom: degrees of freedom, not necessarily whole; at least 1
     """
@@ -467,10 +473,10 @@ def student_t(freedom: float, confidence: float = CONFIDENCE) -> float:
 
 
 def _within(t: float, freedom: float) -> float:
-    """Returns P(|T| ≤ t): with t = √f tan φ, the integral of cos^(f-1) up to φ divided by that up to π/2 (Abramowitz
-    and Stegun, 26.7), by Simpson's rule.
+    """Returns P(|T| ≤ t). With t = √f tan φ this is the integral of cos^(f-1) from 0 to φ divided by that from 0 to π/2
+    (Abramowitz and Stegun, 26.7). The integral is computed by Simpson's rule.
     """
-    # Beyond this angle the power of the cosine is negligible; the steps must be small compared with the angle.
+    # Integrate at most to this angle: beyond it the power of the cosine is negligible, and the steps become too wide.
     angle = min(math.atan(t / math.sqrt(freedom)), 40 / math.sqrt(freedom))
     steps = 200
     width = angle / steps
@@ -481,5 +487,5 @@ def _within(t: float, freedom: float) -> float:
 
 
 def _exp(value: float) -> float:
-    """Returns exp(value), limited: instead of an overflow any large number is precise enough."""
+    """Returns exp(value), at most exp(700): such a number is as good as infinite, and larger ones would overflow."""
     return math.exp(min(value, 700))

@@ -1,4 +1,4 @@
-"""Prints to the terminal. Text from logs, servers and files is untrusted, and must not control the terminal."""
+"""Prints to the terminal. Text from logs, servers and files is untrusted and must not control the terminal."""
 
 from __future__ import annotations
 
@@ -13,23 +13,26 @@ from dohyo.plain_text import CONTROL
 
 
 def printable(text: str) -> str:
-    """Returns the text with a replacement for each character that would control a terminal."""
+    """Returns the text with each control character except tabs and newlines replaced by U+FFFD."""
     return CONTROL.sub(lambda match: match[0] if match[0] in "\t\n" else "\N{REPLACEMENT CHARACTER}", text)
 
 
 def aligned(rows: Sequence[Sequence[str]]) -> list[str]:
-    """Returns a line for each row of a table, with columns as wide as their longest cells."""
+    """Returns one line for each row of a table. Each column is as wide as its longest cell."""
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     return ["  ".join(map(str.ljust, row, widths)).rstrip() for row in rows]
 
 
 def say(text: str, *, err: bool = False) -> None:
-    """Prints a line."""
+    """Prints a text and a newline.
+
+    :param err: whether to print to standard error
+    """
     click.echo(printable(text), err=err)
 
 
 def warn(text: str) -> None:
-    """Prints a warning to stderr."""
+    """Prints a warning to standard error."""
     say(f"warning: {text}", err=True)
 
 
@@ -39,7 +42,7 @@ def set_up() -> None:
         try:
             os.fstat(number)
         except OSError:
-            # Otherwise the next file that is opened would get the descriptor, and the output.
+            # Otherwise the next file that is opened would get this descriptor and receive the output.
             os.open(os.devnull, os.O_RDWR)
     sys.stdout = sys.stdout or open(1, "w", encoding="utf-8", closefd=False)  # noqa: SIM115
     sys.stderr = sys.stderr or open(2, "w", encoding="utf-8", closefd=False)  # noqa: SIM115

@@ -1,3 +1,3 @@
-"""Facts: the evidence of experiments as tables of a SQLite database, one row per fact. It may import `dohyo.scenario`,
-`dohyo.evidence` and `dohyo.summary`.
+"""Writes the evidence of experiments into the tables of a SQLite database, one row per fact. The package may import
+`dohyo.scenario`, `dohyo.evidence` and `dohyo.summary`.
 """

@@ -1,4 +1,4 @@
-"""A database of facts as a file: writing it whole or not at all, and reading it with functions for its histograms."""
+"""Writes a database of facts completely or not at all, and opens it with SQL functions for its histograms."""
 
 from __future__ import annotations
 
@@ -19,23 +19,24 @@ from dohyo.facts.loader import Loader
 from dohyo.summary.results import Summary
 
 FILE = "facts.db"
-# In the file's header: whose it is, and the version of its tables.
+# SQLite's application ID in the file's header, which marks the file as Dohyo's; the version of the tables.
 _APPLICATION = int.from_bytes(b"dohy", "big")
 _VERSION = 1
+# First bytes of a SQLite file, and the offset of the application ID in bytes.
 _MAGIC, _APPLICATION_AT = b"SQLite format 3\0", 68
 
 
 def write(experiments: Sequence[Path], path: Path) -> list[tuple[ExperimentFacts, Summary]]:
-    """Writes the facts of experiments into a new file, which replaces the one there.
+    """Writes the facts of experiments into a new file, which then replaces the file at `path`.
 
-    :param experiments: folders with `raw`
-    :returns: experiment.json and the summary of each
-    :raises OSError: if the file cannot be written; the one before is still there
+    :param experiments: folders that contain `raw`
+    :returns: content of experiment.json and summary of each experiment
+    :raises OSError: if the file cannot be written; an earlier file at `path` then stays
     :raises BadInputError: for an experiment that Dohyo refuses to read
     """
     try:
         with folders.replacing(path) as new, closing(sqlite3.connect(new, isolation_level=None)) as connection:
-            # The file is new and replaces nothing until it is whole: it needs no journal.
+            # The file replaces another one only when it is complete, so it needs no journal.
             connection.executescript(
                 f"pragma journal_mode = off; pragma synchronous = off; pragma application_id = {_APPLICATION};"
                 f"pragma user_version = {_VERSION}; {schema.statements()} begin;"
@@ -49,12 +50,12 @@ def write(experiments: Sequence[Path], path: Path) -> list[tuple[ExperimentFacts
 
 
 def check(path: Path) -> None:
-    """Checks that a database of facts can be replaced, if there is one, and that nothing beside it changes the new one.
+    """Checks that a database of facts may be written to `path`, where there may be an earlier one.
 
-    :raises BadInputError: if another program has it open or did not close it, or if it has tables of the user
+    :raises BadInputError: if another program has that open or did not close it, or if it contains the user's tables
     """
     for beside in (path.with_name(f"{path.name}-wal"), path.with_name(f"{path.name}-journal")):
-        # SQLite would write the pages in it into the new file.
+        # SQLite would apply a log of the earlier database to the new one.
         if beside.exists() and beside.stat().st_size:
             raise BadInputError(f"{path} is open in another program, or was not closed: close it, or remove {beside}")
     if path.is_file() and not path.is_symlink() and (names := _others(path)):
@@ -63,9 +64,9 @@ def check(path: Path) -> None:
 
 
 def _others(path: Path) -> list[str]:
-    """Returns the names of tables and views that are not in the schema; none of a file that cannot be read."""
+    """Returns the names of the tables and views that the schema does not define; [] if the file cannot be read."""
     ours = re.findall(r"^create (?:table|view) (\w+)", schema.statements(), re.MULTILINE)
-    # No program has the file open: if it is immutable, reading leaves no files beside it.
+    # No program has the file open. With immutable=1 SQLite creates no files beside it.
     with closing(sqlite3.connect(f"{path.absolute().as_uri()}?immutable=1", uri=True)) as before:
         try:
             found = before.execute("select name from sqlite_schema where type in ('table', 'view') order by name")
@@ -75,17 +76,17 @@ def _others(path: Path) -> list[str]:
 
 
 def is_ours(path: Path) -> bool:
-    """Returns whether a file is a database of facts, by its header."""
+    """Returns whether the header of a file marks it as a database of facts."""
     with path.open("rb") as file:
         header = file.read(_APPLICATION_AT + 4)
     return header.startswith(_MAGIC) and header[_APPLICATION_AT:] == _APPLICATION.to_bytes(4, "big")
 
 
 def connect(path: Path) -> sqlite3.Connection:
-    """Opens a database for reading, with aggregate functions: `operations(histogram)`, `mean_ms(histogram)` and
-    `percentile_ms(histogram, percentile)` add histograms and return the figure of their sum.
+    """Opens a database for reading. The aggregate functions `operations(histogram)`, `mean_ms(histogram)` and
+    `percentile_ms(histogram, percentile)` add the histograms of rows and return a figure of the sum.
 
-    :raises sqlite3.OperationalError: if there is no such file
+    :raises sqlite3.OperationalError: if the file does not exist
     """
     connection = sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)
     functions: tuple[tuple[str, int, Any], ...] = (
@@ -97,13 +98,16 @@ def connect(path: Path) -> sqlite3.Connection:
 
 
 class _Sum:
-    """Adds histograms."""
+    """Base of aggregate functions of SQLite that add histograms."""
 
     def __init__(self) -> None:
         self.latencies, self.percentile = Latencies(), 100.0
 
     def step(self, histogram: bytes | None, percentile: float = 100.0) -> None:
-        """Takes the histogram of a row, and the percentile (0 to 100) to be read from the sum."""
+        """Adds the histogram of a row.
+
+        :param percentile: percentile from 0 to 100 that `finalize` reads from the sum
+        """
         self.percentile = percentile
         if histogram is not None:
             self.latencies.add_encoded(histogram)
@@ -123,6 +127,6 @@ class _Mean(_Sum):
 
 class _Percentile(_Sum):
     def finalize(self) -> float | None:
-        """Returns the percentile in ms; None with fewer than 10 operations beyond it, except for the maximum (100)."""
+        """Returns the percentile in ms; None if fewer than 10 operations lie beyond it, except for the maximum."""
         known = self.percentile == 100 or is_known(self.percentile, self.latencies.count)
         return self.latencies.percentiles_ms([self.percentile]).get(self.percentile) if known else None

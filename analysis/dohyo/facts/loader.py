@@ -1,4 +1,4 @@
-"""Fills a database of facts from the evidence of experiments, trial by trial as the summary reads it."""
+"""Fills a database of facts with the evidence of experiments while the summary reads it, trial by trial."""
 
 from __future__ import annotations
 
@@ -26,25 +26,25 @@ from dohyo.summary.phase import Phase
 from dohyo.summary.results import Summary, Trial
 from dohyo.summary.summary import summarise
 
-# Runs of a trial by phase and number.
+# IDs of a trial's runs in the database, by phase and number of the run.
 _Runs = Mapping[tuple[Any, Any], int]
 _MOST = 2**63 - 1
-_MAXIMUM = 100  # as a percentile
+_MAXIMUM = 100  # the maximum, as a percentile
 
 
 class Loader:
-    """Adds experiments to a database that has the tables already."""
+    """Adds experiments to a database in which the tables exist."""
 
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._connection = connection
         self._experiment = 0
-        self._names: set[str] = set()  # of the experiments
-        self._trials: dict[str, int] = {}  # of the experiment, by name
+        self._names: set[str] = set()  # names of the experiments that were added
+        self._trials: dict[str, int] = {}  # IDs of the current experiment's trials, by name
 
     def add(self, experiment: Path) -> tuple[ExperimentFacts, Summary]:
-        """Reads an experiment once, and adds all of it.
+        """Reads an experiment and adds all of it.
 
-        :raises BadInputError: for a folder without evidence, and for what `experiment_folder.read` refuses
+        :raises BadInputError: for a folder without evidence, or if `experiment_folder.read` refuses the folder
         """
         facts = experiment_folder.read(experiment)
         if not (experiment / "raw").is_dir():
@@ -56,7 +56,7 @@ class Loader:
         self._trials = {}
         summary = summarise(experiment, self._read)
         for trial in summary.trials:
-            if trial.name not in self._trials:  # it has no folder
+            if trial.name not in self._trials:  # a trial without a folder, which `_read` has not received
                 self._trials[trial.name] = self._trial(trial)
         merged = {trial.name: self._trial(trial, of_rounds=True) for trial in summary.merged}
         compared = merged or self._trials
@@ -246,9 +246,10 @@ class Loader:
         )  # fmt: skip
 
     def _insert(self, table: str, *records: object, **values: Any) -> int:
-        """Adds a row, and returns its number.
+        """Adds a row, and returns its ID.
 
-        :param records: what has fields with the names of other columns than those in `values`; the first one counts
+        :param records: objects with fields for the other columns; the first object that has a field counts
+        :param values: values by column
         """
         others = [name for name in self._columns(table) if name not in values]
         found = [next(getattr(each, name) for each in records if hasattr(each, name)) for name in others]
@@ -261,17 +262,17 @@ class Loader:
         return [name for _, name, *_ in columns if name != "id"]
 
     def _many(self, table: str, columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
-        """Adds rows. Names of tables and columns are those of this module; what the evidence holds are parameters."""
+        """Adds rows. The SQL text contains only names from this module; values from the evidence are parameters."""
         names = ", ".join(f'"{column}"' for column in columns)
         statement = f"insert into {table} ({names}) values ({', '.join('?' * len(columns))})"  # noqa: S608
         self._connection.executemany(statement, ([_stored(value) for value in row] for row in rows))
 
 
 def _stored(value: Any) -> Any:
-    """Returns a value as SQLite can store it. Text has no halves of characters, lists and objects are JSON, and
-    a count beyond 64 bits is None.
+    """Converts a value to a type that SQLite can store: text without lone surrogates, JSON for lists and dicts, None
+    for an integer beyond 64 bits.
     """
-    if value is None or isinstance(value, float):  # most of them
+    if value is None or isinstance(value, float):  # first, because most values are
         return value
     if isinstance(value, str):
         return value.encode("utf-8", "replace").decode("utf-8")
@@ -283,13 +284,15 @@ def _stored(value: Any) -> Any:
 
 
 def _seconds(phase: Phase) -> Iterator[tuple[Any, ...]]:
-    """Yields what clients did second by second, without the columns' run: each operation type, then all of them."""
+    """Yields the rows of table `second`, without the column `run`: for each second one row per operation type, then one
+    for all types together.
+    """
     counts: dict[int, dict[str, int]] = {}
     for name, of_type in phase.timeline.seconds.by_operation.items():
         for second, count in of_type.items():
             counts.setdefault(second, {})[name] = count
     warmup, whole = phase.warmup, len(phase.throughput)
-    # Seconds without any operation are known of a run that is whole; a damaged one may claim years of them.
+    # Add seconds without any operation only to a run without problems: damaged evidence may claim years of them.
     idle = range(0 if phase.problems else whole)
     slots = {slot.start: slot for slot in phase.timeline.latencies.slots((50, 99, _MAXIMUM))}
     length = next((int(slot.seconds) for slot in slots.values()), 1)
@@ -315,7 +318,7 @@ def _seconds(phase: Phase) -> Iterator[tuple[Any, ...]]:
 
 
 def _phases_and_faults(phase: Phase) -> Iterator[tuple[Any, ...]]:
-    """Yields the spans that a run itself has: warm-up, window and faults."""
+    """Yields rows of table `span`, without the columns `trial` and `run`: the run's warm-up, window and faults."""
     if warmup := phase.warmup:
         yield ("warm-up", None, None, None, 0.0, warmup, None)
     if phase.run.seconds is not None:

@@ -1,6 +1,4 @@
-"""The tables of a database of facts, and their description in docs/facts.md, which `python -m dohyo.facts.schema`
-prints.
-"""
+"""The tables of a database of facts. `python -m dohyo.facts.schema` prints their description for docs/facts.md."""
 
 from __future__ import annotations
 
@@ -21,7 +19,7 @@ _KEY = re.compile(r"primary key \((.+)\)")
 
 
 def statements() -> str:
-    """Returns the statements of SQL that make the tables. Percentiles and metrics are those of `dohyo.metrics.Row`."""
+    """Returns the SQL statements that create the tables, with columns for the metrics of `dohyo.metrics.Row`."""
     percentiles = [
         f"{name} real, -- [ms] the {at:g} % point of the histogram; null: fewer than 10 operations beyond it"
         for name, at in PERCENTILES.items()
@@ -32,7 +30,7 @@ def statements() -> str:
 
 
 def reference() -> str:
-    """Returns the tables as Markdown."""
+    """Returns the description of all tables as Markdown."""
     return "\n".join(line for table in _TABLE.finditer(statements()) for line in _described(**table.groupdict()))
 
 
