@@ -1,4 +1,4 @@
-"""Sums of the accounts of acknowledged writes (`verify=acknowledged`) over clients, runs and rounds."""
+"""Adds up the accounts of acknowledged writes (`verify=acknowledged`) over clients, runs and rounds."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from dohyo.evidence.json_values import Number, Whole
 
 
 class Accounting(Struct, frozen=True):
-    """Numbers of records by outcome; docs/faults.md defines each of them.
+    """The number of records or operations for each outcome. docs/faults.md defines the outcomes.
 
-    :ivar sample: N, if the clients account for one of N records
+    :ivar sample: N if the clients account for one of every N records
     :ivar read_back: whether every client has read its records back
     """
 
@@ -39,7 +39,7 @@ class Accounting(Struct, frozen=True):
         return after + self.stale_reads + self.unwritten_reads + self.corrupt_reads > 0
 
     def __str__(self) -> str:
-        """Returns the counts in words. Counts that are nearly always 0 are left out if they are 0."""
+        """Describes the counts in words. Leaves out a count that is 0 if it nearly always is."""
         parts = [f"{self.stale_reads:,} stale of {self.reads:,} reads"]
         # Show losses that some clients found, even if other clients read nothing back.
         if self.read_back or self.keys:
@@ -61,9 +61,10 @@ class Accounting(Struct, frozen=True):
 
 
 class AccountingReport(Accounting, frozen=True):
-    """The account of one client, in its client.json.
+    """The account of one client, from its client.json.
 
-    :ivar by_second: second of the window (below 0 in the warm-up), stale, unwritten and corrupt reads, maybe writes
+    :ivar by_second: a list for each second: the second of the window (below 0 in the warm-up); the numbers of stale,
+        unwritten and corrupt reads; the number of writes that failed and may have been applied
     """
 
     read_back_seconds: Number | None = None
@@ -73,7 +74,7 @@ class AccountingReport(Accounting, frozen=True):
 
 
 def together(accounts: Iterable[Accounting | None]) -> Accounting | None:
-    """Returns the sums over clients, runs or rounds; None if none of them has accounting data."""
+    """Returns the sum of the accounts that exist; None if there is no account."""
     known = [account for account in accounts if account is not None]
     if not known:
         return None
@@ -85,8 +86,8 @@ def together(accounts: Iterable[Accounting | None]) -> Accounting | None:
 
 
 def of_all(accounts: Iterable[Accounting | None]) -> Accounting | None:
-    """Returns the sums over all clients of runs, or over all rounds. If one has no account, such as a client that was
-    killed, the records count as not read back.
+    """Returns the sum of the accounts of all clients, or of all rounds. If an account is missing, for example because a
+    client was killed, the records count as not read back.
     """
     every = list(accounts)
     sums = together(every)
@@ -94,7 +95,7 @@ def of_all(accounts: Iterable[Accounting | None]) -> Accounting | None:
 
 
 def losses(of: AccountingReport) -> str:
-    """Describes the losses that no system may have while nothing fails; an empty text if there are no losses."""
+    """Describes the losses of a client in a run without faults, where none is allowed; returns "" without losses."""
     found = (
         (of.lost, f"acknowledged writes of {of.lost:,} records were lost"),
         (of.missing, f"{of.missing:,} acknowledged records were missing"),

@@ -1,4 +1,7 @@
-"""Compares the canaries before the trials: were the hosts equally fast for all trials? docs/method.md has the rule."""
+"""Compares the canaries, which measure the hosts before each trial: were the hosts equally fast for all trials?
+
+docs/method.md gives the rule.
+"""
 
 from __future__ import annotations
 
@@ -9,16 +12,16 @@ from dataclasses import dataclass, field, replace
 from dohyo.evidence.records import CanaryFile, CanaryReading
 from dohyo.figures import milliseconds, rate, size
 
-# Largest share by which a trial's median may differ from the median of all trials; beyond it is a drift.
+# Largest relative difference of a trial's median from that of all trials. A larger one is a drift.
 DRIFT = 0.05
-# Least slices on either side. With fewer, chance separates the two sides in more than 1 % of all cases.
+# Minimum number of time slices of both figures in a comparison. With fewer, more than 1 % of drifts would be chance.
 LEAST_SLICES = 5
-# No host's value is above this or below its inverse, in any unit; such values are left out as damaged.
+# Largest plausible value, in any unit; the smallest one is its inverse. Other values are left out as damaged.
 _MOST = 1e15
-# Most drifts in the report; summary.json has all of them.
+# Maximum number of drifts in the report; summary.json contains all of them.
 _MOST_TOLD = 8
 
-# For each figure: its group, and the words for what became slower or faster.
+# For each figure: its group, and the beginning of a sentence about a drift.
 _WORDS = {
     "cpu_one": ("CPU", "computing on one thread was"),
     "cpu_all": ("CPU", "computing on all threads was"),
@@ -36,9 +39,10 @@ class CanaryFigure:
     """One figure of a host before a trial.
 
     :ivar name: key of `_WORDS`
-    :ivar of: measured folder, or server at the other end; None if there is only one
+    :ivar of: measured folder, or server at the other end of the connection; None if there is only one
     :ivar unit: 1/s, B/s or ms
-    :ivar median: median of the time slices in which it was measured; `low` and `high` are their minimum and maximum
+    :ivar median: median of the values in the time slices; `low` and `high` are the minimum and the maximum
+    :ivar slices: number of time slices
     """
 
     host: str
@@ -57,7 +61,7 @@ class CanaryFigure:
 
     @property
     def where(self) -> str:
-        """Returns the host, with the folder or the other end of the connection if there are several."""
+        """Describes what was measured: the host, and the folder or the other end if there are several."""
         if self.of is None:
             return self.host
         return f"{self.host} to {self.of}" if self.group == "network" else f"{self.host} {self.of}"
@@ -67,7 +71,7 @@ class CanaryFigure:
 class Canary:
     """The measurements of all hosts before one trial.
 
-    :ivar at: end of the canary, ISO 8601 in UTC
+    :ivar at: time in UTC at which the measurements ended, in ISO 8601
     :ivar problems: measurements that failed, each with its reason
     """
 
@@ -80,9 +84,11 @@ class Canary:
 class Drift:
     """A figure of a host before one trial, compared with its usual value.
 
+    :ivar value: median before the trial
     :ivar usual: median over the trials
     :ivar change: relative change, `value / usual - 1`
-    :ivar certain: whether the slices of the two do not overlap; otherwise the figure is too unsteady to tell
+    :ivar certain: whether the ranges of the time slices do not overlap; otherwise the figure varies too much to tell
+    :ivar what: sentence that describes the drift
     """
 
     trial: str
@@ -103,7 +109,7 @@ class Comparison:
 
     :ivar trials: number of trials that had a canary
     :ivar same: groups of figures (CPU, memory, disk, network) that were the same within `DRIFT` on all hosts
-    :ivar unsteady: groups with a difference above `DRIFT` whose slices vary too much to be certain
+    :ivar unsteady: groups that differ by more than `DRIFT`, but whose time slices vary too much to be certain
     :ivar largest: largest difference of any figure
     :ivar drifts: certain differences above `DRIFT`, the largest first
     """
@@ -128,7 +134,7 @@ class Comparison:
         return f"hosts before each trial: {'; '.join(filter(None, parts))}"
 
     def sentences(self) -> list[str]:
-        """Returns a sentence for each of the `_MOST_TOLD` largest drifts, and the number of the others."""
+        """Returns a sentence for each of the `_MOST_TOLD` largest drifts, and one with the number of other drifts."""
         told = [drift.what for drift in self.drifts[:_MOST_TOLD]]
         rest = len(self.drifts) - len(told)
         return [*told, f"{rest} smaller ones are in summary.json"] if rest > 0 else told
@@ -157,9 +163,9 @@ def _figure(host: str, reading: CanaryReading) -> CanaryFigure | None:
 
 
 def compare(canaries: Mapping[str, Canary | None]) -> Comparison | None:
-    """Compares every figure of every host over the trials; returns None if fewer than two trials share a figure.
+    """Compares each figure of each host over the trials. Returns None if no figure was measured in two trials.
 
-    :param canaries: by trial, in the order of measuring
+    :param canaries: canary of each trial, in the order of the trials
     """
     there = {trial: canary for trial, canary in canaries.items() if canary is not None}
     figures: dict[tuple[str, str, str | None], dict[str, CanaryFigure]] = {}
@@ -184,10 +190,13 @@ def compare(canaries: Mapping[str, Canary | None]) -> Comparison | None:
 
 
 def _drifts(of_trials: Mapping[str, CanaryFigure]) -> list[Drift]:
-    """Compares one figure of one host before each trial with its usual value."""
+    """Compares one figure of one host before each trial with its usual value.
+
+    :param of_trials: the figure before each trial
+    """
     figures = list(of_trials.values())
-    # The median over the trials: an odd trial neither hides nor makes a drift. If their number is even, take the better
-    # of the two in the middle. Their mean would halve the difference between A and B in the order A B A B.
+    # Use the median, so that one unusual trial neither hides nor causes a drift. Of an even number of trials, take the
+    # better of the two middle ones: their mean would halve the difference between trials that alternate (A B A B).
     middle = statistics.median_low if figures[0].unit == "ms" else statistics.median_high
     usual = replace(
         figures[0],
@@ -225,7 +234,7 @@ def _percent(share: float, digits: int = 0) -> str:
 
 
 def _written(unit: str, value: float) -> str:
-    """Returns the value with its unit."""
+    """Formats the value with its unit."""
     if unit == "ms":
         return f"{milliseconds(value)} ms"
     return f"{size(value)}/s" if unit == "B/s" else f"{rate(value)}/s"

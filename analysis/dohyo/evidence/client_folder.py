@@ -1,4 +1,4 @@
-"""Reads one client's part of a phase from its folder, `load/<host>` or `<phase>-<n>/<host>`."""
+"""Reads the results of one client in one run from its folder, `load/<host>` or `<phase>-<n>/<host>`."""
 
 from __future__ import annotations
 
@@ -17,22 +17,25 @@ from dohyo.evidence.rows import Run, records_of
 from dohyo.evidence.text_file import Warn, lines
 from dohyo.operations import INTENDED, READ_MODIFY_WRITE, calls, is_failure
 
-# Relative error of three significant digits.
+# Relative error of a number with three significant digits.
 _EXACT = 0.001
-# A client adds an interval to its logs each second, and a last one when its last operation has ended.
+# Length of the intervals in a client's logs. The last interval ends with the last operation.
 _INTERVAL_SECONDS = 1.0
-# Logs with at least this many operations never agree by chance: latencies are in ns, intervals in ms.
+# Minimum number of operations from which logs never agree by chance, because latencies are in ns, intervals in ms.
 _TELLING = 100
 
 
 class HistogramLogs:
-    """Facts of one client's histogram logs besides the latencies. Times are seconds after the window began.
+    """Facts from one client's histogram logs that are compared with its other results.
 
-    :ivar counted: operations by type
-    :ivar highest: longest latency by type, in µs
+    Times are in seconds after the window began.
+
+    :ivar counted: number of operations of each type
+    :ivar highest: longest latency of each type, in µs
     :ivar first: end of the interval that was written first; None without intervals
     :ivar end: end of the interval that was written last
-    :ivar begun: by type, time after which an operation began: latest start of an interval less its shortest latency
+    :ivar begun: for each type, a time after which at least one operation began: the maximum over all intervals of their
+        start minus their shortest latency
     """
 
     def __init__(self) -> None:
@@ -46,7 +49,7 @@ class HistogramLogs:
     def add(self, operation: str, interval: Interval) -> None:
         """Adds an interval."""
         histogram = interval.histogram
-        # The log's header is left out: it has the date of the run, but nothing that was measured.
+        # The digest leaves out the log's header, which contains the date of the run, but nothing that was measured.
         self._hash.update(f"{operation} {interval.since_start:.6f} {interval.seconds:.6f}".encode())
         self._hash.update(histogram.indexes.tobytes() + histogram.counts.tobytes())
         self.counted[operation] = self.counted.get(operation, 0) + histogram.total
@@ -62,11 +65,11 @@ class HistogramLogs:
 
     @property
     def fingerprint(self) -> str | None:
-        """Returns a digest of the intervals; None if they have too few operations to differ from another run."""
+        """Returns a digest of the intervals; None if they have too few operations to differ surely from another run."""
         return self._hash.hexdigest() if sum(self.counted.values()) >= _TELLING else None
 
     def problems(self, run: Run) -> Iterator[str]:
-        """Yields the contradictions between the logs and the result lines, by operation type."""
+        """Yields the contradictions between the logs and the result lines for each operation type."""
         for name, stated in run.by_operation.items():
             count, highest = self.counted.get(name), self.highest.get(name, 0.0)
             if count is not None and count != stated.operations:
@@ -78,17 +81,17 @@ class HistogramLogs:
                 yield f"{logged}, the result lines up to {stated.max_us:,.0f} µs"
 
     def other_window(self, seconds: float) -> str | None:
-        """Returns why the logs contradict a window of that length; None if they do not.
+        """Returns why the logs contradict a window of `seconds`; None if they do not.
 
-        An operation counts if it begins in the window, however late it ends. A window that ends with the number of
-        operations begins with the first one. The two clocks of a client may differ a little after hours.
+        An operation counts if it begins in the window, however late it ends. If a number of operations ends the window,
+        the window begins with the first operation. A client's two clocks may differ slightly after hours.
         """
         if self.first is None:
             return None
         apart = _EXACT * seconds
         if self.end + _INTERVAL_SECONDS + apart < seconds:
             return f"client.json measured {seconds:g} s, the histogram logs end after {self.end:.1f} s"
-        # The UPDATE of a read-modify-write may begin after the window. Its READ-MODIFY-WRITE log has the real start.
+        # The UPDATE of a read-modify-write may begin after the window: the log READ-MODIFY-WRITE has the real start.
         halves = "UPDATE" if any(name.startswith(READ_MODIFY_WRITE) for name in self.begun) else None
         begun = max((at for name, at in self.begun.items() if name.partition("-")[0] != halves), default=0.0)
         if begun > seconds + max(_INTERVAL_SECONDS, self.first) + apart:
@@ -112,9 +115,10 @@ class ClientFolder:
 def read(
     folder: Path, latencies: dict[str, Latencies], seen: Callable[[str, Interval], None], warn: Warn
 ) -> ClientFolder:
-    """Reads the folder, adds its histograms to `latencies`, and passes each interval with its operation type to `seen`.
+    """Reads the folder of a client. If the client or its host failed, histogram logs may be incomplete.
 
-    If the client or its host died, the folder may have only a part of the histogram logs.
+    :param latencies: sums by operation type, to which the client's histograms are added
+    :param seen: called with the operation type and each interval
     """
     broken: list[str] = []
 
@@ -122,7 +126,7 @@ def read(
         broken.append(message.removeprefix(f"{folder}/"))
         warn(message)
 
-    # Parts that are left out of a damaged report cannot be checked, so the report is a problem as a whole.
+    # A damaged report makes the client unusable, because the parts that could not be read cannot be checked.
     report = records.read(folder / "client.json", ClientReport, not_whole)
     client = ClientFolder(folder.name, report, _number(folder))
     client.run.operations, client.run.records = report.operations, report.records
@@ -145,7 +149,7 @@ def read(
         logs.counted.setdefault(operation, 0)
     client.fingerprint = logs.fingerprint
     if (failure := _failure(folder, report)) is not None:
-        # The last lines of a failed client may be cut off, so the checks below would only repeat the failure.
+        # The files of a failed client may be cut off, so the checks below would only repeat the failure.
         client.problems.append(failure)
         return client
     client.problems += broken
@@ -161,7 +165,7 @@ def read(
     elif client.run.seconds and (why := logs.other_window(client.run.seconds)):
         client.problems.append(why)
     client.run.by_operation = _agreed(log.operations, report, client.problems.append)
-    # After a failed read-modify-write the counts do not add up: its update may be missing.
+    # After a failed read-modify-write the counts do not add up, because its update may be missing.
     if not any(is_failure(name) and name.startswith(READ_MODIFY_WRITE) for name in client.run.by_operation):
         found = (_attempted(client.run.by_operation, report), _carried(client.run))
         client.problems += [contradiction for contradiction in found if contradiction is not None]
@@ -170,12 +174,12 @@ def read(
 
 
 def _apart(logged_us: float, stated_us: float) -> bool:
-    """Returns whether two maxima differ by more than rounding: one is in whole µs, the other a histogram's bucket."""
+    """Returns whether two maxima differ by more than rounding to whole µs and to a bucket of the histogram."""
     return abs(logged_us - stated_us) > 1 + _EXACT * stated_us
 
 
 def _number(folder: Path) -> str:
-    """Reads the client's `clientnumber`; an empty text if it has no number."""
+    """Reads `clientnumber` from the client's properties; returns an empty text if it is not set."""
     stated = (line.strip().partition("=") for _, line in lines(folder / "client.properties", lambda _: None))
     return next((value for key, _, value in stated if key == "clientnumber"), "")
 
@@ -214,7 +218,10 @@ def _attempted(by_operation: Mapping[str, Operation], report: ClientReport) -> s
 
 
 def _carried(run: Run) -> str | None:
-    """Checks that the records of all types add up to the total, the base of the rate; returns the contradiction."""
+    """Checks that the records of all types add up to the total, from which the rate is computed.
+
+    :returns: the contradiction, or None
+    """
     types = {name: of for name, of in run.by_operation.items() if name in run.own or name == READ_MODIFY_WRITE}
     counts = {name: records_of(name, operation) for name, operation in types.items()}
     known = {name: count for name, count in counts.items() if count is not None}
@@ -228,7 +235,10 @@ def _carried(run: Run) -> str | None:
 
 
 def _agreed(logged: Mapping[str, Operation], report: ClientReport, problem: Warn) -> dict[str, Operation]:
-    """Returns a client's result lines, completed from its client.json; passes contradictions to `problem`."""
+    """Returns the figures of a client's result lines, with values added that only its client.json contains.
+
+    :param problem: called with each contradiction between the two files
+    """
     result = {name: structs.replace(operation) for name, operation in logged.items()}
     for name, facts in report.operations_by_type.items():
         operation = result.get(name)

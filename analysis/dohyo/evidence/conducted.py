@@ -1,4 +1,4 @@
-"""The conductor's record of a phase (`clients.json`), and its summary for each client and each node."""
+"""Reads the conductor's record of a run (`clients.json`), and summarises the runs of each client and each node."""
 
 from __future__ import annotations
 
@@ -14,37 +14,37 @@ from dohyo.statistics import total
 
 
 class Client(Struct, frozen=True):
-    """One client in a phase, or over all repeats: then each time is from the repeat in which it was furthest from 0."""
+    """One client in a run, or a summary of all repeats, in which each time is the one furthest from 0."""
 
     host: str = ""
-    state: str | None = None  # ended, failed, vanished or stopped; over repeats the first but "ended"
+    state: str | None = None  # ended, failed, vanished or stopped; of repeats, the first that is not "ended"
     reason: str | None = None
-    start_ms: Number | None = None  # from the agreed instant to its real start
-    end_ms: Number | None = None  # from the earliest end of any client to its own
-    offset_ms: Number | None = None  # its clock against the controller's
+    start_ms: Number | None = None  # from the agreed instant to the client's start
+    end_ms: Number | None = None  # from the earliest end of any client to this client's end
+    offset_ms: Number | None = None  # clock of the client's host minus the controller's clock
     offset_error_ms: Number | None = None
     rows: list[Row] = []  # from the client's own logs
 
 
 class Node(Struct, frozen=True):
-    """The servers on one host in a phase, or over all repeats."""
+    """The servers on one host in a run, or a summary of all repeats."""
 
     host: str = ""
-    state: str | None = None  # ran, ended or vanished: the first that is not "ran"
+    state: str | None = None  # ran, ended or vanished; of repeats, the first that is not "ran"
     reason: str | None = None
     cpu_seconds: Number | None = None  # user and system, in the measured windows
     cpu_cores: float | None = None  # CPU seconds per measured second
-    cpu_us_per_record: float | None = None  # of this node, per record of the whole cluster
-    memory_mb: Number | None = None  # resident; the most of any repeat
-    offset_ms: Number | UnsetType | None = UNSET  # its clock against the controller's; not over all repeats
+    cpu_us_per_record: float | None = None  # CPU time of this node, divided by the records of the whole cluster
+    memory_mb: Number | None = None  # resident memory; the largest of all repeats
+    offset_ms: Number | UnsetType | None = UNSET  # host's clock minus the controller's; unset in a summary
 
 
 class Conducted(Struct, frozen=True, rename={"limit_ms": "offset_limit_ms", "why_not": "failure"}):
-    """The `clients.json` of one phase, with defaults if the file is missing.
+    """The content of `clients.json` of one run; defaults if the file is missing.
 
     :ivar agreed: agreed instant at which all clients begin, in seconds since 1970 on the controller's clock
-    :ivar warmup_steady: whether the rate of all clients was steady, and the JIT compilers at rest, when the window
-    began; None if that was not requested or is not known
+    :ivar warmup_steady: whether the rate of all clients was steady and the JIT compilers idle when the window began;
+        None if this was not requested or is not known
     :ivar warmup_seconds: seconds from the agreed instant to the window
     :ivar limit_ms: largest difference allowed between the clients' starts
     """
@@ -85,19 +85,22 @@ class Conducted(Struct, frozen=True, rename={"limit_ms": "offset_limit_ms", "why
         return self.clients[host].offset_error_ms if host in self.clients else None
 
     def server_cpu_seconds(self) -> float | None:
-        """Returns the processor time of all servers in the measured window; None if no node states it."""
+        """Returns the processor time of all servers in the measured window; None if it is known for no node."""
         stated = [facts.cpu_seconds for facts in self.nodes.values() if facts.cpu_seconds is not None]
         return sum(stated) if stated else None
 
     def events(self, phase: str, run: int | None) -> list[Event]:
-        """Returns the events that were observed on the hosts."""
+        """Returns the events that the conductor observed on the hosts.
+
+        :param run: number of the run; None for the load
+        """
         return [
             structs.replace(event, run=run, until=None, host=event.host or None, phase=phase) for event in self.seen
         ]
 
 
 def client(host: str, phases: Sequence[Conducted], rows: list[Row]) -> Client:
-    """Summarises one client over the given phases."""
+    """Summarises one client over the given runs."""
     facts = [phase.clients[host] for phase in phases if host in phase.clients]
     state, reason = _state(facts, "ended")
     times = {
@@ -108,7 +111,11 @@ def client(host: str, phases: Sequence[Conducted], rows: list[Row]) -> Client:
 
 
 def nodes(phases: Sequence[Conducted], runs: Sequence[Run]) -> list[Node]:
-    """Summarises each node over the given phases, which measured these runs."""
+    """Summarises each node over the given runs.
+
+    :param phases: the conductor's record of each run
+    :param runs: the clients' results of the same runs
+    """
     seconds, records = total([run.seconds for run in runs]), total([run.records for run in runs])
     result = []
     for host in sorted({host for phase in phases for host in phase.nodes}):

@@ -1,6 +1,6 @@
-"""Events of a run: dips of the throughput, errors, and lost hosts and servers.
+"""Finds the events of a run: dips of the throughput, errors, and lost hosts and servers.
 
-All times are seconds after the agreed instant, warm-up included. docs/method.md defines a dip.
+All times are in seconds after the agreed instant, so that they include the warm-up. docs/method.md defines a dip.
 """
 
 from __future__ import annotations
@@ -16,26 +16,26 @@ from dohyo.evidence.hdr_log import Interval, divided
 from dohyo.evidence.json_values import Number, Whole
 from dohyo.operations import calls, is_call, is_failure, is_not_found, is_success
 
-# A dip is at least DIP_SECONDS seconds in a row, each with less than DIP_SHARE of the run's mean.
+# A dip is a series of at least DIP_SECONDS seconds, each with less than DIP_SHARE of the run's mean throughput.
 DIP_SECONDS = 3
 DIP_SHARE = 0.5
-# Least length of a dip that is a collapse.
+# Minimum length of a dip that is called a collapse.
 COLLAPSE_SECONDS = 10
-# At a mean below this many operations per second, seconds with less than half of it occur by chance.
+# Mean in operations per second, below which seconds with less than half of the mean occur by chance.
 _DIP_LEAST_MEAN = 10
-# Seconds with errors that are at most _ERRORS_APART apart are one event. More than _MOST_ERROR_EVENTS become one.
+# Seconds with errors that are less than _ERRORS_APART apart are one event. More than _MOST_ERROR_EVENTS are merged.
 _ERRORS_APART = 3
 _MOST_ERROR_EVENTS = 5
 
 
 class Event(Struct, frozen=True):
-    """An event in a run that a reader of the numbers must know about.
+    """An event in a run that may explain its figures.
 
     :ivar run: number of the run; None in the load
-    :ivar at: start, in seconds after the agreed instant; None before it
+    :ivar at: start, in seconds after the agreed instant; None if it was before that
     :ivar until: end, in the same unit; None if the event has no duration
     :ivar host: host of the event; None if it concerns all clients together
-    :ivar phase: name of the phase that the run is of
+    :ivar phase: name of the run's phase
     """
 
     run: Whole | None = None
@@ -59,11 +59,11 @@ class Event(Struct, frozen=True):
 
 @dataclass(frozen=True)
 class Dip:
-    """Seconds in a row in which the throughput was low.
+    """Consecutive seconds in which the throughput was low.
 
-    :ivar first: second of the measured window
+    :ivar first: first of these seconds, from the begin of the measured window
     :ivar seconds: length
-    :ivar lowest: operations in the worst second
+    :ivar lowest: number of operations in the worst second
     :ivar mean: operations per second of the whole run
     """
 
@@ -79,11 +79,11 @@ def in_order(events: Iterable[Event]) -> list[Event]:
 
 
 class Seconds:
-    """Counts of all clients of a run by second of the measured window, from the intervals of their histogram logs."""
+    """The number of operations of all clients in each second of a run's measured window, from their histogram logs."""
 
     def __init__(self) -> None:
         self._counts: defaultdict[str, Counter[int]] = defaultdict(Counter)  # operation type -> second -> count
-        self._ends: dict[str, float] = {}  # client -> end of what its logs cover
+        self._ends: dict[str, float] = {}  # client -> end of the last interval in its logs
 
     def add(self, client: str, operation: str, interval: Interval) -> None:
         """Adds one interval of a client's log."""
@@ -103,32 +103,32 @@ class Seconds:
 
     @property
     def by_operation(self) -> Mapping[str, Mapping[int, int]]:
-        """Returns the operations by type, with its name in the logs, and second."""
+        """Returns the number of operations for each operation type (its name in the logs) and each second."""
         return self._counts
 
     def throughput(self, measured: float | None = None) -> list[int]:
-        """Returns the operations without error of all clients, for each whole second in which all of them measured.
+        """Returns the number of operations without error of all clients, for each full second in which all measured.
 
-        :param measured: length of the shortest client's measured window. If None, the time that all logs cover; a log
-        ends with the last operation, which may be long before the end of the window.
+        :param measured: length of the shortest client's measured window. If None, the time that all logs cover is used.
+            A log ends with the last operation, which may be long before the end of the window
         """
         return self._by_second([name for name in self._counts if not is_failure(name)], measured)
 
     def successes(self, measured: float | None = None) -> list[int]:
-        """Returns the operations of `throughput` without those that found nothing."""
+        """Returns the same as `throughput`, but without operations that found nothing."""
         return self._by_second([name for name in self._counts if is_success(name)], measured)
 
     def errors(self) -> dict[int, int]:
-        """Returns the failed operations by second, without seconds that have no failures."""
+        """Returns the number of failed operations for each second that has any."""
         return self._each(is_failure)
 
     def not_found(self) -> dict[int, int]:
-        """Returns the operations that found nothing by second, without seconds that have no such operations."""
+        """Returns the number of operations that found nothing, for each second that has any."""
         return self._each(is_not_found)
 
     def _by_second(self, names: Sequence[str], measured: float | None) -> list[int]:
         end = measured if measured is not None else min(self._ends.values(), default=0.0)
-        whole = round(end - 0.4) if self._ends else 0  # a last second of at least 0.9 s is long enough for a rate
+        whole = round(end - 0.4) if self._ends else 0  # the last second counts from 0.9 s on
         return [max(0, calls({name: self._counts[name][second] for name in names})) for second in range(whole)]
 
     def _each(self, kind: Callable[[str], bool]) -> dict[int, int]:
@@ -142,7 +142,12 @@ class Seconds:
     def events(
         self, run: int | None, warmup: float, measured: float | None, phase: str = "run", shortest: int = DIP_SECONDS
     ) -> list[Event]:
-        """Returns the errors of the run, and its dips of at least `shortest` seconds."""
+        """Returns the events of errors, and of dips of at least `shortest` seconds.
+
+        :param run: number of the run; None for the load
+        :param warmup: length of the warm-up in seconds
+        :param measured: as for :func:`throughput`
+        """
         result = []
         for dip in dips(self.throughput(measured)):
             if dip.seconds < shortest:
@@ -163,7 +168,7 @@ class Seconds:
 
 
 def dips(throughput: Sequence[int]) -> list[Dip]:
-    """Finds the dips in a series of operations per second."""
+    """Finds the dips in a series that contains the number of operations for each second."""
     mean = sum(throughput) / len(throughput) if throughput else 0.0
     if mean < _DIP_LEAST_MEAN:
         return []
@@ -177,7 +182,7 @@ def dips(throughput: Sequence[int]) -> list[Dip]:
 
 
 def collapses(throughput: Sequence[int], warmup: float) -> list[str]:
-    """Describes the dips of at least `COLLAPSE_SECONDS`: when they were, and how deep."""
+    """Describes each dip of at least `COLLAPSE_SECONDS`: its seconds after the agreed instant, and its depth."""
     return [
         f"seconds {warmup + dip.first:.0f}\N{EN DASH}{warmup + dip.first + dip.seconds:.0f}"
         f" (down to {dip.lowest:,.0f} of {dip.mean:,.0f} op/s)"
@@ -187,7 +192,10 @@ def collapses(throughput: Sequence[int], warmup: float) -> list[str]:
 
 
 def _stretches(seconds: Sequence[int], apart: int) -> list[tuple[int, int]]:
-    """Joins seconds at most `apart` from each other; returns each stretch's first second and the one after its last."""
+    """Joins seconds that are less than `apart` from each other to stretches.
+
+    :returns: for each stretch, its first second and the second after its last one
+    """
     gaps = [(before, after) for before, after in pairwise(seconds) if after - before >= apart]
     begins = [*seconds[:1], *(after for _, after in gaps)]
     ends = [*(before + 1 for before, _ in gaps), *(last + 1 for last in seconds[-1:])]

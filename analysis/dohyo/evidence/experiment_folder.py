@@ -17,17 +17,16 @@ from dohyo.evidence.records import FORMAT, ExperimentFacts, TrialState
 from dohyo.places import RESULTS
 
 FACTS = "experiment.json"
-# File in the results folder, locked while an experiment runs. It has two lines: the pid and the experiment's folder.
+# File in the results folder that is locked while an experiment runs. It contains the pid and the experiment's folder.
 LOCK = ".lock"
 R = TypeVar("R", bound=Struct)
 
 
 def read(experiment: Path) -> ExperimentFacts:
-    """Checks the folder of an experiment, which may be from an untrusted source, and returns its experiment.json, with
-    defaults if that is missing.
+    """Checks the folder of an experiment, which may be untrusted, and reads its experiment.json.
 
-    :raises BadInputError: if it has a link, a special file, a file that Dohyo cannot have written, or one of a later
-    version
+    :returns: the content; defaults if the file is missing
+    :raises BadInputError: for a link, a special file, a file that Dohyo cannot have written, or one of a later version
     """
     folders.check(experiment)
     for state in sorted((experiment / "raw").glob("*/state.json")):
@@ -42,7 +41,7 @@ def read(experiment: Path) -> ExperimentFacts:
 
 
 def running(experiment: Path) -> int | None:
-    """Returns the pid of the process that is running the experiment; None if no process is, also after a kill."""
+    """Returns the pid of the process that is running the experiment; None if there is no such process (any more)."""
     for results in dict.fromkeys((experiment.resolve().parent, RESULTS)):
         try:
             # O_NONBLOCK: opening a named pipe must not wait for its other end.
@@ -63,9 +62,9 @@ def running(experiment: Path) -> int | None:
 
 
 def strictly(path: Path, record: type[R]) -> R:
-    """Reads one of Dohyo's own files, with defaults if it is missing.
+    """Reads a JSON file that Dohyo wrote; returns defaults if it is missing.
 
-    :raises BadInputError: if Dohyo cannot have written it
+    :raises BadInputError: if Dohyo cannot have written the file
     """
 
     def broken(what: str) -> NoReturn:

@@ -1,8 +1,8 @@
 """Reads the pauses of a JVM's garbage collector from its log.
 
-All collectors in docs/versions.md write one of two formats. Lines of unified logging (JDK 9 and newer, JEP 158 and
-271; `-Xlog:gc*:…:time,uptime`) have the time of a pause's end; lines of JDK 8 (`-XX:+PrintGCDateStamps`) have the
-time of its start.
+All collectors in docs/versions.md write one of two formats. Unified logging (JDK 9 and later, JEP 158 and 271;
+`-Xlog:gc*:…:time,uptime`) writes the time at which a pause ends. JDK 8 (`-XX:+PrintGCDateStamps`) writes the time at
+which it starts.
 """
 
 from __future__ import annotations
@@ -16,17 +16,17 @@ from pathlib import Path
 from dohyo.evidence.text_file import Warn, lines
 
 _UNIFIED = re.compile(r"\[(?P<time>\d{4}-[^\]]+)\]")
-# ZGC names the generation of a pause: Y (y within a major collection) or O.
+# ZGC writes the generation before "Pause": Y, y (within a major collection) or O.
 _UNIFIED_PAUSE = re.compile(r"GC\((?P<id>\d+)\) (?:[YyOo]: )?Pause .*?(?: (?P<ms>\d+(?:\.\d+)?)ms)?$")
 _JDK8 = re.compile(r"(?P<time>\d{4}-\d\d-\d\dT[^ ]+): ")
 _JDK8_PAUSE = re.compile(r"\[(?:Full )?GC (?!concurrent-)")
-# The pause of the whole line, not of one of its parts: only the CPU times or the line's end follow it.
+# The total of a pause. Only the CPU times or the end of the line follow it, unlike the times of the pause's parts.
 _JDK8_SECONDS = re.compile(r", (?P<seconds>\d+\.\d+) secs\](?= \[Times: |$)")
 
 
 @dataclass(frozen=True, slots=True)
 class Pause:
-    """A time in which the collector stopped all threads of the application.
+    """A pause in which the collector stopped all threads of the application.
 
     :ivar at: start in seconds since 1970, on the clock of the host
     :ivar ms: length in ms
@@ -44,8 +44,8 @@ class Pause:
 def read(paths: Iterable[Path], warn: Warn) -> tuple[float, list[Pause]] | None:
     """Reads the log files of one JVM, rotated ones included.
 
-    :returns: time of the oldest line in seconds since 1970 (older lines may have been rotated away), and the pauses in
-    the order of time; None if no line is of such a log
+    :returns: time of the oldest line in seconds since 1970 (rotation may have deleted older ones), and the pauses in
+        the order of time; None if no file is such a log
     """
     begins: list[float] = []
     pauses: list[Pause] = []
@@ -60,12 +60,12 @@ def read(paths: Iterable[Path], warn: Warn) -> tuple[float, list[Pause]] | None:
 
 
 class _Collections:
-    """Reads one file."""
+    """Parses the lines of one file."""
 
     def __init__(self) -> None:
         self.begin: float | None = None
-        self._open: set[int] = set()  # unified: collections in a pause
-        self._since: float | None = None  # JDK 8: begin of a pause whose line was interrupted by another thread's
+        self._open: set[int] = set()  # unified logging: IDs of the collections whose pause has not ended
+        self._since: float | None = None  # JDK 8: start of a pause whose line is interrupted by other output
 
     def pauses(self, text: Iterable[str]) -> Iterator[Pause]:
         for line in text:
@@ -88,7 +88,7 @@ class _Collections:
             return
         self._open.discard(number)
         end = _seconds(stamp)
-        # A full collection within the pause of a failed young collection is part of that pause.
+        # Skip a full collection within the pause of a failed young collection: that pause includes it.
         if end is not None and not any(other < number for other in self._open):
             ms = float(pause["ms"])
             yield Pause(end - ms / 1000, ms)
@@ -96,7 +96,7 @@ class _Collections:
     def _jdk8(self, stamp: re.Match[str] | None, line: str) -> Iterator[Pause]:
         if stamp and _JDK8_PAUSE.search(line):
             self._since = _seconds(stamp)
-        # A pause's line has its parts first and its total last. A concurrent phase that ends meanwhile breaks it in two
+        # The total is at the end of the line. A concurrent phase that ends during the pause splits the line in two.
         if self._since is not None and (whole := _JDK8_SECONDS.search(line)):
             yield Pause(self._since, float(whole["seconds"]) * 1000)
             self._since = None

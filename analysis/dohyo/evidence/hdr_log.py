@@ -1,15 +1,15 @@
 """Reads and merges HdrHistogram interval logs (`READ.hdr`, `UPDATE.hdr`, …).
 
-A percentile of several clients, threads or repeats is only right when their histograms are added first. Every
-percentile that Dohyo prints comes from here. Logs are read one line at a time. Memory holds one merged histogram per
-operation, whatever the number of clients or the length of the run.
+A percentile of several clients, threads or repeats is only correct if their histograms are added first. This module
+computes every percentile that Dohyo prints. It reads logs line by line and keeps one merged histogram per operation
+type in memory, whatever the number of clients or the length of the run.
 
-The `hdrhistogram` package decodes the histograms of HdrHistogram 2.1.5 and later (V2 encoding), in C, into an array of
-counters. An interval uses a few hundred of them, in a range of thousands: numpy finds these, and adds no others. This
-module decodes the older V1 encoding, which HdrHistogram 2.1.4 in the stock YCSB client 0.17.0 writes.
+The package `hdrhistogram` decodes histograms of HdrHistogram 2.1.5 and later (V2 encoding) in C into an array with
+thousands of counters. An interval uses a few hundred of them; numpy selects these, and only these are added. This
+module itself decodes the older V1 encoding, which HdrHistogram 2.1.4 in the stock YCSB client 0.17.0 writes.
 
-Dohyo's client records nanoseconds; stock YCSB and Dohyo's older clients record microseconds. The comment with a log's
-operation names the unit (`#[Logging for: READ, nanoseconds]`); the default is microseconds.
+Dohyo's client records nanoseconds; stock YCSB and older clients of Dohyo record microseconds. A comment in the log
+names the operation type and the unit (`#[Logging for: READ, nanoseconds]`). The default unit is microseconds.
 """
 
 from __future__ import annotations
@@ -35,34 +35,35 @@ from pyhdrh import encode as encode_v2
 from dohyo.evidence.text_file import Warn, limited, lines
 from dohyo.operations import OVERALL, operation, plain_name
 
-# Range of every merged histogram, in µs. With one common range, adding is a plain sum of two arrays. A database
-# operation of more than a day is not a latency.
+# Upper bound of all histograms in µs: one day, more than any operation takes. With a common bound, histograms are added
+# as arrays.
 MAX_LATENCY_US = 24 * 3600 * 1_000_000
 
-# Least number of observations beyond a percentile: docs/method.md#percentiles-and-rates-in-the-table.
+# Minimum number of operations beyond a percentile: docs/method.md#percentiles-and-rates-in-the-table.
 BEYOND = 10
 
 _V1_COMPRESSED = 0x1C849302
 _V2_COMPRESSED = 0x1C849304
 _V2_PAYLOAD = 0x1C849303
-_WRITTEN = 0x10  # added to the cookies of V2 by every library that writes it
+_WRITTEN = 0x10  # flag in the cookies of V2, which all libraries set when they write
 _COMPRESSED = struct.Struct(">II")  # cookie, bytes
 _HEADER = struct.Struct(">IIIIQQd")  # cookie, payload bytes, index offset, digits, lowest, highest, ratio
-_MAX_PAYLOAD = 4 * 1024 * 1024  # the limit that the package itself sets for V2
-_WORD = 8  # bytes per counter
-_MOST_BYTES = 9  # largest size of an encoded counter
-_STEP = 128  # counters by which an array grows at a time
+_MAX_PAYLOAD = 4 * 1024 * 1024  # the limit of the package `hdrhistogram` for V2
+_WORD = 8  # bytes per counter in memory
+_MOST_BYTES = 9  # maximum number of bytes of an encoded counter
+_STEP = 128  # number of counters to which the ends of an array are rounded
 
 _NUMBER = r"\d+(?:\.\d*)?"
-# The sign: a clock that is set back may be before the start.
+# A time may be negative: the clock may have been set back to before the start.
 _INTERVAL = re.compile(rf"(?:Tag=([^,]+),)?(-?{_NUMBER}),({_NUMBER}),{_NUMBER},(HIST[A-Za-z0-9+/]+={{0,2}})")
 _TIME = re.compile(rf"#\[(StartTime|BaseTime): *({_NUMBER}) ")
 _OPERATION = re.compile(r"#\[Logging for: ([^\],]+)(?:, *([^\]]*))?")
 MICROSECONDS = 1000  # in a millisecond
 _UNITS = {"microseconds": MICROSECONDS, "nanoseconds": 1_000_000}
-# Clients write an interval each second, stock YCSB every ten; a longer gap counts as a jump of the clock.
+# Gap in seconds between intervals from which the clock must have jumped. Clients write an interval each second, stock
+# YCSB every ten.
 _LONGEST_PAUSE = 600.0
-# No client writes a longer interval, or a later one; a damaged log must not cost memory.
+# Longest and latest plausible interval, in seconds. Otherwise a damaged log could use up the memory.
 _LONGEST_INTERVAL = 3600.0
 _LATEST_SECOND = 10_000_000.0
 _YEAR_SECONDS = 365 * 24 * 3600.0
@@ -73,9 +74,9 @@ Count = TypeVar("Count", int, Integers)
 
 
 class Layout(HdrHistogram):  # type: ignore[misc]  # the package has no types
-    """The package's histogram with a resolution and the common range; it converts between indexes and values.
+    """Converts between counter indexes and values, as the package's histogram does, with the common upper bound.
 
-    :ivar per_ms: number of its units in a millisecond
+    :ivar per_ms: number of units of the values in a millisecond
     """
 
     def __init__(self, lowest: int, digits: int, per_ms: int) -> None:
@@ -83,17 +84,17 @@ class Layout(HdrHistogram):  # type: ignore[misc]  # the package has no types
         self.per_ms = per_ms
 
     def __reduce__(self) -> tuple[Any, ...]:
-        # Layouts are interned, so that identity means equality in each process.
+        # Unpickle to the interned layout, so that equal layouts are identical objects in each process.
         return _layout, (self.lowest_trackable_value, self.significant_figures, self.per_ms)
 
 
 class Histogram:
-    """Counts of one interval, with only the counters in use.
+    """The histogram of one interval, with only the counters that are not 0.
 
-    It replaces the package's own class where millions of histograms are read. The package's class has an array over the
-    whole range, 300 kB, and takes many times as long to create and to add.
+    Logs contain millions of histograms. The package's class allocates an array of 300 kB for each of them, and takes
+    many times as long to create and to add.
 
-    :ivar layout: layout of its counters; histograms with equal layouts share the object
+    :ivar layout: layout of the counters; histograms with equal layouts share the object
     :ivar indexes: indexes of the counters that are not 0, ascending
     :ivar counts: values of these counters
     :ivar total: number of operations
@@ -109,7 +110,7 @@ class Histogram:
 
     @property
     def highest_us(self) -> float:
-        """Returns the largest latency in µs (upper end of its bucket); 0 without operations."""
+        """Returns the largest latency in µs (the upper end of its bucket); 0 without operations."""
         if not len(self.indexes):
             return 0.0
         value = self.layout.get_value_from_index(self.indexes.item(-1))
@@ -117,23 +118,23 @@ class Histogram:
 
     @property
     def lowest_us(self) -> float:
-        """Returns the smallest latency in µs (lower end of its bucket); 0 without operations."""
+        """Returns the smallest latency in µs (the lower end of its bucket); 0 without operations."""
         if not len(self.indexes):
             return 0.0
         return float(self.layout.get_value_from_index(self.indexes.item(0)) * MICROSECONDS / self.layout.per_ms)
 
     def converted(self, layout: Layout) -> Histogram:
-        """Returns the counts in a layout, placed by the buckets' lower ends; itself if it already has the layout."""
+        """Converts the histogram to another layout, bucket by bucket according to their lower ends."""
         if self.layout is layout:
             return self
         places = _places(self.layout, layout)[self.indexes]
-        begins = np.flatnonzero(np.diff(places, prepend=-1))  # they are in order
+        begins = np.flatnonzero(np.diff(places, prepend=-1))  # several buckets may have become one
         counts = np.add.reduceat(self.counts, begins) if self.total else self.counts
         return Histogram(layout, places[begins], counts, self.total)
 
 
 def _of_counters(layout: Layout, counters: Integers) -> Histogram:
-    """Makes a histogram of an array that begins with the first counter of the layout."""
+    """Returns the histogram for an array of counters that begins with the first counter of the layout."""
     indexes = counters.nonzero()[0]
     counts = counters[indexes]
     return Histogram(layout, indexes, counts, sum(counts.tolist()))
@@ -142,8 +143,8 @@ def _of_counters(layout: Layout, counters: Integers) -> Histogram:
 class Counters:
     """Sum of histograms of one layout, as an array from the first counter in use to the last one.
 
-    :ivar first: index of the first counter that is kept
-    :ivar counts: the counters from there on
+    :ivar first: index of the first counter in the array
+    :ivar counts: the array
     :ivar total: number of operations
     """
 
@@ -155,7 +156,10 @@ class Counters:
         self.total = 0
 
     def add(self, indexes: Integers, counts: Integers, total: int) -> None:
-        """Adds counts, `total` in all, to the counters at the indexes, which are ascending and may repeat."""
+        """Adds counts to the counters at the indexes, which are in ascending order and may repeat.
+
+        :param total: sum of the counts
+        """
         if total:
             self._widen(indexes.item(0), indexes.item(-1) + 1)
             np.add.at(self.counts, indexes - self.first, counts)
@@ -170,9 +174,9 @@ class Counters:
             self.total += other.total
 
     def at_ranks(self, ranks: Sequence[int]) -> list[int]:
-        """Returns for each rank (from 1) the index of the counter that has the operation of this rank."""
+        """Returns for each rank (from 1) the index of the counter that includes the operation of this rank."""
         cumulated = self.counts.cumsum()
-        # The counts of a damaged log may exceed 64 bits.
+        # With the counts of a damaged log, the sum may overflow 64 bits and be smaller than a rank.
         known = [min(each, int(cumulated[-1])) for each in ranks]
         return [self.first + int(position) for position in cumulated.searchsorted(known)]
 
@@ -203,13 +207,13 @@ def _lowest(layout: Layout) -> Integers:
 
 @lru_cache
 def _places(layout: Layout, into: Layout) -> Integers:
-    """Returns for each bucket the bucket of another layout that has its lower end."""
+    """Returns for each bucket the bucket of another layout that contains its lower end."""
     return _lowest(into).searchsorted(_lowest(layout) * into.per_ms // layout.per_ms, "right") - 1
 
 
 @lru_cache
 def _middles(layout: Layout) -> NDArray[np.float64]:
-    """Returns the middle of each bucket; cached, because a mean is computed for every client."""
+    """Returns the middle of each bucket. The cache helps because a mean is computed for each client."""
     lowest = _lowest(layout).tolist()
     return np.array([(low + layout.get_highest_equivalent_value(low) + 1) // 2 for low in lowest], np.float64)
 
@@ -220,14 +224,14 @@ def standard_layout() -> Layout:
 
 
 class Latencies:
-    """Latencies of one operation, merged from any number of interval histograms. Output in ms."""
+    """The latencies of one operation type: the sum of any number of histograms. Results are in ms."""
 
     def __init__(self) -> None:
         self._layout: Layout | None = None  # layout of the first histogram
         self._counters = Counters()
 
     def add(self, interval: Histogram) -> None:
-        """Adds a histogram as returned by `decode`."""
+        """Adds a histogram from `decode`."""
         if self._layout is None:
             self._layout = interval.layout
         of = interval.converted(self._layout)
@@ -253,8 +257,8 @@ class Latencies:
     def encoded(self) -> bytes | None:
         """Returns the histogram in HdrHistogram's compressed V2 encoding, which every HdrHistogram library reads.
 
-        Its conversion ratio turns a value into ms. None without operations, and for the counts of a damaged log that
-        exceed 64 bits.
+        A value times the conversion ratio in the header is in ms. Returns None without operations, or if the counts of
+        a damaged log exceed 64 bits.
         """
         layout, counts = self._layout, self._counters.counts
         if layout is None or not self.count or (counts < 0).any():
@@ -268,32 +272,32 @@ class Latencies:
         return _COMPRESSED.pack(_V2_COMPRESSED | _WRITTEN, len(payload)) + payload
 
     def add_encoded(self, encoded: bytes) -> None:
-        """Adds what `encoded` has returned.
+        """Adds a histogram from `encoded`.
 
-        :raises ValueError: if it is not a whole, sound histogram with a known unit
+        :raises ValueError: if the histogram is damaged or incomplete, or its unit is not known
         """
         self.add(_sound(lambda: _decode(encoded, None)))
 
     @property
     def mean_ms(self) -> float | None:
-        """Returns the mean in ms, from the middles of the buckets as in HdrHistogram; None without operations."""
+        """Returns the mean in ms, computed from the buckets' middles as in HdrHistogram; None without operations."""
         if self._layout is None or not self.count:
             return None
         begin, counts = self._counters.first, self._counters.counts
         middles = _middles(self._layout)[begin : begin + len(counts)]
-        # `_widen` may have gone beyond the last bucket; the counters there are 0.
+        # The array may extend beyond the last bucket, because its length is rounded up; the counters there are 0.
         return float(counts[: len(middles)] @ middles / self.count / self._layout.per_ms)
 
     @property
     def max_ms(self) -> float | None:
-        """Returns the largest latency in ms (upper end of its bucket, like HdrHistogram's); None without operations."""
+        """Returns the largest latency in ms (upper end of its bucket, as in HdrHistogram); None without operations."""
         return self.percentiles_ms([100]).get(100)
 
     def percentiles_ms(self, percentiles: Sequence[float]) -> dict[float, float]:
         """Returns the values in ms at the given percentiles (0..100); empty without operations.
 
-        The rank is rounded up, as HdrHistogram for Java does: at least p % of all operations were as fast as the
-        value. (The Python package rounds to the nearest rank, which can be one operation too fast.)
+        The rank is rounded up, as in HdrHistogram for Java, so that at least p % of all operations took at most this
+        long. (The Python package rounds to the nearest rank, which can be one operation too fast.)
         """
         layout = self._layout
         if layout is None or not self.count:
@@ -304,17 +308,17 @@ class Latencies:
 
 
 def rank(percentile: float, count: int) -> int:
-    """Returns how many of `count` operations are at or below the percentile (0..100): rounded up, at least 1."""
+    """Returns the rank of the percentile (0..100) among `count` operations: rounded up, at least 1."""
     return max(1, math.ceil(Fraction(str(percentile)) * count / 100))
 
 
 def is_known(percentile: float, count: int) -> bool:
-    """Returns whether `count` operations are enough to state this percentile: at least `BEYOND` are slower."""
+    """Returns whether `count` operations are enough to state this percentile: at least `BEYOND` rank above it."""
     return count - rank(percentile, count) >= BEYOND
 
 
 class _Scratch(threading.local):
-    """Counters to decode into, one array per thread; all are zero between two histograms."""
+    """An array of counters for each thread, into which histograms are decoded. It contains only zeros between uses."""
 
     def __init__(self) -> None:
         self.clear()
@@ -329,9 +333,9 @@ class _Scratch(threading.local):
         self._set(0)
 
     def take(self, first: int, last: int) -> tuple[Integers, Integers]:
-        """Returns the indexes and counts of the counters in use, and resets these to zero."""
+        """Returns the indexes and counts of the counters that are not 0, and resets them to 0."""
         used = self._counts[first : last + 1]
-        indexes = (used != 0).nonzero()[0]  # several times as fast with booleans as with numbers
+        indexes = (used != 0).nonzero()[0]  # nonzero() is several times as fast on booleans as on numbers
         counts = used[indexes]
         used[indexes] = 0
         indexes += first
@@ -346,10 +350,10 @@ _scratch = _Scratch()
 
 
 def decode(text: str, per_ms: int = MICROSECONDS) -> Histogram:
-    """Decodes one base64 histogram (V1 or V2) into a histogram with the common range of `Latencies`.
+    """Decodes a base64 histogram in V1 or V2 encoding.
 
-    :param per_ms: number of its units in a millisecond
-    :raises ValueError: if it is damaged, incomplete, or has values that are not between 0 and `MAX_LATENCY_US`
+    :param per_ms: number of units of its values in a millisecond
+    :raises ValueError: if it is damaged or incomplete, or has values that are not between 0 and `MAX_LATENCY_US`
     """
     return _sound(lambda: _decode(a2b_base64(text, strict_mode=True), per_ms))
 
@@ -363,7 +367,7 @@ def _sound(decoded: Callable[[], Histogram]) -> Histogram:
 
 
 def _decode(blob: bytes, per_ms: int | None) -> Histogram:
-    """Decodes a compressed histogram; :param per_ms: units in a millisecond, None to read them from the header"""
+    """Decodes a compressed histogram. If `per_ms` is None, the header's ratio gives the unit."""
     cookie, length = _COMPRESSED.unpack_from(blob)
     if length != len(blob) - _COMPRESSED.size:
         raise ValueError(f"{len(blob) - _COMPRESSED.size} bytes instead of {length}")
@@ -391,7 +395,7 @@ def _decode(blob: bytes, per_ms: int | None) -> Histogram:
 
 
 def _decode_v1(layout: Layout, counters: bytes, word: int) -> Histogram:
-    """Decodes V1: one big-endian counter of fixed width per bucket, up to the last one in use."""
+    """Decodes V1, which has one big-endian counter of `word` bytes for each bucket up to the last one in use."""
     histogram = _of_counters(layout, np.frombuffer(counters, f">i{word}").astype(np.int64))
     if len(histogram.indexes) and histogram.indexes[-1] >= layout.counts_len:
         raise ValueError(f"a value above {MAX_LATENCY_US} µs")
@@ -409,10 +413,10 @@ class Interval(NamedTuple):  # faster to create than a dataclass: there are mill
     since_start: float  # seconds from the log's start time to `start`
 
     def covered(self, per_second: int = 1) -> range:
-        """Returns the seconds, or fractions of a second, since the log's start time that it covers: at least one, the
-        nearest. It takes about 1 s, longer if the client was delayed. The range is empty if the log must be damaged.
+        """Returns the seconds since the log's start that the interval covers: usually one, more if the client was
+        delayed. Returns an empty range if the times are not plausible, as in a damaged log.
 
-        :param per_second: number of fractions in a second
+        :param per_second: number of fractions of a second that are counted instead of seconds
         """
         if self.seconds > _LONGEST_INTERVAL or not 0 <= self.since_start < _LATEST_SECOND:
             return range(0)
@@ -421,28 +425,31 @@ class Interval(NamedTuple):  # faster to create than a dataclass: there are mill
 
 
 def divided(counts: Count, parts: int, rounding: Count | int = 0) -> Iterator[Count]:
-    """Divides counts evenly into parts that add up to them.
+    """Divides each count into parts that are as equal as possible and add up to the count.
 
-    :param rounding: for each count, a number from 0 to parts - 1 that selects the parts that get the remainder
+    :param rounding: for each count, a number from 0 to parts - 1 that selects the parts that receive the remainder
     """
     for part in range(parts):
         yield (counts * (part + 1) + rounding) // parts - (counts * part + rounding) // parts
 
 
 class LogParser:
-    """Parses the lines of one interval log into intervals; keeps the facts in the log's comments."""
+    """Parses the lines of one interval log into intervals, and keeps the facts from its comments."""
 
     def __init__(self, name: str) -> None:
-        """:param name: file name of the log; `READ.hdr` names the operation if no comment does"""
+        """:param name: file name of the log, such as READ.hdr: the operation type if no comment names it"""
         self.operation = name.removesuffix(".gz").removesuffix(".hdr")
         self.start_time: float | None = None  # seconds since the epoch
         self._base_time: float | None = None
         self._unit = "microseconds"
         self._untagged = self.operation
-        self._ends: dict[str, float] = {}  # end of the last interval, by operation
+        self._ends: dict[str, float] = {}  # end of the last interval of each operation type
 
     def parse(self, line: str) -> Interval | None:
-        """Parses a line; returns None for comments, the legend and empty lines. Raises ValueError for other lines."""
+        """Parses a line. Returns None for comments, the legend and empty lines.
+
+        :raises ValueError: if the line is not part of such a log, or is damaged
+        """
         line = line.strip()
         if not line or line.startswith('"StartTimestamp"'):
             return None
@@ -454,7 +461,7 @@ class LogParser:
             raise ValueError("not a line of a histogram log, or cut off")
         if self._unit not in _UNITS:
             raise ValueError(f"a histogram of {self._unit}; known are {' and '.join(_UNITS)}")
-        # In a log of several histograms each line has a tag with the operation.
+        # In a log of several operation types, each line has a tag with the type.
         self.operation = plain_name(found[1]) if found[1] else self._untagged
         if operation(self.operation) == OVERALL:
             raise ValueError(f"{OVERALL} is not an operation type; it stands for all of them")
@@ -462,7 +469,7 @@ class LogParser:
         return Interval(start, float(found[3]), decode(found[4], _UNITS[self._unit]), start - (self.start_time or 0.0))
 
     def jump(self, interval: Interval) -> float:
-        """Returns the seconds that the clock jumped before this interval; 0 for gaps that a client's pause explains."""
+        """Returns by how many seconds the clock jumped before this interval; 0 if a pause of the client explains it."""
         end = self._ends.get(self.operation)
         self._ends[self.operation] = interval.start + interval.seconds
         return interval.start - end if end is not None and not -1 <= interval.start - end <= _LONGEST_PAUSE else 0.0
@@ -478,7 +485,7 @@ class LogParser:
             self._unit = operation[2] or self._unit
 
     def _absolute(self, stamp: float) -> float:
-        # Without a base time, HdrHistogram's own reader takes stamps far before the start time as relative to it.
+        # Like HdrHistogram's reader: without a base time, times more than a year before the start are relative to it.
         if self._base_time is not None:
             return self._base_time + stamp
         if self.start_time is not None and stamp < self.start_time - _YEAR_SECONDS:
@@ -487,7 +494,7 @@ class LogParser:
 
 
 def beginning(path: Path) -> tuple[str | None, float | None]:
-    """Reads a log's operation type and start (seconds since the epoch) from its first lines; None if unknown."""
+    """Reads the operation type and the start (seconds since 1970) from a log's first lines; each is None if unknown."""
     parser = LogParser(path.name)
     for _, line in lines(path, lambda _: None):
         if not line.startswith("#"):
@@ -499,11 +506,11 @@ def beginning(path: Path) -> tuple[str | None, float | None]:
 def merge_log(
     path: Path, merged: dict[str, Latencies], warn: Warn, seen: Callable[[str, Interval], None] | None = None
 ) -> tuple[str, int]:
-    """Adds one interval log (plain or gzip) to `merged`, which is keyed by operation type.
+    """Adds one interval log (plain or gzip) to `merged`.
 
-    Logs that are not about operations (CLEANUP) are left out. Lines that cannot be read are reported through `warn`
-    as `file:line: what` and left out.
+    Logs that are not about operations (CLEANUP) are left out, and so are lines that cannot be read, with a warning.
 
+    :param merged: latencies by operation type
     :param seen: called with the operation type and each interval
     :returns: the log's operation type, and the number of operations added
     """

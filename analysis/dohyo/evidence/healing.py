@@ -1,17 +1,17 @@
-"""Reads from servers' logs what they did to heal after a fault: `ansible/systems/NAME/healing.yml` names the lines.
+"""Reads from the servers' logs how they healed after a fault. `ansible/systems/NAME/healing.yml` describes the lines:
 
     crash recovery:
       files: log
       begin: ' LOG:  database system was interrupted'
       end: ' LOG:  database system is ready to accept connections'
 
-The keys are the names in the report, the entries are as in log.yml (`server_log`). But `key` may be missing if a server
-does one such work at a time, and `begin` if a log reports only ends. With `begins: each`, work that begins again before
-it ends counts twice; with `begins: first` it is the same work, which continues, under its key, after a restart of the
-server. `end` may have a group `amount`: how much work it was, in `unit`. If no host's log has a line that matches
-`where`, the figures are unknown: the servers are another product, or never do this work.
+The keys are names in the report; the entries are those of log.yml, see `server_log`. `key` may be missing if a server
+does only one such work at a time, and `begin` if a log reports only ends. With `begins: each`, work that begins again
+before it ends counts twice. With `begins: first` it is the same work, identified by its key also after a restart of the
+server. `end` may have a group `amount`: the amount of work in `unit`. If no log contains a line that matches `where`,
+the figures are unknown: the servers are another product, or never do this work.
 
-After a restart a server's earlier logs are in LOG.1, LOG.2, …, the oldest first: together they are its log.
+If a server was restarted, its earlier logs are in LOG.1, LOG.2, …, the oldest first. All of them are read.
 """
 
 from __future__ import annotations
@@ -26,22 +26,22 @@ from dohyo.evidence import server_log
 from dohyo.evidence.server_log import Lines, ServerLog, Work, covered
 from dohyo.evidence.text_file import Warn
 
-# Kind of the lines that match `where`.
+# Kind that stands for lines which match `where`.
 _WHERE = "where"
 
 
 @dataclass(frozen=True)
 class Healing:
-    """One kind of work with which the servers healed after a fault, as far as it began before the next one.
+    """One kind of work with which the servers healed after a fault. It includes work that began before the next fault.
 
     :ivar what: name in healing.yml
-    :ivar hosts: hosts that did it
-    :ivar count: number of times; None if neither this nor any other figure is known
-    :ivar unfinished: number of times that it began and did not end, as far as the logs go
+    :ivar hosts: hosts that did the work
+    :ivar count: number of times that the work ended; None if all figures are unknown
+    :ivar unfinished: number of times that the work began, but does not end in the logs
     :ivar amount: total amount, in `unit`; None if the logs do not state it
-    :ivar begin: first start, in seconds of the measured window; None without any
+    :ivar begin: first start, in seconds of the measured window; None if no work began
     :ivar end: last end, in the same unit
-    :ivar seconds: time in which at least one was in progress; None if only ends are known
+    :ivar seconds: time in which work was in progress on any host; None if only ends are known
     """
 
     what: str
@@ -56,13 +56,13 @@ class Healing:
 
 
 class HealingLogs:
-    """The servers' logs of one trial, which are read when they are first needed."""
+    """The servers' logs of one trial. They are read when they are first needed."""
 
     def __init__(self, folder: Path, warn: Warn) -> None:
-        """:param folder: the trial's `server`; missing or broken files are at most a warning"""
+        """:param folder: folder `server` of the trial; missing or broken files cause at most a warning"""
         self._folder = folder
         self._warn = warn
-        # kind of work -> host and logs of each process, the oldest first, without empty ones
+        # For each kind of work: the host and the logs of each process, the oldest first. Empty logs are left out.
         self._read: dict[str, list[tuple[str, list[ServerLog]]]] = {}
 
     @cached_property
@@ -72,11 +72,11 @@ class HealingLogs:
     def after(
         self, since: float, until: float, began: float, offsets_ms: Mapping[str, float], hosts: Collection[str] = ()
     ) -> list[Healing]:
-        """Returns the healing that began between two seconds of the window.
+        """Returns the work that began between two seconds of the window, for each kind.
 
-        :param began: second 0, in seconds since 1970 on the controller's clock
+        :param began: begin of the window, in seconds since 1970 on the controller's clock
         :param offsets_ms: offset of each host's clock from the controller's
-        :param hosts: hosts that had the fault; if one of them has no logs, nothing is known
+        :param hosts: hosts on which the fault was; if one of them has no logs, all figures are unknown
         """
         zero = {host: began + offset / 1000 for host, offset in offsets_ms.items()}
         there = {host for kind in self._kinds for host, _ in self._processes(kind)}
@@ -106,7 +106,7 @@ class HealingLogs:
                 for work in ended:
                     begin, end = (max(at - at_zero, since) for at in (work.at, work.end))
                     found.append((host, Work(work.kind, begin, end, None, work.amount)))
-                # A restarted process repeats the work that the one before it left unfinished.
+                # A restarted process repeats the work that the earlier process left unfinished.
                 left = begun if ended or begun else left
             unfinished += [max(at - at_zero, since) for at in left]
         works = [work for _, work in found]
@@ -144,5 +144,5 @@ class HealingLogs:
 
 
 def _within(at: float, first: float, last: float) -> bool:
-    """Returns whether a time is between two faults; some logs have only whole seconds."""
+    """Returns whether a time is between two faults. Times in some logs are whole seconds, rounded down."""
     return math.floor(first) <= at < math.floor(last) if at.is_integer() else first <= at < last

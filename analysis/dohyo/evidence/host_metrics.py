@@ -1,8 +1,8 @@
-"""Use of the hosts of a trial: processors, memory, disks and network, from the samples of the agent (sampler.py).
+"""Computes the use of processors, memory, disks and networks on each host of a trial from the agent's samples.
 
-The evidence is `hosts/HOST/metrics.jsonl.gz` of the trial. It has the kernel's counters of database hosts and client
-hosts, once a second from before the load to the end of the trial. sampler.py describes a line; docs/method.md describes
-the figures.
+The trial's `hosts/HOST/metrics.jsonl.gz` contains the kernel's counters, once a second from before the load to the end
+of the trial, for database hosts and client hosts. The agent's sampler.py describes a line; docs/method.md describes the
+figures.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ from dohyo.evidence.servers import Window
 from dohyo.evidence.text_file import Warn, limited, lines
 
 FILE = "metrics.jsonl.gz"
-# Shares of the time of all processors together, which add up to 1. User includes nice, system includes interrupts.
+# Shares of the time of all processors, which add up to 1. User includes nice, system includes interrupts.
 _CPU = ("cpu_user", "cpu_system", "cpu_iowait", "cpu_steal", "cpu_idle")
-# Memory as in `free`: cached is buffers, page cache and reclaimable; used is the rest without free memory.
+# Memory as in the command free: cached is buffers, page cache and reclaimable; used is total less free and cached.
 _MEMORY = ("memory_used_bytes", "memory_cached_bytes", "memory_available_bytes")
 # Utilisation is the share of the time in which at least one request was in progress.
 _DISK = (
@@ -36,33 +36,33 @@ _DISK = (
     "disk_writes_per_second", "disk_written_bytes_per_second", "disk_utilisation",
 )  # fmt: skip
 _NETWORK = ("network_received_bytes_per_second", "network_sent_bytes_per_second")
-# Processor share of other processes; already included in user and system.
+# Processor share of processes that Dohyo did not start; user and system include it.
 _OTHERS = ("other_cpu",)
-# Mean frequency as a share of the highest, and temperature of the hottest processor; every ten seconds.
+# Mean frequency as a share of the highest possible one, and temperature of the hottest processor, every ten seconds.
 CLOCKS = ("processor_frequency", "processor_celsius")
 FIGURES = (*_CPU, *_MEMORY, *_DISK, *_NETWORK, *_OTHERS, *CLOCKS)
-# Interface of a host to itself. It is sampled, but left out of the host's network use.
+# The loopback interface. It is sampled, but left out of the host's network use.
 _LOOPBACK = "lo"
-# Share from which the processors count as the limit.
+# Busy share above which the processors may be the limit.
 SATURATED = 0.9
-# Share from which a reason beside the ranking names the processor time that others took.
+# Share of the processors used by other processes or the hypervisor, from which it is named as a reason.
 NOTED = 0.05
 
 # Columns of `HostMetrics.series`.
 SERIES = ("phase", "run", "host", "time", "seconds", "device", *FIGURES)
 
-# Most lines that `HostMetrics.series` yields at a time.
+# Maximum number of lines that `HostMetrics.series` yields at a time.
 _MOST_LINES = 10_000
 
-# Values of a sample; NaN if unknown.
+# Values of a sample. Unknown values are NaN.
 _Values = list[float]
-# Values by name in `FIGURES`, without unknown ones.
+# Values by name in `FIGURES`. Unknown values are left out.
 Figures = dict[str, float]
 
 
 @dataclass(frozen=True)
 class Use:
-    """One figure over the measured windows: mean over the time, and highest second."""
+    """One figure over the measured windows: mean over time, and highest second."""
 
     mean: float
     maximum: float
@@ -74,10 +74,10 @@ class HostUse:
 
     :ivar cpus: number of processors; None if unknown
     :ivar covered_seconds: seconds of the windows that have samples
-    :ivar figures: use by name in `FIGURES`, without unknown ones; all disks and all networks together, but the
-        utilisation is that of the busiest disk
-    :ivar devices: use by name, by disk or network
-    :ivar memory_bytes: memory that the kernel has; None if unknown
+    :ivar figures: known figures of the host, by name in `FIGURES`; those of disks and networks are sums, except the
+        utilisation, which is that of the busiest disk
+    :ivar devices: known figures of each disk and each network
+    :ivar memory_bytes: memory in total; None if unknown
     """
 
     host: str
@@ -90,19 +90,19 @@ class HostUse:
 
     @property
     def busy(self) -> float | None:
-        """Share of the processors' time that was not idle; None if unknown."""
+        """Returns the share of the processors' time that was not idle; None if unknown."""
         idle, waiting = self.figures.get("cpu_idle"), self.figures.get("cpu_iowait")
         return None if idle is None or waiting is None else 1 - idle.mean - waiting.mean
 
 
 @dataclass(frozen=True)
 class Taken:
-    """Shares of a host's processors that others took in the measured window of a run.
+    """Shares of a host's processors that were not available in the measured window of a run.
 
     :ivar run: number of the run; None for a measured load
-    :ivar other: share of other processes; None if unknown
-    :ivar stolen: share of the hypervisor; None if unknown
-    :ivar alone: true if the host has a kernel of its own, and nothing limits its processors
+    :ivar other: share that other processes used; None if unknown
+    :ivar stolen: share that the hypervisor took; None if unknown
+    :ivar alone: true if no other host shares the kernel, and nothing limits the processors
     """
 
     host: str
@@ -118,13 +118,13 @@ class Samples:
     """The samples of one host in order of time, with a line for each second and device.
 
     :ivar cpus: number of processors; None if unknown
-    :ivar boot: identifier of the kernel's boot; None in old samples that do not distinguish other processes
-    :ivar sees_all: true if all processes of the kernel were seen, no cgroup limited ours, and no server was attached
-    :ivar device: disk or network of each line; None for the host, with its disks and networks together
-    :ivar time: end of that second, in seconds since 1970 on the host's own clock
-    :ivar seconds: actual length of that second
-    :ivar figures: a column for each of `FIGURES`, as shares of 1, bytes, or per second; NaN if unknown or not of the
-        device
+    :ivar boot: ID of the kernel's boot; None in old samples, which do not distinguish other processes
+    :ivar sees_all: true if the agent saw all processes of the kernel, no cgroup limited it, and no server was attached
+    :ivar device: disk or network of each line; None for the whole host
+    :ivar time: end of the line's second, in seconds since 1970 on the host's clock
+    :ivar seconds: actual length of the line's second
+    :ivar figures: a column for each of `FIGURES`, as shares of 1, bytes, or per second; NaN if the value is unknown or
+        does not apply to the device
     :ivar memory: bytes of memory in the last sample; None without samples
     """
 
@@ -139,17 +139,17 @@ class Samples:
 
 
 def read(path: Path, warn: Warn) -> Samples:
-    """Reads a host's samples; unreadable ones cause a warning and leave a gap.
+    """Reads a host's samples. A line that cannot be read causes a warning and leaves a gap.
 
-    A counter that decreased (it wrapped, a device was exchanged, the host booted) makes its figures of that second
-    unknown, never negative. If a host was switched off, earlier samples are in FILE.1, FILE.2, …
+    If a counter decreased (it wrapped, a device was exchanged, the host booted), its figures of that second are
+    unknown. If a host was switched off during the trial, earlier samples are in FILE.1, FILE.2, …
     """
     host: Mapping[str, Any] = {}
     devices: list[str | None] = []
     values = array("d")
     before: _Sample | None = None
     earlier = [each for each in path.parent.glob(f"{path.name}.[0-9]*") if each.suffix[1:].isdecimal()]
-    # Earlier files may end within a line, because the power went off; that needs no warning.
+    # Do not warn about earlier files: they may end in the middle of a line, because the host was switched off.
     cut = [_objects(each, lambda _: None) for each in sorted(earlier, key=lambda each: int(each.suffix[1:]))]
     for content in itertools.chain(*cut, _objects(path, limited(path, warn))):
         if isinstance(content, _Sample):
@@ -159,7 +159,7 @@ def read(path: Path, warn: Warn) -> Samples:
             before = content
         else:
             host = {**host, **content}
-            before = None if "boot" in content else before  # the first line of a file
+            before = None if "boot" in content else before  # only the first line of a file names the boot
     table = np.frombuffer(values).reshape(len(devices), 2 + len(FIGURES))
     facts = records.decoded(host, _HostFacts, lambda what: warn(f"{path}: {what}"))
     return Samples(
@@ -181,7 +181,7 @@ class _HostFacts(Struct, frozen=True):
 
 
 class _Sample(Struct, frozen=True):
-    """One sample, with its counters."""
+    """One sample of the kernel's counters."""
 
     time: Number
     up: Number
@@ -195,7 +195,7 @@ class _Sample(Struct, frozen=True):
 
 
 def _objects(path: Path, warn: Warn) -> Iterator[_Sample | Mapping[str, Any]]:
-    """Yields the samples, and the first line before them as a mapping."""
+    """Yields the first line, which describes the host, as a mapping, then the samples."""
     for at, line in lines(path, warn):
         try:
             content = mapping(loads(line))
@@ -206,7 +206,7 @@ def _objects(path: Path, warn: Warn) -> Iterator[_Sample | Mapping[str, Any]]:
 
 
 def _rows(before: _Sample, after: _Sample) -> list[tuple[str | None, _Values]]:
-    """Returns the host's, each disk's and each network's row between two samples; none if the host booted between them.
+    """Computes the rows of the host, each disk and each network from two samples; no rows if the host booted between.
 
     :returns: device and values of each row: time, seconds and figures
     """
@@ -257,12 +257,12 @@ def _growth(before: Sequence[float], after: Sequence[float], seconds: float) -> 
 
 
 def _sums(parts: Sequence[_Values], size: int) -> _Values:
-    """Returns the sum of each column; unknown if a value is unknown or if there are none."""
+    """Returns the sum of each column. A sum is unknown if a value is unknown, or without parts."""
     return [sum(column) for column in zip(*parts, strict=True)] or [math.nan] * size
 
 
 def _shares(ticks: _Values) -> _Values:
-    """Returns the shares in `_CPU`; unknown if the kernel has reduced its counts of idle or iowait (proc(5)).
+    """Returns the shares in `_CPU`. They are unknown if the kernel decreased idle or iowait, see proc(5).
 
     :param ticks: user, nice, system, idle, iowait, irq, softirq, steal
     """
@@ -272,10 +272,10 @@ def _shares(ticks: _Values) -> _Values:
 
 
 def _others(ticks: _Values, told: _Values) -> _Values:
-    """Returns the share of other processes, which inexact counts of the kernel can make negative for a second.
+    """Returns the share of other processes. It may be negative in a second, because the kernel's counts are inexact.
 
     :param ticks: ticks as in :func:`_shares`
-    :param told: ticks of our processes, and of the kernel's own threads
+    :param told: ticks of processes that Dohyo started, and ticks of kernel threads
     """
     user, nice, system, *_ = ticks
     return [(user + nice + system - sum(told)) / (sum(ticks) or math.nan)]
@@ -288,18 +288,19 @@ def _memory(sizes: Sequence[float]) -> _Values:
 
 
 def _disk(values: _Values) -> _Values:
-    """Converts the last value, busy ms per second, to a share of at most 1, because the kernel rounds to its ticks."""
+    """Converts the last value from busy ms per second to a share. The kernel rounds up to its ticks: limit it to 1."""
     *others, busy = values
     return [*others, busy if math.isnan(busy) else min(1.0, busy / 1000)]
 
 
 class HostMetrics:
-    """The hosts of one trial. They are read one after another, so that only one host's samples are in memory."""
+    """Use of all hosts of one trial. Only one host's samples are in memory at a time."""
 
     def __init__(self, folder: Path, windows: Sequence[Window], wanted: Sequence[str], warn: Warn) -> None:
-        """Reads `folder`, the trial's `hosts`, which old experiments lack.
+        """Reads the samples.
 
-        :param wanted: hosts that should have left samples
+        :param folder: folder `hosts` of the trial, which old experiments lack
+        :param wanted: hosts that must have samples
         """
         self._windows = windows
         self._files: dict[str, Path] = {}
@@ -323,7 +324,7 @@ class HostMetrics:
                 else:
                     warn(f"{path}: there are no samples of this host")
         self._uses.sort(key=lambda use: phases.index(use.phase))
-        # Hosts that share a kernel see each other's processes, so the use by other processes is unknown.
+        # On hosts that share a kernel, the use by other processes is unknown: each sees the processes of all.
         kernels = list(boots.values())
         self.untold = [host for host, boot in boots.items() if kernels.count(boot) > 1 or host in self.untold]
         self.taken = [
@@ -334,24 +335,25 @@ class HostMetrics:
                 use.figures.pop(*_OTHERS, None)
 
     def all(self) -> list[HostUse]:
-        """Returns the hosts that have samples, for each phase."""
+        """Returns the use of each host in each phase for which it has samples."""
         return [use for use in self._uses if use.covered_seconds]
 
     def notes(self) -> list[str]:
-        """Returns notes on the hosts where the use by other processes is unknown."""
+        """Returns a note that names the hosts where the use by other processes is unknown."""
         if not self.untold:
             return []
         why = "unknown: the hosts share a kernel, are containers, or have a CPU quota or attached servers"
         return [f"what other processes used on {', '.join(self.untold)}: {why}"]
 
     def series(self) -> Iterator[list[list[object]]]:
-        """Yields all samples of all runs and loads with their warm-up, by host and run. It reads the files again.
+        """Yields the samples of all runs and loads, warm-up included, for each host and run. It reads the files again.
 
-        :returns: lines with the columns `SERIES`, in parts, because a day has hundreds of megabytes: `time` is seconds
-            after the agreed start of the run; values are None if unknown
+        A day of samples takes hundreds of megabytes; so the lines come in parts. Unknown values are None.
+
+        :returns: lines with the columns `SERIES`; `time` is in seconds after the agreed start of the run
         """
         for host, path in self._files.items():
-            samples = read(path, lambda _: None)  # read() has warned before
+            samples = read(path, lambda _: None)  # no warnings, because the first reading gave them
             if host in self.untold:
                 samples.figures[:, FIGURES.index(*_OTHERS)] = math.nan
             for window in self._windows:
@@ -372,9 +374,9 @@ class HostMetrics:
         :param stretches: begin and end of each period, in seconds after the agreed start
         """
         for host, path in self._files.items():
-            samples = read(path, lambda _: None)  # read() has warned before
+            samples = read(path, lambda _: None)  # no warnings, because the first reading gave them
             lines, time, overlap = _inside(samples, host, window, window.agreed)
-            of_host = samples.device[lines] == None  # noqa: E711 - of each line
+            of_host = samples.device[lines] == None  # noqa: E711 - compares each line
             lines, time, overlap = lines[of_host], time[of_host], overlap[of_host]
             figures = _figures(samples, lines, time, window)
             yield (
@@ -398,7 +400,7 @@ class HostMetrics:
         figures = np.concatenate(
             [_figures(samples, *part[:2], window) for part, window in zip(parts, windows, strict=True)]
         )
-        # A second mostly outside of the windows does not count for the maximum.
+        # The maximum is taken over seconds of which at least half is inside the windows.
         mostly = weight >= samples.seconds[lines] / 2
         covered = 0.0
         uses: dict[str | None, dict[str, Use]] = {}
@@ -420,7 +422,7 @@ class HostMetrics:
 def _inside(
     samples: Samples, host: str, window: Window, begin: float
 ) -> tuple[NDArray[np.intp], NDArray[np.float64], NDArray[np.float64]]:
-    """Finds the lines of the samples that overlap the time from `begin` to the window's end.
+    """Finds the lines whose seconds overlap the time from `begin` to the end of the window.
 
     :returns: their positions, their `time` in seconds after the agreed start, and their overlaps in seconds
     """
@@ -434,9 +436,10 @@ def _inside(
 def _figures(
     samples: Samples, lines: NDArray[np.intp], time: NDArray[np.float64], window: Window
 ) -> NDArray[np.float64]:
-    """Returns the figures of lines from :func:`_inside`.
+    """Returns the figures of the lines that :func:`_inside` found.
 
-    In a second that ends after the window, the use by other processes is unknown: clients end then, and Ansible works.
+    The use by other processes counts as unknown in a second that ends after the window: clients end then, and Ansible
+    works.
     """
     figures = samples.figures[lines]
     figures[time > window.end - window.agreed, FIGURES.index(*_OTHERS)] = math.nan
@@ -444,7 +447,11 @@ def _figures(
 
 
 def _uses(figures: NDArray[np.float64], weight: NDArray[np.float64], mostly: NDArray[np.bool_]) -> dict[str, Use]:
-    """Returns the known figures of one device: weighted means, and maxima of the lines mostly inside."""
+    """Returns the known figures of one device.
+
+    :param weight: weight of each line in the mean
+    :param mostly: whether each line counts for the maximum
+    """
     found = {}
     for name, values in zip(FIGURES, figures.T, strict=True):
         known = ~np.isnan(values)
@@ -457,7 +464,7 @@ def _uses(figures: NDArray[np.float64], weight: NDArray[np.float64], mostly: NDA
 def taken(samples: Samples, host: str, window: Window) -> Taken:
     """Returns the shares of a host's processors that other processes and the hypervisor took in a window."""
     lines, time, weight = _inside(samples, host, window, window.begin)
-    of_host = samples.device[lines] == None  # noqa: E711 - of each line
+    of_host = samples.device[lines] == None  # noqa: E711 - compares each line
     lines, time, weight = lines[of_host], time[of_host], weight[of_host]
     uses = _uses(_figures(samples, lines, time, window), weight, weight >= samples.seconds[lines] / 2)
     other, stolen = (use.mean if (use := uses.get(name)) else None for name in (*_OTHERS, "cpu_steal"))
@@ -469,7 +476,7 @@ def _rounded(value: float) -> float | None:
 
 
 def busy(uses: Sequence[HostUse], servers: Collection[str], clients: Collection[tuple[str, str]]) -> list[str]:
-    """Returns sentences about hosts of clients whose processors were almost fully busy.
+    """Returns a sentence for each client host whose processors were almost fully busy.
 
     :param uses: uses of clients' hosts and others
     :param servers: hosts with servers, which are left out because servers may use all processors

@@ -1,4 +1,4 @@
-"""Reads JSON that other programs wrote; values of an unexpected type count as missing. Types of its numbers."""
+"""Reads JSON that other programs wrote; values of an unexpected type count as missing. Defines types of numbers."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from msgspec import Meta
 
 from dohyo.evidence.text_file import Warn
 
-# Whole numbers; Ansible writes them as text.
+# Types of numbers in records; texts such as "5" are accepted, too, because Ansible writes numbers as texts.
 Whole = Annotated[int, Meta(ge=-(2**63), le=2**63 - 1)]
 Number = Annotated[float, Meta(ge=-sys.float_info.max, le=sys.float_info.max)]
 
-# Largest file to read. Dohyo's own files are below 100 kB, statistics of servers below 1 MB.
+# Maximum size of a file. Files that Dohyo writes are below 100 kB, statistics of servers below 1 MB.
 _MOST_BYTES = 64 * 1024 * 1024
 
 
 def load(path: Path) -> Any:
-    """Parses a file in UTF-8.
+    """Parses a JSON file in UTF-8.
 
-    :raises ValueError: if it is not JSON, nested too deeply, or too large
+    :raises ValueError: if it is not JSON, is nested too deeply, or is too large
     """
     with path.open("rb") as file:
         content = file.read(_MOST_BYTES + 1)
@@ -33,14 +33,14 @@ def load(path: Path) -> Any:
 
 
 def loads(content: str | bytes) -> Any:
-    """Parses a text.
+    """Parses a JSON text.
 
-    :raises ValueError: if it is not JSON, or nested too deeply
+    :raises ValueError: if it is not JSON, or is nested too deeply
     """
     try:
         said = content if isinstance(content, str) else content.decode("utf-8")
         found = json.loads(said)
-        # A lone surrogate can be written in JSON as an escape, but cannot be encoded.
+        # Replace lone surrogates: JSON can contain them as escapes, but they cannot be encoded in UTF-8.
         if "\\ud" in said.lower():
             found = json.loads(json.dumps(found, ensure_ascii=False).encode("utf-8", "replace"))
     except RecursionError as error:
@@ -49,7 +49,7 @@ def loads(content: str | bytes) -> Any:
 
 
 def read_object(path: Path, warn: Warn) -> dict[str, Any]:
-    """Reads the object in a file; empty if the file is missing or, with a warning, if it has no object."""
+    """Reads a JSON object from a file. Returns {} if the file is missing or, with a warning, is not such an object."""
     try:
         content = load(path)
     except (FileNotFoundError, NotADirectoryError):

@@ -1,10 +1,11 @@
 """Finds changes in the level of a long run's throughput by seeded binary segmentation.
 
-The method is that of Kovács, Bühlmann, Li and Munk in the package changeforest, for changes of the mean. See "Seeded
-binary segmentation: a general methodology for fast and optimal changepoint detection" (Biometrika 110, 2023). It must
-know the scatter without changes. The seconds of a database are not independent, and a compaction every few minutes does
-not change the level. The scatter is estimated from the differences of neighbouring means over about `LEVEL_SECONDS`, by
-their median, which the changes hardly affect. `benchmarks/levels.py` evaluates the constants.
+The method is that of Kovács, Bühlmann, Li and Munk ("Seeded binary segmentation: a general methodology for fast and
+optimal changepoint detection", Biometrika 110, 2023), here for changes of the mean, from the package changeforest.
+
+The method needs the scatter within a level. A database's throughput is not independent from second to second, and a
+compaction every few minutes is not a change of level. The scatter is therefore estimated by the median difference of
+neighbouring means over about `LEVEL_SECONDS`, which changes hardly affect. `benchmarks/levels.py` checks the constants.
 """
 
 from __future__ import annotations
@@ -18,25 +19,25 @@ import numpy as np
 from changeforest import Control, changeforest
 from numpy.typing import NDArray
 
-# Shorter runs have too few levels to estimate their scatter.
+# Minimum length of a run. A shorter one has too few levels to estimate the scatter.
 LEAST_SECONDS = 3600
-# Least length of a level.
+# Minimum length of a level.
 LEVEL_SECONDS = 300
-# Changes by a smaller factor are not reported, however certain they are.
+# Minimum factor of a change. Smaller changes are not reported, however certain they are.
 LEAST_FACTOR = 1.1
-# Length of the blocks whose means are segmented.
+# Length of the blocks. The method is applied to the mean of each block.
 _BLOCK_SECONDS = 30
-# Least gain of a change, in units of the scatter: a multiple of the logarithm of the number of blocks.
+# Minimum gain of a change, in units of the scatter, divided by the logarithm of the number of blocks.
 _PENALTY = 4.0
-# Factor from a median absolute deviation to a standard deviation, for normal deviations.
+# Factor from the median absolute deviation to the standard deviation of a normal distribution.
 _NORMAL = 1.4826
 
 
 @dataclass(frozen=True)
 class LevelChange:
-    """A change of level.
+    """A change of level. Times are seconds of the series.
 
-    :ivar at: second of the series, to about `_BLOCK_SECONDS`
+    :ivar at: time of the change, precise to about `_BLOCK_SECONDS`
     :ivar begin: start of the level before the change; `end` is the end of the level after it
     :ivar before: level before the change, the median of means over `_BLOCK_SECONDS`
     :ivar after: level after the change, computed in the same way
@@ -50,7 +51,7 @@ class LevelChange:
 
 
 def changes(series: Sequence[float]) -> list[LevelChange]:
-    """Finds the changes in a series by second, in order; none if it is shorter than `LEAST_SECONDS`."""
+    """Finds the changes in a series of seconds, in order. A series shorter than `LEAST_SECONDS` has no changes."""
     if len(series) < LEAST_SECONDS:
         return []
     count = len(series) // _BLOCK_SECONDS
@@ -60,7 +61,7 @@ def changes(series: Sequence[float]) -> list[LevelChange]:
     control = Control(minimal_relative_segment_length=least / count, minimal_gain_to_split=_PENALTY * math.log(count))
     found = changeforest((blocks / scatter).reshape(-1, 1), "change_in_mean", "sbs", control).split_points()
     ends = _worth_telling(blocks, [0, *map(int, found), count])
-    # A block may have seconds of two levels, and a short level may be found some blocks too long: hence medians.
+    # Use medians: a block may contain seconds of two levels, and a short level may be found some blocks too long.
     medians = [float(np.median(blocks[begin:end])) for begin, end in pairwise(ends)]
     return [
         LevelChange(*(each * _BLOCK_SECONDS for each in ends[place : place + 3]), *medians[place : place + 2])
@@ -69,9 +70,9 @@ def changes(series: Sequence[float]) -> list[LevelChange]:
 
 
 def _scatter(blocks: NDArray[np.float64]) -> float:
-    """Returns the standard deviation with which independent blocks would have means that scatter like these.
+    """Returns the standard deviation of independent blocks whose means over a level would scatter like these.
 
-    Uses the largest of three lengths: with one length, a cycle of just that length would not be seen.
+    The largest result for three lengths counts, because a cycle of exactly one of the lengths would not show in it.
     """
     level = LEVEL_SECONDS // _BLOCK_SECONDS
     found = [0.0]
@@ -79,12 +80,12 @@ def _scatter(blocks: NDArray[np.float64]) -> float:
         means = np.convolve(blocks, np.full(length, 1 / length), "valid")
         differences = np.abs(means[length:] - means[:-length])
         found.append(_NORMAL * float(np.median(differences)) * math.sqrt(length / 2))
-    # In a series without scatter, a millionth of its mean is the unit for its changes.
+    # For a series without scatter, use a millionth of its mean.
     return max(*found, 1e-6 * float(blocks.mean()), 1e-9)
 
 
 def _worth_telling(blocks: NDArray[np.float64], ends: list[int]) -> list[int]:
-    """Removes the smallest changes, one by one, until all are at least `LEAST_FACTOR`."""
+    """Removes the smallest change again and again, until all changes are at least `LEAST_FACTOR`."""
     while len(ends) > 2:
         means = [max(float(blocks[begin:end].mean()), 1e-9) for begin, end in pairwise(ends)]
         factors = [abs(math.log(after / before)) for before, after in pairwise(means)]
