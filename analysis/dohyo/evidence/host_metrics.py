@@ -335,7 +335,7 @@ class HostMetrics:
                 use.figures.pop(*_OTHERS, None)
 
     def all(self) -> list[HostUse]:
-        """Returns the use of each host in each phase for which it has samples."""
+        """Returns the use of the hosts that have samples, for each phase."""
         return [use for use in self._uses if use.covered_seconds]
 
     def notes(self) -> list[str]:

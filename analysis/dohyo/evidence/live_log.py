@@ -1,4 +1,4 @@
-"""Follows the interval logs of running clients while they grow, for the live display."""
+"""Reads the interval logs of running clients while they grow, for the live display."""
 
 from __future__ import annotations
 
@@ -13,36 +13,38 @@ from dohyo.operations import READ_MODIFY_WRITE, calls, is_call, is_failure
 
 @dataclass(frozen=True)
 class Second:
-    """Totals of all clients in one interval: a second, unless the logs have another interval."""
+    """Totals of all clients in one interval of the logs, which is usually a second."""
 
-    start: float  # seconds since the epoch
-    operations: int  # successful ones
+    start: float  # seconds since 1970
+    operations: int  # successful operations
     failed: int
-    records: int  # operations times batchsize: the display's estimate, the summary has the exact count
+    records: int  # estimate: operations times batchsize; the summary has the exact count
     records_per_second: float
     p99_ms: float | None  # over all successful operations; None without any
 
 
 @dataclass
 class _Bin:
-    """Intervals of all logs that begin in the same second."""
+    """Sum of the intervals that begin in the same second."""
 
     counts: Counter[str] = field(default_factory=Counter)
-    seconds: defaultdict[Path, float] = field(default_factory=lambda: defaultdict(float))  # that each log covers
+    seconds: defaultdict[Path, float] = field(default_factory=lambda: defaultdict(float))  # covered time of each log
     latencies: Latencies = field(default_factory=Latencies)
 
 
 class IntervalTail:
-    """Follows the interval logs of running clients, for the live display.
+    """Reads the new intervals of running clients' logs: call `poll` about once per second.
 
-    Call `poll()` about once per second. Logs may appear late, end in a half-written line, or not exist at all.
+    Logs may appear late, end in an incomplete line, or not exist at all.
     """
 
-    # Seconds by which a client's log may lag. The display does not wait for slower or dead clients.
+    # Seconds for which the display waits for the log of a client that is behind the others or has failed.
     PATIENCE_SECONDS = 3
 
     def __init__(self, folders: Sequence[Path], batchsize: int = 1) -> None:
-        """`folders`: the clients' phase folders; `batchsize`: records per operation (the client's property)."""
+        """:param folders: folder of the run for each client
+        :param batchsize: number of records per operation (a property of the client)
+        """
         self._folders = list(folders)
         self._batchsize = batchsize
         self._logs: dict[Path, _FollowedLog] = {}
@@ -59,7 +61,7 @@ class IntervalTail:
         if not newest:
             return []
         complete = max(newest) - self.PATIENCE_SECONDS
-        # While a client's logs are empty, its part of the first seconds may still follow.
+        # Once all clients have written, the seconds up to the newest one of the slowest client are complete.
         if {log.path.parent for log in self._logs.values() if log.newest is not None} == set(self._folders):
             complete = max(complete, min(newest))
         ready = sorted(second for second in self._bins if second <= complete)
@@ -77,7 +79,7 @@ class IntervalTail:
         operation = log.operation
         second = round(interval.start)
         if second <= self._emitted:
-            return  # its second was already shown; the summary counts it, the display cannot
+            return  # too late: the display has already shown this second
         into = self._bins[second]
         into.counts[operation] += interval.histogram.total
         into.seconds[log.path] += interval.seconds
@@ -116,14 +118,14 @@ class _FollowedLog:
                 file.seek(self._offset)
                 fresh = file.read()
         except OSError:
-            return  # removed or not readable yet: the display continues without it
+            return  # removed, or not readable yet: the display continues without this log
         whole = fresh[: fresh.rfind(b"\n") + 1]
         self._offset += len(whole)
         for line in whole.decode("utf-8", "replace").splitlines():
             try:
                 interval = self._parser.parse(line)
             except ValueError:
-                continue  # the summary names broken lines; the display only skips them
+                continue  # the summary will warn about the line
             if interval is not None:
                 self.newest = round(interval.start)
                 yield interval

@@ -1,6 +1,6 @@
-"""Computes the progress of a load, rows against seconds: does the system slow down as its tables grow?
+"""Computes the progress of a load, the rows over time, which shows whether a system slows down as its tables grow.
 
-The source is the interval histogram logs of all clients, which count the inserts of each second; see docs/method.md.
+The histogram logs of all clients count the inserts of each second; see docs/method.md.
 """
 
 from __future__ import annotations
@@ -13,11 +13,10 @@ from itertools import accumulate, pairwise
 from dohyo.evidence.hdr_log import Interval
 from dohyo.operations import is_call, is_failure
 
-# The logs have a value for each second, too few to distinguish the tenths of a shorter load.
+# Minimum duration of a load for `slowdown`. The logs have one value per second: too few for tenths of a shorter load.
 SHORTEST_SECONDS = 10.0
 TENTHS = 10
-# Inserts are stored by tenths of a second, so that intervals of several clients that are some ms apart add up. The
-# number of clients does not change the memory needed.
+# Inserts are counted in tenths of a second, because the clients' intervals begin some ms apart.
 _BINS_PER_SECOND = 10
 
 
@@ -26,10 +25,10 @@ class LoadCurve:
     """The progress of a load, over all clients.
 
     :ivar rows: number of inserted rows
-    :ivar tenths: seconds after the start at which 10 %, 20 %, … 100 % of them were inserted
-    :ivar slowdown: seconds of the last tenth divided by those of the first, 1.0 for a constant rate; None for a load of
-    less than `SHORTEST_SECONDS`
-    :ivar points: rows inserted so far, by second; for load.csv
+    :ivar tenths: seconds after the start at which 10 %, 20 %, … 100 % of the rows were inserted
+    :ivar slowdown: duration of the last tenth divided by that of the first, 1.0 at a constant rate; None for a load
+        shorter than `SHORTEST_SECONDS`
+    :ivar points: seconds after the start, and the number of rows inserted until then; for load.csv
     """
 
     rows: int
@@ -39,13 +38,13 @@ class LoadCurve:
 
 
 class Inserted:
-    """Inserts of all clients of a load over time, from the intervals of their histogram logs."""
+    """The number of inserts of all clients over time in a load, from their histogram logs."""
 
     def __init__(self) -> None:
         self._bins: defaultdict[int, float] = defaultdict(float)  # tenth of a second -> inserts
 
     def add(self, operation: str, interval: Interval) -> None:
-        """Adds one interval of a client's log, and spreads its inserts evenly over it."""
+        """Adds one interval of a client's log. The inserts are spread evenly over the interval."""
         if not is_call(operation) or is_failure(operation):
             return
         covered = interval.covered(_BINS_PER_SECOND)
@@ -58,22 +57,22 @@ class Inserted:
             self._bins[position] += count
 
     def curve(self, rows: int | None, measured: float | None) -> LoadCurve | None:
-        """Returns the growth of the rows; None if it is not known.
+        """Returns the curve; None if it is not known.
 
-        :param rows: number of inserted rows; each operation counts for the same number of rows, although the last
-        batch may be smaller
-        :param measured: duration in seconds of the slowest client
+        :param rows: number of inserted rows. Each operation counts for the same number of rows, although the last batch
+            may be smaller
+        :param measured: duration of the slowest client in seconds
         """
         if not self._bins or not rows or not measured or measured < 0:
             return None
-        # A damaged log may have inserts after the end; they are left out.
+        # Leave out inserts after the end, which a damaged log may contain.
         last = int(min(max(self._bins), (measured + 1) * _BINS_PER_SECOND))
         inserted = [0.0, *accumulate(self._bins.get(position, 0.0) for position in range(last + 1))]
         if inserted[-1] <= 0:
             return None
 
         def at(share: float) -> float:
-            """Returns the seconds after which that share was inserted, interpolated between the ends of two bins."""
+            """Returns the time in seconds when this share was inserted, interpolated between the ends of two bins."""
             wanted = share * inserted[-1]
             upper = max(1, bisect_left(inserted, wanted))
             low, high = inserted[upper - 1 : upper + 1]

@@ -1,7 +1,7 @@
 """Writes and checks the manifest of a trial: a checksum for each file of its evidence, written when the trial ends.
 
-It has the format of `sha256sum`: `cd raw/TRIAL && sha256sum -c manifest` checks it, too. state.json is not in it: it
-changes later, and has the checksum of the manifest itself.
+The format is that of `sha256sum`, so that `cd raw/TRIAL && sha256sum -c manifest` checks the files, too. The manifest
+does not list state.json, which changes later and contains the checksum of the manifest itself.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ from dohyo import folders
 
 FILE = "manifest"
 _NOT_LISTED = (FILE, "state.json")
-# Most files that a message names; the others are counted.
+# Maximum number of files that are named; the others are only counted.
 _MOST_NAMED = 20
 
 
 def write(trial: Path) -> str:
     """Writes the manifest of a trial's folder, and returns its checksum."""
-    # In the format of sha256sum a backslash at the beginning of a line marks an escaped name.
+    # In the format of sha256sum, a backslash at the beginning of a line means that the name is escaped.
     lines = [("\\" if "\\" in name else "") + f"{_checksum(path)}  {name}\n" for name, path in _files(trial).items()]
     content = "".join(lines).encode("utf-8", "surrogateescape")
     folders.write(trial / FILE, content)
@@ -29,11 +29,11 @@ def write(trial: Path) -> str:
 
 
 def problems(trial: Path, checksum: str | None) -> list[str]:
-    """Returns the changes since the trial ended, as `path: what` relative to its folder.
+    """Returns the changes since the trial ended as `path: what`, with paths relative to the trial's folder.
 
-    The list is empty for a trial without a manifest: an earlier version made it, or it has not ended.
+    The list is empty for a trial without a manifest: an earlier version recorded it, or it has not ended.
 
-    :param checksum: checksum of the manifest, if state.json has one
+    :param checksum: checksum of the manifest according to state.json; None if that has none
     """
     try:
         content = (trial / FILE).read_bytes()
@@ -67,7 +67,7 @@ def checksum(file: Path) -> str:
 
 
 def _files(trial: Path) -> dict[str, Path]:
-    """Returns the files of a trial's evidence, sorted, by their names as `sha256sum` writes them."""
+    """Returns the files of a trial's evidence by name, as `sha256sum` escapes it, in sorted order."""
     found = [Path(folder, name) for folder, _, names in os.walk(trial) for name in names]
     by_name = {str(path.relative_to(trial)): path for path in sorted(found)}
     return {

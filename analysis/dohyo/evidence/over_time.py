@@ -1,10 +1,9 @@
-"""Computes latencies over time of all clients of a run: percentiles and a heat map by time slots.
+"""Computes the latencies of all clients of a run over time: percentiles and a heat map for each time slot.
 
-It has all successful operations; a READ-MODIFY-WRITE counts as its READ and its UPDATE. Memory is bounded, whatever the
-number of clients and the length of the run. A slot is a second until there are more than `MOST_SLOTS` of them; then the
-length of the slots doubles, as often as needed. A slot merges eight neighbouring counters of the logs' histograms, so
-that its percentiles are at most 0.8 % too high. (Percentiles over the whole run keep the logs' three digits, see
-`hdr_log.Latencies`.)
+All successful operations count; a READ-MODIFY-WRITE counts as its READ and its UPDATE. Memory is bounded, whatever the
+number of clients and the length of the run. A slot is a second long. If there are more than `MOST_SLOTS` slots, their
+length doubles until there are fewer. A slot merges eight neighbouring counters of the logs' histograms, so that its
+percentiles are at most 0.8 % too high. (`hdr_log.Latencies` computes those of the whole run with full precision.)
 """
 
 from __future__ import annotations
@@ -20,10 +19,10 @@ import numpy as np
 from dohyo.evidence.hdr_log import Counters, Integers, Interval, divided, rank, standard_layout
 from dohyo.operations import INTENDED, READ_MODIFY_WRITE, is_failure
 
-# Half an hour by the second; in a longer run a slot is 2, 4, … seconds. A screen has no more points across. A slot
-# takes 4 to 20 kB.
+# Maximum number of slots: about the width of a screen in pixels. Half an hour has one slot per second. A slot takes
+# 4 to 20 kB of memory.
 MOST_SLOTS = 1800
-# Rows of a heat map. Each is 19 % higher than the one below, or as high as one counter of a slot if that is more.
+# Rows of a heat map. The upper end of a row is 19 % above its lower end, or one counter of a slot if that is more.
 HEAT_ROWS_PER_DOUBLING = 4
 _NEIGHBOURS = 8
 _SHIFT = _NEIGHBOURS.bit_length() - 1  # numpy shifts several times as fast as it divides
@@ -35,9 +34,9 @@ class Slot:
 
     :ivar start: seconds after the start of the logs
     :ivar seconds: length of the slot
-    :ivar operations: operations that ended in it; an interval of several seconds is divided evenly over them
+    :ivar operations: number of operations that ended in the slot; intervals of several seconds are divided evenly
     :ivar percentiles_ms: latencies by percentile (0..100)
-    :ivar heat: operations by row of the heat map, see `heat_row_ms`
+    :ivar heat: number of operations for each row of the heat map, see `heat_row_ms`
     """
 
     start: float
@@ -48,16 +47,16 @@ class Slot:
 
 
 class OverTime:
-    """Adds up intervals of the histogram logs of all clients by time."""
+    """Adds up the histogram logs of all clients in time slots."""
 
     def __init__(self, most_slots: int = MOST_SLOTS, *, intended: bool = False) -> None:
-        """:param most_slots: bound of the number of slots
-        :param intended: use only latencies from the intended start; otherwise, only the others
+        """:param most_slots: maximum number of slots
+        :param intended: whether to use latencies from the intended start instead of those from the actual start
         """
         self._most = most_slots
         self._intended = intended
         self._seconds = 1  # length of a slot
-        self._slots: defaultdict[int, Counters] = defaultdict(Counters)  # eight neighbours as one
+        self._slots: defaultdict[int, Counters] = defaultdict(Counters)  # each counter merges eight of the logs
 
     def add(self, operation: str, interval: Interval) -> None:
         """Adds one interval of a client's log."""
@@ -68,7 +67,7 @@ class OverTime:
         if not interval.histogram.total or not covered:
             return
         found = interval.histogram.converted(standard_layout())
-        # Give the remainder of each counter to another second: otherwise one second would get all slow operations.
+        # Give the remainders of the counters to different seconds; otherwise one would receive all slow operations.
         parts = divided(found.counts, len(covered), np.arange(len(found.counts)) % len(covered))
         for second, counts in zip(covered, parts, strict=True):
             self._slots[second // self._seconds].add(found.indexes >> _SHIFT, counts, int(counts.sum()))
@@ -83,9 +82,9 @@ class OverTime:
             self._keep_bound()
 
     def slots(self, percentiles: Sequence[float] = (50, 99)) -> Iterator[Slot]:
-        """Yields the slots that have operations, in order.
+        """Yields the slots that contain operations, in order.
 
-        :param percentiles: percentiles to compute for each slot, 0 to 100
+        :param percentiles: percentiles (0..100) to compute for each slot
         """
         for position, counts in sorted(self._slots.items()):
             ranks = [rank(percentile, counts.total) for percentile in percentiles]
@@ -110,10 +109,7 @@ class OverTime:
 
 
 def heat_row_ms(row: int) -> tuple[float, float]:
-    """Returns the lowest and the highest latency, in ms, of a row of the heat map.
-
-    They are ends of counters: a row has whole counters only, and at least one.
-    """
+    """Returns the lower and the upper end, in ms, of a row of the heat map. A row consists of whole counters."""
     low, high = _heat_ends_us()[row]
     return max(low, 1) / 1000, high / 1000
 
@@ -121,7 +117,7 @@ def heat_row_ms(row: int) -> tuple[float, float]:
 def _heat(counts: Counters) -> dict[int, int]:
     used = counts.counts.nonzero()[0]
     rows = _heat_rows()[counts.first + used]
-    begins = np.flatnonzero(np.diff(rows, prepend=-1))  # rows are ascending
+    begins = np.flatnonzero(np.diff(rows, prepend=-1))  # the rows are in ascending order
     sums = np.add.reduceat(counts.counts[used], begins)
     return dict(zip(rows[begins].tolist(), sums.tolist(), strict=True))
 
@@ -135,7 +131,7 @@ def _highest_us(index: int) -> int:
 
 @cache
 def _heat_rows() -> Integers:
-    """Returns for each counter of a slot the row of the heat map that has its highest latency."""
+    """Returns for each counter of a slot the row of the heat map that contains its highest latency."""
     highest = [_highest_us(index) for index in range(standard_layout().counts_len // _NEIGHBOURS + 1)]
     doublings = np.log2(np.array(highest) + 1.0)
     return np.ceil(np.round(doublings * HEAT_ROWS_PER_DOUBLING, 6)).astype(np.int64)
@@ -143,6 +139,6 @@ def _heat_rows() -> Integers:
 
 @cache
 def _heat_ends_us() -> dict[int, tuple[int, int]]:
-    """Returns the ends of each row that has counters. Low rows, narrower than a counter, may have none."""
+    """Returns both ends of each row that contains counters. Low rows, narrower than a counter, may contain none."""
     highest = {int(row): _highest_us(index) + 1 for index, row in enumerate(_heat_rows())}
     return dict(zip(highest, pairwise([0, *highest.values()]), strict=True))

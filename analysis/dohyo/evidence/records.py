@@ -1,7 +1,7 @@
-"""Reads the JSON files of Dohyo's own programs into records: the fields that Dohyo reads, each with its type.
+"""Reads JSON files that Dohyo's programs wrote into records, which declare the fields that are read and their types.
 
-A file may be of an earlier version, damaged, or malicious. A field that is missing or null has its default. A value of
-another type is left out, with a warning that has file, field and value; the other fields are used.
+A file may be from an earlier version, damaged, or malicious. A field that is missing or null has its default. A value
+of another type is ignored with a warning that names file, field and value; the other fields are used.
 """
 
 from __future__ import annotations
@@ -25,36 +25,36 @@ from dohyo.scenario import faults, properties, search
 from dohyo.scenario.hosts import Hosts
 from dohyo.scenario.phases import LOAD, PROBE, RUN
 
-# Seconds of a window, at most a year as for maxexecutiontime: a longer one would take hours to evaluate by second.
+# Length of a window in seconds; at most a year, as for maxexecutiontime. Evaluating a longer one would take hours.
 Window = Annotated[float, Meta(ge=0, le=366 * 86_400)]
 Name = Annotated[str, Meta(min_length=1)]
-# A value that is shown as it is written.
+# A value that is shown as written.
 Said = str | int | float | bool
-# Version of the evidence: `format` in experiment.json, which version 1 did not write.
+# Version of the evidence, `format` in experiment.json. Version 1 did not write it.
 FORMAT = 2
 
 R = TypeVar("R", bound=Struct)
-# Receives `field is value: why`.
+# Function that receives a complaint `field is value: why`.
 Complain = Callable[[str], object]
 
 
 def read(path: Path, record: type[R], warn: Warn) -> R:
-    """Reads a file; missing fields have their defaults, as do all fields of a missing file.
+    """Reads a file. Missing fields have their defaults, also if the file is missing.
 
-    :param warn: gets `path: field is value: why` for each value that is left out
+    :param warn: receives `path: field is value: why` for each value that is ignored
     """
     warn = limited(path, warn)
     return decoded(json_values.read_object(path, warn), record, lambda what: warn(f"{path}: {what}"))
 
 
 def decoded(content: Any, record: type[R], complain: Complain) -> R:
-    """Converts the content of a file; missing fields have their defaults."""
+    """Converts the content of a file to a record. Missing fields have their defaults."""
     found = _part(content, record, complain, "")
     return record() if found is UNSET else found
 
 
 def _part(content: Any, kind: Any, complain: Complain, place: str) -> Any:
-    """Converts a value to a type, without the parts that do not have theirs; returns UNSET if nothing is left."""
+    """Converts a value to a type, and leaves out parts of a wrong type. Returns UNSET if nothing is left."""
     try:
         return msgspec.convert(content, kind, strict=False)
     except msgspec.ValidationError as error:
@@ -62,7 +62,7 @@ def _part(content: Any, kind: Any, complain: Complain, place: str) -> Any:
     except RecursionError:
         why = "it is nested too deeply"
     if isinstance(kind, UnionType):
-        # A group of settings that was not requested is an empty object.
+        # An empty object stands for settings that were not requested.
         if content == {} and NoneType in get_args(kind) and any(map(is_dataclass, get_args(kind))):
             return None
         kinds = [each for each in get_args(kind) if each not in (NoneType, UnsetType)]
@@ -77,7 +77,7 @@ def _part(content: Any, kind: Any, complain: Complain, place: str) -> Any:
         return kind(**{name: part for name, part in parts.items() if part is not UNSET})
     if isinstance(content, dict) and get_origin(kind) is dict:
         of = get_args(kind)[1]
-        # A broken entry becomes None if the type allows it: a sum without the entry would be too small.
+        # An entry of a wrong type becomes None if that is allowed: if it were missing, sums would be too small.
         unknown = None if NoneType in get_args(of) else UNSET
         values = {
             key: UNSET if value is None else _part(value, of, complain, inside + key) for key, value in content.items()
@@ -100,7 +100,7 @@ def _shown(value: Any) -> str:
 
 
 class ClientReport(Struct, frozen=True):
-    """A client's report on its part of a phase. ycsb-bindings/client writes it (Results)."""
+    """A client's report on its part of a run. The class Results in ycsb-bindings/client writes it."""
 
     phase: str | None = None
     binding: str | None = None
@@ -148,9 +148,9 @@ class ClientReport(Struct, frozen=True):
 
 
 class WorkloadSettings(Struct, frozen=True, rename={"threads_of": "threadcount.of", "loop": "client.loop"}):
-    """Properties that the summary needs, or compares with the clients' reports, with their defaults.
+    """Properties, with their defaults, that the summary uses or compares with the clients' reports.
 
-    :ivar threads_of: whether threadcount is the number of threads of each client, or of all clients together
+    :ivar threads_of: "each" if threadcount is the number of threads of each client; "all" if it is that of all clients
     """
 
     recordcount: Whole | None = None
@@ -171,12 +171,12 @@ class WorkloadSettings(Struct, frozen=True, rename={"threads_of": "threadcount.o
 
     @property
     def records(self) -> int | None:
-        """Returns the number of records to load; None if the trial does not state it."""
+        """Returns the number of records to load; None if it is not known."""
         return self.insertcount or (None if self.recordcount is None else self.recordcount - self.insertstart)
 
 
 class PhaseSettings(Struct, frozen=True):
-    """The clients' settings in a phase; None stands for the trial's setting."""
+    """The clients' settings in a phase. None means that the trial's setting applies."""
 
     name: str | None = None
     properties: WorkloadSettings | None = None
@@ -190,29 +190,29 @@ class PhaseSettings(Struct, frozen=True):
 
     @property
     def workload(self) -> WorkloadSettings:
-        """Returns the properties, with their defaults."""
+        """Returns the phase's own properties; defaults if it has none."""
         return self.properties or WorkloadSettings()
 
     @property
     def asked_faults(self) -> str | None:
-        """Returns the faults planned for its runs; None without faults."""
+        """Returns the faults that are planned for the phase's runs; None without faults."""
         return None if self.faults == faults.NONE else self.faults
 
     @property
     def not_found_limit(self) -> float:
-        """Returns the share of the records that may be missing; the default if trial.json does not state it."""
+        """Returns the share of the records that may be missing. The property's default applies if it is not set."""
         known = properties.find("maxnotfoundrate")
         return self.maxnotfoundrate if self.maxnotfoundrate is not None else float((known and known.default) or 0)
 
 
 class TurnSettings(Struct, frozen=True):
-    """The turns of trials that were up at the same time: the name of the trial of each turn."""
+    """Turns of trials whose servers were up at the same time. `order` names the trial of each turn."""
 
     order: list[str] = []
 
 
 class TrialSettings(Struct, frozen=True, rename=lambda name: f"trial_{name}"):
-    """A trial's trial.json, which planning writes, without the variables of the systems."""
+    """A trial's trial.json, which the package `planning` writes, without the variables of the systems."""
 
     system: str | None = None
     name: str | None = None
@@ -233,7 +233,7 @@ class TrialSettings(Struct, frozen=True, rename=lambda name: f"trial_{name}"):
     reuse: Said | None = None
     search: search.Settings | None = None
     scale: Number | None = None
-    full: WorkloadSettings = WorkloadSettings()  # the scenario's full size
+    full: WorkloadSettings = WorkloadSettings()  # properties at scale 1
 
     @property
     def planned(self) -> list[str]:
@@ -253,7 +253,8 @@ class TrialSettings(Struct, frozen=True, rename=lambda name: f"trial_{name}"):
     def phase(self, name: str) -> PhaseSettings:
         """Returns the settings of a phase, of the load, or of the probes of a search.
 
-        Settings that a phase lacks are the trial's. Probes have the settings of the last phase, at other target rates.
+        The trial's settings apply where a phase has none. Probes have the settings of the last phase, at other target
+        rates.
         """
         if name == PROBE:
             last = self.phases[-1] if self.phases else PhaseSettings()
@@ -264,7 +265,7 @@ class TrialSettings(Struct, frozen=True, rename=lambda name: f"trial_{name}"):
             name=name,
             properties=self.properties if own.properties is None else own.properties,
             threads=self.threads if own.threads is None else own.threads,
-            # A load has no warm-up: its first record counts.
+            # A load has no warm-up: all its records count.
             warmup=0.0 if name == LOAD else self.warmup if own.warmup is None else own.warmup,
             duration=self.duration if own.duration is None else own.duration,
         )
@@ -287,6 +288,7 @@ class FaultOnHost(Struct, frozen=True):
     """A fault on one host.
 
     :ivar at: start in seconds of the window, by the controller's clock
+    :ivar error: why the fault could not be carried out; None if it could
     """
 
     at: Number | None = None
@@ -294,11 +296,11 @@ class FaultOnHost(Struct, frozen=True):
 
 
 class FaultEvent(Struct, frozen=True):
-    """A fault, or an event that ended one; docs/faults.md.
+    """A fault, or an event that ended one, see docs/faults.md.
 
-    :ivar target: requested target; the host if the fault was undone at the end of the run
-    :ivar planned: seconds in the window; None if the fault was undone at the end of the run
-    :ivar began: seconds in the window by the controller's clock; None if it was not carried out
+    :ivar target: requested target; the host if the event undid a fault at the end of the run
+    :ivar planned: requested start in seconds of the window; None if the event undid a fault at the end of the run
+    :ivar began: start in seconds of the window by the controller's clock; None if the event was not carried out
     """
 
     kind: str = ""
@@ -311,7 +313,7 @@ class FaultEvent(Struct, frozen=True):
 class Faults(Struct, frozen=True):
     """The faults of a run.
 
-    :ivar window_began: seconds since 1970 by the controller's clock
+    :ivar window_began: start of the window in seconds since 1970 by the controller's clock; `window_ended` is its end
     :ivar whole: time at which all servers were ready again, in seconds of the window; None if not known
     """
 
@@ -324,7 +326,7 @@ class Faults(Struct, frozen=True):
 
 
 class KeptLoad(Struct, frozen=True):
-    """A trial's kept.json: the trial that loaded the data from which its servers started."""
+    """A trial's kept.json, which names the trial that loaded the data with which the servers started."""
 
     load: str | None = None
     note: str | None = None
@@ -337,13 +339,13 @@ class Settled(Struct, frozen=True):
 
 
 class CountedRows(Struct, frozen=True):
-    """counted.json: rows by table, counted by the servers."""
+    """counted.json: the number of rows in each table, as the servers counted them."""
 
     rows: dict[str, Whole | None] = {}
 
 
 class ReadBack(Struct, frozen=True):
-    """conditions.json, without the conditions themselves: dohyo.summary.conditions declares those."""
+    """conditions.json, without the conditions themselves, which `dohyo.summary.conditions` declares."""
 
     title: str | None = None
     tuned: dict[str, Said | list[Said]] = {}
@@ -351,13 +353,13 @@ class ReadBack(Struct, frozen=True):
     values: dict[str, Any] = {}  # all variables and further settings of the servers at their start
     server_settings: dict[str, Said] = {}  # settings that the server itself reports
     differences: list[str] = []
-    exceeded: dict[str, Said] = {}  # condition → requested value, if the server gives more and cannot give less
+    exceeded: dict[str, Said] = {}  # condition → requested value, where the server can only provide a stricter one
     notes: list[str] = []
-    usd_per_hour: dict[str, Said | None] = {}  # by host; inventories may have numbers, text or nothing
+    usd_per_hour: dict[str, Said | None] = {}  # price of each host; inventories may state numbers, text or nothing
 
 
 class CanaryReading(Struct, frozen=True):
-    """A figure of a host, which the canary measured in time slices."""
+    """A figure of a host, as the canary measured it in each time slice."""
 
     name: str = ""
     of: str | None = None
@@ -366,14 +368,14 @@ class CanaryReading(Struct, frozen=True):
 
 
 class CanaryPart(Struct, frozen=True):
-    """The measurements of a host, or of the network from it, and the reasons for missing ones."""
+    """The measurements on a host, or of the network from it to other hosts; `problems` explains missing ones."""
 
     figures: list[CanaryReading] = []
     problems: list[str] = []
 
 
 class CanaryFile(Struct, frozen=True):
-    """canary.json: by host."""
+    """canary.json: the measurements of each host."""
 
     at: str | None = None
     hosts: dict[str, CanaryPart] = {}
@@ -392,7 +394,7 @@ class PlannedFacts(Struct, frozen=True):
 
 
 class ExperimentFacts(Struct, frozen=True):
-    """An experiment's experiment.json; each field may be missing."""
+    """An experiment's experiment.json. Each field may be missing."""
 
     format: Whole = 1
     id: str | None = None

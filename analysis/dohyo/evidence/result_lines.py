@@ -1,6 +1,6 @@
-"""Reads the result lines of a YCSB client: those of `TextMeasurementsExporter`, and `Records` of Dohyo's client. A log
-may be cut off anywhere. Lines of other programs are skipped; result lines that cannot be read are reported, never
-guessed.
+"""Reads the result lines of a YCSB client, which `TextMeasurementsExporter` writes, and Dohyo's additional ones.
+
+A log may be cut off anywhere. Other lines are skipped. Result lines that cannot be read are reported, never guessed.
 """
 
 from __future__ import annotations
@@ -20,18 +20,18 @@ from dohyo.evidence.json_values import Number, Whole
 from dohyo.evidence.text_file import Warn, limited, lines
 from dohyo.operations import INTENDED, OVERALL, READ_MODIFY_WRITE, calls, is_call, is_known, operation, outcome
 
-# Statuses that mean success; YCSB before 0.2 writes numbers. NOT_FOUND is neither a success nor an error.
+# Statuses that mean success; YCSB before 0.2 writes numbers. NOT_FOUND means neither success nor error.
 OK = frozenset({"OK", "BATCHED_OK", "0"})
 NOT_FOUND = "NOT_FOUND"
 
 # Operation type, measurement and value.
 RESULT = r"\[([A-Za-z][\w%./ -]*)\],\s*([^\s,\[\]][^,\[\]]*),\s*(\S+)\s*$"
-# A result line, possibly behind another program's prefix (`client-1 | `).
+# A result line, possibly after another program's prefix such as `client-1 | `.
 _RESULT = re.compile(rf"(?:^|[\s|]){RESULT}")
 _RESULT_START = re.compile(r"\[(OVERALL|[A-Z][A-Za-z]*(?:-[A-Z_]+)*)\],")
 _PERCENTILE = re.compile(r"(?:p([\d.]+)|([\d.]+)(?:st|nd|rd|th)?PercentileLatency\((us|ms)\))")
 _LATENCY = re.compile(r"(Average|Min|Max)(?:Latency\((us|ms)\))?")
-_BUCKET = re.compile(r">?\d+")  # of measurementtype=histogram, timeseries, and of verbose histograms
+_BUCKET = re.compile(r">?\d+")  # in results of measurementtype=histogram, timeseries, and of verbose histograms
 _NUMBER = re.compile(r"\d{1,18}(?:\.\d{1,18})?(?:[eE][+-]?\d{1,3})?")
 _MOST = 10**18
 # YCSB's own statuses; bindings may have others.
@@ -49,18 +49,18 @@ _STATUSES = frozenset(
 )
 _NO_VALUE = frozenset({"NaN", "Infinity", "-Infinity"})  # what Java prints for 0/0 and n/0
 
-# Stock YCSB counts a client's operations in 32 bits.
+# Explanation of a wrong count: stock YCSB counts a client's operations in 32 bits.
 OVERFLOW = "a 32-bit counter has overflowed"
 _NEGATIVE = re.compile(r"-\d[\d.E]*")
 _NEVER_NEGATIVE = frozenset({"RunTime(ms)", "Throughput(ops/sec)", "Operations", "Total Operations", "Records"})
 _FRACTION = re.compile(r"\d+\.\d*[1-9]\d*")
-_BUCKET_US = 1000.0  # percentiles and maxima from buckets of 1 ms are ends of buckets
+_BUCKET_US = 1000.0  # tolerance: percentiles and maxima may be rounded to buckets of 1 ms
 
 
 class Operation(Struct, rename={"returns": "statuses"}):
-    """The result lines of one operation type, times in µs. None: the log has no such line.
+    """The result lines of one operation type. A value is None if the log has no such line. Times are in µs.
 
-    client.json has its first two counts and the statuses.
+    client.json contains only `operations`, `records` and `statuses`.
     """
 
     operations: Whole | None = None
@@ -69,39 +69,39 @@ class Operation(Struct, rename={"returns": "statuses"}):
     max_us: Number | None = None
     percentiles_us: dict[float, Number] = {}
     returns: dict[str, Whole] = {}
-    whole_milliseconds: bool = False  # percentiles of measurementtype=histogram are lower ends of 1 ms buckets
+    whole_milliseconds: bool = False  # whether percentiles are lower ends of 1 ms buckets (measurementtype=histogram)
 
 
 @dataclass
 class ResultLog:
-    """The result lines of one run of one client. A file has several if runs were appended to it."""
+    """The result lines of one run of one client. A file contains several logs if runs were appended to it."""
 
     path: Path
-    line: int  # its first line
+    line: int  # number of the first line
     runtime_ms: float | None = None
     throughput: float | None = None  # operations/s, as printed
     throughput_error: float = 0.0  # largest rounding error: Java prints all digits, other clients round
-    stated_operations: int | None = None  # [OVERALL], Operations: only Dohyo's client prints them
-    overall_records: int | None = None  # only Dohyo's client prints them
-    operations: dict[str, Operation] = field(default_factory=dict)  # from result lines
-    cut: str | None = None  # why something is missing
+    stated_operations: int | None = None  # [OVERALL], Operations, which only Dohyo's client prints
+    overall_records: int | None = None  # [OVERALL], Records, which only Dohyo's client prints
+    operations: dict[str, Operation] = field(default_factory=dict)  # by operation type
+    cut: str | None = None  # why results are missing; None if the log is complete
     doubts: list[str] = field(default_factory=list)  # impossible numbers, with the line and the reason
 
     @property
     def has_results(self) -> bool:
-        """Returns whether there are result lines."""
+        """Returns whether the log contains result lines."""
         return self.runtime_ms is not None or self.throughput is not None or bool(self.operations)
 
     @property
     def is_empty(self) -> bool:
-        """Returns whether it has nothing of YCSB."""
+        """Returns whether the log contains nothing that is from YCSB."""
         return not self.has_results
 
     @property
     def overall_operations(self) -> int | None:
-        """Returns the operations of all types: without failed ones for Dohyo's client, with them for the stock client.
+        """Returns the number of operations of all types. It includes failed ones for the stock client only.
 
-        The stock client prints only their rate, which is exactly 1000 · operations / runtime.
+        The stock client prints only the rate, which is exactly 1000 · operations / runtime.
         """
         if self.stated_operations is not None:
             return self.stated_operations
@@ -111,17 +111,17 @@ class ResultLog:
 
     @property
     def rounding(self) -> float:
-        """Returns the largest error of `overall_operations`, in operations."""
+        """Returns the largest rounding error of `overall_operations`, in operations."""
         return self.throughput_error * (self.runtime_ms or 0) / 1000 + 0.5
 
     @property
     def counted(self) -> int:
-        """Returns the sum of the attempted operations over the types."""
+        """Returns the number of attempted operations, added up over the operation types."""
         return calls({name: of.operations or 0 for name, of in self.operations.items()})
 
     @property
     def is_whole(self) -> bool:
-        """Returns whether the operation types add up to all operations."""
+        """Returns whether the counts of the operation types add up to the count of all operations."""
         return self.overall_operations is not None and self.counted >= self.overall_operations - self.rounding
 
 
@@ -129,9 +129,9 @@ Log = TypeVar("Log", bound=ResultLog)
 
 
 def read_results(path: Path, warn: Warn) -> ResultLog | None:
-    """Reads the last run in a file of result lines; returns None if the file has no run.
+    """Reads the last run in a file of result lines; returns None if the file contains no run.
 
-    Problems are reported through `warn` as `file:line: what`; no content of the file raises an error.
+    :param warn: receives each problem as `file:line: what`; no content of the file raises an error
     """
     warn = limited(path, warn)
     reader = ResultReader(path, warn, ResultLog)
@@ -146,10 +146,10 @@ def read_results(path: Path, warn: Warn) -> ResultLog | None:
 
 
 class ResultReader(Generic[Log]):
-    """Reads the lines of one file."""
+    """Splits the lines of one file into logs, one for each run."""
 
     def __init__(self, path: Path, warn: Warn, new: Callable[[Path, int], Log]) -> None:
-        """:param new: creates a log from the path and its first line"""
+        """:param new: creates a log from the path of the file and the number of the log's first line"""
         self._path = path
         self._warn = warn
         self._new = new
@@ -169,11 +169,11 @@ class ResultReader(Generic[Log]):
     def read(self, number: int, line: str) -> None:
         """Reads the next line."""
         self._number, self._line = number, line
-        if line.endswith("\n"):  # only the last line may have no line end: see finish()
+        if line.endswith("\n"):  # `finish` handles a last line without a newline
             self._understand(line)
 
     def finish(self) -> list[Log]:
-        """Returns all runs in the file, in order."""
+        """Ends the file, and returns the logs of all runs in it, in order."""
         self._end(self._line if not self._line.endswith("\n") else "")
         if self._is_damaged and not self._log.is_empty:
             self._log.cut = self._log.cut or "the file is damaged"
@@ -183,7 +183,7 @@ class ResultReader(Generic[Log]):
         return found
 
     def _end(self, half: str) -> None:
-        """Reports the last line if it has no line end: a number in it may be cut off."""
+        """Reports the last line if it ends without a newline, because a number in it may be cut off."""
         if half.strip() and not self._log.is_empty:
             self._cut("the last line has no end and is left out")
 
@@ -203,7 +203,7 @@ class ResultReader(Generic[Log]):
             self._logs.append(self._new(self._path, self._number))
 
     def _understand(self, line: str) -> bool:
-        """Reads a result line, or part of one; returns False for other lines."""
+        """Reads a result line. Complains about a part of one. Returns False for other lines."""
         if (result := _RESULT.search(line)) is not None and "], " not in line[: result.start(1)]:
             self._result(result[1], result[2].strip(), result[3])
         elif _RESULT_START.match(line):
@@ -236,7 +236,7 @@ class ResultReader(Generic[Log]):
         log = self._log
         if measurement == "RunTime(ms)":
             runtime = decimal_or_fail(value)
-            # A repeated line is a copy: the output was collected twice.
+            # An identical line belongs to the same run: its output was collected twice.
             has_overall = log.runtime_ms is not None and log.throughput is not None
             if log.operations or has_overall or log.runtime_ms not in (None, runtime):
                 self._next_log()
@@ -266,7 +266,7 @@ class ResultReader(Generic[Log]):
         _fill(self._log.operations.setdefault(name, Operation()), measurement, value)
 
     def _check(self, log: Log) -> None:
-        """Checks that the numbers add up: only this shows results that break off between two lines."""
+        """Checks that the numbers add up. Otherwise a log that was cut off between two lines would seem complete."""
         if not log.has_results:
             return
         _leave_out_views(log.operations)
@@ -278,8 +278,8 @@ class ResultReader(Generic[Log]):
             why = f"result lines for {log.counted:,} of {log.overall_operations:,} operations"
         for name, of in log.operations.items():
             if not is_call(name) or "-" in name:
-                continue  # READ-MODIFY-WRITE, READ-FAILED, Intended-READ… need not have return codes
-            # One return code per record, so at least one per operation, whether it succeeded or not.
+                continue  # READ-MODIFY-WRITE, READ-FAILED, Intended-READ… may have no return codes
+            # Each record has a return code, so that each operation has at least one, whether it succeeded or not.
             outcomes = [each for each in log.operations if each == name or each.startswith(f"{name}-")]
             attempted = sum(log.operations[each].operations or 0 for each in outcomes if READ_MODIFY_WRITE not in each)
             codes = sum(of.returns.values())
@@ -288,7 +288,7 @@ class ResultReader(Generic[Log]):
                 of.returns.clear()
         self._incomplete(log, why or _breaks_off(log.operations))
         if log.cut and log.operations:
-            # The last type may have had more return codes, also of errors.
+            # Return codes of the last operation type may be missing, such as those of errors.
             log.operations[list(log.operations)[-1]].returns.clear()
 
     def _incomplete(self, log: Log, why: str | None) -> None:
@@ -320,7 +320,7 @@ class ResultReader(Generic[Log]):
 
 
 def _fill(into: Operation, measurement: str, value: str) -> None:
-    """Stores one measurement; ignores unknown ones. Raises ValueError when the value is not a number."""
+    """Stores one measurement; ignores an unknown one. Raises ValueError if the value is not a number."""
     if measurement in ("Operations", "Total Operations"):
         into.operations = whole_number(value)
     elif measurement == "Records":
@@ -342,7 +342,7 @@ def _fill(into: Operation, measurement: str, value: str) -> None:
 
 
 def _leave_out_views(operations: dict[str, Operation]) -> None:
-    """Removes types such as READ-COMB, whose suffix is not a status: they count the operations of READ again."""
+    """Removes types such as READ-COMB, whose suffix is not a status, because they count operations of READ again."""
     for name in list(operations):
         of, status = outcome(name) or ("", "FAILED")
         if status not in _STATUSES and status not in operations.get(of, Operation()).returns:
@@ -350,7 +350,7 @@ def _leave_out_views(operations: dict[str, Operation]) -> None:
 
 
 def _breaks_off(operations: dict[str, Operation]) -> str | None:
-    """Returns which lines the last operation type lacks that the others have; None if it has all."""
+    """Returns which lines of the last operation type are missing, by comparison with other types; None if none is."""
     *others, last = operations or [""]
     if not others or not operations[last].operations:
         return None
@@ -363,14 +363,14 @@ def _breaks_off(operations: dict[str, Operation]) -> str | None:
     lost = (
         any(each.mean_us is not None for each in complete) and of.mean_us is None,
         any(each.max_us is not None for each in complete) and of.max_us is None,
-        # measurementtype=histogram states no percentiles if too many latencies are beyond its last bucket.
+        # With measurementtype=histogram, percentiles are missing if too many latencies are beyond the last bucket.
         not of.whole_milliseconds and any(each.percentiles_us.keys() - of.percentiles_us.keys() for each in complete),
     )
     return f"result lines of {last} are missing" if any(lost) else None
 
 
 def _contradicts(old: Operation, new: Operation) -> bool:
-    """Returns whether `new`, which has one measurement, differs from `old`."""
+    """Returns whether `new`, which contains one measurement, differs from `old` in it."""
     pairs: list[tuple[object, object]] = [
         (old.operations, new.operations),
         (old.records, new.records),
@@ -383,31 +383,34 @@ def _contradicts(old: Operation, new: Operation) -> bool:
 
 
 def successes(returns: Mapping[str, int]) -> int:
-    """Returns how many records, by status, succeeded."""
+    """Returns the number of records that succeeded.
+
+    :param returns: number of records for each status
+    """
     return sum(count for status, count in returns.items() if status in OK)
 
 
 def failures(returns: Mapping[str, int]) -> int:
-    """Returns how many records, by status, ended with an error."""
+    """Returns the number of records that ended with an error; `returns` is as for :func:`successes`."""
     return sum(count for status, count in returns.items() if status not in OK and status != NOT_FOUND)
 
 
 def whole_number(value: str) -> int:
-    """Parses a whole number of at most 18 digits; older clients print Java's doubles, `10110.0` or `1.0E7`."""
+    """Parses a whole number of at most 18 digits, also in the formats of older clients (`10110.0`, `1.0E7`)."""
     if not _NUMBER.fullmatch(value) or not (number := Decimal(value)) < _MOST or number != int(number):
         raise ValueError(f"{value[:40]!r} is not a count")
     return int(number)
 
 
 def _half_digit(value: str) -> float:
-    """Returns half of the last digit of a rounded number, its largest error; 0 for one that Java prints in full."""
+    """Returns the largest error of a rounded number: half of its last digit, or 0 if Java printed all digits."""
     _, _, decimals = value.partition(".")
     is_of_java = len(decimals) > 6 or decimals == "0" or not value.replace(".", "").isdecimal()
     return 0.0 if is_of_java else 0.5 * 0.1 ** len(decimals)
 
 
 def decimal(value: str) -> float | None:
-    """Parses a decimal number; returns None for the values that Java prints without operations, such as NaN."""
+    """Parses a decimal number; returns None for NaN and infinity, which Java prints if there were no operations."""
     return None if value in _NO_VALUE else decimal_or_fail(value)
 
 

@@ -1,4 +1,4 @@
-"""Checks that at the end of a trial the tables have the rows of its load and of its runs' inserts."""
+"""Checks that at the end of a trial the tables contain the rows of the load and of all inserts of the runs."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from dohyo.evidence.records import ClientReport
 
 
 def problem(loaded: int, rows: Mapping[str, int | None], reports: Iterable[tuple[str, ClientReport]]) -> str | None:
-    """Compares the rows that the servers counted with the acknowledged inserts; returns the difference as a sentence,
-    None if there is no difference or the rows were not counted.
+    """Compares the rows that the servers counted with the acknowledged inserts.
 
-    Every acknowledged insert must exist. A failed or timed-out insert may exist, so the expected rows are a range.
+    Each acknowledged insert must exist; one that failed or timed out may exist. So the expected number is a range.
 
-    :param loaded: records of the load
-    :param rows: rows by table, counted by the servers (`counted.json`)
+    :param loaded: number of records that the load inserted
+    :param rows: number of rows in each table, as the servers counted them (`counted.json`)
     :param reports: host and `client.json` of each client in each run and probe
+    :returns: the difference as a sentence; None if there is none, or if the rows were not counted
     """
     known = [count for count in rows.values() if count is not None]
     if not known or len(known) < len(rows):
@@ -24,7 +24,7 @@ def problem(loaded: int, rows: Mapping[str, int | None], reports: Iterable[tuple
     uncertain = passed = 0
     silent = False
     for host, report in reports:
-        # A client that died has not reported its inserts: then there is no upper bound.
+        # A client that failed has not reported its inserts, so that there is no upper bound.
         silent |= report.inserted is None
         used[host] = max(used.get(host, 0), report.inserted or 0)
         uncertain += report.unacknowledged_inserts or 0

@@ -1,4 +1,4 @@
-"""Adds up the counts of several clients and repeats by operation type, and makes rows of them."""
+"""Adds up the counts of clients and repeats for each operation type, and computes the rows of the results."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ from dohyo.statistics import total
 class Run:
     """Totals of one client, or of all clients together, in one run.
 
-    :ivar percentiles_ms: percentiles of this run by name (p50_ms, p99_ms) and operation type, as far as known
+    :ivar percentiles_ms: the known percentiles of this run, by name (p50_ms, p99_ms) and operation type
     """
 
-    seconds: float | None = None  # of the slowest client
-    operations: int | None = None  # attempted, of all types
+    seconds: float | None = None  # measured window of the slowest client
+    operations: int | None = None  # all types together, without failed operations
     records: int | None = None
     server_cpu_seconds: float | None = None  # user and system, in the measured window
     client_cpu_seconds: float | None = None
@@ -35,17 +35,17 @@ class Run:
 
     @property
     def returns(self) -> dict[str, int]:
-        """Returns the records by status, over all operation types."""
+        """Returns the number of records for each status, over all operation types."""
         return _added(operation.returns for operation in self.own.values())
 
     @property
     def own(self) -> dict[str, Operation]:
-        """Returns the types that count each record once: its READ and UPDATE count for a READ-MODIFY-WRITE."""
+        """Returns the operation types that count each record once: not READ-MODIFY-WRITE, but its READ and UPDATE."""
         return {name: operation for name, operation in self.by_operation.items() if is_call(name) and "-" not in name}
 
 
 def together(clients: Sequence[Run]) -> Run:
-    """Adds up several clients of one run. A value that one of them does not report is unknown for all."""
+    """Adds up the clients of one run. A value that one client does not report is unknown for all together."""
     seconds = [client.seconds for client in clients if client.seconds is not None]
     parts: dict[str, list[Operation]] = {}
     for client in clients:
@@ -63,8 +63,8 @@ def together(clients: Sequence[Run]) -> Run:
 def merge(parts: Sequence[Operation]) -> Operation:
     """Adds up the counts of one operation type over several clients or repeats.
 
-    A value that one of them does not report is unknown for all. Percentiles are kept only if there is one part, because
-    they cannot be added.
+    A value that one part does not report is unknown in the sum. Percentiles cannot be added, and are kept only if there
+    is a single part.
     """
     if len(parts) == 1:
         return structs.replace(parts[0])
@@ -85,7 +85,7 @@ def merge(parts: Sequence[Operation]) -> Operation:
 
 
 def _added(parts: Iterable[Mapping[str, int]]) -> dict[str, int]:
-    """Adds up counts by name over all parts."""
+    """Adds up the counts of each name over all parts."""
     result: Counter[str] = Counter()
     for part in parts:
         result.update(part)
@@ -93,11 +93,11 @@ def _added(parts: Iterable[Mapping[str, int]]) -> dict[str, int]:
 
 
 def rows(phase: str, runs: Sequence[Run], latencies: Mapping[str, Latencies], *, discarded: bool = False) -> list[Row]:
-    """Makes one row per operation type, [OVERALL] first.
+    """Returns one row per operation type, [OVERALL] first.
 
     A rate is the geometric mean of the repeats' rates (operations of all clients / measured seconds), with its interval
-    over the repeats. Latencies are from `latencies` (merged over all clients and repeats) if these have every operation
-    that the result lines count; otherwise from the result lines, as far as `merge` keeps them.
+    over the repeats. Latencies are from `latencies` (merged over all clients and repeats) if these contain exactly the
+    operations that the result lines count. Otherwise they are from the result lines, as far as `merge` keeps them.
     """
     names = sorted({name for run in runs for name in run.by_operation} | set(latencies), key=order)
     result = [_overall(phase, runs)]
@@ -106,7 +106,7 @@ def rows(phase: str, runs: Sequence[Run], latencies: Mapping[str, Latencies], *,
         known = [operation for operation in per_run if operation is not None]
         merged = merge(known) if known else Operation(operations=latencies[name].count)
         errors, not_found = _failures(merged.returns)
-        # A repeat that does not list an operation type had no such operations.
+        # A repeat without result lines of an operation type had no such operations.
         ops = _rates([0 if each is None else each.operations for each in per_run], runs)
         records = _rates([0 if each is None else records_of(name, each) for each in per_run], runs)
         row = replace(
@@ -146,12 +146,12 @@ def sampled(
     p99_ms: Sequence[float] = (),
     p50_ms: Sequence[float] = (),
 ) -> Row:
-    """Adds to a row the geometric means of several rounds or runs, with their intervals.
+    """Adds to a row the geometric means of its samples, which are rounds or runs, with their intervals.
 
-    :param ops: operations per second of each
-    :param records: records per second of each
-    :param p99_ms: p99 of each; empty if one of them is not known
-    :param p50_ms: p50 of each; empty if one of them is not known
+    :param ops: operations per second of each sample
+    :param records: records per second of each sample
+    :param p99_ms: p99 of each sample; empty if one of them is not known
+    :param p50_ms: p50 of each sample; empty if one of them is not known
     """
     several = len(ops) > 1
     p50_ms, p99_ms = (each if several and len(each) == len(ops) else [] for each in (p50_ms, p99_ms))
@@ -180,14 +180,14 @@ def sampled(
 
 
 def succeeded(rows: Sequence[Row], overall: Row) -> list[float]:
-    """Returns the operations per second without those that found nothing: of all runs together, then of each run.
+    """Returns the rates in operations per second, without operations that found nothing: the mean, then each sample.
 
     :param rows: rows of all operation types
     :param overall: row of all operations together
     """
     rates = [overall.ops_per_second or 0.0, *overall.ops_per_second_samples]
     for row in rows:
-        # A READ-MODIFY-WRITE is left out: its READ counts what was not found.
+        # Leave out READ-MODIFY-WRITE: what it did not find counts in READ already.
         is_one = is_call(row.operation) and not row.operation.startswith(READ_MODIFY_WRITE)
         if (row.phase, row.discarded) == (overall.phase, overall.discarded) and is_one and is_not_found(row.operation):
             found_nothing = [row.ops_per_second or 0.0, *row.ops_per_second_samples]
@@ -198,10 +198,10 @@ def succeeded(rows: Sequence[Row], overall: Row) -> list[float]:
 def interval(
     samples: Sequence[float], confidence: float, least: float, shown: float | None = None
 ) -> tuple[float | None, float | None]:
-    """Returns the interval of the geometric mean of the samples; (None, None) without an interval.
+    """Returns the interval of the geometric mean of the samples; (None, None) if it is not known.
 
-    :param least: least factor by which the interval extends to either side
-    :param shown: value to be shown beside it, which is always within it: the percentile of all samples together
+    :param least: minimum factor by which the interval extends to either side
+    :param shown: value that is shown with the interval and must be within it; by default the geometric mean
     """
     of = statistics.logarithms(samples, confidence)
     if of is None:
@@ -213,7 +213,7 @@ def interval(
 
 
 def _of_runs(row: Row, runs: Sequence[Run], ops: Sequence[float], records: Sequence[float]) -> Row:
-    """Adds to a row the rates and percentiles of its runs."""
+    """Adds to a row the rates and percentiles of its runs, with intervals."""
     p50_ms, p99_ms = (
         [of[row.operation] for run in runs if row.operation in (of := run.percentiles_ms.get(name, {}))]
         for name in ("p50_ms", "p99_ms")
@@ -224,9 +224,9 @@ def _of_runs(row: Row, runs: Sequence[Run], ops: Sequence[float], records: Seque
 
 
 def counted(row: Row, operations: Sequence[int | None]) -> Row:
-    """Adds to a row the resolution of its rates: the share of one operation in the round or run with the fewest.
+    """Adds to a row the resolution of its rates: one operation as a share of the fewest in any round or run.
 
-    :param operations: operations of each round or run
+    :param operations: number of operations in each round or run
     """
     fewest = min((each for each in operations if each), default=None)
     return replace(row, resolution=max(row.resolution, 1 / fewest)) if fewest else row
@@ -248,9 +248,9 @@ def _with_latency(row: Row, stated: Operation, merged: Latencies | None) -> Row:
 
 
 def records_of(name: str, of: Operation) -> int | None:
-    """Returns the number of successful records.
+    """Returns the number of successful records of an operation type.
 
-    There is one return code per record, but only one per SCAN: the records of SCANs have a line of their own.
+    Return codes count records, except those of SCAN, which count operations; another result line states its records.
     """
     if name.startswith("SCAN") or not of.returns:
         return of.records
@@ -258,12 +258,12 @@ def records_of(name: str, of: Operation) -> int | None:
 
 
 def _failures(returns: Mapping[str, int]) -> tuple[int | None, int | None]:
-    """Returns the records with errors and those not found; None for both if the log has no `Return=` lines."""
+    """Returns the numbers of records with errors and of records not found. Both are None if no status is known."""
     return (failures(returns), returns.get(NOT_FOUND, 0)) if returns else (None, None)
 
 
 def _rates(counts: Sequence[int | None], runs: Sequence[Run]) -> list[float]:
-    """Returns the counts per second of each run; empty if a count or a duration is not known."""
+    """Returns the rate of each run: its count per second; [] if a count or a duration is not known."""
     rates = [count / run.seconds for count, run in zip(counts, runs, strict=True) if count is not None and run.seconds]
     return rates if len(rates) == len(runs) else []
 

@@ -1,20 +1,22 @@
-"""Computes figures from the statistics that a system's step `stats` stores, as `ansible/systems/NAME/figures.yml` says.
+"""Computes figures from the statistics of servers, which a trial stores after the load and after each run.
 
-A trial has a copy of that file in its `server` folder, so that its figures do not depend on the checkout that reads it.
+`ansible/systems/NAME/figures.yml` defines the figures of a system. A trial has a copy in its folder `server`, so that
+its figures do not depend on the checkout that reads them. For example:
 
     pending_compactions:
       file: stats-metrics.json
       keys: "*:name=PendingTasks,type=Compaction Value"
       note: compactions still pending at the end
 
-`file` may have wildcards if each server of a host has a file.
-A figure is the sum of values whose keys match `keys` (one pattern or several, `*` for anything), minus the sum of
-`less`, divided by the sum of `per`, times `scale`; all but `keys` are optional. `take: max` is the largest value, not
-the sum, for values that do not add up, such as percentiles. With a `note` the report names every host on which the
-figure is not 0. With `counter: true` the values only grow, from the server's start on, and the figure of a run is their
-growth in it. Other figures have their value after the run.
-`absent` is the value for a file without the keys: some servers leave out counters that are 0.
-The end of a name is the unit: `_bytes`, `_ms`, `_seconds`, `_ratio` (0 to 1); other names are counts.
+`file` may contain wildcards if each server of a host has a file.
+A figure is the sum of the values whose keys match `keys` (one pattern or several, in which `*` stands for anything),
+minus the sum of `less`, divided by the sum of `per`, times `scale`. All but `keys` are optional.
+With `take: max` it is the largest value instead of the sum, for values such as percentiles that cannot be added.
+With a `note` the report names every host on which the figure is not 0.
+With `counter: true` the values grow from the start of the server, and the figure of a run is their growth in the run.
+The figure of a run is otherwise the value after the run.
+`absent` is the value for a file without the keys, because some servers leave out counters that are 0.
+The end of a name gives the unit: `_bytes`, `_ms`, `_seconds`, `_ratio` (0 to 1). Other names are counts.
 """
 
 from __future__ import annotations
@@ -34,14 +36,14 @@ from dohyo.evidence.json_values import Number, loads, number
 from dohyo.evidence.text_file import Warn, lines
 
 FILE = "figures.yml"
-# Patterns of files in a folder and the folders below it, with `*` for anything, but not of files above it.
+# Valid patterns of file names: relative paths without "..", in which `*` stands for anything.
 FILES = re.compile(r"(?!.*\.\.)[\w.*-]+(/[\w.*-]+)*")
 _NAMED = re.compile(r"[\w.\[\]-]+=")
 
 
 @dataclass(frozen=True)
 class Values:
-    """The values that a figure is computed from, on one host or on several."""
+    """The values from which a figure is computed, for one host or several."""
 
     keys: list[float] = field(default_factory=list)
     less: list[float] = field(default_factory=list)
@@ -49,13 +51,15 @@ class Values:
 
 
 class Keys:
-    """Patterns of keys, in which `*` stands for anything. A key has to match one of them.
+    """Patterns of keys, in which `*` stands for anything. A key must match one of them.
 
-    They are not regular expressions: the patterns may be untrusted, and some expressions take hours on a long key.
+    They are not regular expressions, because they may be untrusted, and some expressions take hours on a long key.
     """
 
     def __init__(self, patterns: Any) -> None:
-        """:param patterns: a text, or a list of texts; raises ValueError for anything else"""
+        """:param patterns: a text, or a list of texts
+        :raises ValueError: for anything else
+        """
         listed = patterns if isinstance(patterns, list) else [patterns]
         if not listed or not all(isinstance(each, str) for each in listed):
             raise ValueError("must be a pattern of keys, or a list of them")
@@ -79,7 +83,7 @@ def _matches(key: str, parts: Sequence[str]) -> bool:
 
 
 class ServerFigure(Struct, frozen=True, forbid_unknown_fields=True):
-    """One entry of a system's figures.yml."""
+    """One entry of a system's figures.yml. The module's docstring describes the fields."""
 
     name: str
     file: str
@@ -93,7 +97,7 @@ class ServerFigure(Struct, frozen=True, forbid_unknown_fields=True):
     note: str = ""
 
     def find(self, pairs: Iterable[tuple[str, float]]) -> Values:
-        """Selects its values from those of its file."""
+        """Selects the figure's values from the keys and values of its file."""
         found = Values()
         for key, value in pairs:
             for pattern, into in ((self.keys, found.keys), (self.less, found.less), (self.per, found.per)):
@@ -104,10 +108,10 @@ class ServerFigure(Struct, frozen=True, forbid_unknown_fields=True):
         return found
 
     def of_run(self, before: Values | None, after: Values) -> Values:
-        """Returns the growth of a counter in a run; for other figures the values after the run.
+        """Returns the values of a run: for a counter their growth in the run, otherwise those after the run.
 
         :param before: values before the run; None if not known
-        :returns: no values if the growth is not known, for example after a restart of the server
+        :returns: no values if the growth is not known, for example because the server was restarted
         """
         if not self.counter:
             return after
@@ -120,15 +124,17 @@ class ServerFigure(Struct, frozen=True, forbid_unknown_fields=True):
         return Values() if any(value < 0 for values in grown for value in values) else Values(*grown)
 
     def mean(self, runs: Sequence[Sequence[Values]]) -> float | None:
-        """Returns the mean of the figure over several runs, each with the values of its hosts; for a ratio that of all
-        runs together, for a maximum the largest.
+        """Returns the mean of the figure over several runs. A ratio is computed from the sums over all runs; a maximum
+        is the largest of all runs.
+
+        :param runs: for each run, the values of its hosts
         """
         found = self.value([host for hosts in runs for host in hosts])
         together = self.take or self.per is not None
         return found if found is None or together or not runs else found / len(runs)
 
     def value(self, hosts: Sequence[Values]) -> float | None:
-        """Returns the figure of these hosts together; None if a part of it is not known, or the divisor is 0."""
+        """Returns the figure of all the hosts together; None if a part is not known, or if the divisor is 0."""
         keys = [value for host in hosts for value in host.keys]
         if self.take:
             return max(keys) * self.scale if keys else None
@@ -142,9 +148,9 @@ class ServerFigure(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def figures_of(folder: Path, warn: Warn) -> tuple[ServerFigure, ...]:
-    """Reads the figures of a trial's system, in the order in which they are shown.
+    """Reads the definitions of a trial's figures, in the order in which they are shown.
 
-    :param folder: folder of the servers' evidence; a damaged file causes a warning
+    :param folder: folder `server` of the trial; a damaged figures.yml causes a warning
     """
     path = folder / FILE
     try:
@@ -171,11 +177,11 @@ def _figure(name: str, entry: Any) -> ServerFigure:
 
 
 def pairs(path: Path, warn: Warn) -> list[tuple[str, float]]:
-    """Reads keys and numbers from a file that a step `stats` stored; none if it is missing or (with a warning) broken.
+    """Reads keys and numbers from a file of statistics. Returns [] if it is missing or, with a warning, broken.
 
-    Keys of JSON are paths `OBJECT KEY`; an object in a list appears with its `name`, like a JMX bean. Lines of text are
-    `key=value` (several if tabs separate them), `key<tab>value`, or a Prometheus sample (`metric{labels} value`); other
-    lines are skipped. `true` is 1 and `false` 0.
+    In JSON, a key is a path `OBJECT KEY`; an object in a list, such as a JMX bean, appears with its `name`. In text, a
+    line is `key=value` (or several, separated by tabs), `key<tab>value`, or a Prometheus sample `metric{labels} value`.
+    Other lines are skipped. `true` is 1, and `false` is 0.
     """
     if not path.is_file():
         return []

@@ -1,4 +1,4 @@
-"""Reads compactions and flushes from a server's own log: `ansible/systems/NAME/log.yml` says which lines report them.
+"""Reads compactions and flushes from a server's own log. `ansible/systems/NAME/log.yml` describes the lines:
 
     compaction:
       files: log
@@ -8,17 +8,17 @@
       begin: '\\[(?P<key>[^\\]]+)\\] Writing Memtable-'
       end: '\\[(?P<key>[^\\]]+)\\] Completed flushing .* \\((?P<size>.+)\\)'
 
-`files` are patterns of names in `server/HOST`. A missing kind of work means that the log does not report it.
-The patterns are regular expressions in RE2's syntax, searched for in a line. `end` is the line that is written when the
-work is done; its group `ms` is the duration. Without that group, the work began with the last line that matches `begin`
-and has the same `key`, such as the thread. The group `size` is the amount written, if the log reports it: a number of
-bytes, or a number with a unit.
+`files` are patterns of file names in `server/HOST`. If a kind of work is missing, the log does not report it.
 
-A trial has a copy of the file, as of figures.yml. RE2 takes linear time for any pattern, so that an untrusted copy
-cannot delay the reader.
+The patterns are regular expressions in RE2's syntax, which are searched for in each line. `end` matches the line that
+is written when the work is done; its group `ms` is the duration. Without that group, the work began with the last line
+that matches `begin` and has the same group `key`, such as the thread. The group `size` is the amount written, if the
+log reports it: a number of bytes, or a number with a unit.
 
-A line begins with its time, in some logs after its level. The time is in UTC, which the role `service` ensures, and in
-whole seconds in the logs of MariaDB and Aerospike.
+A trial has a copy of log.yml, which may be untrusted. RE2 takes linear time for any pattern.
+
+A line begins with its time, in some logs after its level. The time is in UTC, which the role `service` ensures. MariaDB
+and Aerospike write whole seconds.
 """
 
 from __future__ import annotations
@@ -52,15 +52,15 @@ _SIZE = re.compile(r"([\d.,]+) ?([kKMGTP]?)(i?)(B|bytes)?")
 _POWERS = {letter: power for power, letter in enumerate(("", "K", "M", "G", "T", "P"))}
 
 
-# Kind of work, and the key that distinguishes it from other work of the kind.
+# Kind of work, and the group `key` that distinguishes work of this kind; None without that group.
 _Key = tuple[str, str | None]
-# Start times of work that has begun and not ended.
+# Start times, as in the log, of work that has not ended.
 Begun = dict[_Key, list[str]]
 
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """One compaction, one flush of memory, or other work that a log reports.
+    """One compaction, one flush, or other work that a log reports.
 
     :ivar at: start in seconds since 1970, on the clock of the host
     :ivar end: end in seconds since 1970, on the clock of the host
@@ -77,11 +77,11 @@ class Work:
 
 @dataclass(frozen=True)
 class ServerLog:
-    """The contents of the log of one process.
+    """The content of the log of one process.
 
-    :ivar begin: time of the first line in seconds since 1970; `end` is that of the last line
-    :ivar work: finished work, by its end
-    :ivar begun: unfinished work: its kind and its start
+    :ivar begin: time of the first line in seconds since 1970; `end` is the time of the last line
+    :ivar work: finished work, in the order of its ends
+    :ivar begun: kind and start of unfinished work
     """
 
     begin: float
@@ -91,11 +91,11 @@ class ServerLog:
 
 
 class Lines(Struct, frozen=True, forbid_unknown_fields=True):
-    """Patterns of the lines on one kind of work: an entry of log.yml, or of healing.yml (`dohyo.evidence.healing`).
+    """Patterns of the lines about one kind of work: an entry of log.yml, or of healing.yml (`dohyo.evidence.healing`).
 
-    :ivar begins: which of several starts before one end count; "first" for work that continues when it starts again
+    :ivar begins: which start counts if several match before one end; "first" for work that continues after a restart
     :ivar unit: unit of the group `amount`
-    :ivar where: if no line matches it, the logs do not report this work
+    :ivar where: pattern without which the logs do not report this work; None if they always do
     """
 
     files: str | list[str]
@@ -112,18 +112,20 @@ class Lines(Struct, frozen=True, forbid_unknown_fields=True):
 
     @property
     def states_duration(self) -> bool:
-        """Returns whether `end` has the group `ms`."""
+        """Returns whether the line at the end states the duration (in a group `ms`)."""
         return "ms" in _regex(self.end).groupindex
 
     @property
     def is_timed(self) -> bool:
-        """Returns whether the start of each work is known."""
+        """Returns whether the patterns give the start of each work."""
         keyed = self.begin is not None and all("key" in _regex(each).groupindex for each in (self.begin, self.end))
         return keyed or self.states_duration
 
 
 def lines_of(path: Path, warn: Warn) -> dict[str, Lines]:
-    """Reads a trial's log.yml or healing.yml, by kind of work; empty if it is missing or, with a warning, damaged."""
+    """Reads a trial's log.yml or healing.yml: the patterns of each kind of work. Returns {} if the file is missing or,
+    with a warning, damaged.
+    """
     kinds: Any = dict[Kind, Lines] if path.name == LOG else dict[str, Lines]
     try:
         found: dict[str, Lines] = msgspec.convert(plain_yaml.load(path) if path.is_file() else {}, kinds)
@@ -150,16 +152,18 @@ def _check(kind: str, lines: Lines) -> None:
 
 
 def _regex(pattern: str) -> re.Pattern[str]:
-    """Compiles a pattern with RE2, whose untyped class is annotated here as Python's."""
+    """Compiles a pattern with RE2. The annotation is Python's class, because RE2's class has no types."""
     options = re2.Options()
-    options.log_errors = False  # RE2 would also write them to stderr
+    options.log_errors = False  # otherwise RE2 would also write errors to standard error
     compiled: re.Pattern[str] = re2.compile(pattern, options)
     return compiled
 
 
 def processes(host: Path, kinds: Iterable[Lines]) -> list[list[Path]]:
-    """Returns the logs of each process of a host, the oldest first. After a restart, the process's earlier logs are in
-    LOG.1, LOG.2, …
+    """Returns the logs of each process on a host, the oldest first. If the process was restarted, its earlier logs are
+    in LOG.1, LOG.2, …
+
+    :param host: folder `server/HOST` of the trial
     """
     found: dict[str, dict[float, Path]] = {}
     names = {name for lines in kinds for name in lines.names}
@@ -172,9 +176,9 @@ def processes(host: Path, kinds: Iterable[Lines]) -> list[list[Path]]:
 
 
 def read(path: Path, kinds: Mapping[str, Lines], warn: Warn, begun: Begun | None = None) -> ServerLog | None:
-    """Reads the log of one process; returns None if no line has a time.
+    """Reads the log of one process. Returns None if no line has a time.
 
-    :param begun: work that the process before it left unfinished; updated to the work that this process leaves
+    :param begun: work that an earlier process left unfinished; updated to the work that this process leaves unfinished
     """
     first = last = None
     begun = {} if begun is None else begun
@@ -217,18 +221,18 @@ def _key(kind: str, match: re.Match[str]) -> _Key:
 def _works(kind: str, match: re.Match[str], begun: Begun | None, stamp: str) -> list[Work]:
     """Returns the work that ended with a line.
 
-    :param begun: work that has begun; None if the log does not report starts: then work has no duration
+    :param begun: work that has begun; None if the log does not report starts, so that work has no duration
     """
     groups = match.groupdict()
     end = _seconds(stamp)
     if "ms" in groups:
-        # A JVM separates thousands according to its locale.
+        # A JVM may separate thousands, by a character that depends on its locale.
         digits = re.sub(r"\D", "", groups["ms"])
         begins = [end - int(digits) / 1000 if end is not None and digits else None]
     else:
         begins = [end] if begun is None else [_seconds(each) for each in begun.pop(_key(kind, match), [])]
     size, amount = _bytes(groups.get("size")), number(groups.get("amount"))
-    # If the clock was set back, work may seem to end before it starts; such work is left out.
+    # Leave out work that seems to end before it starts, because the clock was set back.
     return [
         Work(kind, begin, end, size, amount)
         for begin in begins
@@ -237,7 +241,7 @@ def _works(kind: str, match: re.Match[str], begun: Begun | None, stamp: str) -> 
 
 
 def _bytes(size: str | None) -> float | None:
-    """Parses sizes such as 36623, `387.8 K` and `1.634KiB` (units of 1024), `11kB` (units of 1000)."""
+    """Converts sizes such as 36623, `387.8 K` and `1.634KiB` (units of 1024), or `11kB` (units of 1000) to bytes."""
     match = _SIZE.fullmatch(size or "")
     if not match:
         return None
@@ -251,7 +255,9 @@ def _bytes(size: str | None) -> float | None:
 
 
 def _seconds(stamp: str | None) -> float | None:
-    """Parses times such as "2026-11-25 16:10:20,904", "2026-11-25  6:10:20" and "Nov 25 2026 16:10:20 GMT"."""
+    """Converts times such as "2026-11-25 16:10:20,904", "2026-11-25  6:10:20" and "Nov 25 2026 16:10:20 GMT" to
+    seconds since 1970.
+    """
     if not stamp:
         return None
     try:

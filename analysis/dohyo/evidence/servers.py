@@ -1,9 +1,9 @@
 """Reads the servers' own evidence of a trial: pauses of JVMs, compactions and flushes in each run, and statistics.
 
-It is in the folder `server/HOST` of the trial: `gc*.log*` of each JVM, the servers' own logs (`server_log`), and
-statistics. The step `stats` stores these in `stats/load` when the load has settled, and in `stats/PHASE-RUN` after
-each run. They are in `stats/PHASE-RUN-before` if the servers settled before the run. Older trials have one copy from
-the end of the trial, in the folder itself.
+The folder `server/HOST` of the trial contains `gc*.log*` of each JVM, the servers' own logs (see `server_log`), and
+statistics. These are stored in `stats/load` when the load has settled, and in `stats/PHASE-RUN` after each run. If the
+servers settled before a run, `stats/PHASE-RUN-before` has the statistics from then. Older trials have only those from
+the end of the trial, directly in `server/HOST`.
 """
 
 from __future__ import annotations
@@ -24,19 +24,19 @@ from dohyo.evidence.server_log import LOG, PLURALS, Lines, ServerLog, Work
 from dohyo.evidence.text_file import Warn
 from dohyo.figures import named
 
-# Phase and number of a run; the load has no number.
+# Phase and number of a run; None as the number of the load.
 _Key = tuple[str, int | None]
-# Least number of pauses for a p99 that differs from the largest pause.
+# Minimum number of pauses for a p99 that differs from the longest pause.
 _ENOUGH_FOR_P99 = 100
-# Most pauses, and most hosts, that a text names.
+# Maximum number of pauses, and of hosts, that a text names.
 _MOST_PAUSES_TOLD = 5
 _MOST_HOSTS_TOLD = 5
 
 GC_PAUSE = "GC pause"
-# Plurals of a server's background work, in the order in which it is shown.
+# Plurals of the kinds of background work, in the order in which they are shown.
 DOING = {GC_PAUSE: "GC pauses", **PLURALS}
 
-# Figure (figures.yml) that is 0 if a server has no compactions to do.
+# Name of the figure in figures.yml that counts a server's pending compactions.
 PENDING_COMPACTIONS = "pending_compactions"
 
 
@@ -44,11 +44,11 @@ PENDING_COMPACTIONS = "pending_compactions"
 class Window:
     """The measured window of a run, in seconds since 1970 on the controller's clock.
 
-    :ivar phase: name of the phase that the run is of
+    :ivar phase: name of the run's phase
     :ivar run: number of the run; None for a load that is measured
-    :ivar agreed: agreed instant at which the clients begin, warm-up included
-    :ivar offsets_ms: offset of each host's clock from the controller's; hosts that are missing have 0
-    :ivar ill: hosts that had a fault in it: gaps in their logs are expected and cause no warning
+    :ivar agreed: agreed instant at which the clients begin, before the warm-up
+    :ivar offsets_ms: offset of each host's clock from the controller's; 0 for hosts that are missing
+    :ivar ill: hosts with a fault in the run: gaps in their logs are expected and cause no warning
     """
 
     phase: str
@@ -61,24 +61,24 @@ class Window:
 
     @property
     def key(self) -> _Key:
-        """Returns the key of the window among those of the trial: its phase and run."""
+        """Returns phase and run, which identify the window in its trial."""
         return (self.phase, self.run)
 
     def __str__(self) -> str:
         return self.phase if self.run is None else f"{self.phase} {self.run}"
 
     def on_host(self, host: str) -> tuple[float, float, float]:
-        """Returns the window's start and end, and the agreed instant, on the clock of a host."""
+        """Returns the window's start and end, and the agreed instant, as times on the clock of a host."""
         offset = self.offsets_ms.get(host, 0.0) / 1000
         return self.begin + offset, self.end + offset, self.agreed + offset
 
 
 @dataclass(frozen=True)
 class Pauses:
-    """Pauses of one JVM, or of all JVMs of the same kind, that touch the measured window of a run.
+    """Pauses of one JVM, or of all JVMs of the same kind, that overlap the measured window of a run.
 
     :ivar process: name of the JVM if a host has several, such as "datanode"; None for the server itself
-    :ivar longest_at: start of the longest, in seconds after the agreed instant
+    :ivar longest_at: start of the longest pause, in seconds after the agreed instant
     :ivar share: share of the window that the pauses took, on average over the JVMs
     """
 
@@ -95,11 +95,11 @@ class Pauses:
 
 @dataclass(frozen=True)
 class Background:
-    """Compactions, or flushes, of the servers on one host or on all that touch the measured window of a run.
+    """Compactions, or flushes, on one host or on all hosts, that overlap the measured window of a run.
 
     :ivar total_seconds: sum of their durations within the window
     :ivar longest_at: start of the longest, in seconds after the agreed instant
-    :ivar bytes: bytes written; None unless the log reports them for all
+    :ivar bytes: number of bytes written; None unless the logs report it for each compaction or flush
     :ivar share: share of the window in which at least one was in progress, on average over the hosts
     """
 
@@ -115,9 +115,9 @@ class Background:
 
 
 class Span(NamedTuple):
-    """Background work of a server in a run.
+    """Background work of a server in a run, from `begin` to `end` in seconds after the agreed instant.
 
-    `begin` and `end` are in seconds after the agreed instant; `kind` is "GC pause", or a kind of work.
+    `kind` is a key of `DOING`, such as "GC pause".
     """
 
     phase: str
@@ -134,9 +134,9 @@ class Span(NamedTuple):
 class Step:
     """The load, a run or a probe, after which statistics are stored.
 
-    :ivar name: name of its folder
-    :ivar counts: whether it counts for the figures of its phase
-    :ivar restarted: hosts whose servers were restarted in it, so that their counters began at 0 again
+    :ivar name: name of the folder with the statistics
+    :ivar counts: whether the step counts for the figures of its phase
+    :ivar restarted: hosts whose servers were restarted in the step, so that their counters began at 0 again
     """
 
     name: str
@@ -147,7 +147,8 @@ class Step:
 
 @dataclass(frozen=True)
 class PhaseFigures:
-    """Figures of a phase over the runs that count: the growth of counters in a run, other values after the run.
+    """Figures of a phase: means over the runs that count. The figure of a run is the growth of a counter in the run, or
+    another value after the run.
 
     :ivar runs: number of runs in the mean
     """
@@ -159,10 +160,10 @@ class PhaseFigures:
 
 @dataclass(frozen=True)
 class Server:
-    """The servers on one host, or (host None) on all hosts together. A figure that is not known is None.
+    """The servers on one host, or on all hosts together (`host` is None). A figure that is not known is None.
 
-    :ivar figures: last values, counters since the start
-    :ivar background: compactions and flushes; kinds and runs that are missing are not known
+    :ivar figures: values at the end of the trial; counters since the start of the servers
+    :ivar background: compactions and flushes; nothing is known about kinds and runs that are missing
     """
 
     host: str | None
@@ -176,8 +177,9 @@ class Servers:
     """The evidence of one trial's servers."""
 
     def __init__(self, folder: Path, windows: Sequence[Window], steps: Sequence[Step], warn: Warn) -> None:
-        """Reads `folder`, the trial's `server`; missing or broken files cause at most a warning.
+        """Reads the evidence. Missing or broken files cause at most a warning.
 
+        :param folder: folder `server` of the trial
         :param steps: steps in the order of time, the load first
         """
         self._figures = {figure.name: figure for figure in figures_of(folder, warn)}
@@ -186,9 +188,9 @@ class Servers:
         self._steps = steps
         self._values: dict[str, dict[str, Values]] = {}  # host -> figure -> last values
         self._of_steps: dict[str, dict[str, dict[str, Values]]] = {}  # host -> step -> figure -> values
-        # host -> process and window -> pauses, at seconds after the agreed instant
+        # host -> process and window -> pauses; their times are in seconds after the agreed instant
         self._pauses: dict[str, dict[tuple[str | None, _Key], list[Pause]]] = {}
-        # host that has logs -> window that they cover -> work, at seconds after the agreed instant
+        # host with logs -> window that the logs cover -> work; its times are in seconds after the agreed instant
         self._work: dict[str, dict[_Key, list[Work]]] = {}
         for host in sorted(folder.iterdir()) if folder.is_dir() else ():
             if host.is_dir():
@@ -200,7 +202,7 @@ class Servers:
                     self._work[host.name] = _work_in_windows(host.name, processes, self._lines, windows, warn)
 
     def all(self) -> list[Server]:
-        """Returns an entry for each host that has evidence and, if they are several, one for all together."""
+        """Returns an entry for each host that has evidence and, if there are several, one for all hosts together."""
         hosts = [
             host
             for host in self._values
@@ -229,7 +231,7 @@ class Servers:
                     yield Span(phase, run, host, None, work.kind, work.at, work.end, work.bytes)
 
     def pending_compactions(self, step: str) -> dict[str, float]:
-        """Returns the compactions pending after a step, by host; empty for systems without this figure."""
+        """Returns the number of pending compactions after a step for each host; {} for systems without this figure."""
         figure = self._figures.get(PENDING_COMPACTIONS)
         if figure is None:
             return {}
@@ -238,7 +240,7 @@ class Servers:
         return {host: value for host, value in found.items() if value is not None}
 
     def notes(self) -> list[str]:
-        """Returns a sentence for each figure with a `note`, with hosts and values."""
+        """Returns a sentence for each figure with a `note` that is not 0 on some host. It names hosts and values."""
         found: list[str] = []
         for name, figure in self._figures.items():
             if figure.note:
@@ -249,8 +251,8 @@ class Servers:
     def events(self, phase: str, run: int | None, p99_ms: float | None, timeout_ms: float | None) -> list[Event]:
         """Returns events for the pauses of a run that must have delayed operations.
 
-        :param p99_ms: p99 of the clients' slowest operation type; one event reports all pauses above it
-        :param timeout_ms: time after which an operation counts as failed; each longer pause has an event
+        :param p99_ms: p99 of the clients' slowest operation type; one event reports all longer pauses
+        :param timeout_ms: time after which an operation counts as failed; each longer pause becomes an event
         """
         found: list[tuple[Pause, str, str | None]] = [
             (pause, host, process)
@@ -265,7 +267,7 @@ class Servers:
         limit = named("ms", timeout_ms)
         for pause, host, process in failing[:_MOST_PAUSES_TOLD]:
             what = f"{_which(process)} of {named('ms', pause.ms)}, longer than an operation may take ({limit})"
-            until = pause.end if pause.ms >= 1000 else None  # events are shown in whole seconds
+            until = pause.end if pause.ms >= 1000 else None  # reports show the times of events in whole seconds
             events.append(Event(run, pause.at, until, what, host, phase))
         if p99_ms is not None and not failing and (above := [each for each in found if each[0].ms > p99_ms]):
             pause, host, process = above[0]
@@ -277,9 +279,9 @@ class Servers:
         return events
 
     def _read(self, host: Path, warn: Warn) -> tuple[dict[str, Values], dict[str, dict[str, Values]]]:
-        """Reads the last values of a host by figure, and the values of each step."""
+        """Reads the last values of each figure on a host, and the values of each step."""
         last = self._kept(host, warn)
-        before: dict[str, Values | None] = dict.fromkeys(self._figures, Values())  # servers are restarted for the load
+        before: dict[str, Values | None] = dict.fromkeys(self._figures, Values())  # the load begins with new servers
         of_steps = {}
         for step in self._steps:
             stats = host / "stats"
@@ -306,7 +308,7 @@ class Servers:
         return {name: each.find(files[each.file]) if files[each.file] else None for name, each in self._figures.items()}
 
     def _phases(self, hosts: Sequence[str]) -> list[PhaseFigures]:
-        """Returns the figures of the phases after which statistics were stored."""
+        """Returns the figures of each phase whose statistics were stored."""
         found = []
         for phase in dict.fromkeys(step.phase for step in self._steps if step.counts):
             steps = [step.name for step in self._steps if step.counts and step.phase == phase]
@@ -334,7 +336,7 @@ class Servers:
         return result
 
     def _background(self, hosts: Sequence[str]) -> Iterator[Background]:
-        """Yields the background work on these hosts. For several hosts, it must be known for all that have logs."""
+        """Yields the background work on one host, or on all hosts. For all, each host with logs must cover the run."""
         logs = [self._work[host] for host in (hosts if len(hosts) == 1 else self._work) if host in self._work]
         for kind in [each for each in PLURALS if each in self._lines] if logs else ():
             for window in self._windows:
@@ -344,7 +346,7 @@ class Servers:
 
 
 def _in_windows(host: Path, windows: Sequence[Window], warn: Warn) -> dict[tuple[str | None, _Key], list[Pause]]:
-    """Reads the pauses by process and run, of every JVM whose log covers the run."""
+    """Reads the pauses for each process on a host and each run that its log covers."""
     logs: dict[str | None, list[Path]] = {}
     for path in sorted(host.glob("gc*.log*")):
         if match := re.fullmatch(r"gc(?:-(\w+))?\.log.*", path.name):
@@ -368,9 +370,9 @@ def _in_windows(host: Path, windows: Sequence[Window], warn: Warn) -> dict[tuple
 def _work_in_windows(
     host: str, processes: Sequence[Sequence[Path]], kinds: Mapping[str, Lines], windows: Sequence[Window], warn: Warn
 ) -> dict[_Key, list[Work]]:
-    """Reads the work by run, for the runs that the logs of all processes of the host cover.
+    """Reads the work in each run that the logs of all processes on a host cover.
 
-    :param processes: the logs of each process: one, or several after a restart
+    :param processes: the logs of each process, which are several if it was restarted
     """
     logs = [[log for path in paths if (log := server_log.read(path, kinds, warn))] for paths in processes]
     told: set[Path] = set()
@@ -395,8 +397,11 @@ def _work_in_windows(
 
 
 def _covering(logs: Sequence[ServerLog], begin: float, end: float, *, dies: bool) -> ServerLog | None:
-    """Returns the log of a process that covers a time span; None if no log does. An earlier log covers the time up to
-    the start of the next log, even without lines there, unless faults end processes in the span.
+    """Returns the log of a process that covers the time from `begin` to `end`; None if no log does.
+
+    A log extends to the start of the next one, even if its last line is earlier.
+
+    :param dies: whether faults ended processes in this time, so that a log ends with its last line
     """
     ends = [
         *(log.end if dies else following.begin for log, following in pairwise(logs)),
@@ -425,10 +430,14 @@ def _background(kind: str, window: Window, of_hosts: Sequence[Sequence[Work]]) -
 
 
 def _summed(process: str | None, window: Window, pauses: Sequence[Pause], jvms: int) -> Pauses:
-    """Summarises the pauses of `jvms` JVMs in a window; `pauses` is sorted, the shortest first."""
+    """Summarises the pauses of JVMs in a window.
+
+    :param pauses: pauses of all the JVMs, the shortest first
+    :param jvms: number of JVMs
+    """
     total = sum(pause.ms for pause in pauses)
     longest = pauses[-1] if pauses else None
-    # The smallest value that 99 % of the pauses do not exceed (nearest rank).
+    # The p99 is the smallest length that 99 % of the pauses do not exceed (nearest rank).
     p99 = pauses[math.ceil(0.99 * len(pauses)) - 1].ms if len(pauses) >= _ENOUGH_FOR_P99 else None
     return Pauses(
         process=process,

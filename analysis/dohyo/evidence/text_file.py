@@ -1,4 +1,4 @@
-"""Reads text that other programs wrote: plain or compressed, UTF-8 or UTF-16, possibly cut off or binary."""
+"""Reads text files that other programs wrote: plain or compressed, UTF-8 or UTF-16, possibly cut off or binary."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from io import BytesIO
 from pathlib import Path
 from typing import Any
 
-# Receives a message for the user, `file:line: what`.
+# Function that receives a warning for the user, `file:line: what`.
 Warn = Callable[[str], None]
 
 _PACKED = (
@@ -22,19 +22,19 @@ _PACKED = (
     (b"\xfd7zXZ\0", "xz", lzma.LZMAFile),
 )
 _ENCODINGS = ((codecs.BOM_UTF8, "utf-8"), (codecs.BOM_UTF16_LE, "utf-16-le"), (codecs.BOM_UTF16_BE, "utf-16-be"))
-# Control characters except white space, NUL and those that terminals use.
+# Control characters that text does not contain: all but white space, NUL and those that control terminals.
 _CONTROL = re.compile(rb"[\x01-\x06\x0e-\x1a\x1c-\x1f]")
 _TAR_MAGIC, _TAR_MAGIC_AT = b"ustar", 257
-# Longer "lines" are not text. They are read in pieces, so that memory is bounded.
+# Maximum length of a line in bytes. A longer one cannot be text, and is read in pieces, so that memory is bounded.
 _LINE_LIMIT = 32 * 1024 * 1024
 _BLOCK = 64 * 1024
 _MESSAGES_PER_FILE = 20
 
 
 def lines(path: Path, warn: Warn) -> Iterator[tuple[int, str]]:
-    """Yields line numbers (from 1) and lines with their line ends; only the last line of a file may have no line end.
+    """Yields the lines with their numbers, from 1. Only the last line of a file may lack its newline.
 
-    If the file cannot be read further, one message is passed to `warn` and the iteration ends; no error is raised.
+    :param warn: receives a message if the file cannot be read further; the iteration then ends without an error
     """
     for first, block in blocks(path, warn):
         for number, line in enumerate(BytesIO(block), first):
@@ -42,9 +42,9 @@ def lines(path: Path, warn: Warn) -> Iterator[tuple[int, str]]:
 
 
 def blocks(path: Path, warn: Warn) -> Iterator[tuple[int, bytes]]:
-    """Yields blocks of whole lines, each with the number of its first line: for logs of gigabytes.
+    """Yields blocks of whole lines in UTF-8, each with the number of its first line. This is fast for large files.
 
-    A byte order mark says how the file is encoded; the blocks are UTF-8.
+    A byte order mark determines the encoding of the file; the default is UTF-8.
     """
     number = 1
     packed = ""
@@ -82,7 +82,7 @@ def blocks(path: Path, warn: Warn) -> Iterator[tuple[int, bytes]]:
 
 
 def limited(path: Path, warn: Warn) -> Warn:
-    """Returns a `Warn` that passes on only the first messages about a file: a wrong file is wrong in every line."""
+    """Returns a function that passes on only the first messages about a file, because each line may cause one."""
     count = 0
 
     def pass_on(message: str) -> None:
@@ -97,9 +97,9 @@ def limited(path: Path, warn: Warn) -> Warn:
 
 
 def is_binary(path: Path) -> bool:
-    """Returns whether the first 4 KiB (uncompressed) have bytes that no text has; False if the file is unreadable.
+    """Returns whether the first 4 KiB (uncompressed) contain bytes that are not text; False if they cannot be read.
 
-    NULs do not count: a log that was emptied while a client wrote to it begins with a hole of them.
+    NULs do not count: a log that was truncated while a client wrote to it begins with a hole of NULs.
     """
     for _, block in blocks(path, lambda _: None):
         if block.startswith(_TAR_MAGIC, _TAR_MAGIC_AT):

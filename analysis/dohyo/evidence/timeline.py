@@ -1,4 +1,4 @@
-"""Evaluates the histogram logs of a run's clients over time: each interval is read once for all results."""
+"""Evaluates the histogram logs of a run's clients over time. All results come from a single pass over the logs."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ class Timeline:
     """Adds up the intervals of all clients of a run, or of a load.
 
     :ivar operations: operation types that have a log
-    :ivar seconds: operations, errors and operations that found nothing, by second
-    :ivar latencies: percentiles and the heat map, by slot
-    :ivar waited: `latencies` from the intended start; empty for a run without faults
+    :ivar seconds: number of operations, errors and operations that found nothing in each second
+    :ivar latencies: percentiles and heat map for each time slot
+    :ivar waited: like `latencies`, but from the intended start; empty for a run without faults
     :ivar inserted: inserts of a load over time; empty for a run
     """
 
     def __init__(self, *, load: bool = False, faults: bool = False, most_slots: int = MOST_SLOTS) -> None:
-        """:param most_slots: largest number of slots of `latencies`"""
+        """:param most_slots: maximum number of time slots in `latencies` and `waited`"""
         self._load = load
         self._faults = faults
         self.operations: set[str] = set()
@@ -50,9 +50,9 @@ class Timeline:
 
 
 def when(by_second: Mapping[int, int], warmup: float) -> str:
-    """Describes when events happened, and when most of them; an empty text if that is not known.
+    """Describes when events happened, and when most of them; an empty text without any event.
 
-    :param by_second: counts above 0, by second of the measured window
+    :param by_second: number of events in each second of the measured window that has any
     """
     if not by_second:
         return ""

@@ -1,4 +1,4 @@
-"""Computes the cost of a fault: the successful operations in each second before, during and after it.
+"""Computes the cost of a fault from the successful operations in each second before, during and after it.
 
 docs/faults.md#what-is-measured-under-a-fault defines each figure.
 """
@@ -17,13 +17,13 @@ from dohyo.evidence.over_time import Slot
 from dohyo.evidence.records import FaultEvent, Faults
 from dohyo.scenario import faults as scenario_faults
 
-# The rate is full at or above the first share of the rate before the fault, and low below the second share.
+# Shares of the rate before the fault: from FULL_SHARE on the rate is called full, below LOW_SHARE low.
 FULL_SHARE, LOW_SHARE = 0.9, 0.5
-# The rate has recovered when its mean over this many seconds is full. A second with a GC pause is not a fault, and
-# one good second between two bad ones is not a recovery.
+# Number of seconds over which the mean must be full. A second with a GC pause is not a cost of the fault, and one good
+# second between two bad ones is not a recovery.
 STEADY_SECONDS = 5
 _EXACT = 1e-9
-# Longest window in seconds; a file with a longer one is damaged.
+# Longest plausible window in seconds. A file with a longer one is damaged.
 _LONGEST = 366 * 86_400
 _P99 = 99
 
@@ -32,19 +32,19 @@ _P99 = 99
 class FaultCost:
     """A fault that was carried out, and its effect until the next fault or the end of the window.
 
-    :ivar hosts: hosts of the fault
+    :ivar hosts: hosts on which the fault was carried out
     :ivar at: start in seconds of the measured window, on the controller's clock
-    :ivar until: start of the event that ends it, on the last of its hosts; None if it was not ended
+    :ivar until: start of the event that ends the fault, on the last of its hosts; None if it was not ended
     :ivar seconds: length of the time that is evaluated
-    :ivar zero_seconds: seconds without any successful operation
-    :ivar low_seconds: seconds with less than half of the rate before the first fault; None if there was no rate
-    :ivar recovered: whether the rate became full again; None if there was no rate before the first fault
-    :ivar recovery_seconds: time from the fault to then; 0 if the rate was full until the fault ended
+    :ivar zero_seconds: number of seconds without any successful operation
+    :ivar low_seconds: number of seconds with less than half of the rate before the first fault; None without a rate
+    :ivar recovered: whether the rate became full again; None without a rate before the first fault
+    :ivar recovery_seconds: time from the fault until the rate was full; 0 if it was full until the fault ended
     :ivar restored: whether the rate became full again after the fault ended; None also if it did not end in the window
-    :ivar restore_seconds: time from the end of the fault to then
+    :ivar restore_seconds: time from the end of the fault until the rate was full
     :ivar worst_p99_ms: p99 of the worst second, from the intended start; None without a target rate
-    :ivar worst_p99_at: worst second
-    :ivar healing: what the servers did to heal, for each kind that the system's logs report
+    :ivar worst_p99_at: worst second of the window
+    :ivar healing: work with which the servers healed, for each kind that the system's logs report
     """
 
     kind: str
@@ -71,10 +71,10 @@ class FaultCost:
 class FaultedRun:
     """A run with faults.
 
-    :ivar asked: the scenario's faults
-    :ivar before_ops_per_second: successful operations per second, in the whole seconds before the first fault
-    :ivar errors: records by status, without the successful ones, in the whole window
-    :ivar accounting: accounting of the acknowledged writes in this run
+    :ivar asked: the faults that the scenario requests
+    :ivar before_ops_per_second: successful operations per second in the whole seconds before the first fault
+    :ivar errors: number of records for each status that is not a success, in the whole window
+    :ivar accounting: account of the acknowledged writes in this run
     :ivar ready_seconds: time when all servers were ready again after the end, in seconds of the window
     """
 
@@ -89,19 +89,19 @@ class FaultedRun:
 
 
 def hurts(event: FaultEvent) -> bool:
-    """Returns whether an event is a fault, and not the end of one."""
+    """Returns whether an event is a fault, not the end of one."""
     return event.kind in scenario_faults.ENDS
 
 
 def rate_before(faults: Faults, successes: Sequence[int]) -> float | None:
-    """Returns the successful operations per second before the first fault; None without any or a whole second."""
+    """Returns the successful operations per second before the first fault; None without a success or a whole second."""
     first = min((began for began, _ in _within(faults, len(successes))), default=0.0)
     before = successes[: int(first)]
     return sum(before) / len(before) if any(before) else None
 
 
 def in_window(faults: Faults, measured: float | None) -> float | None:
-    """Returns the length of the window in which operations were sent; operations that wait may make the window longer.
+    """Returns the length of the time in which operations were sent. The window may end later, with the last answers.
 
     :param measured: length of the shortest client's window; None if not known
     """
@@ -115,8 +115,8 @@ def in_window(faults: Faults, measured: float | None) -> float | None:
 def costs(faults: Faults, successes: Sequence[int], waited: Sequence[Slot]) -> list[FaultCost]:
     """Computes the cost of each fault within the window, in the order of time.
 
-    :param successes: successful operations in each whole second of the window
-    :param waited: latencies from the intended start
+    :param successes: number of successful operations in each whole second of the window
+    :param waited: latencies from the intended start, over time
     """
     end = len(successes)
     before = rate_before(faults, successes)
@@ -132,7 +132,7 @@ def costs(faults: Faults, successes: Sequence[int], waited: Sequence[Slot]) -> l
         if until is not None and until < end:
             again = int(until)
             if _full(successes[first : min(again, last)], before, 0) == (True, 0):
-                recovered, recovery = True, 0.0  # a later fall is the cost of the fault's end
+                recovered, recovery = True, 0.0  # a later drop is the cost of the fault's end
             restored, restore = _full(successes[again : _next(begins, until, end)], before, until - again)
         slots = [slot for slot in waited if slot.start < last and slot.start + slot.seconds > first]
         worst = max(slots, key=lambda slot: slot.percentiles_ms[_P99], default=None)
@@ -161,13 +161,13 @@ def costs(faults: Faults, successes: Sequence[int], waited: Sequence[Slot]) -> l
 def healed(
     faults: Sequence[FaultCost], logs: HealingLogs, began: float, offsets_ms: Mapping[str, float], end: float
 ) -> list[FaultCost]:
-    """Adds to the faults of a run what the servers did to heal until the next fault, or until the end.
+    """Adds to each fault of a run the work with which the servers healed until the next fault, or until the end.
 
-    Healing while several faults overlap may be due to any of them, and counts for each.
+    While several faults overlap, such work counts for each of them.
 
-    :param began: second 0 of the window, in seconds since 1970 on the controller's clock
+    :param began: start of the window, in seconds since 1970 on the controller's clock
     :param offsets_ms: offset of each host's clock from the controller's
-    :param end: time when records had been read back, in seconds of the window
+    :param end: time when all records had been read back, in seconds of the window
     """
     found = []
     for fault in faults:
@@ -178,9 +178,9 @@ def healed(
 
 
 def problems(asked: str | None, faults: Faults | None, seconds: float | None) -> Iterator[str]:
-    """Yields the requested faults that were not carried out or not undone: such a run does not show the fault's effect.
+    """Yields why a run does not show the effect of the requested faults: some were not carried out, or not undone.
 
-    :param asked: the trial's faults; None without faults
+    :param asked: the faults that the trial requests; None without faults
     :param seconds: length of the measured window; None if not known
     """
     if faults is None:
@@ -210,22 +210,27 @@ def problems(asked: str | None, faults: Faults | None, seconds: float | None) ->
 
 
 def _within(faults: Faults, end: int) -> list[tuple[float, FaultEvent]]:
-    """Returns the faults that began in the window, with their start, in the order of time."""
+    """Returns the faults that began in the window, each with its start, in the order of time."""
     begun = [(event.began, event) for event in faults.events if hurts(event) and event.began is not None]
     return sorted((each for each in begun if 0 <= each[0] < end), key=lambda each: each[0])
 
 
 def _next(begins: Sequence[float], after: float, end: int) -> int:
-    """Returns the second of the next fault, or the end. Faults in the same second count as one."""
+    """Returns the second in which the next fault begins, or `end`. Faults in the same second count as one."""
     return next((int(begin) for begin in begins if int(begin) > int(after)), end)
 
 
 def _full(seconds: Sequence[int], before: float | None, since: float) -> tuple[bool | None, float | None]:
-    """Returns whether the rate becomes full again within these seconds, and how long after `since` in the first one."""
+    """Returns whether the rate becomes full again, and the time until then.
+
+    :param seconds: number of successful operations in each second
+    :param before: rate before the first fault; None if there was none
+    :param since: instant within the first second from which the time counts
+    """
     if before is None:
         return None, None
     least = FULL_SHARE * before * (1 - _EXACT)
-    # Operations that clients send later to catch up do not compensate for the seconds without answers.
+    # Operations that clients send later to catch up must not compensate for seconds without answers.
     capped = [min(count, before) for count in seconds]
     places = range(len(seconds) - STEADY_SECONDS + 1)
     steady = [sum(capped[at : at + STEADY_SECONDS]) >= least * STEADY_SECONDS for at in places]
@@ -237,14 +242,14 @@ def _full(seconds: Sequence[int], before: float | None, since: float) -> tuple[b
 
 
 def _until(event: FaultEvent, faults: Faults) -> float | None:
-    """Returns when the fault was ended on the last of its hosts; None if it was not ended on all of them."""
+    """Returns when the fault was ended on the last of its hosts; None if it was not ended on all hosts."""
     ends = [_ended(event, host, faults) for host in event.hosts]
     known = [end for end in ends if end is not None]
     return max(known) if known and len(known) == len(ends) else None
 
 
 def _ended(event: FaultEvent, host: str, faults: Faults) -> float | None:
-    """Returns when the first event began that ends the fault on a host; None without one."""
+    """Returns the start of the first event that ends the fault on a host; None without such an event."""
     kind = scenario_faults.ENDS.get(event.kind)
     since = _at(event, host)
     later = [
@@ -259,7 +264,7 @@ def _ended(event: FaultEvent, host: str, faults: Faults) -> float | None:
 
 
 def _at(event: FaultEvent, host: str) -> float | None:
-    """Returns when an event began on a host; older evidence has only the start on the first host."""
+    """Returns when an event began on a host. Older evidence contains only the start on the first host."""
     own = event.hosts[host].at
     return event.began if own is None else own
 

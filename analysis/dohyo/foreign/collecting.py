@@ -1,15 +1,16 @@
-"""Makes a summary and the data of charts from logs of any YCSB client, measured elsewhere.
+"""Computes a summary and the data of charts from logs that any YCSB client wrote elsewhere.
 
 Rules for grouping the logs:
 
-- Each folder, and each of its subfolders, is one line of the comparison with the folder's name. Files of other programs
-are skipped.
-- Several client logs in one folder are clients of the same run: counts add up, the rate is over the longest run time.
-- Logs with only INSERT (or started with `-load`) are the load, the others the run. Runs that were appended to one file
-become separate lines: `name #2`.
-- Logs with only status lines are the other output (stderr) of a client whose results are in the folder; if there are
-more of them than results, a client was cut off and the run is marked incomplete.
-- `*.hdr` logs in the folder have the percentiles, if they have as many operations as the result lines count.
+- Each folder and each subfolder becomes one line of the comparison, with the folder's name. Files of other programs are
+  skipped.
+- Several client logs in one folder are from clients of the same run: their counts are added up, and the rate is over
+  the longest run time.
+- Logs with only INSERT (or started with `-load`) are the load, the others are the run. Runs that were appended to one
+  file become separate lines: `name #2`.
+- Logs with only status lines are the standard error of a client whose results are in the folder. If there are more of
+  them than results, a client was cut off, and the run is marked incomplete.
+- Percentiles are from `*.hdr` logs in the folder if these contain exactly the operations that the result lines count.
 """
 
 from __future__ import annotations
@@ -52,26 +53,26 @@ UNKNOWN_CONDITIONS = (
     " durability, compression) or the work of the hosts, so whether the conditions were equal is not known"
 )
 _UNMERGED = "cannot be merged from text"
-# Longest time of a client (23 days); a damaged log must not cost memory.
+# Longest plausible run of a client (23 days). Otherwise a damaged log could use up the memory.
 _LONGEST_SECONDS = 2_000_000
-# Some forks of YCSB delete, too.
+# Properties that define the workload; deleteproportion is one of some forks of YCSB.
 _WORKLOAD = of_the_workload() | {"deleteproportion"}
 # Tolerance for the times of clients: status lines have whole seconds, and hosts' clocks differ.
 _APART_SECONDS = 2.0
-_GO_THREADS = 200  # go-ycsb's default, the most of any version
-# Largest ratio of the longest to the shortest run time of one run's clients.
+_GO_THREADS = 200  # the largest default of any version of go-ycsb
+# Maximum ratio of the run times of two clients of one run.
 _MOST_LONGER = 2.0
-# Tolerance for the difference of an operation type's shares in two clients' operations, in addition to chance.
+# Tolerance, in addition to chance, for the difference between the shares of an operation type in two clients' logs.
 _SAME_SHARE = 0.02
 
 
 @dataclass(frozen=True)
 class ForeignRun:
-    """Data of the clients of one run, or of its load, in addition to the rows of its trial.
+    """Data of the clients of one run or one load, in addition to the rows of its trial.
 
-    :ivar latencies: latencies by operation type, if histogram logs have every operation
-    :ivar throughput: operations in each second since the first client began; empty if not known
-    :ivar slots: operations in slots as long as the logs' intervals, with latencies if there are histogram logs
+    :ivar latencies: latencies by operation type, where histogram logs contain every operation
+    :ivar throughput: number of operations in each second since the first client began; empty if not known
+    :ivar slots: operations over time, in slots as long as the logs' intervals; with latencies if from histogram logs
     :ivar logs: logs of the clients; empty if there are only histogram logs
     """
 
@@ -91,10 +92,10 @@ class ForeignRun:
 
 @dataclass(frozen=True)
 class Collected:
-    """The contents of folders.
+    """The results of all logs in some folders.
 
-    :ivar folders: folder of each trial's logs, by the trial's name
-    :ivar passed_over: files without YCSB's output
+    :ivar folders: for the name of each trial, the folder of its logs
+    :ivar passed_over: files without output of YCSB
     """
 
     summary: Summary
@@ -104,12 +105,12 @@ class Collected:
 
 
 def collect(tops: Sequence[Path], records_each: Mapping[str, int] | None = None, *, repeats: bool = False) -> Collected:
-    """Reads all logs below the folders (a single file counts as a folder with one log).
+    """Reads all logs in the folders and their subfolders. A file counts as a folder with one log.
 
-    :param records_each: records per operation by system, for logs that do not state it; "" stands for all other
-    systems; the default is one record
-    :param repeats: whether the logs of a folder are repeats of one run, not its clients
-    :raises BadInputError: if a folder does not exist or cannot be read, or a system has no logs
+    :param records_each: records per operation of each system, for logs that do not state it; "" stands for all other
+        systems; the default is one record
+    :param repeats: whether the logs in a folder are repeats of one run, not from its clients
+    :raises BadInputError: if a folder does not exist or cannot be read, or if `records_each` names an unknown system
     """
     for top in tops:
         _check(top)
@@ -125,7 +126,7 @@ def collect(tops: Sequence[Path], records_each: Mapping[str, int] | None = None,
         for folder, files in _walk(top, warnings.append):
             of_top = folder == top
             name = top_name if of_top else f"{top_name}/{folder.relative_to(top)}"
-            # A part that all names have in common is left out.
+            # With a single top folder, leave out its name, which all names would begin with.
             system = name if of_top or len(names) > 1 else str(folder.relative_to(top))
             each = given.get(system, given.get(""))
             read = _Folder(name, system, folder, files, warnings.append, each, repeats=repeats)
@@ -139,7 +140,7 @@ def collect(tops: Sequence[Path], records_each: Mapping[str, int] | None = None,
         if system and system not in there:
             raise unknown("system", system, there, f"of --records-per-operation; there are: {', '.join(there)}")
     trials = _comparable(trials)
-    # Such logs rarely have the number of threads; an unknown number is not unequal.
+    # An unknown condition, such as the number of threads, which few logs state, is not an unequal one.
     different = {key: values for key, values in unequal(trials).items() if "unknown" not in values.values()}
     valid = [trial for trial in trials if trial.status == "ok"]
     summary = Summary(
@@ -161,7 +162,7 @@ def collect(tops: Sequence[Path], records_each: Mapping[str, int] | None = None,
 
 
 def _added_up(runs: Sequence[ForeignRun], *, repeats: bool) -> list[str]:
-    """Returns a note on logs that were added up as clients of one run although their times are not known."""
+    """Returns a note on logs that were added up as from clients of one run, although their times are not known."""
     counts = {run.trial.system: len(run.logs) for run in runs if len(run.logs) > 1 and not run.is_timed}
     said = ", ".join(f"{count} of {system}" for system, count in counts.items())
     if repeats or not said:
@@ -170,7 +171,9 @@ def _added_up(runs: Sequence[ForeignRun], *, repeats: bool) -> list[str]:
 
 
 def _not_the_same(runs: Sequence[ForeignRun]) -> list[str]:
-    """Returns a note on systems with another mix of operations, or another value of a property that both logs state."""
+    """Returns a note on the first system that measured something else: another mix of operations, or another value of
+    a property that the logs of both systems state.
+    """
     found = []
     for phase in (RUN, LOAD):
         logs = [
@@ -202,7 +205,7 @@ def _without_percentiles(trials: Sequence[Trial]) -> list[str]:
 
 
 def _comparable(trials: Sequence[Trial]) -> list[Trial]:
-    """Removes records per second unless all trials have them: systems are ranked by one figure."""
+    """Removes records per second unless all trials have them, because systems are ranked by a single figure."""
     valid = [trial for trial in trials if trial.status == "ok"]
     rates = [row for trial in valid for row in trial.rows if row.operation == OVERALL and not trial.is_aside(row)]
     if all(row.records_per_second for row in rates):
@@ -215,7 +218,7 @@ def _comparable(trials: Sequence[Trial]) -> list[Trial]:
 
 
 def _names(tops: Sequence[Path]) -> dict[Path, str]:
-    """Returns each folder once, with the shortest end of its path that distinguishes it."""
+    """Returns a name for each different folder: the shortest end of its path that distinguishes it."""
     parts = {path.parts: top for path, top in {top.resolve(): top for top in tops}.items()}
 
     def is_one(end: tuple[str, ...]) -> bool:
@@ -237,7 +240,7 @@ def _check(top: Path) -> None:
 
 
 def _walk(top: Path, warn: Warn) -> Iterator[tuple[Path, list[Path]]]:
-    """Yields the folders, each with its files; names that begin with a dot, and Dohyo's reports, are skipped."""
+    """Yields the folder and its subfolders, each with its files. Hidden names and Dohyo's reports are skipped."""
     if not top.is_dir():
         yield top, [top]
         return
@@ -257,15 +260,15 @@ def _is_file(path: Path) -> bool:
     try:
         return stat.S_ISREG(path.stat().st_mode)
     except OSError:
-        return True  # reading it later reports the reason
+        return True  # the code that reads the file reports the reason
 
 
-# The logs of one run's clients, by phase: the run and its load.
+# The logs of the clients of one run and its load, by phase.
 _Group = defaultdict[str, list[ClientLog]]
 
 
 class _Folder:
-    """The logs of one folder and their sums."""
+    """The logs in one folder, and their sums."""
 
     def __init__(
         self,
@@ -284,7 +287,7 @@ class _Folder:
         self._system = system
         self._folder = folder
         self._warn = warn
-        self._missing: list[str] = []  # clients without results, and files that cannot be read
+        self._missing: list[str] = []  # reasons why results are missing, such as files that cannot be read
         self._logs: list[ClientLog] = []
         self.passed_over: list[Path] = []
         self._latencies: dict[str, Latencies] = {}
@@ -304,10 +307,10 @@ class _Folder:
         self._groups = self._grouped()
         self._read_histograms(histograms)
         if not self._groups and self._latencies:
-            self._groups.append(_Group(list))  # only histograms, which have counts and latencies
+            self._groups.append(_Group(list))  # only histogram logs, which have counts and latencies, too
 
     def _unreadable(self, path: Path) -> Warn:
-        """Returns a `Warn` that passes warnings on, and records a file that cannot be opened as missing."""
+        """Returns a function that passes warnings on, and records as missing a file that cannot be read."""
 
         def warn(message: str) -> None:
             self._warn(message)
@@ -318,7 +321,7 @@ class _Folder:
         return warn
 
     def _read_histograms(self, paths: Sequence[Path]) -> None:
-        """Merges the histogram logs; times are relative to the start of the first log of the phase."""
+        """Merges the histogram logs. Times are relative to the start of the earliest log of the phase."""
         begun = {path: beginning(path) for path in paths}
         phases = {path: self._phase_of(operation or "") for path, (operation, _) in begun.items()}
         for path in paths:
@@ -342,7 +345,7 @@ class _Folder:
             merge_log(path, self._latencies, self._unreadable(path), seen)
 
     def _phase_of(self, operation: str) -> str:
-        """Returns the phase of a histogram log, load or run, by the operation types in their results."""
+        """Returns the phase of a histogram log, load or run. The operation types in the result lines decide."""
         loaded, measured = (
             {_plain(name) for group in self._groups for log in group[phase] for name in log.operations}
             for phase in (LOAD, RUN)
@@ -351,7 +354,7 @@ class _Folder:
         return LOAD if only_loaded or _plain(operation) in loaded - measured else RUN
 
     def trials(self) -> list[tuple[Trial, list[ForeignRun]]]:
-        """Returns each trial with its run and its load."""
+        """Returns each trial with the data of its run and its load."""
         only = len(self._groups) == 1
         return [
             self._trial(group, "" if number == 1 else f" #{number}", only=only)
@@ -406,7 +409,7 @@ class _Folder:
             if not any(doubt in log.doubts for log in self._logs):  # doubts were already reported while reading
                 self._warn(f"{self._folder}: {doubt}")
         failed = [f"{log.name}: no operation succeeded: {_why(log)}" for log in all_logs if log.succeeded == 0]
-        # If one of several clients did nothing, the sum of the others belongs to another scenario.
+        # Drop the results if one of several clients did nothing: the others' sum would be of a different scenario.
         if failed:
             result, found = [], []
         trial = Trial(
@@ -424,14 +427,16 @@ class _Folder:
         return trial, [ForeignRun(trial, *each) for each in found]
 
     def _unlike(self, logs: Sequence[ClientLog]) -> list[str]:
-        """Returns why the logs cannot be from clients of one run, or cannot be its repeats."""
+        """Returns why the logs cannot be from clients of one run, or from repeats of one run."""
         found = [*_differences(logs), *_other_mix([(log.name, log) for log in logs])]
         return found if self._repeats else [*found, *_apart(logs), *_longer(logs)]
 
     def _over_time(
         self, phase: str, logs: Sequence[ClientLog], run: Run, usable: Mapping[str, Latencies]
     ) -> tuple[list[int], list[Slot]]:
-        """Returns operations by second, and slots: from histogram logs of the whole run, or from status lines."""
+        """Returns the number of operations in each second, and slots. Their source are histogram logs if these contain
+        the whole run, otherwise status lines.
+        """
         timeline = self._timelines.get(phase)
         if timeline is None or not timeline.operations <= usable.keys():
             return _from_status_lines(logs)
@@ -439,7 +444,10 @@ class _Folder:
         return throughput, list(timeline.latencies.slots())
 
     def _usable(self, run: Run, only: bool) -> dict[str, Latencies]:
-        """Returns the histograms whose counts agree with the run's operations."""
+        """Returns the histograms whose counts agree with the run's operations, by operation type.
+
+        :param only: whether the folder's histograms can only be from this run
+        """
         result = {}
         for name, latencies in self._latencies.items():
             stated = run.by_operation.get(name)
@@ -448,7 +456,7 @@ class _Folder:
                     result[name] = latencies
             elif stated.operations == latencies.count:
                 result[name] = latencies
-            elif run.seconds is None:  # no results: the histograms have more than the last status line
+            elif run.seconds is None:  # without result lines, the histograms are more complete than the status lines
                 del run.by_operation[name]
                 result[name] = latencies
             else:
@@ -466,14 +474,16 @@ def _why(log: ClientLog) -> str:
 
 
 def _missing(phase: str, logs: Sequence[ClientLog]) -> tuple[list[str], bool | None]:
-    """Returns the operations that clients should have executed and did not, and whether all were; None if not known."""
+    """Describes planned operations that clients did not execute. Returns also whether all were executed; None if that
+    is not known.
+    """
     found = []
     is_known = bool(logs)
     for log in logs:
         count = log.planned
         each = int(log.setting("batch.size") or 1) if log.is_batched else 1
         done = log.succeeded if phase == LOAD else log.counted if log.has_all_types else log.overall_operations
-        # Older clients give each thread the same number of operations, and skip the remainder.
+        # Older clients divide the operations evenly among the threads, and skip the remainder.
         default = _GO_THREADS if log.is_go else 1
         rest = (int(log.threads) if log.threads and log.threads.isdecimal() else default) - 1
         if count is None or done is None:
@@ -486,7 +496,7 @@ def _missing(phase: str, logs: Sequence[ClientLog]) -> tuple[list[str], bool | N
 
 
 def _with_other_failures(result: list[Row], run: Run) -> list[Row]:
-    """Adds to the errors of all operations the largest number of errors of VERIFY, COMMIT and the like."""
+    """Adds to the errors in the row OVERALL the largest number of errors of a type such as VERIFY or COMMIT."""
     others = [failures(of.returns) for name, of in run.by_operation.items() if not is_call(name)]
     most = max(others, default=0)
     return [
@@ -506,7 +516,7 @@ def _cut(log: ClientLog) -> str | None:
 
 
 def _without_copies(logs: Sequence[ClientLog]) -> list[ClientLog]:
-    """Removes logs with the same status lines: some measurement types print them on both outputs."""
+    """Removes logs with the same status lines, which some measurement types print to standard output and error."""
     seen: dict[object, ClientLog] = {}
     for log in logs:
         key = (log.last_status, log.command) if log.last_status else id(log)
@@ -515,9 +525,12 @@ def _without_copies(logs: Sequence[ClientLog]) -> list[ClientLog]:
 
 
 def _pair(results: Sequence[ClientLog], others: Sequence[ClientLog]) -> list[ClientLog]:
-    """Finds the other output, with the command line, of each log with results; returns the outputs left over.
+    """Joins each log with results with the log of the client's standard error, which contains the command line.
 
-    The last status line has as many operations as the results; the order of names decides about the others.
+    A pair has the same number of operations in the last status line and in the results. The remaining logs are joined
+    in the order of their names.
+
+    :returns: logs without results that are left over
     """
     free = [log for log in results if log.command is None]
     left = []
@@ -541,14 +554,14 @@ def _join(results: ClientLog, other: ClientLog) -> None:
 
 
 def _from_status_lines(logs: Sequence[ClientLog]) -> tuple[list[int], list[Slot]]:
-    """Returns operations by second, spread evenly between two status lines, and slots without latencies.
+    """Returns the number of operations in each second, spread evenly between status lines, and slots without latencies.
 
-    Both are empty unless all clients have status lines: a sum without one client would be wrong.
+    Both are empty unless all clients have status lines, because a sum without one client would be wrong.
     """
     of = [[(0, 0), *(point for point in log.progress.points if point[0] > 0)] for log in logs]
     if not of or any(len(points) < 3 for points in of):
         return [], []
-    # Shift clients that began later, if all status lines have the time of day.
+    # Shift the times of clients that began later, if all status lines have the time of day.
     began = [log.began for log in logs]
     known = [each for each in began if each is not None]
     later = [round(each - min(known)) for each in known] if len(known) == len(began) else [0] * len(of)
@@ -567,7 +580,7 @@ def _from_status_lines(logs: Sequence[ClientLog]) -> tuple[list[int], list[Slot]
 
 
 def _plain(operation: str) -> str:
-    """Returns the plain type: READ for Intended-READ and READ-FAILED."""
+    """Returns the type of call, such as READ for Intended-READ and READ-FAILED."""
     return operation.removeprefix(INTENDED).partition("-")[0]
 
 
@@ -575,11 +588,11 @@ def _is_empty(path: Path) -> bool:
     try:
         return path.stat().st_size == 0
     except OSError:
-        return False  # reading it later reports the reason
+        return False  # the code that reads the file reports the reason
 
 
 def _apart(logs: Sequence[ClientLog]) -> list[str]:
-    """Finds clients that ended before others began: the sum of their rates never existed."""
+    """Finds clients that ended before others began, so that the sum of their rates never occurred."""
     timed = [(log.began, log.ended, log.name) for log in logs if log.began is not None and log.ended is not None]
     if len(timed) < 2:
         return []
@@ -594,7 +607,7 @@ def _apart(logs: Sequence[ClientLog]) -> list[str]:
 
 
 def _longer(logs: Sequence[ClientLog]) -> list[str]:
-    """Finds clients that ran much longer than others: for most of the time they did not run together."""
+    """Finds clients that ran much longer than others, so that they did not run together for most of the time."""
     timed = sorted((log.runtime_ms / 1000, log.name) for log in logs if log.runtime_ms)
     if not timed or timed[-1][0] <= _MOST_LONGER * timed[0][0]:
         return []
@@ -605,7 +618,7 @@ def _longer(logs: Sequence[ClientLog]) -> list[str]:
 def _other_mix(logs: Sequence[tuple[str, ClientLog]]) -> list[str]:
     """Finds logs with other operation types, or with shares that differ by more than chance.
 
-    :param logs: each log with a name for messages
+    :param logs: the logs, each with its name for messages
     """
     counts = [
         (name, {each: sum(by.values()) for each, by in outcomes.operations_by_outcome(log.operations).items()})
@@ -629,7 +642,7 @@ def _clock(seconds: float) -> str:
 
 
 def _differences(logs: Sequence[ClientLog]) -> list[str]:
-    """Finds settings that differ between clients of one run."""
+    """Finds settings that define the scenario and differ between logs."""
     told = [(log.name, _scenario(log)) for log in logs if log.command is not None or log.properties]
     found = []
     for name, scenario in told[1:]:
@@ -644,7 +657,7 @@ def _differences(logs: Sequence[ClientLog]) -> list[str]:
 
 
 def _scenario(log: ClientLog) -> dict[str, str]:
-    """Returns the options that define the scenario, without those that differ between clients of one run."""
+    """Returns the options that define the scenario, without those that may differ between clients of one run."""
     if log.properties:
         return {key: value for key, value in log.properties.items() if key in _WORKLOAD}
     words = (log.command or "").split()
@@ -663,7 +676,7 @@ def _scenario(log: ClientLog) -> dict[str, str]:
 def _of_client(log: ClientLog, records_each: int | None) -> Run:
     """Returns the totals of one client.
 
-    :param records_each: records per operation if the log does not state it; None for one, or for those of a scan
+    :param records_each: number of records per operation if the log does not state it; None if the user did not say
     """
     seconds = None if log.runtime_ms is None else log.runtime_ms / 1000
     if not log.has_results:
@@ -685,7 +698,9 @@ def _of_client(log: ClientLog, records_each: int | None) -> Run:
 
 
 def _tell(by_operation: Mapping[str, Operation], records_each: int | None) -> bool:
-    """Returns whether the number of records follows from the types: all have return codes, and none is a scan."""
+    """Returns whether the number of records can be computed: all types have return codes, and none is SCAN, unless the
+    user gave the number of records per operation.
+    """
     types = {name: of for name, of in by_operation.items() if is_call(name) and "-" not in name}
     return all(of.returns for of in types.values()) and (bool(records_each) or "SCAN" not in types)
 

@@ -1,8 +1,8 @@
 """Parses the output of go-ycsb: a line per operation type every ten seconds and at the end, each over the run so far.
 
-The format is that of its `measurement` package: plain lines (`READ   - Takes(s): 10.0, Count: 95, …, 99.99th(us): 20`),
-`outputstyle=json` and `outputstyle=table`; the percentiles depend on the version. Versions before 2022 have buckets of
-1 ms up to 1.024 s: their percentiles are the upper ends, and 0 beyond.
+Its package `measurement` writes plain lines (`READ   - Takes(s): 10.0, Count: 95, …, 99.99th(us): 20`), JSON
+(`outputstyle=json`) or a table (`outputstyle=table`). The version determines which percentiles there are. Versions
+before 2022 have buckets of 1 ms up to 1.024 s; a percentile is the upper end of a bucket, or 0 if it is beyond them.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ BATCH = "BATCH_"
 
 
 def begins(line: str) -> bool:
-    """Returns whether the line begins a run."""
+    """Returns whether the line is the first one of a run."""
     return _HEADER.match(line) is not None
 
 
@@ -55,7 +55,7 @@ def signal(line: str) -> str | None:
 
 
 def why_no_results(properties: Mapping[str, str]) -> str:
-    """Returns why a run that has finished has no result lines."""
+    """Explains why a run that has finished has no result lines."""
     if properties.get("measurementtype") in ("raw", "csv"):
         return "its operations are listed one by one, which is not read: use measurementtype=histogram"
     if file := properties.get("measurement.output_file"):
@@ -70,9 +70,10 @@ def columns(line: str) -> list[str] | None:
 
 
 def results(line: str, heads: Sequence[str] = ()) -> list[tuple[str, dict[str, str]]]:
-    """Parses the operation types of a line, with the values of each. Raises ValueError for a line that is cut off.
+    """Parses the operation types in a line, with the values of each by name.
 
     :param heads: heads of the current table
+    :raises ValueError: if the line is cut off
     """
     if line.startswith("|"):
         return [(name, dict(zip(heads[1:], cells, strict=True))) for name, *cells in [_cells(line)]]

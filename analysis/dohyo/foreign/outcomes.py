@@ -1,5 +1,7 @@
-"""Counts operations by outcome: succeeded, not found, failed. Clients report it in return codes, in separate rows
-(READ-FAILED, UPDATE-ERROR), in both, or (YCSB before 0.6) in return codes while the row counts all operations.
+"""Counts operations by outcome: succeeded, not found, failed.
+
+Clients report the outcomes in return codes, in separate rows (READ-FAILED, UPDATE-ERROR), or in both. YCSB before 0.6
+reports them in return codes, while the row of an operation type counts all operations.
 """
 
 from __future__ import annotations
@@ -16,17 +18,17 @@ from dohyo.scenario.properties import find as find_property
 
 
 def operations_by_outcome(operations: Mapping[str, Operation]) -> dict[str, dict[str, int]]:
-    """Returns the operations of each type by status, for calls and for VERIFY, COMMIT and the like."""
+    """Returns the number of operations of each type for each status, including types such as VERIFY and COMMIT."""
     result: dict[str, dict[str, int]] = {}
     for name in dict.fromkeys(_plain(name) for name in operations if not name.startswith(INTENDED)):
         if name == READ_MODIFY_WRITE:
-            continue  # its READ and its UPDATE count
+            continue  # its READ and its UPDATE are counted
         of = operations.get(name, Operation(operations=0))
         rows = {each: count.operations or 0 for each, count in operations.items() if _plain(each) == name != each}
         attempted = (of.operations or 0) + sum(rows.values())
         if sum(of.returns.values()) == attempted:
             result[name] = of.returns
-        else:  # no return codes, or one for each record of a batch
+        else:  # there are no return codes, or there is one for each record of a batch
             result[name] = {
                 "OK": of.operations or 0,
                 "ERROR": sum(count for each, count in rows.items() if is_failure(each)),
@@ -36,20 +38,20 @@ def operations_by_outcome(operations: Mapping[str, Operation]) -> dict[str, dict
 
 
 def failed_calls(operations: Mapping[str, Operation]) -> int:
-    """Returns how many calls to the database ended with an error."""
+    """Returns the number of calls to the database that ended with an error."""
     return sum(failures(by) for name, by in operations_by_outcome(operations).items() if is_call(name))
 
 
 def not_found_calls(operations: Mapping[str, Operation]) -> int:
-    """Returns how many calls to the database found nothing."""
+    """Returns the number of calls to the database that found nothing."""
     return sum(_not_found(by) for name, by in operations_by_outcome(operations).items() if is_call(name))
 
 
 def with_codes(operations: Mapping[str, Operation], each: int | None, *, known: bool) -> dict[str, Operation]:
-    """Returns the types with return codes, one for each record.
+    """Returns the operation types with return codes that count records, or none where they cannot be computed.
 
-    :param each: records per operation; None if not known
-    :param known: whether a type without rows of failures had no failures
+    :param each: number of records per operation; None if not known
+    :param known: whether a type without rows of failures is known to have had no failures
     """
     result = dict(operations)
     for name, by in operations_by_outcome(operations).items():
@@ -65,9 +67,11 @@ def with_codes(operations: Mapping[str, Operation], each: int | None, *, known: 
 
 
 def problems(phase: str, run: Run, *, whole: bool | None) -> list[str]:
-    """Returns what exceeds the limits of Dohyo's own runs, docs/method.md#when-a-run-is-invalid.
+    """Describes the shares of failures that exceed the limits of Dohyo's own runs, the largest first.
 
-    :param whole: whether a load has all of its records; None if not known: then it is checked like a run
+    docs/method.md#when-a-run-is-invalid lists the limits.
+
+    :param whole: whether a load inserted all its records; None if not known, so that it is checked like a run
     """
     if phase == LOAD and whole:
         return []
@@ -89,7 +93,7 @@ def problems(phase: str, run: Run, *, whole: bool | None) -> list[str]:
 
 
 def mixed(operations: Mapping[str, Operation]) -> list[str]:
-    """Returns the types whose latencies include those of operations that failed or found nothing."""
+    """Returns the operation types whose latencies include operations that failed or found nothing."""
     return [
         name
         for name, of in operations.items()
@@ -120,6 +124,6 @@ def _plain(name: str) -> str:
 
 
 def _limit(key: str) -> float:
-    """Returns the default of a property in Dohyo's own runs."""
+    """Returns the default of a property, which is the limit in Dohyo's own runs."""
     stated = find_property(key)
     return float((stated and stated.default) or 0)

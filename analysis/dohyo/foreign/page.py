@@ -1,4 +1,4 @@
-"""Makes the report of a folder with logs of other YCSB clients: the same page, with the data of these logs."""
+"""Gathers the data for the report of a folder with logs of other YCSB clients."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from dohyo.scenario.phases import LOAD
 
 
 def gather(folder: Path) -> Report:
-    """Reads the logs, once.
+    """Reads the logs in a folder, and returns their data for the page.
 
-    :raises BadInputError: if the folder has no YCSB logs
+    :raises BadInputError: if the folder contains no YCSB logs
     """
     collected = collect([folder])
     name_passed_over(collected.passed_over)
@@ -44,7 +44,7 @@ def gather(folder: Path) -> Report:
 
 
 def _missing(runs: Sequence[ForeignRun]) -> list[str]:
-    """Returns the data that charts of a trial lack, and the options of its client that would provide it."""
+    """Returns notes that say which charts of a trial lack data, and which option of its client provides them."""
     notes = []
     for run in runs:
         which = "load: " if run.phase == LOAD else ""

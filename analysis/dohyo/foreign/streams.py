@@ -1,4 +1,4 @@
-"""Finds out which client wrote a line, in logs that collectors, Ansible and containers make from clients' output.
+"""Finds out which client wrote a line of a log into which Ansible, a container or a log collector wrote their output.
 
 A client's lines may have a prefix (`client-1 | `, `[host1] out: `, a log's time and name), follow a heading of Ansible
 (`ok: [host1] => {`), pssh or dshbak, or be strings in JSON.
@@ -13,7 +13,7 @@ from json import loads
 from dohyo.evidence.result_lines import RESULT
 
 DATE = r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d[:.,]\d{1,3}"
-# Beginnings of lines of YCSB and go-ycsb; grep puts the file's name and a colon directly before them.
+# Beginnings of lines from YCSB and go-ycsb. A colon may be directly before them, because grep adds the file's name so.
 _BEGIN = re.compile(
     rf"(?<![^\s|:])(?:{RESULT}|Command line:|(?:{DATE} ?)?\d{{1,9}} sec: -?\d{{1,18}} operations;"
     r'|[A-Za-z][\w-]*+ +- Takes\(s\): |Run finished, takes |\*+ properties \*|"[\w.-]{1,100}"="'
@@ -21,8 +21,7 @@ _BEGIN = re.compile(
     re.MULTILINE,
 )
 _COLOUR = re.compile(r"\x1b\[[\d;]*[A-Za-z]")
-# Words that do not name a client, such as numbers and times. Words that all of its lines have do, and so do addresses
-# and `0: ` of srun --label.
+# Words that do not name a client, such as numbers and times. IP addresses and `0:` from srun --label do name one.
 _UNNAMED = re.compile(
     r"(?!\W*(?:\d{1,3}\.){3}\d{1,3}(?![\w.])|\d{1,5}:$)(?:[^A-Za-z]*|\W*\d[\d:.,TZ+-]*\W*|(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec|Mon|Tue|Wed|Thu|Fri|Sat|Sun)\w*,?"
     r"|UTC|GMT|AM|PM|\S*\d{4}-\d\d-\d\d)"
@@ -31,27 +30,27 @@ _HEADING = re.compile(
     r"(?:ok|changed|failed|fatal): \[([^\]]+)\]|(\S+) \| (?:CHANGED|SUCCESS|FAILED)\b|(?:PLAY|TASK) "
     r"|\[\d+\] \d\d:\d\d:\d\d \[(?:SUCCESS|FAILURE)\] (\S+)"
 )
-_RULE = "-" * 16  # dshbak has one above and one below a host's name
+_RULE = "-" * 16  # dshbak prints such a line above and below a host's name
 # Label that YCSB puts before the date of its status lines.
 _LABEL = re.compile(r" -(?:l |p label=)(.+?)(?= -(?:P|p|db|s|t|l|load|threads|target)\b|\s*$)")
 _STRING = re.compile(r'"((?:[^"\\]|\\.)*+)"')
 
 
 class Sources:
-    """Distinguishes the clients in one file.
+    """Distinguishes the clients whose output is in one file.
 
-    A line of a client has a source, the text that identifies the client in the file; other lines have None.
+    A client's source is the text that identifies it in the file.
     """
 
     def __init__(self) -> None:
         self._heading = ""
-        self._earlier = ("", "")  # the two lines before
+        self._earlier = ("", "")  # the previous two lines
         self._labels: set[str] = set()
-        self._prefixes: dict[str, tuple[str, str]] = {}  # first word of a prefix -> source and prefix of its lines
-        self._shown: set[str] = set()  # lines of a multi-line text below this heading; Ansible may repeat them
+        self._prefixes: dict[str, tuple[str, str]] = {}  # first word of a prefix -> source, and the whole prefix
+        self._shown: set[str] = set()  # lines of a text with several lines, which Ansible may repeat below the heading
 
     def lines(self, line: str) -> Iterator[tuple[str | None, str]]:
-        """Yields the lines of clients in a line of the file."""
+        """Yields the lines that a line of the file contains, each with its source; None if no client is recognised."""
         if "\x1b" in line:
             line = _COLOUR.sub("", line)
         if (heading := self._heading_of(line)) is not None:
@@ -85,7 +84,7 @@ class Sources:
         return source, text
 
     def _prefixed(self, line: str) -> tuple[str | None, str]:
-        """Assigns a line that does not look like YCSB's, such as a row of a table or a member of a JSON object."""
+        """Assigns a line to a source by its prefix only, such as a row of a table or a member of a JSON object."""
         if self._prefixes and (words := line.split(maxsplit=1)) and (of := self._prefixes.get(words[0])):
             source, prefix = of
             rest = line.removeprefix(prefix)
@@ -94,11 +93,11 @@ class Sources:
         return None, line
 
     def _strings(self, line: str) -> list[str] | None:
-        """Returns the lines in the strings of JSON; None if no string has lines of a client."""
+        """Returns the clients' lines in JSON strings; None if no string contains such a line."""
         texts = [text for each in _STRING.findall(line) if (text := _unescaped(each)) and _BEGIN.search(text)]
         if not texts:
             return None
-        # Ansible writes the output twice: as one text and line by line.
+        # Skip the repetition: Ansible writes the output as one text and again line by line.
         if whole := [text for text in texts if "\n" in text.strip()]:
             texts = [each for text in whole for each in text.splitlines()]
             self._shown.update(texts)

@@ -30,15 +30,15 @@ def tabulate(
     records_each: Mapping[str, int] | None = None,
     repeats: bool = False,
 ) -> int:
-    """Prints the contents of the folders' logs to stdout, and a warning per malformed line or file to stderr.
+    """Prints the results in the folders' logs to standard output, and warnings about malformed ones to standard error.
 
-    A single folder of an experiment has its own table; among other folders it counts as a folder with logs.
+    The folder of an experiment is shown as an experiment only if it is the only folder.
 
     :param details: whether to print all rows and figures before the table
-    :param records_each: records per operation by system, for logs that do not state it; "" for all other systems
+    :param records_each: records per operation of each system, for logs that do not state it; "" for all other systems
     :param repeats: whether other clients' logs in one folder are repeats, not clients of one run
-    :returns: the exit code: 0, or 1 if no folder has YCSB logs, or a log is incomplete, broken or contradictory; whole
-    logs are shown nevertheless
+    :returns: the exit code: 0, or 1 if no folder contains YCSB logs, or if a log is incomplete, broken or
+        contradictory; the other logs are shown nevertheless
     :raises BadInputError: if a folder does not exist or cannot be read
     """
     if len(folders) == 1 and _is_experiment(folders[0]):
@@ -69,7 +69,7 @@ def tabulate(
 
 
 def name_passed_over(paths: Sequence[Path]) -> None:
-    """Prints the files that were not read, to stderr."""
+    """Prints the names of the files that were not read to standard error."""
     binary = [path for path in paths if is_binary(path)]
     text = [path for path in paths if path not in binary]
     for why, of in (("nothing of YCSB in", text), ("not text (unpack archives with logs)", binary)):
@@ -79,9 +79,9 @@ def name_passed_over(paths: Sequence[Path]) -> None:
 
 
 def refuse_logs(names: Sequence[str]) -> None:
-    """Checks that folders are experiments of Dohyo, not folders with other clients' logs.
+    """Checks that no folder is one with other clients' logs instead of an experiment of Dohyo.
 
-    :raises BadInputError: naming the folder, and the command for such logs
+    :raises BadInputError: names such a folder, and the command for such logs
     """
     for name in names:
         if Path(name).exists() and not _is_experiment(Path(name)) and collect([Path(name)]).summary.trials:
@@ -90,6 +90,6 @@ def refuse_logs(names: Sequence[str]) -> None:
 
 
 def _is_experiment(folder: Path) -> bool:
-    with suppress(OSError):  # reading its logs reports the reason
+    with suppress(OSError):  # the code that reads the logs reports the reason
         return is_experiment(folder)
     return False

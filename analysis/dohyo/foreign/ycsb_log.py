@@ -1,10 +1,10 @@
-"""Parses the output of a YCSB client: result lines (text or JSON), status lines, its command line.
+"""Parses the output of a YCSB client: result lines (text or JSON), status lines, and the command line.
 
-The formats are those of YCSB's `TextMeasurementsExporter`, `JSONMeasurementsExporter` (objects one after another),
-`JSONArrayMeasurementsExporter` and `StatusThread`, of every measurement type. They are read from YCSB
-0.1 on (milliseconds, `Return=0`), and with the additions of Dohyo's client (`Records`). A log may be cut off anywhere,
-compressed by gzip and mixed with lines of other programs, which are skipped. YCSB's lines that cannot be parsed are
-reported, never guessed. A file may have the output of several clients (see `dohyo.foreign.streams`).
+It reads all measurement types in the formats of YCSB's `TextMeasurementsExporter`, `JSONMeasurementsExporter` (a
+sequence of objects), `JSONArrayMeasurementsExporter` and `StatusThread`, from YCSB 0.1 (milliseconds, `Return=0`) on,
+and the additions of Dohyo's client (`Records`). A log may be cut off anywhere, compressed, and mixed with lines of
+other programs, which are skipped. YCSB's lines that cannot be parsed are reported, never guessed. A file may contain
+the output of several clients (see `dohyo.foreign.streams`).
 """
 
 from __future__ import annotations
@@ -38,13 +38,13 @@ _STATUS = re.compile(
     rf"(?:{DATE}|^)\s*(\d{{1,9}}) sec: (\d{{1,18}}) operations;"
     r"(?:.*?; (\d{1,18}) records;)?"
 )
-# Numbers follow the locale of the client's host: 0.19, .19 or 0,19. Possessive quantifiers (`++`) avoid backtracking,
-# which takes time.
+# The format of numbers depends on the locale of the client's host: 0.19, .19 or 0,19. Possessive quantifiers (`++`)
+# avoid backtracking, which takes time.
 _STATUS_OPERATION = re.compile(
     r"\[([A-Za-z][\w-]*+): Count=(\d{1,18}+), Max=(\d{1,19}+), Min=\d{1,19}+,"
     r" Avg=(\d++(?:[.,]\d++)?+|[.,]\d++)(?=,\s)"
 )
-# Status lines in a block that contains only status lines.
+# The beginnings of status lines, for a block that contains only status lines.
 _STATUS_LINES = re.compile(rf"\n(?:{DATE})?[ \t]*(\d{{1,9}}) sec: (\d{{1,18}}) operations;".encode())
 _STATUS_OPERATIONS = re.compile(_STATUS_OPERATION.pattern.encode())
 _JSON_TOKEN = re.compile(r'"(metric|measurement|value)"\s*:\s*("(?:[^"\\]|\\.)*"|[^\s,}\]]+)|([{}])')
@@ -60,24 +60,24 @@ _OF_CPP = re.compile(r"(?:Load|Run) throughput\(ops/sec\): |# Transaction throug
 _NEGATIVE_STATUS = re.compile(r"\b\d{1,9} sec: (-\d{1,18}) operations;")
 _GO_PERCENTILE = re.compile(r"(\d+(?:\.\d+)?)th\(us\)")
 _STAMP = re.compile(r"(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d)[:.,]\d")
-# Tolerance: status lines have whole seconds and are late on a busy host. Clocks that are set jump further.
+# Deviation of the time of day above which the clock was set. Smaller ones are rounding, or delays on a busy host.
 _JUMP_SECONDS = 60.0
-_MOST_POINTS = 3600  # an hour by the second
+_MOST_POINTS = 3600  # one per second in an hour
 
 
 @dataclass
 class StatusLines:
-    """A client's operations over time, from its status lines; the number of points is bounded.
+    """A client's operations over time, from its status lines. The number of points is bounded.
 
-    :ivar points: seconds since the client began, by its count, and operations since then
+    :ivar points: seconds since the client began, as the client counts them, and number of operations until then
     """
 
     points: list[tuple[int, int]] = field(default_factory=list)
-    _apart: int = 1  # least seconds between two points
+    _apart: int = 1  # minimum number of seconds between two points
     _next: int = 0
 
     def add(self, elapsed: int, operations: int | str | bytes) -> None:
-        """Adds a status line, unless it is too close to the one before."""
+        """Adds a status line, unless it is too close to the previous point."""
         if elapsed < self._next:
             return
         self.points.append((elapsed, int(operations)))
@@ -91,41 +91,41 @@ class StatusLines:
 
 @dataclass
 class ClientLog(ResultLog):
-    """The log of one run of one client. A file has several if runs were appended to it.
+    """The log of one run of one client. A file contains several if runs were appended to it.
 
     :ivar source: text that identifies the client in the file
     """
 
     source: str = ""
-    last_status: str | None = None  # the last status line, without the counts of its operation types
+    last_status: str | None = None  # the last status line, without the counts of each operation type
     elapsed_seconds: int | None = None  # from the last status line
     status_operations: int | None = None  # from the last status line
     status_records: int | None = None  # from the last status line
     intervals: dict[str, Operation] = field(default_factory=dict)  # summed over all status lines
-    progress: StatusLines = field(default_factory=StatusLines)  # summed over all status lines
+    progress: StatusLines = field(default_factory=StatusLines)
     command: str | None = None
     exception: str | None = None  # first exception, or the reason why YCSB gave up
-    is_go: bool = False  # go-ycsb's log, with properties instead of a command line, without return codes
-    batches: set[str] = field(default_factory=set)  # types of go-ycsb whose operations are batches: BATCH_INSERT, …
-    properties: dict[str, str] = field(default_factory=dict)  # go-ycsb's properties
-    # Start and end, from the first and the last status line: seconds on the host's clock, in its time zone.
+    is_go: bool = False  # whether go-ycsb wrote the log: properties instead of a command line, no return codes
+    batches: set[str] = field(default_factory=set)  # go-ycsb's operation types that are batches, such as BATCH_INSERT
+    properties: dict[str, str] = field(default_factory=dict)  # properties that go-ycsb printed
+    # Start and end, according to the first and the last status line, in seconds of the host's local time.
     began: float | None = None
     ended: float | None = None
 
     @property
     def name(self) -> str:
-        """Returns the file's name, with the client's source."""
+        """Returns the file's name, followed by the client's source if it has one."""
         return f"{self.path.name} ({self.source})" if self.source else self.path.name
 
     @property
     def is_empty(self) -> bool:
-        """Returns whether it has nothing of YCSB."""
+        """Returns whether the log contains nothing that is from YCSB."""
         told = self.status_operations is not None or self.command is not None or bool(self.properties)
         return not self.has_results and not told
 
     @property
     def is_load(self) -> bool:
-        """Returns whether it loaded data: by the command line, otherwise because only INSERT was measured."""
+        """Returns whether the client loaded data, according to its options, or because it measured only INSERT."""
         if self.command is not None:
             return "-load" in self.command.split()
         if "dotransactions" in self.properties:
@@ -140,7 +140,7 @@ class ClientLog(ResultLog):
 
     @property
     def is_batched(self) -> bool:
-        """Returns whether an operation has `batch.size` records, a property of go-ycsb."""
+        """Returns whether an operation is a batch of `batch.size` (a property of go-ycsb) records."""
         return bool(self.batches)
 
     @property
@@ -155,12 +155,15 @@ class ClientLog(ResultLog):
 
     @property
     def target_is_known(self) -> bool:
-        """Returns whether the log shows if a target was set; latencies from the intended start suggest a hidden one."""
+        """Returns whether the log shows if a target rate was set.
+
+        Latencies from the intended start suggest that one was set in a way that the command line does not show.
+        """
         return self.target is not None or bool((self.command and not self.has_intended) or self.properties)
 
     @property
     def has_intended(self) -> bool:
-        """Returns whether there are latencies from the intended start, too (measurement.interval=both)."""
+        """Returns whether there are also latencies from the intended start (measurement.interval=both)."""
         return any(name.startswith(INTENDED) for name in self.operations)
 
     @property
@@ -170,7 +173,9 @@ class ClientLog(ResultLog):
 
     @property
     def planned(self) -> int | None:
-        """Returns the planned operations, or records to load; None if not known, or if a duration ends the run."""
+        """Returns the planned number of operations, or of records to load; None if not known, or if a duration ends the
+        run.
+        """
         keys = ("insertcount", "recordcount") if self.is_load else ("operationcount",)
         stated = next(filter(None, map(self.setting, keys)), "")
         by_time = self.setting("maxexecutiontime") and not self.is_go  # go-ycsb ignores this property
@@ -178,20 +183,20 @@ class ClientLog(ResultLog):
 
     @property
     def succeeded(self) -> int | None:
-        """Returns the operations that ended without an error; None if not known."""
-        # OVERALL of a run includes failed operations, OVERALL of a load does not.
+        """Returns the number of operations that ended without an error; None if not known."""
+        # For a run, OVERALL includes failed operations; for a load it does not.
         attempted = self.counted if self.has_all_types else self.overall_operations
         return None if attempted is None else max(0, attempted - failed_calls(self.operations))
 
     @property
     def has_all_types(self) -> bool:
-        """Returns whether all operation types are known, and add up to all operations."""
+        """Returns whether the meaning of all operation types is known, and their counts add up to all operations."""
         if not self.counted:
             return False
         return self.is_go or (self.is_whole and all(map(is_known, self.operations)))
 
     def option(self, name: str) -> str | None:
-        """Returns the value of an option of the command line, such as `-threads`; None if not given."""
+        """Returns the value of an option on the command line, such as `-threads`; None if not given."""
         words = (self.command or "").split()
         return words[words.index(name) + 1] if name in words[:-1] else None
 
@@ -205,13 +210,13 @@ class ClientLog(ResultLog):
 
 
 def read_log(path: Path, warn: Warn) -> list[ClientLog]:
-    """Reads all runs in one log file, in order; empty if it has nothing of YCSB.
+    """Reads all runs in one log file, in order. Returns [] if the file contains nothing that is from YCSB.
 
-    Problems are reported through `warn` as `file:line: what`; no content of the file raises an error.
+    :param warn: receives each problem as `file:line: what`; no content of the file raises an error
     """
     found, said = _read(path, apart=True)
     if len({log.source for log in found}) > 1 and any(not log.is_sound for log in found):
-        # The text before a line may belong to the line instead of naming a client.
+        # Read again as one client: the text at the beginning of lines may not be the name of a client.
         together, instead = _read(path, apart=False)
         if sum(not log.is_sound for log in together) < sum(not log.is_sound for log in found):
             found, said = together, instead
@@ -221,17 +226,20 @@ def read_log(path: Path, warn: Warn) -> list[ClientLog]:
 
 
 def _read(path: Path, *, apart: bool) -> tuple[list[ClientLog], list[str]]:
-    """Returns the runs in a file, and the problems with it."""
+    """Returns the runs in a file, and the problems with the file.
+
+    :param apart: whether the text at the beginning of lines names the client
+    """
     said: list[str] = []
     reader = _File(path, limited(path, said.append), apart=apart)
     for number, block in blocks(path, reader.damaged):
-        # Remove NULs: a file that was emptied while it was written has a hole of them; UTF-16 without a mark has them.
+        # Remove NULs: they are in a file that was truncated while a client wrote to it, and in UTF-16 without a mark.
         reader.read_block(number, block.translate(None, b"\0"))
     return reader.finish(), said
 
 
 class _File:
-    """Reads the lines of one file, separately for each client."""
+    """Passes the lines of one file to a reader for each client."""
 
     def __init__(self, path: Path, warn: Warn, *, apart: bool) -> None:
         self._path = path
@@ -248,7 +256,7 @@ class _File:
             reader.damaged()
 
     def read_block(self, number: int, block: bytes) -> None:
-        """Reads whole lines. Long runs have mostly status lines, which are read together."""
+        """Reads whole lines. Status lines, of which long runs have many, are read together."""
         last = block.rfind(b"\n", 0, -1) + 1
         if read := self._readers[""].status_lines(block[:last]):
             number += read
@@ -262,7 +270,7 @@ class _File:
                 self._last.read(number + offset, text)
 
     def finish(self) -> list[ClientLog]:
-        """Returns all runs in the file, by client in order."""
+        """Returns all runs in the file, client by client."""
         return [log for reader in self._readers.values() for log in reader.finish()]
 
 
@@ -275,9 +283,9 @@ class _Reader(ResultReader[ClientLog]):
         self._jumped = 0.0  # jumps of the host's clock since the run began, in seconds
 
     def status_lines(self, block: bytes) -> int:
-        """Adds up the status lines of a block, if it has only status lines, all of the current run.
+        """Adds up the status lines of a block if it contains nothing else, and all are from the current run.
 
-        :returns: the number of lines that were read
+        :returns: number of lines that were read
         """
         found = _STATUS_LINES.findall(b"\n" + block)
         times = [int(each) for each, _ in found]
@@ -288,7 +296,7 @@ class _Reader(ResultReader[ClientLog]):
             return 0
         last = cast(re.Match[str], _STATUS.search(block[block.rfind(b"\n", 0, -1) + 1 :].decode("utf-8", "replace")))
         if self._jump(_began(last)):
-            return 0  # the message must have the line's number
+            return 0  # read the lines one by one: the message names the line
         by_metric: dict[bytes, list[tuple[int, int, float]]] = {}
         for metric, count, maximum, mean in _STATUS_OPERATIONS.findall(block):
             if count != b"0":
@@ -303,7 +311,7 @@ class _Reader(ResultReader[ClientLog]):
 
     def _end(self, half: str) -> None:
         if half.rstrip().endswith(("}", "]")) and (self._object or '"metric"' in half):
-            self._understand(half)  # closed JSON is whole
+            self._understand(half)  # JSON that ends with a bracket is complete
         elif half.strip(" \t}]"):
             super()._end(half)
         if "metric" in self._object:
@@ -318,7 +326,7 @@ class _Reader(ResultReader[ClientLog]):
         if (status := _STATUS.search(line)) is not None:
             self._status(status, line)
         elif ": Count=" in line:
-            self._status_operations(line)  # hdrhistogram+histogram prints its status line in several lines
+            self._status_operations(line)  # with hdrhistogram+histogram a status line is split into several lines
         elif super()._understand(line):
             pass
         elif line.startswith("[{") and '"Takes(s)"' in line:
@@ -354,7 +362,7 @@ class _Reader(ResultReader[ClientLog]):
             if self._go_finished:
                 self._next_log()
             self._go_columns = []
-            # The next results are of the whole run, the earlier ones of a part of it.
+            # The results after this line are those of the whole run; the results before it are intermediate.
             self._log.operations.clear()
             self._log.batches.clear()
             self._log.is_go, self._log.runtime_ms, self._go_finished = True, runtime, True
@@ -370,9 +378,9 @@ class _Reader(ResultReader[ClientLog]):
     def _go_operation(self, name: str, values: Mapping[str, str], *, is_batch: bool) -> None:
         if name in self._log.operations and is_batch != (name in self._log.batches):
             if is_batch:
-                return  # a fork has each record, too
+                return  # a fork prints both batches and records
         elif self._go_finished and name in self._log.operations:
-            self._next_log()  # another run, without properties in the log
+            self._next_log()  # another run, for which the log contains no properties
         (self._log.batches.add if is_batch else self._log.batches.discard)(name)
         self._log.is_go = True
         least = decimal_or_fail(values["Min(us)"])
@@ -389,8 +397,8 @@ class _Reader(ResultReader[ClientLog]):
         self._log.operations[name] = of
 
     def _json(self, line: str) -> None:
-        # Read whole objects in one line first: another program's object may be within one of YCSB's, which has a line
-        # per member. Each level of nested objects takes one turn.
+        # First read the complete objects in the line, one level of nesting after the other: another program may have
+        # written one into the middle of an object of YCSB, which has a line per member.
         for _ in range(_JSON_DEPTH):
             whole = _JSON_OBJECT.findall(line)
             for text in whole:
@@ -406,7 +414,7 @@ class _Reader(ResultReader[ClientLog]):
             self._json_object(found)
 
     def _json_object(self, found: dict[str, str]) -> None:
-        # JSON of other programs may have a "value" or a "metric"; only all three keys together are a result.
+        # Only an object with all three keys is a result: other programs' JSON may have a "value" or a "metric".
         if len(found) == 3:
             self._result(found["metric"], found["measurement"], found["value"])
         elif "measurement" in found:
@@ -414,7 +422,7 @@ class _Reader(ResultReader[ClientLog]):
 
     def _status(self, status: re.Match[str], line: str) -> None:
         if status[0] == self._log.last_status:
-            return  # some measurement types print every status line on both outputs
+            return  # some measurement types print each status line to both standard output and standard error
         elapsed = int(status[1])
         if self._log.has_results or (self._log.elapsed_seconds is not None and elapsed < self._log.elapsed_seconds):
             self._next_log()
@@ -430,7 +438,7 @@ class _Reader(ResultReader[ClientLog]):
         log.status_records = int(status[3]) if status[3] else None
 
     def _clock(self, status: re.Match[str]) -> None:
-        """Records the time of day of a status line."""
+        """Records the client's start and end according to the time of day in a status line."""
         if (began := _began(status)) is None:
             return
         if self._log.began is None:
@@ -441,7 +449,7 @@ class _Reader(ResultReader[ClientLog]):
         self._log.ended = began - self._jumped + int(status[1])
 
     def _jump(self, began: float | None) -> float:
-        """Returns by how many seconds the clock jumped since the last status line, compared with the client's count."""
+        """Returns by how many seconds the clock jumped, compared with the seconds that the client counted."""
         if began is None or self._log.began is None:
             return 0.0
         jump = began - self._log.began - self._jumped
@@ -457,7 +465,7 @@ class _Reader(ResultReader[ClientLog]):
             return
         total = self._log.intervals.setdefault(name, Operation(operations=0))
         before = total.operations or 0
-        # Means can be averaged with their counts as weights; percentiles cannot.
+        # Means can be combined, weighted by their counts; percentiles cannot.
         total.mean_us = ((total.mean_us or 0.0) * before + sum_us) / (before + count)
         total.operations = before + count
         total.max_us = max(total.max_us or 0.0, float(maximum))
@@ -475,11 +483,11 @@ class _Reader(ResultReader[ClientLog]):
 
     def _check_go(self, log: ClientLog) -> None:
         for name in [each for each in log.batches if each + FAILED in log.operations.keys() - log.batches]:
-            log.batches.remove(name)  # all of the fork's records failed
+            log.batches.remove(name)  # a fork that prints batches and records, of which all failed
             del log.operations[name]
         warmup = log.properties.get("warmuptime", "")
         if log.runtime_ms and warmup.isdecimal() and not log.is_load:
-            log.runtime_ms = max(0.0, log.runtime_ms - 1000 * int(warmup))  # the warm-up counts no operations
+            log.runtime_ms = max(0.0, log.runtime_ms - 1000 * int(warmup))  # no operations are counted in the warm-up
         if log.runtime_ms is None:
             self._incomplete(log, "no line 'Run finished': the numbers may be of a part of the run")
         elif not log.operations:
@@ -487,7 +495,7 @@ class _Reader(ResultReader[ClientLog]):
 
 
 def _began(status: re.Match[str]) -> float | None:
-    """Computes when the client began, from the time of day in a status line and the seconds since the start."""
+    """Computes when the client began from the time of day and the elapsed seconds in a status line; None if unknown."""
     if not (stamp := _STAMP.match(status[0].strip())):
         return None
     try:
