@@ -79,9 +79,7 @@ def size(number: float) -> str:
 
 
 def named(name: str, number: float | None) -> str:
-    """Formats a number in the unit at the end of its name: `_bytes`, `_ms`, `_seconds` or `_ratio` (in percent).
-    Without one of these it is a count.
-    """
+    """Formats a number in the unit at the end of its name (`_bytes`, `_ms`, `_seconds`, `_ratio`), or as a count."""
     if number is None:
         return UNKNOWN
     match name.rpartition("_")[2]:
@@ -97,10 +95,7 @@ def named(name: str, number: float | None) -> str:
 
 
 def scaled(scale: float | None, full: int | None) -> str:
-    """Formats the scale of a trial that has only a share of the scenario's records.
-
-    :param full: number of records at scale 1; None if not known
-    """
+    """Formats the scale of a trial with fewer records than the scenario's; `full` is their number at scale 1."""
     return f"scale {scale:g} of {'?' if full is None else f'{full:,}'} records"
 
 

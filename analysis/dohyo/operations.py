@@ -11,8 +11,8 @@ READ_MODIFY_WRITE = "READ-MODIFY-WRITE"
 INTENDED = "Intended-"
 FAILED, NOT_FOUND = "-FAILED", "-NOT_FOUND"
 _CALLS = frozenset({"READ", "UPDATE", "INSERT", "SCAN", "DELETE"})
-# Names of calls that did not succeed: they end with FAILED, NOT_FOUND, or the status that the call returned if YCSB's
-# property latencytrackederrors or reportlatencyforeacherror is set.
+# Names of calls that did not succeed. They end with FAILED, NOT_FOUND, or a status, if YCSB's property
+# latencytrackederrors or reportlatencyforeacherror is set.
 _OUTCOME = re.compile(rf"(?:{INTENDED})?({READ_MODIFY_WRITE}|{'|'.join(sorted(_CALLS))})-([\w.]+)")
 _ORDER = (OVERALL, "READ", "UPDATE", READ_MODIFY_WRITE, "INSERT", "SCAN", "DELETE")
 # Names in YCSB's logs that are not operation types: a second latency of scans; metrics of the client process.
@@ -25,8 +25,7 @@ _NO_OPERATION = re.compile(
 def operation(metric: str) -> str | None:
     """Returns the operation type of a metric in YCSB's logs; None if the metric is not to be counted as operations.
 
-    With `measurementtype=hdrhistogram+histogram` (`+raw`) YCSB prints each type twice, as HdrREAD and BucketREAD
-    (RawREAD); only the first one is counted.
+    With `measurementtype=hdrhistogram+histogram` (`+raw`) YCSB prints each type twice. HdrREAD counts, not BucketREAD.
     """
     if re.match(r"(Bucket|Raw)[A-Z]", metric) or _NO_OPERATION.fullmatch(metric.removeprefix("Hdr")):
         return None

@@ -54,10 +54,7 @@ def clear(folder: Path) -> None:
 
 
 def remove_empty(folder: Path) -> None:
-    """Removes an empty folder.
-
-    :raises OSError: if it is not empty
-    """
+    """Removes an empty folder. Raises OSError if it is not empty."""
     folder.rmdir()
 
 

@@ -4,7 +4,7 @@ import re
 
 from dohyo.bad_input import BadInputError
 
-# Characters that control a terminal, end a line or hide a part of it: control characters (including NUL and newlines),
+# Characters that control a terminal, end a line or hide a part of it. They are control characters (also NUL, newlines),
 # line separators, marks of the direction of writing, and surrogates, which represent bytes that are not UTF-8.
 CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 

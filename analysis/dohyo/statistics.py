@@ -228,10 +228,9 @@ def _with(mean: Estimate, n: int, confidence: float) -> Estimate:
 
 
 def trend(series: Sequence[Sequence[float]]) -> float | None:
-    """Returns the sum over the last third of each series, divided by the sum over the first third.
+    """Returns the sum over the last third of each series, divided by the sum over the first third of each.
 
-    The series may differ in length; those with fewer than `TREND_LEAST` samples are left out. Returns None if both sums
-    are 0.
+    Series with fewer than `TREND_LEAST` samples are left out. Returns None if both sums are 0.
     """
     first = last = 0.0
     for each in series:
@@ -248,8 +247,8 @@ def ratios(
 ) -> dict[tuple[int, int], Ratio]:
     """Returns the ratios of all pairs of geometric means that are compared with each other, such as those of a point.
 
-    In 95 % of the cases no two equal means are called different. The rule has three parts; `x` is the part of a mean's
-    variance s² in the squared error of the ratio, and f is the number of its degrees of freedom:
+    In 95 % of the cases no two equal means are called different. The rule has three parts. `x` is the part of a mean's
+    variance s² in the squared error of the ratio, f its degrees of freedom.
 
     - The variance of a mean is weighted by its degrees of freedom, the pooled one of `alike_in_scatter` by `BORROWED`.
     - The degrees of freedom of the error are (Σ x)² / Σ (x² / (f + 1)) - 1, at most Σ f (Satterthwaite 1946, with half
@@ -258,8 +257,8 @@ def ratios(
       confidence ^ (p / k) (Ryan 1960; Einot, Gabriel 1975; Welsch 1977).
 
     :param means: one mean for each system; the highest confidence level among them applies
-    :param own: standard errors of the differences from `together`. They apply where they are larger, because the error
-        from a mean is too small for a system that scatters more than the systems beside it
+    :param own: standard errors of the differences, from `together`. They apply where they are larger: the pooled error
+        is too small for a system that scatters more than the others
     :returns: ratios by position: (0, 1) is the first mean divided by the second one
     """
     pool = _pool(means)
@@ -354,8 +353,7 @@ def alike_in_scatter(freedoms: Sequence[float], squares: Sequence[float]) -> set
 def _share_above(share: float, freedom: float, others: float) -> float:
     """Returns the probability that the share of one variance in the sum of squares exceeds `share`.
 
-    It is the upper tail of a beta distribution. With share = sin² φ it is the integral of sin^(f-1) cos^(g-1), here by
-    Simpson's rule.
+    It is the upper tail of a beta distribution: with share = sin² φ the integral of sin^(f-1) cos^(g-1), by Simpson.
 
     :param freedom: degrees of freedom of the variance; at least 1
     :param others: degrees of freedom of all others together; at least 2
@@ -401,8 +399,7 @@ def more_to_decide(
 
 @lru_cache(maxsize=4096)
 def studentised_range(count: int, freedom: float, confidence: float = CONFIDENCE) -> float:
-    """Returns the quantile of the studentised range: the range of normal means divided by an independent estimate of
-    their deviation.
+    """Returns the quantile of the studentised range: the range of normal means divided by an independent deviation.
 
     :param count: number of means; at least 2
     :param freedom: degrees of freedom of the deviation, not necessarily whole; at least 1
@@ -419,8 +416,7 @@ def studentised_range(count: int, freedom: float, confidence: float = CONFIDENCE
     return high
 
 
-# Width and number of the steps in the integrals of the studentised range, in standard deviations. The integrals end at
-# 12 deviations, beyond which the density is negligible.
+# Width (in standard deviations) and number of the steps in the integrals of the studentised range. They end at 12.
 _STEP, _STEPS = 0.05, 240
 
 

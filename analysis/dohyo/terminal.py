@@ -24,10 +24,7 @@ def aligned(rows: Sequence[Sequence[str]]) -> list[str]:
 
 
 def say(text: str, *, err: bool = False) -> None:
-    """Prints a text and a newline.
-
-    :param err: whether to print to standard error
-    """
+    """Prints a text and a newline, if `err` to standard error."""
     click.echo(printable(text), err=err)
 
 

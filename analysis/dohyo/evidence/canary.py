@@ -1,7 +1,4 @@
-"""Compares the canaries, which measure the hosts before each trial: were the hosts equally fast for all trials?
-
-docs/method.md gives the rule.
-"""
+"""Compares the canaries, measurements of the hosts before each trial, as docs/method.md describes."""
 
 from __future__ import annotations
 
@@ -190,13 +187,10 @@ def compare(canaries: Mapping[str, Canary | None]) -> Comparison | None:
 
 
 def _drifts(of_trials: Mapping[str, CanaryFigure]) -> list[Drift]:
-    """Compares one figure of one host before each trial with its usual value.
-
-    :param of_trials: the figure before each trial
-    """
+    """Compares one figure of one host before each trial (the argument) with its usual value."""
     figures = list(of_trials.values())
-    # Use the median, so that one unusual trial neither hides nor causes a drift. Of an even number of trials, take the
-    # better of the two middle ones: their mean would halve the difference between trials that alternate (A B A B).
+    # Use the median, so that one unusual trial neither hides nor causes a drift. If their number is even, take the
+    # better of the two middle values: the mean would halve the difference between trials that alternate (A B A B).
     middle = statistics.median_low if figures[0].unit == "ms" else statistics.median_high
     usual = replace(
         figures[0],

@@ -26,16 +26,14 @@ _TELLING = 100
 
 
 class HistogramLogs:
-    """Facts from one client's histogram logs that are compared with its other results.
-
-    Times are in seconds after the window began.
+    """Facts from one client's histogram logs for comparison with its other results. Times are seconds of the window.
 
     :ivar counted: number of operations of each type
     :ivar highest: longest latency of each type, in µs
     :ivar first: end of the interval that was written first; None without intervals
     :ivar end: end of the interval that was written last
-    :ivar begun: for each type, a time after which at least one operation began: the maximum over all intervals of their
-        start minus their shortest latency
+    :ivar begun: for each type, a time after which an operation began. It is the maximum of an interval's start minus
+        its shortest latency
     """
 
     def __init__(self) -> None:
@@ -218,10 +216,7 @@ def _attempted(by_operation: Mapping[str, Operation], report: ClientReport) -> s
 
 
 def _carried(run: Run) -> str | None:
-    """Checks that the records of all types add up to the total, from which the rate is computed.
-
-    :returns: the contradiction, or None
-    """
+    """Checks that the records of all types add up to the total, the base of the rate; returns the contradiction."""
     types = {name: of for name, of in run.by_operation.items() if name in run.own or name == READ_MODIFY_WRITE}
     counts = {name: records_of(name, operation) for name, operation in types.items()}
     known = {name: count for name, count in counts.items() if count is not None}
@@ -235,10 +230,7 @@ def _carried(run: Run) -> str | None:
 
 
 def _agreed(logged: Mapping[str, Operation], report: ClientReport, problem: Warn) -> dict[str, Operation]:
-    """Returns the figures of a client's result lines, with values added that only its client.json contains.
-
-    :param problem: called with each contradiction between the two files
-    """
+    """Adds values from a client's client.json to its result lines; passes contradictions to `problem`."""
     result = {name: structs.replace(operation) for name, operation in logged.items()}
     for name, facts in report.operations_by_type.items():
         operation = result.get(name)

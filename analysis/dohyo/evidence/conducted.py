@@ -90,10 +90,7 @@ class Conducted(Struct, frozen=True, rename={"limit_ms": "offset_limit_ms", "why
         return sum(stated) if stated else None
 
     def events(self, phase: str, run: int | None) -> list[Event]:
-        """Returns the events that the conductor observed on the hosts.
-
-        :param run: number of the run; None for the load
-        """
+        """Returns the events that the conductor observed on the hosts in a run (None for the load)."""
         return [
             structs.replace(event, run=run, until=None, host=event.host or None, phase=phase) for event in self.seen
         ]
@@ -111,11 +108,7 @@ def client(host: str, phases: Sequence[Conducted], rows: list[Row]) -> Client:
 
 
 def nodes(phases: Sequence[Conducted], runs: Sequence[Run]) -> list[Node]:
-    """Summarises each node over the given runs.
-
-    :param phases: the conductor's record of each run
-    :param runs: the clients' results of the same runs
-    """
+    """Summarises each node over runs, from the conductor's records (`phases`) and the clients' results (`runs`)."""
     seconds, records = total([run.seconds for run in runs]), total([run.records for run in runs])
     result = []
     for host in sorted({host for phase in phases for host in phase.nodes}):

@@ -142,12 +142,7 @@ class Seconds:
     def events(
         self, run: int | None, warmup: float, measured: float | None, phase: str = "run", shortest: int = DIP_SECONDS
     ) -> list[Event]:
-        """Returns the events of errors, and of dips of at least `shortest` seconds.
-
-        :param run: number of the run; None for the load
-        :param warmup: length of the warm-up in seconds
-        :param measured: as for :func:`throughput`
-        """
+        """Returns the errors of a run (None for the load) as events, and its dips of at least `shortest` seconds."""
         result = []
         for dip in dips(self.throughput(measured)):
             if dip.seconds < shortest:
@@ -192,10 +187,7 @@ def collapses(throughput: Sequence[int], warmup: float) -> list[str]:
 
 
 def _stretches(seconds: Sequence[int], apart: int) -> list[tuple[int, int]]:
-    """Joins seconds that are less than `apart` from each other to stretches.
-
-    :returns: for each stretch, its first second and the second after its last one
-    """
+    """Joins seconds less than `apart` from each other; returns the first second of each stretch, and its end."""
     gaps = [(before, after) for before, after in pairwise(seconds) if after - before >= apart]
     begins = [*seconds[:1], *(after for _, after in gaps)]
     ends = [*(before + 1 for before, _ in gaps), *(last + 1 for last in seconds[-1:])]

@@ -1,8 +1,8 @@
 """Reads and merges HdrHistogram interval logs (`READ.hdr`, `UPDATE.hdr`, …).
 
 A percentile of several clients, threads or repeats is only correct if their histograms are added first. This module
-computes every percentile that Dohyo prints. It reads logs line by line and keeps one merged histogram per operation
-type in memory, whatever the number of clients or the length of the run.
+computes every percentile that Dohyo prints. It reads logs line by line and keeps only one merged histogram per
+operation type in memory.
 
 The package `hdrhistogram` decodes histograms of HdrHistogram 2.1.5 and later (V2 encoding) in C into an array with
 thousands of counters. An interval uses a few hundred of them; numpy selects these, and only these are added. This
@@ -35,8 +35,7 @@ from pyhdrh import encode as encode_v2
 from dohyo.evidence.text_file import Warn, limited, lines
 from dohyo.operations import OVERALL, operation, plain_name
 
-# Upper bound of all histograms in µs: one day, more than any operation takes. With a common bound, histograms are added
-# as arrays.
+# Upper bound of all histograms in µs: one day. With a common bound, histograms are added as arrays.
 MAX_LATENCY_US = 24 * 3600 * 1_000_000
 
 # Minimum number of operations beyond a percentile: docs/method.md#percentiles-and-rates-in-the-table.
@@ -60,8 +59,7 @@ _TIME = re.compile(rf"#\[(StartTime|BaseTime): *({_NUMBER}) ")
 _OPERATION = re.compile(r"#\[Logging for: ([^\],]+)(?:, *([^\]]*))?")
 MICROSECONDS = 1000  # in a millisecond
 _UNITS = {"microseconds": MICROSECONDS, "nanoseconds": 1_000_000}
-# Gap in seconds between intervals from which the clock must have jumped. Clients write an interval each second, stock
-# YCSB every ten.
+# Longest gap in seconds between intervals without a jump of the clock. Stock YCSB writes an interval every ten seconds.
 _LONGEST_PAUSE = 600.0
 # Longest and latest plausible interval, in seconds. Otherwise a damaged log could use up the memory.
 _LONGEST_INTERVAL = 3600.0
@@ -156,10 +154,7 @@ class Counters:
         self.total = 0
 
     def add(self, indexes: Integers, counts: Integers, total: int) -> None:
-        """Adds counts to the counters at the indexes, which are in ascending order and may repeat.
-
-        :param total: sum of the counts
-        """
+        """Adds counts, with their sum, to the counters at the indexes, which are ascending and may repeat."""
         if total:
             self._widen(indexes.item(0), indexes.item(-1) + 1)
             np.add.at(self.counts, indexes - self.first, counts)
@@ -446,10 +441,7 @@ class LogParser:
         self._ends: dict[str, float] = {}  # end of the last interval of each operation type
 
     def parse(self, line: str) -> Interval | None:
-        """Parses a line. Returns None for comments, the legend and empty lines.
-
-        :raises ValueError: if the line is not part of such a log, or is damaged
-        """
+        """Parses a line; returns None for comments, the legend and empty lines. Raises ValueError for other lines."""
         line = line.strip()
         if not line or line.startswith('"StartTimestamp"'):
             return None

@@ -1,8 +1,7 @@
 """Computes the use of processors, memory, disks and networks on each host of a trial from the agent's samples.
 
 The trial's `hosts/HOST/metrics.jsonl.gz` contains the kernel's counters, once a second from before the load to the end
-of the trial, for database hosts and client hosts. The agent's sampler.py describes a line; docs/method.md describes the
-figures.
+of the trial. The agent's sampler.py describes a line; docs/method.md describes the figures.
 """
 
 from __future__ import annotations
@@ -123,8 +122,7 @@ class Samples:
     :ivar device: disk or network of each line; None for the whole host
     :ivar time: end of the line's second, in seconds since 1970 on the host's clock
     :ivar seconds: actual length of the line's second
-    :ivar figures: a column for each of `FIGURES`, as shares of 1, bytes, or per second; NaN if the value is unknown or
-        does not apply to the device
+    :ivar figures: a column for each of `FIGURES`: shares of 1, bytes, or per second; NaN if unknown or not applicable
     :ivar memory: bytes of memory in the last sample; None without samples
     """
 
@@ -400,7 +398,7 @@ class HostMetrics:
         figures = np.concatenate(
             [_figures(samples, *part[:2], window) for part, window in zip(parts, windows, strict=True)]
         )
-        # The maximum is taken over seconds of which at least half is inside the windows.
+        # Seconds that are mostly outside the windows do not count for the maximum.
         mostly = weight >= samples.seconds[lines] / 2
         covered = 0.0
         uses: dict[str | None, dict[str, Use]] = {}
@@ -438,8 +436,7 @@ def _figures(
 ) -> NDArray[np.float64]:
     """Returns the figures of the lines that :func:`_inside` found.
 
-    The use by other processes counts as unknown in a second that ends after the window: clients end then, and Ansible
-    works.
+    In a second that ends after the window, the use by other processes is unknown: clients and Ansible work then.
     """
     figures = samples.figures[lines]
     figures[time > window.end - window.agreed, FIGURES.index(*_OTHERS)] = math.nan
@@ -447,11 +444,7 @@ def _figures(
 
 
 def _uses(figures: NDArray[np.float64], weight: NDArray[np.float64], mostly: NDArray[np.bool_]) -> dict[str, Use]:
-    """Returns the known figures of one device.
-
-    :param weight: weight of each line in the mean
-    :param mostly: whether each line counts for the maximum
-    """
+    """Returns the known figures of one device: means weighted by `weight`, and maxima of the lines with `mostly`."""
     found = {}
     for name, values in zip(FIGURES, figures.T, strict=True):
         known = ~np.isnan(values)

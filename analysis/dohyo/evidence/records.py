@@ -288,7 +288,6 @@ class FaultOnHost(Struct, frozen=True):
     """A fault on one host.
 
     :ivar at: start in seconds of the window, by the controller's clock
-    :ivar error: why the fault could not be carried out; None if it could
     """
 
     at: Number | None = None

@@ -9,14 +9,13 @@ its figures do not depend on the checkout that reads them. For example:
       note: compactions still pending at the end
 
 `file` may contain wildcards if each server of a host has a file.
-A figure is the sum of the values whose keys match `keys` (one pattern or several, in which `*` stands for anything),
-minus the sum of `less`, divided by the sum of `per`, times `scale`. All but `keys` are optional.
-With `take: max` it is the largest value instead of the sum, for values such as percentiles that cannot be added.
-With a `note` the report names every host on which the figure is not 0.
-With `counter: true` the values grow from the start of the server, and the figure of a run is their growth in the run.
-The figure of a run is otherwise the value after the run.
-`absent` is the value for a file without the keys, because some servers leave out counters that are 0.
-The end of a name gives the unit: `_bytes`, `_ms`, `_seconds`, `_ratio` (0 to 1). Other names are counts.
+A figure is the sum of the values that match `keys` (one pattern or several, with `*` for anything), minus the sum of
+`less`, divided by the sum of `per`, times `scale`. All but `keys` are optional. With `take: max` it is the largest
+value instead of the sum, for values such as percentiles that cannot be added. With a `note` the report names every host
+on which the figure is not 0. With `counter: true` the values grow from the start of the server, and the figure of a run
+is their growth in the run; otherwise it is the value after the run. `absent` is the value for a file without the keys,
+because some servers leave out counters that are 0. The end of a name gives the unit: `_bytes`, `_ms`, `_seconds`,
+`_ratio` (0 to 1). Other names are counts.
 """
 
 from __future__ import annotations
@@ -57,9 +56,7 @@ class Keys:
     """
 
     def __init__(self, patterns: Any) -> None:
-        """:param patterns: a text, or a list of texts
-        :raises ValueError: for anything else
-        """
+        """:param patterns: a text, or a list of texts; otherwise a ValueError is raised"""
         listed = patterns if isinstance(patterns, list) else [patterns]
         if not listed or not all(isinstance(each, str) for each in listed):
             raise ValueError("must be a pattern of keys, or a list of them")
@@ -124,10 +121,8 @@ class ServerFigure(Struct, frozen=True, forbid_unknown_fields=True):
         return Values() if any(value < 0 for values in grown for value in values) else Values(*grown)
 
     def mean(self, runs: Sequence[Sequence[Values]]) -> float | None:
-        """Returns the mean of the figure over several runs. A ratio is computed from the sums over all runs; a maximum
-        is the largest of all runs.
-
-        :param runs: for each run, the values of its hosts
+        """Returns the mean of the figure over several runs, each with the values of its hosts. A ratio is computed from
+        the sums over all runs; a maximum is the largest of all runs.
         """
         found = self.value([host for hosts in runs for host in hosts])
         together = self.take or self.per is not None

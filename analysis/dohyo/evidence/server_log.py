@@ -123,9 +123,7 @@ class Lines(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def lines_of(path: Path, warn: Warn) -> dict[str, Lines]:
-    """Reads a trial's log.yml or healing.yml: the patterns of each kind of work. Returns {} if the file is missing or,
-    with a warning, damaged.
-    """
+    """Reads the patterns of a trial's log.yml or healing.yml; {} if it is missing or, with a warning, damaged."""
     kinds: Any = dict[Kind, Lines] if path.name == LOG else dict[str, Lines]
     try:
         found: dict[str, Lines] = msgspec.convert(plain_yaml.load(path) if path.is_file() else {}, kinds)
@@ -160,10 +158,8 @@ def _regex(pattern: str) -> re.Pattern[str]:
 
 
 def processes(host: Path, kinds: Iterable[Lines]) -> list[list[Path]]:
-    """Returns the logs of each process on a host, the oldest first. If the process was restarted, its earlier logs are
-    in LOG.1, LOG.2, …
-
-    :param host: folder `server/HOST` of the trial
+    """Returns the logs of each process in a folder `server/HOST`, the oldest first. If the process was restarted, its
+    earlier logs are in LOG.1, LOG.2, …
     """
     found: dict[str, dict[float, Path]] = {}
     names = {name for lines in kinds for name in lines.names}
@@ -255,9 +251,7 @@ def _bytes(size: str | None) -> float | None:
 
 
 def _seconds(stamp: str | None) -> float | None:
-    """Converts times such as "2026-11-25 16:10:20,904", "2026-11-25  6:10:20" and "Nov 25 2026 16:10:20 GMT" to
-    seconds since 1970.
-    """
+    """Converts "2026-11-25 16:10:20,904", "2026-11-25  6:10:20" or "Nov 25 2026 16:10:20 GMT" to seconds since 1970."""
     if not stamp:
         return None
     try:

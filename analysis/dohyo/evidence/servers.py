@@ -115,10 +115,7 @@ class Background:
 
 
 class Span(NamedTuple):
-    """Background work of a server in a run, from `begin` to `end` in seconds after the agreed instant.
-
-    `kind` is a key of `DOING`, such as "GC pause".
-    """
+    """Background work of a server in a run. Times are seconds after the agreed instant; `kind` is a key of `DOING`."""
 
     phase: str
     run: int | None
@@ -147,8 +144,7 @@ class Step:
 
 @dataclass(frozen=True)
 class PhaseFigures:
-    """Figures of a phase: means over the runs that count. The figure of a run is the growth of a counter in the run, or
-    another value after the run.
+    """Figures of a phase: means over the runs that count, of the growth of counters in a run or other values after it.
 
     :ivar runs: number of runs in the mean
     """
@@ -430,11 +426,7 @@ def _background(kind: str, window: Window, of_hosts: Sequence[Sequence[Work]]) -
 
 
 def _summed(process: str | None, window: Window, pauses: Sequence[Pause], jvms: int) -> Pauses:
-    """Summarises the pauses of JVMs in a window.
-
-    :param pauses: pauses of all the JVMs, the shortest first
-    :param jvms: number of JVMs
-    """
+    """Summarises the pauses of `jvms` JVMs in a window. The shortest pause comes first in `pauses`."""
     total = sum(pause.ms for pause in pauses)
     longest = pauses[-1] if pauses else None
     # The p99 is the smallest length that 99 % of the pauses do not exceed (nearest rank).

@@ -221,10 +221,8 @@ def _next(begins: Sequence[float], after: float, end: int) -> int:
 
 
 def _full(seconds: Sequence[int], before: float | None, since: float) -> tuple[bool | None, float | None]:
-    """Returns whether the rate becomes full again, and the time until then.
+    """Returns whether the rate becomes as full as `before` again in these seconds, and the time until then.
 
-    :param seconds: number of successful operations in each second
-    :param before: rate before the first fault; None if there was none
     :param since: instant within the first second from which the time counts
     """
     if before is None:

@@ -269,9 +269,7 @@ class Loader:
 
 
 def _stored(value: Any) -> Any:
-    """Converts a value to a type that SQLite can store: text without lone surrogates, JSON for lists and dicts, None
-    for an integer beyond 64 bits.
-    """
+    """Converts a value to a type that SQLite can store: text without lone surrogates, JSON, or None beyond 64 bits."""
     if value is None or isinstance(value, float):  # first, because most values are
         return value
     if isinstance(value, str):
@@ -284,9 +282,7 @@ def _stored(value: Any) -> Any:
 
 
 def _seconds(phase: Phase) -> Iterator[tuple[Any, ...]]:
-    """Yields the rows of table `second`, without the column `run`: for each second one row per operation type, then one
-    for all types together.
-    """
+    """Yields rows of table `second`, without `run`: for each second a row per operation type, then one for all."""
     counts: dict[int, dict[str, int]] = {}
     for name, of_type in phase.timeline.seconds.by_operation.items():
         for second, count in of_type.items():

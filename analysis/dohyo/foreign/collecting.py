@@ -2,10 +2,8 @@
 
 Rules for grouping the logs:
 
-- Each folder and each subfolder becomes one line of the comparison, with the folder's name. Files of other programs are
-  skipped.
-- Several client logs in one folder are from clients of the same run: their counts are added up, and the rate is over
-  the longest run time.
+- Each folder and each subfolder is one line of the comparison, with the folder's name. Other files are skipped.
+- Several client logs in one folder are from clients of one run: counts are added up, the rate is over the longest time.
 - Logs with only INSERT (or started with `-load`) are the load, the others are the run. Runs that were appended to one
   file become separate lines: `name #2`.
 - Logs with only status lines are the standard error of a client whose results are in the folder. If there are more of
@@ -171,9 +169,7 @@ def _added_up(runs: Sequence[ForeignRun], *, repeats: bool) -> list[str]:
 
 
 def _not_the_same(runs: Sequence[ForeignRun]) -> list[str]:
-    """Returns a note on the first system that measured something else: another mix of operations, or another value of
-    a property that the logs of both systems state.
-    """
+    """Returns a note on systems with another mix of operations, or another value of a property that both logs state."""
     found = []
     for phase in (RUN, LOAD):
         logs = [
@@ -434,9 +430,7 @@ class _Folder:
     def _over_time(
         self, phase: str, logs: Sequence[ClientLog], run: Run, usable: Mapping[str, Latencies]
     ) -> tuple[list[int], list[Slot]]:
-        """Returns the number of operations in each second, and slots. Their source are histogram logs if these contain
-        the whole run, otherwise status lines.
-        """
+        """Returns the operations in each second, and slots, from histogram logs of the whole run or status lines."""
         timeline = self._timelines.get(phase)
         if timeline is None or not timeline.operations <= usable.keys():
             return _from_status_lines(logs)
@@ -444,9 +438,8 @@ class _Folder:
         return throughput, list(timeline.latencies.slots())
 
     def _usable(self, run: Run, only: bool) -> dict[str, Latencies]:
-        """Returns the histograms whose counts agree with the run's operations, by operation type.
-
-        :param only: whether the folder's histograms can only be from this run
+        """Returns the histograms whose counts agree with the run's operations. If the run is the `only` one, types
+        without result lines are included.
         """
         result = {}
         for name, latencies in self._latencies.items():
@@ -474,9 +467,7 @@ def _why(log: ClientLog) -> str:
 
 
 def _missing(phase: str, logs: Sequence[ClientLog]) -> tuple[list[str], bool | None]:
-    """Describes planned operations that clients did not execute. Returns also whether all were executed; None if that
-    is not known.
-    """
+    """Returns descriptions of missing operations, and whether all operations were executed (None if not known)."""
     found = []
     is_known = bool(logs)
     for log in logs:
@@ -528,9 +519,7 @@ def _pair(results: Sequence[ClientLog], others: Sequence[ClientLog]) -> list[Cli
     """Joins each log with results with the log of the client's standard error, which contains the command line.
 
     A pair has the same number of operations in the last status line and in the results. The remaining logs are joined
-    in the order of their names.
-
-    :returns: logs without results that are left over
+    in the order of their names. Returns the logs without results that are left over.
     """
     free = [log for log in results if log.command is None]
     left = []
@@ -698,9 +687,7 @@ def _of_client(log: ClientLog, records_each: int | None) -> Run:
 
 
 def _tell(by_operation: Mapping[str, Operation], records_each: int | None) -> bool:
-    """Returns whether the number of records can be computed: all types have return codes, and none is SCAN, unless the
-    user gave the number of records per operation.
-    """
+    """Returns whether the number of records follows from return codes; SCAN also needs the records per operation."""
     types = {name: of for name, of in by_operation.items() if is_call(name) and "-" not in name}
     return all(of.returns for of in types.values()) and (bool(records_each) or "SCAN" not in types)
 

@@ -1,10 +1,10 @@
 """Parses the output of a YCSB client: result lines (text or JSON), status lines, and the command line.
 
-It reads all measurement types in the formats of YCSB's `TextMeasurementsExporter`, `JSONMeasurementsExporter` (a
-sequence of objects), `JSONArrayMeasurementsExporter` and `StatusThread`, from YCSB 0.1 (milliseconds, `Return=0`) on,
-and the additions of Dohyo's client (`Records`). A log may be cut off anywhere, compressed, and mixed with lines of
-other programs, which are skipped. YCSB's lines that cannot be parsed are reported, never guessed. A file may contain
-the output of several clients (see `dohyo.foreign.streams`).
+The formats are those of YCSB's `TextMeasurementsExporter`, `JSONMeasurementsExporter` (a sequence of objects),
+`JSONArrayMeasurementsExporter` and `StatusThread`, with all measurement types. YCSB 0.1 (milliseconds, `Return=0`) and
+the additions of Dohyo's client (`Records`) are supported, too. A log may be cut off anywhere, compressed, and mixed
+with lines of other programs, which are skipped. YCSB's lines that cannot be parsed are reported, never guessed. A file
+may contain the output of several clients (see `dohyo.foreign.streams`).
 """
 
 from __future__ import annotations
@@ -155,10 +155,7 @@ class ClientLog(ResultLog):
 
     @property
     def target_is_known(self) -> bool:
-        """Returns whether the log shows if a target rate was set.
-
-        Latencies from the intended start suggest that one was set in a way that the command line does not show.
-        """
+        """Returns whether the log shows if a target was set; latencies from the intended start suggest a hidden one."""
         return self.target is not None or bool((self.command and not self.has_intended) or self.properties)
 
     @property
@@ -173,9 +170,7 @@ class ClientLog(ResultLog):
 
     @property
     def planned(self) -> int | None:
-        """Returns the planned number of operations, or of records to load; None if not known, or if a duration ends the
-        run.
-        """
+        """Returns the planned number of operations or records; None if not known, or if a duration ends the run."""
         keys = ("insertcount", "recordcount") if self.is_load else ("operationcount",)
         stated = next(filter(None, map(self.setting, keys)), "")
         by_time = self.setting("maxexecutiontime") and not self.is_go  # go-ycsb ignores this property
@@ -226,10 +221,7 @@ def read_log(path: Path, warn: Warn) -> list[ClientLog]:
 
 
 def _read(path: Path, *, apart: bool) -> tuple[list[ClientLog], list[str]]:
-    """Returns the runs in a file, and the problems with the file.
-
-    :param apart: whether the text at the beginning of lines names the client
-    """
+    """Returns the runs in a file, and the problems with it. If `apart`, text before a line names the client."""
     said: list[str] = []
     reader = _File(path, limited(path, said.append), apart=apart)
     for number, block in blocks(path, reader.damaged):
@@ -256,7 +248,7 @@ class _File:
             reader.damaged()
 
     def read_block(self, number: int, block: bytes) -> None:
-        """Reads whole lines. Status lines, of which long runs have many, are read together."""
+        """Reads whole lines. Long runs have many status lines, which are read together."""
         last = block.rfind(b"\n", 0, -1) + 1
         if read := self._readers[""].status_lines(block[:last]):
             number += read
@@ -397,8 +389,8 @@ class _Reader(ResultReader[ClientLog]):
         self._log.operations[name] = of
 
     def _json(self, line: str) -> None:
-        # First read the complete objects in the line, one level of nesting after the other: another program may have
-        # written one into the middle of an object of YCSB, which has a line per member.
+        # First read the complete objects in the line, one level of nesting after the other. Another program may have
+        # written one into the middle of an object of YCSB, which takes one line for each member.
         for _ in range(_JSON_DEPTH):
             whole = _JSON_OBJECT.findall(line)
             for text in whole:
@@ -483,7 +475,7 @@ class _Reader(ResultReader[ClientLog]):
 
     def _check_go(self, log: ClientLog) -> None:
         for name in [each for each in log.batches if each + FAILED in log.operations.keys() - log.batches]:
-            log.batches.remove(name)  # a fork that prints batches and records, of which all failed
+            log.batches.remove(name)  # a fork prints both batches and records, and all records failed
             del log.operations[name]
         warmup = log.properties.get("warmuptime", "")
         if log.runtime_ms and warmup.isdecimal() and not log.is_load:
