@@ -86,64 +86,66 @@ class Row:
     """The results of one operation type of one system. A number that is not known is None, never an estimate."""
 
     phase: str = _as(
-        "`load`, or the name of a phase after it: `run` where the scenario names none ([scenarios.md](scenarios.md));"
-        " `probe` in a search"
+        "`load`, or the name of a later phase: `run` if the scenario names none ([scenarios.md](scenarios.md)); `probe`"
+        " in a search"
     )
     operation: str = _as(
         "YCSB's name: `READ`, `UPDATE`, `INSERT`, `SCAN`, `READ-MODIFY-WRITE`, …; `READ-FAILED` and `READ-NOT_FOUND`"
-        " for operations of that outcome; `Intended-READ` for latencies from the intended start; `OVERALL` for all"
-        " together"
+        " for operations with that outcome; `Intended-READ` for latencies from the intended start; `OVERALL` for all"
+        " types together"
     )
-    repeats: int = _as("repeats that the row covers")
+    repeats: int = _as("number of repeats in the row")
     operations: int | None = _of(
-        "calls to the database, summed over clients and repeats. In `READ` only those that succeeded (see below)",
+        "calls to the database, summed over clients and repeats. `READ` contains only successful ones (see below)",
         **_count("operations", "rates"),
     )
     records: int | None = _of(
-        "records in these operations that succeeded, summed in the same way", **_count("records", "rates")
+        "successful records in these operations, summed in the same way", **_count("records", "rates")
     )
     ops_per_second: float | None = _rate(
         "op/s",
-        "operations of all clients / measured seconds of the client that took longest, per repeat; then the geometric"
-        " mean of the repeats, with several rounds of the rounds",
+        "operations of all clients / measured seconds of the client that took longest, for each repeat; then the"
+        " geometric mean over the repeats, and over the rounds if there are several",
     )
     ops_per_second_stddev: float | None = _of("sample standard deviation of the samples; null for a single run", "1/s")
     ops_per_second_low: float | None = _of(
-        "lower end of the 95 % [confidence interval](method.md#statistics) of the mean; null for a single run, and if a"
+        "lower end of the 95 % [confidence interval](method.md#statistics) of the mean; null for a single run, or if a"
         " sample is 0",
         "1/s",
     )
     ops_per_second_high: float | None = _of("upper end of that interval", "1/s")
-    records_per_second: float | None = _rate("rec/s", "as `ops_per_second`, for records; also the next three fields")
+    records_per_second: float | None = _rate(
+        "rec/s", "this and the next three fields are like those of `ops_per_second`, but for records"
+    )
     records_per_second_stddev: float | None = _of("", "1/s")
     records_per_second_low: float | None = _of("", "1/s")
     records_per_second_high: float | None = _of("", "1/s")
     sampled: Samples | None = _of(
-        "what the samples are: `rounds`; `runs`, of one round; null: a single run, which has none"
+        "kind of the samples: `rounds`, or `runs` of a single round; null for a single run, which has no samples"
     )
     ops_per_second_samples: list[float] = _as(
-        "each sample, in the order of time; not in summary.csv", "1/s", default_factory=list
+        "the samples, in the order of time; not in summary.csv", "1/s", default_factory=list
     )
     records_per_second_samples: list[float] = _as("not in summary.csv", "1/s", default_factory=list)
     p50_ms_samples: list[float] = _as(
-        "the p50 of each round or run by itself; empty for a single run, and if one of them is not known; not in"
+        "the p50 of each round or run; empty for a single run, or if one of the values is not known; not in"
         " summary.csv",
         "ms",
         default_factory=list,
     )
     p99_ms_samples: list[float] = _as(
-        "the p99 of each round or run, as `p50_ms_samples`",
+        "the p99 of each round or run, like `p50_ms_samples`",
         "ms",
         default_factory=list,
     )
     confidence: float = _as(
-        "confidence level of these intervals' t: 0.95, or 0.98 if [rounds were added](method.md#rounds) until they"
-        " were narrow enough, so that 95 of 100 still include the true value",
+        "confidence level with which the intervals are computed: 0.95, or 0.98 if [rounds were added](method.md#rounds)"
+        " until the intervals were narrow enough. In both cases 95 of 100 include the true value",
         default=statistics.CONFIDENCE,
     )
     resolution: float = _as(
-        "resolution of the samples as a share of the rate: one operation of the fewest of any sample, or the last step"
-        " of a search; the interval is at least that wide",
+        "resolution of the samples as a share of the rate: one operation in the sample with the fewest, or the last"
+        " step of a search; the interval is at least that wide",
         default=0.0,
     )
     mean_ms: float | None = _latency("mean", "mean latency, weighted by the number of operations")
@@ -152,25 +154,25 @@ class Row:
     p95_ms: float | None = _percentile(95)
     p99_ms: float | None = _percentile(99)
     p99_ms_low: float | None = _of(
-        "lower end of the 95 % confidence interval of the p99 of a round, or of the runs of one round; it includes"
-        " `p99_ms` and is at least as wide as a bucket of the histogram; null where there are fewer than two, or one"
-        " p99 is not known",
+        "lower end of the 95 % confidence interval of the p99 over the rounds, or over the runs of a single round. The"
+        " interval includes `p99_ms` and is at least as wide as a bucket of the histogram; null if there are fewer than"
+        " two samples, or if one p99 is not known",
         "ms",
     )
     p99_ms_high: float | None = _of("upper end of that interval", "ms")
     p99_9_ms: float | None = _percentile(99.9)
     max_ms: float | None = _latency("max", "slowest operation")
-    errors: int | None = _of("neither OK nor NOT_FOUND", "records", **_count("errors", "failures"))
+    errors: int | None = _of("status is neither OK nor NOT_FOUND", "records", **_count("errors", "failures"))
     not_found: int | None = _of(
-        "NOT_FOUND: neither an error nor a success", "records", **_count("not found", "failures")
+        "status is NOT_FOUND: neither an error nor a success", "records", **_count("not found", "failures")
     )
     server_cpu_us_per_record: float | None = _of(
-        "processor time (user and system) of all server processes in the measured windows; only for `OVERALL`", "µs"
+        "processor time (user and system) of all server processes in the measured windows; only in `OVERALL`", "µs"
     )
     client_cpu_us_per_record: float | None = _of("processor time of the client processes, in the same way", "µs")
-    latency_source: Literal["histograms", "log"] | None = _of("`histograms` or `log`; null if there is no latency")
+    latency_source: Literal["histograms", "log"] | None = _of("`histograms` or `log`; null without latencies")
     discarded: bool = _as(
-        "true: a row of the first repeats, which the scenario discards; no other row, client or node includes them",
+        "true: a row for the first repeats, which the scenario discards; no other row, client or node includes them",
         default=False,
     )
 
