@@ -37,8 +37,8 @@ def check(top: Path, *, hidden: bool = True) -> None:
                 raise BadInputError(f"{folder}: the name {entry.name!a} in it cannot be printed; rename it")
             if entry.is_symlink():
                 raise BadInputError(
-                    f"{entry.path} is a link to {Path(entry.path).readlink()}; links are not followed out of a folder"
-                    " with evidence: put the file itself there, or remove the link"
+                    f"{entry.path} is a link to {Path(entry.path).readlink()}; links in evidence are not followed:"
+                    " replace it with the file itself, or remove it"
                 )
             if entry.is_dir(follow_symlinks=False):
                 below.append(Path(entry.path))

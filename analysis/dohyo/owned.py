@@ -23,8 +23,7 @@ def refuse_foreign(folder: Path) -> None:
         raise BadInputError(f"{folder} is a file; name a new or empty folder, or move the file away")
     if folder.is_dir() and any(folder.iterdir()) and not _is_marked(folder):
         raise BadInputError(
-            f"{folder} contains something that dohyo did not write (it has no file {MARK}); name a new or empty"
-            " folder, or move that one away"
+            f"{folder} contains something that dohyo did not write (it has no file {MARK}); name a new or empty folder"
         )
 
 

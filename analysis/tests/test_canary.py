@@ -132,7 +132,7 @@ def test_many_drifts_are_told_by_the_largest() -> None:
     assert len(told) == 9
     worst = "host1 to host19: sending was 99 % slower before 01-b (14.41 MB/s) than before 00-a (1 GB/s)"
     assert told[0] == worst
-    assert told[-1] == "11 smaller ones are in summary.json"
+    assert told[-1] == "11 smaller drifts are in summary.json"
 
 
 def test_one_canary_has_nothing_to_be_compared_with() -> None:

@@ -166,7 +166,7 @@ def test_seconds_in_which_nothing_was_sent_any_more_do_not_count() -> None:
 @pytest.mark.parametrize(
     ("asked", "faults", "why"),
     [
-        (ASKED, None, f"faults were requested ({ASKED}), and faults.json is missing"),
+        (ASKED, None, f"faults were requested ({ASKED}), but faults.json is missing"),
         (ASKED, killed(10.0), f"1 of 2 faults are in faults.json ({ASKED})"),
         ("kill(node1)@10s", Faults(events=[event("kill", None, planned=10.0)]),
          "kill(node1)@10s could not be carried out: nothing was done"),
@@ -246,7 +246,7 @@ def test_a_fault_that_was_not_done_makes_the_run_invalid(tmp_path: Path) -> None
     (of,) = summarise(tmp_path).trials
     assert (of.status, of.reason) == (
         "invalid",
-        f"run-1: faults were requested ({ASKED}), and faults.json is missing",
+        f"run-1: faults were requested ({ASKED}), but faults.json is missing",
     )
 
 
@@ -572,7 +572,7 @@ def test_that_the_log_of_a_killed_server_begins_late_is_no_warning(tmp_path: Pat
     )
     assert not [each for each in summarise(tmp_path).warnings if "gc.log" in each]
     (folder / "run-1/faults.json").unlink()
-    assert [each for each in summarise(tmp_path).warnings if "begins only after" in each]
+    assert [each for each in summarise(tmp_path).warnings if "begins after the start of" in each]
 
 
 # ---- What they cost in a line for each system ------------------------------------------------------------------------

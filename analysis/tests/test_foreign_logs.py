@@ -87,8 +87,8 @@ def test_files_that_are_not_read_are_named(tmp_path: Path, capsys: pytest.Captur
     write(tmp_path / "notes.md", "# Runs\n")
     assert tabulate([tmp_path]) == 0
     assert capsys.readouterr().err == (
-        f"passed over, nothing of YCSB in: {tmp_path}/notes.md\n"
-        f"passed over, not text (unpack archives with logs): {tmp_path}/all.tar, {tmp_path}/client.jar\n"
+        f"not read (no output of YCSB): {tmp_path}/notes.md\n"
+        f"not read (not text; unpack archives with logs): {tmp_path}/all.tar, {tmp_path}/client.jar\n"
     )
 
 
@@ -469,7 +469,7 @@ def test_the_screen_says_what_was_added_up_and_offers_repeats(
     out, _ = capsys.readouterr()
     assert out.splitlines()[2] == f"{tmp_path.name} · 3 clients · 1 round"
     assert "- Logs were added up as clients of one run: 3 of " in out
-    assert f"- No percentiles of {tmp_path.name}: text logs of several clients cannot be merged" in out
+    assert f"- No percentiles for {tmp_path.name}: those of several clients need histogram logs" in out
     assert "use tabulate --repeats" in out
     assert tabulate([tmp_path], repeats=True) == 0
     out, _ = capsys.readouterr()
@@ -493,7 +493,7 @@ def test_systems_that_did_not_measure_the_same_are_named(tmp_path: Path) -> None
     write(tmp_path / "c/run.txt", command(1) + RUN)
     write(tmp_path / "d/run.txt", command(10) + RUN)
     write(tmp_path / "all/run.txt", RUN + results({"READ": 10_000}))  # appended
-    unlike = "not the same was measured"
+    unlike = "not measured alike"
     mix = f"{unlike}: {{}} has {{}} READ, {{}} 50%: another mix of operations"
     for names, said in {
         "ab": [mix.format("b", "95%", "a")],
@@ -540,7 +540,7 @@ def test_latencies_from_the_intended_start_are_not_compared_in_silence(interval:
     more = {"Intended-READ": 5021, "Intended-UPDATE": 4979} if interval == "both" else {}
     run = results({"READ": 5021, "UPDATE": 4979, **more}, overall=10_000)
     write(tmp_path / "b/run.txt", command.format(interval) + run)
-    said = "not the same was measured: latencies of b are from the intended start, those of other logs are not"
+    said = "not measured alike: latencies of b are from the intended start, those of other logs are not"
     assert said in collecting.collect([tmp_path]).summary.notes
 
 
@@ -560,7 +560,7 @@ def test_latencies_are_of_a_maximum_only_where_no_target_was_set(text: str, said
     write(tmp_path / "y/run.txt", text)
     summary = collect([tmp_path])
     assert latencies_at(summary.trials, ["run"])[0] == said
-    assert any(note.startswith("whether a target rate was set is not known: x, y") for note in summary.notes) == (
+    assert any(note.startswith("not known whether a target rate was set: x, y") for note in summary.notes) == (
         said == "at its own rate"
     )
 
@@ -815,7 +815,7 @@ PLANNED = {"operationcount": "20000", "threadcount": "2"}
             "*\nRun", "*\nGot signal [interrupt] to exit.\nRun"),
          "go.log: 9,998 of 20,000 operations are missing; go.log: ended by a signal: interrupt"),
         (go({}, 10, measurementtype="raw", **PLANNED) + "operation,timestamp_us,latency_us\nREAD,17000000000000,700\n",
-         "go.log: its operations are listed one by one, which is not read: use measurementtype=histogram"),
+         "go.log: lists of single operations are not read: use measurementtype=histogram"),
         (go({}, 10, **{"measurement.output_file": "x.txt", **PLANNED}),
          "go.log: its results are in x.txt (measurement.output_file): append that file to this one"),
     ],

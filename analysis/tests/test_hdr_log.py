@@ -117,7 +117,7 @@ def test_a_log_says_its_unit(tmp_path: Path) -> None:
 def test_a_log_of_an_unknown_unit_is_refused(tmp_path: Path) -> None:
     latencies, (warning,) = merged(unit_log(tmp_path / "a.hdr", ", hours", [1]))
     assert latencies == {}
-    assert warning.endswith("a.hdr:2: a histogram of hours; known are microseconds and nanoseconds")
+    assert warning.endswith("a.hdr:2: unit 'hours' is not known; known units: microseconds, nanoseconds")
 
 
 def test_no_operations_have_no_latency() -> None:

@@ -360,10 +360,10 @@ def test_what_a_trial_has_kept_of_its_figures_is_all_that_counts(tmp_path: Path)
         ("log.yml", "flushes: {files: log, end: x}", "Invalid enum value 'flushes'"),
         ("log.yml", "flush: {files: ../host2/log, end: x}", "must be names of files"),
         ("log.yml", "flush: 1", r"got `int` - at `\$\[\.\.\.\]`"),
-        ("log.yml", "flush: {files: log, end: '('}", "flush: end: '\\(': no regular expression of RE2: missing"),
-        ("log.yml", "flush: {files: log, end: '((a{999}){999}){999}'}", "no regular expression of RE2"),
+        ("log.yml", "flush: {files: log, end: '('}", "flush: end: '\\(': not a regular expression of RE2: missing"),
+        ("log.yml", "flush: {files: log, end: '((a{999}){999}){999}'}", "not a regular expression of RE2"),
         ("log.yml", "flush: {files: log, end: 1}", r"Expected `str`, got `int` - at `\$\[\.\.\.\]\.end`"),
-        ("log.yml", 'flush: {files: log, end: "\\ud800"}', "no regular expression of RE2"),
+        ("log.yml", 'flush: {files: log, end: "\\ud800"}', "not a regular expression of RE2"),
         ("log.yml", "flush: {files: log, end: '(?P<size>x)'}", "end needs a group ms, or a group key as begin has"),
     ],
 )
@@ -457,7 +457,7 @@ def test_a_log_that_no_longer_covers_a_run_says_nothing_of_it(tmp_path: Path) ->
     (server,) = Servers(tmp_path, runs, [], warnings.append).all()
     assert [(pauses.run, pauses.count) for pauses in server.pauses] == [(2, 1)]
     assert len(warnings) == 1
-    assert "begins only after run 1 has" in warnings[0]
+    assert "begins after the start of run 1" in warnings[0]
 
 
 def test_pauses_that_operations_cannot_have_missed_are_events(tmp_path: Path) -> None:

@@ -92,7 +92,7 @@ BREAKS: dict[str, tuple[Any, str]] = {
     "no results": (lambda f: (f / "result.txt").unlink(), "run-1 on node1: no result lines in result.txt"),
     "cut": (
         lambda f: (f / "result.txt").write_bytes((f / "result.txt").read_bytes()[:1500]),
-        "run-1 on node1: the last line has no end and is left out",
+        "run-1 on node1: the last line has no newline and is left out",
     ),
     "histogram": (
         lambda f: edit(f / "READ.hdr", (f / "READ.hdr").read_text().splitlines()[-2] + "\n", ""),
@@ -380,7 +380,7 @@ def test_rows_that_runs_have_inserted_must_be_there(tmp_path: Path) -> None:
     for rows in (*known, *unknown):
         write_json(folder / "counted.json", {"seconds": 3, "rows": rows})
         assert only(tmp_path).status == "ok"
-    expected = "expected are 10,998 to 11,000 (10,000 loaded, 1,000 inserted by the runs, 2 of these not"
+    expected = "expected 10,998 to 11,000 (10,000 loaded, 1,000 inserted by the runs, 2 of these not"
     for rows, words in (
         ({"usertable": 10997}, "1 rows are missing after the runs: usertable has 10,997 rows"),
         ({"usertable0": 5000, "usertable1": 5900}, "usertable0 has 5,000 rows, usertable1 has 5,900 rows"),

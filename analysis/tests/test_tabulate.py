@@ -147,9 +147,9 @@ def test_warnings_go_to_stderr_and_the_table_to_stdout(tmp_path: Path, capsys: p
     assert tabulate([tmp_path]) == 1
     out, err = capsys.readouterr()
     passed_over, warning = err.splitlines()
-    assert passed_over == f"passed over, not text (unpack archives with logs): {tmp_path / 'program.jar'}"
+    assert passed_over == f"not read (not text; unpack archives with logs): {tmp_path / 'program.jar'}"
     assert warning.startswith(f"warning: {tmp_path / 'cut.txt'}:")
-    assert "incomplete: cut.txt: the last line has no end and is left out" in out
+    assert "incomplete: cut.txt: the last line has no newline and is left out" in out
 
 
 @pytest.mark.parametrize("fmt", ["table", "md", "csv", "json"])
@@ -175,7 +175,7 @@ def test_details_come_before_the_screen(capsys: pytest.CaptureFixture[str]) -> N
 def test_nothing_to_read(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "notes.txt").write_text("nothing\n", encoding="utf-8")
     assert tabulate([tmp_path]) == 1
-    named = f"passed over, nothing of YCSB in: {tmp_path / 'notes.txt'}\n"
+    named = f"not read (no output of YCSB): {tmp_path / 'notes.txt'}\n"
     assert capsys.readouterr() == ("", f"{named}no YCSB logs in {tmp_path}\n")
     with pytest.raises(BadInputError, match="there is no folder"):
         tabulate([tmp_path / "missing"])
@@ -226,7 +226,7 @@ def test_go_ycsb_that_broke_off_is_incomplete(tmp_path: Path) -> None:
     ("old", "new", "reason"),
     [
         ("[OVERALL], Throughput(ops/sec), ", "[OVERALL], Throughput(ops/sec), -", "a 32-bit counter has overflowed"),
-        ("[READ], 99thPercentileLatency(us), ", "[READ], 99thPercentileLatency(us), 1.5", "averaged percentiles are"),
+        ("[READ], 99thPercentileLatency(us), ", "[READ], 99thPercentileLatency(us), 1.5", "computed, not measured"),
         ("[READ], 95thPercentileLatency(us), ", "[READ], 95thPercentileLatency(us), 99999", "below a lower one"),
         ("[READ], AverageLatency(us), ", "[READ], AverageLatency(us), 99999", "is above the maximum"),
     ],
@@ -253,7 +253,7 @@ def test_a_throughput_that_wrapped_around_to_a_positive_number_is_named(tmp_path
     write(tmp_path / "result.txt", "\n".join([*lines, "[READ], Return=OK, 5000000000", ""]))
     (of,) = collect([tmp_path]).trials
     assert of.status == "invalid"
-    assert "[OVERALL] is of 705,032,704 operations, the others of 5,000,000,000" in (of.reason or "")
+    assert "[OVERALL] states 705,032,704 operations, the types 5,000,000,000" in (of.reason or "")
 
 
 def client(path: Path, begin: str, command: str = "-db basic -P workloads/workloada -threads 2 -t") -> None:

@@ -182,7 +182,7 @@ CHANGES: dict[str, tuple[Change, str]] = {
     "a client that was invalid": (edit(f"{CLIENT}/client.json", "valid", to=False), "the client calls its run invalid"),
     "a client that failed": (
         edit(f"{CLIENT}/client.json", "exit", to=4),
-        "client.json says exit code 4, its supervisor says 0",
+        "client.json states exit code 4, but the client ended with 0",
     ),
     "threads": (
         edit(f"{CLIENT}/client.json", "threads", to=64),
@@ -276,7 +276,7 @@ CHANGES: dict[str, tuple[Change, str]] = {
     ),
     "intervals in another order": (
         lines(f"{CLIENT}/READ.hdr", lambda all_: [*all_[:4], *reversed(all_[4:])]),
-        "READ.hdr:6: the clock jumped by -1 s: later times are as if it had n",
+        "READ.hdr:6: the clock jumped by -1 s; later times are corrected",
     ),
     "a damaged interval": (
         replace(f"{CLIENT}/READ.hdr", "HISTF", "HISTG"),
@@ -288,7 +288,7 @@ CHANGES: dict[str, tuple[Change, str]] = {
     ),
     "a unit that nobody knows": (
         replace(f"{CLIENT}/READ.hdr", "microseconds", "seconds"),
-        "READ.hdr:5: a histogram of seconds; known are microseconds and nanoseconds",
+        "READ.hdr:5: unit 'seconds' is not known; known units: microseconds, nanoseconds",
     ),
     "a clock an hour late": (replace(f"{CLIENT}/READ.hdr", r"StartTime: \d+", "StartTime: 1795441404"), SAME),
     "another type's histograms": (put(f"{CLIENT}/UPDATE.hdr", f"{CLIENT}/READ.hdr"), "READ.hdr is missing"),

@@ -134,7 +134,7 @@ class Comparison:
         """Returns a sentence for each of the `_MOST_TOLD` largest drifts, and one with the number of other drifts."""
         told = [drift.what for drift in self.drifts[:_MOST_TOLD]]
         rest = len(self.drifts) - len(told)
-        return [*told, f"{rest} smaller ones are in summary.json"] if rest > 0 else told
+        return [*told, f"{rest} smaller drifts are in summary.json"] if rest > 0 else told
 
 
 def read(content: CanaryFile) -> Canary | None:

@@ -194,7 +194,7 @@ def _failure(folder: Path, report: ClientReport) -> str | None:
     if not report:
         return "the client wrote no client.json"
     if report.exit:
-        return f"client.json says exit code {report.exit}, its supervisor says 0"
+        return f"client.json states exit code {report.exit}, but the client ended with 0"
     return None
 
 

@@ -35,7 +35,7 @@ def read(experiment: Path) -> ExperimentFacts:
     if facts.format > FORMAT:
         raise BadInputError(
             f"{experiment / FACTS}: format is {facts.format}, of a later version of dohyo; this one reads formats up to"
-            f" {FORMAT}; take the newer one"
+            f" {FORMAT}; use the later version"
         )
     return facts
 

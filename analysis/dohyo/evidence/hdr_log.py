@@ -452,7 +452,7 @@ class LogParser:
         if not found:
             raise ValueError("not a line of a histogram log, or cut off")
         if self._unit not in _UNITS:
-            raise ValueError(f"a histogram of {self._unit}; known are {' and '.join(_UNITS)}")
+            raise ValueError(f"unit '{self._unit}' is not known; known units: {', '.join(_UNITS)}")
         # In a log of several operation types, each line has a tag with the type.
         self.operation = plain_name(found[1]) if found[1] else self._untagged
         if operation(self.operation) == OVERALL:
@@ -521,7 +521,7 @@ def merge_log(
             continue
         if jump := parser.jump(interval):
             jumped += jump
-            warn(f"{path}:{number}: the clock jumped by {jump:+,.0f} s: later times are as if it had not")
+            warn(f"{path}:{number}: the clock jumped by {jump:+,.0f} s; later times are corrected")
         if jumped:
             interval = interval._replace(start=interval.start - jumped, since_start=interval.since_start - jumped)
         if name := operation(parser.operation) or "":

@@ -199,7 +199,7 @@ def _objects(path: Path, warn: Warn) -> Iterator[_Sample | Mapping[str, Any]]:
             content = mapping(loads(line))
             yield msgspec.convert(content, _Sample, strict=False) if "time" in content else content
         except ValueError:
-            what = "is no sample" if line.endswith("\n") else "is cut off"
+            what = "is not a sample" if line.endswith("\n") else "is cut off"
             warn(f"{path}:{at}: {what}: {line.strip()[:80]}")
 
 
@@ -340,8 +340,8 @@ class HostMetrics:
         """Returns a note that names the hosts where the use by other processes is unknown."""
         if not self.untold:
             return []
-        why = "unknown: the hosts share a kernel, are containers, or have a CPU quota or attached servers"
-        return [f"what other processes used on {', '.join(self.untold)}: {why}"]
+        why = "they share a kernel, are containers, or have a CPU quota or attached servers"
+        return [f"use by other processes is not known on {', '.join(self.untold)}: {why}"]
 
     def series(self) -> Iterator[list[list[object]]]:
         """Yields the samples of all runs and loads, warm-up included, for each host and run. It reads the files again.

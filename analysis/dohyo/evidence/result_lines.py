@@ -185,7 +185,7 @@ class ResultReader(Generic[Log]):
     def _end(self, half: str) -> None:
         """Reports the last line if it ends without a newline, because a number in it may be cut off."""
         if half.strip() and not self._log.is_empty:
-            self._cut("the last line has no end and is left out")
+            self._cut("the last line has no newline and is left out")
 
     def _cut(self, why: str) -> None:
         self._log.cut = self._log.cut or why
@@ -218,8 +218,7 @@ class ResultReader(Generic[Log]):
             return
         if _PERCENTILE.fullmatch(measurement) and _FRACTION.fullmatch(value) and measurement.endswith("(us)"):
             self._doubt(
-                f"[{metric}], {measurement} is {value}: a measured one is whole microseconds; this one was computed, "
-                "as averaged percentiles are"
+                f"[{metric}], {measurement} is {value}: computed, not measured (measured ones are whole microseconds)"
             )
             return
         try:
@@ -301,7 +300,7 @@ class ResultReader(Generic[Log]):
         found = []
         if log.overall_operations is not None and log.counted - log.overall_operations >= 2**31:
             found.append(
-                f"[OVERALL] is of {log.overall_operations:,} operations, the others of {log.counted:,}: {OVERFLOW}"
+                f"[OVERALL] states {log.overall_operations:,} operations, the types {log.counted:,}: {OVERFLOW}"
             )
         for name, of in log.operations.items():
             if of.mean_us is not None and of.max_us is not None and of.mean_us > of.max_us + _BUCKET_US:

@@ -39,4 +39,4 @@ def problem(loaded: int, rows: Mapping[str, int | None], reports: Iterable[tuple
     inserts = f"{loaded:,} loaded, {inserted:,} inserted by the runs"
     unsure = f", {uncertain:,} of these not acknowledged" if uncertain else ""
     what = f"{least - found:,} rows are missing" if found < least else f"there are {found - most:,} rows too many"
-    return f"{what} after the runs: {tables}, expected are {expected} ({inserts}{unsure})"
+    return f"{what} after the runs: {tables}, expected {expected} ({inserts}{unsure})"

@@ -146,7 +146,7 @@ def _check(kind: str, lines: Lines) -> None:
             _regex(pattern or "")
         except (re2.error, TypeError, ValueError) as error:
             why = error.args[0].decode("utf-8", "replace") if isinstance(error, re2.error) else error
-            raise BadInputError(f"{kind}: {name}: {pattern!r}: no regular expression of RE2: {why}") from error
+            raise BadInputError(f"{kind}: {name}: {pattern!r}: not a regular expression of RE2: {why}") from error
 
 
 def _regex(pattern: str) -> re.Pattern[str]:

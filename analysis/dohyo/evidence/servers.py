@@ -355,7 +355,7 @@ def _in_windows(host: Path, windows: Sequence[Window], warn: Warn) -> dict[tuple
                 begin, end, agreed = window.on_host(host.name)
                 if oldest > begin:
                     if host.name not in window.ill:
-                        warn(f"{paths[0]}: begins only after {window} has; its older part may have been rotated away")
+                        warn(f"{paths[0]}: begins after the start of {window}; older lines may have been rotated away")
                     continue
                 result[process, window.key] = [
                     Pause(pause.at - agreed, pause.ms) for pause in pauses if pause.end > begin and pause.at < end

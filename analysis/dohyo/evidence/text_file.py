@@ -91,7 +91,7 @@ def limited(path: Path, warn: Warn) -> Warn:
         if count <= _MESSAGES_PER_FILE:
             warn(message)
         elif count == _MESSAGES_PER_FILE + 1:
-            warn(f"{path}: more of the same is not shown")
+            warn(f"{path}: more warnings about this file are not shown")
 
     return pass_on
 

@@ -185,7 +185,7 @@ def problems(asked: str | None, faults: Faults | None, seconds: float | None) ->
     """
     if faults is None:
         if asked is not None:
-            yield f"faults were requested ({asked}), and faults.json is missing"
+            yield f"faults were requested ({asked}), but faults.json is missing"
         return
     said = faults.asked if asked is None else asked
     planned = _planned(said)

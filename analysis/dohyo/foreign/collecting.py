@@ -46,10 +46,7 @@ from dohyo.summary.equality import unequal
 from dohyo.summary.results import Summary, Trial
 from dohyo.tables.table import MIXED
 
-UNKNOWN_CONDITIONS = (
-    "only logs of clients: they do not contain the conditions of the servers (version, replication, acknowledgements,"
-    " durability, compression) or the work of the hosts, so whether the conditions were equal is not known"
-)
+UNKNOWN_CONDITIONS = "logs of clients do not contain the versions and settings of servers, so conditions may be unequal"
 _UNMERGED = "cannot be merged from text"
 # Longest plausible run of a client (23 days). Otherwise a damaged log could use up the memory.
 _LONGEST_SECONDS = 2_000_000
@@ -186,18 +183,18 @@ def _not_the_same(runs: Sequence[ForeignRun]) -> list[str]:
         if len(intended) not in (0, len(logs)):
             found.append(f"latencies of {', '.join(intended)} are from the intended start, those of other logs are not")
     more = f" (and {len(found) - 1} more)" if len(found) > 1 else ""
-    return [f"not the same was measured: {found[0]}{more}"] if found else []
+    return [f"not measured alike: {found[0]}{more}"] if found else []
 
 
 def _without_target(trials: Sequence[Trial]) -> list[str]:
     names = [trial.system for trial in trials if trial.rows and not trial.target_is_known]
-    return [f"whether a target rate was set is not known: {', '.join(names)}"] if names else []
+    return [f"not known whether a target rate was set: {', '.join(names)}"] if names else []
 
 
 def _without_percentiles(trials: Sequence[Trial]) -> list[str]:
     names = [trial.system for trial in trials if any(_UNMERGED in note for note in trial.notes)]
-    said = "text logs of several clients cannot be merged; histogram logs can (hdrhistogram.fileoutput=true)"
-    return [f"no percentiles of {', '.join(names)}: {said}"] if names else []
+    said = "those of several clients need histogram logs (hdrhistogram.fileoutput=true)"
+    return [f"no percentiles for {', '.join(names)}: {said}"] if names else []
 
 
 def _comparable(trials: Sequence[Trial]) -> list[Trial]:
@@ -499,7 +496,7 @@ def _cut(log: ClientLog) -> str | None:
     if log.has_results:
         return log.cut
     if log.status_operations is None:
-        done = "nothing but a command line"
+        done = "only a command line"
     else:
         done = f"{log.status_operations:,} operations after {log.elapsed_seconds} s"
     why = log.cut or (log.exception and f"first error: {log.exception}")
@@ -590,8 +587,8 @@ def _apart(logs: Sequence[ClientLog]) -> list[str]:
     if last[0] - first[1] <= _APART_SECONDS:
         return []
     return [
-        f"{first[2]} had ended at {_clock(first[1])}, before {last[2]} began at {_clock(last[0])}: clients that did "
-        "not run at the same time have no common throughput; separate them into folders, or add --repeats"
+        f"{first[2]} had ended at {_clock(first[1])}, before {last[2]} began at {_clock(last[0])};"
+        " put the logs into separate folders, or add --repeats"
     ]
 
 
@@ -711,10 +708,7 @@ def _notes(phase: str, logs: Sequence[ClientLog], run: Run, result: Sequence[Row
     if seconds and seconds[-1] > 1.1 * seconds[0]:
         notes.append(f"{which}clients ran for {seconds[0]:,.1f} to {seconds[-1]:,.1f} s; rates are over the longest")
     if len(logs) > 1 and any(row.latency_source == "log" and row.phase == phase for row in result):
-        notes.append(
-            f"{which}percentiles of {len(logs)} clients {_UNMERGED}; with hdrhistogram.fileoutput=true "
-            "YCSB writes logs that can"
-        )
+        notes.append(f"{which}percentiles of {len(logs)} clients {_UNMERGED}; use hdrhistogram.fileoutput=true")
     if any(operation.whole_milliseconds for operation in run.by_operation.values()):
         notes.append(f"{which}percentiles are the lower ends of buckets of 1 ms (measurementtype=histogram)")
     buffered = sum(operation.returns.get("BATCHED_OK", 0) for operation in run.by_operation.values())

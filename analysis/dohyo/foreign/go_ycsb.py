@@ -57,7 +57,7 @@ def signal(line: str) -> str | None:
 def why_no_results(properties: Mapping[str, str]) -> str:
     """Explains why a run that has finished has no result lines."""
     if properties.get("measurementtype") in ("raw", "csv"):
-        return "its operations are listed one by one, which is not read: use measurementtype=histogram"
+        return "lists of single operations are not read: use measurementtype=histogram"
     if file := properties.get("measurement.output_file"):
         return f"its results are in {file} (measurement.output_file): append that file to this one"
     return "no result lines after 'Run finished'"

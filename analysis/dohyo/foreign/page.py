@@ -51,11 +51,11 @@ def _missing(runs: Sequence[ForeignRun]) -> list[str]:
         if run.latencies:
             continue
         if run.slots:
-            known = f"over time, only the throughput of its status lines is known, each {run.slots[0].seconds:g} s"
+            known = f"throughput only every {run.slots[0].seconds:g} s, from status lines"
         else:
-            known = "nothing is known over time; -s makes the client print status lines"
+            known = "no throughput over time, which needs status lines (-s)"
         notes.append(
-            f"{which}no histogram logs of the whole run: no percentile curve and no heat map, and {known};"
-            " hdrhistogram.fileoutput=true writes such logs"
+            f"{which}no percentile curve and no heat map, which need histogram logs of the whole run"
+            f" (hdrhistogram.fileoutput=true); {known}"
         )
     return notes

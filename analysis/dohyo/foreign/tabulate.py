@@ -72,10 +72,10 @@ def name_passed_over(paths: Sequence[Path]) -> None:
     """Prints the names of the files that were not read to standard error."""
     binary = [path for path in paths if is_binary(path)]
     text = [path for path in paths if path not in binary]
-    for why, of in (("nothing of YCSB in", text), ("not text (unpack archives with logs)", binary)):
+    for why, of in (("no output of YCSB", text), ("not text; unpack archives with logs", binary)):
         if of:
             more = f" and {len(of) - _MOST_NAMED} more" if len(of) > _MOST_NAMED else ""
-            say(f"passed over, {why}: {', '.join(map(str, of[:_MOST_NAMED]))}{more}", err=True)
+            say(f"not read ({why}): {', '.join(map(str, of[:_MOST_NAMED]))}{more}", err=True)
 
 
 def refuse_logs(names: Sequence[str]) -> None:
@@ -86,7 +86,7 @@ def refuse_logs(names: Sequence[str]) -> None:
     for name in names:
         if Path(name).exists() and not _is_experiment(Path(name)) and collect([Path(name)]).summary.trials:
             takes = command(DOHYO, "tabulate", *names)
-            raise BadInputError(f"{name} is not an experiment of Dohyo but has logs of other clients: {takes}")
+            raise BadInputError(f"{name} contains logs of other clients, not an experiment of Dohyo; use {takes}")
 
 
 def _is_experiment(folder: Path) -> bool:
