@@ -1,4 +1,4 @@
-"""The requested settings of a trial's clients and servers, read from trial.json, which two experiments must share."""
+"""Reads the requested settings of a trial's clients and servers from trial.json. Two experiments must share them."""
 
 from __future__ import annotations
 
@@ -10,28 +10,28 @@ from dohyo.scenario import properties
 from dohyo.scenario.phases import EQUAL, LOAD, PROBE, RUN
 from dohyo.scenario.properties import plain
 
-# Settings that do not affect numbers or are compared elsewhere: systems and points are paired, the scale is a
-# condition, rounds are the samples. All others must be equal, including new ones.
+# Settings that do not affect the numbers, or that are compared elsewhere. Trials are paired by system and point, the
+# scale is a condition, and rounds are samples. Two experiments must share all other settings, including new ones.
 _ASIDE = {
     "system", "name", "dir", "point", "round", "rounds", "strict", "keep", "canary", "scale", "full",
     "properties", "phases", "load", "threads", "warmup", "duration", "conditions", "search", "reuse", "max_other_cpu",
     "precondition",
 }  # fmt: skip
-# A load has no duration, and counts from its first record.
+# Settings that a load does not have: it has no duration, and is measured from its first record.
 _NOT_OF_A_LOAD = {"warmup", "duration"}
-# Settings that trial.json has twice: the phase's name, threads and times. The trial's own count.
+# Settings that repeat a field of the phase: its name, `threads` and `warmup`. The field of the phase is used.
 _TOLD_TWICE = {"name", "threadcount", "warmuptime"}
 
 
 def servers(settings: Mapping[str, Any]) -> dict[str, str]:
-    """Returns the variables of the system that trial.json sets."""
+    """Returns the system's variables that trial.json sets."""
     return {key: plain(value) for key, value in settings.items() if not key.startswith("trial_")}
 
 
 def workload(settings: Mapping[str, Any]) -> dict[str, dict[str, str]]:
-    """Returns the properties in trial.json with defaults, by phase; empty without a file.
+    """Returns the properties in trial.json for each phase, with defaults for missing ones; empty without trial.json.
 
-    The load and the search are phases, "" is the whole trial.
+    The load and the search count as phases. The key "" contains what applies to the whole trial.
     """
     of_trial = {key.removeprefix("trial_"): value for key, value in settings.items() if key.startswith("trial_")}
     if not of_trial:
@@ -45,7 +45,7 @@ def workload(settings: Mapping[str, Any]) -> dict[str, dict[str, str]]:
         found[PROBE] = {key: plain(value) for key, value in search.items()}
     as_a_whole = {key: value for key, value in of_trial.items() if key not in _ASIDE}
     as_a_whole |= mapping(of_trial.get("conditions"))
-    # Leave `equal` out: not all rounds have it, and its share shows that it was requested.
+    # Leave out `equal`: some rounds lack it, and `equal_share` shows that it was requested.
     names = (name for name in found if name not in (LOAD, PROBE, EQUAL))
     as_a_whole |= {"phases": ", ".join(names), "reuse": bool(of_trial.get("reuse"))}
     as_a_whole["preconditioning"] = _updates(mapping(mapping(of_trial.get("precondition")).get("properties")))
@@ -54,7 +54,7 @@ def workload(settings: Mapping[str, Any]) -> dict[str, dict[str, str]]:
 
 
 def _updates(properties_: Mapping[str, Any]) -> int:
-    """Returns the number of records updated before the runs."""
+    """Returns the number of records that preconditioning updates before the runs."""
     operations, batch = (number(properties_.get(key)) for key in ("operationcount", "batchsize"))
     return round((operations or 0) * (batch or 1))
 

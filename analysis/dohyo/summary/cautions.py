@@ -1,5 +1,5 @@
-"""Doubts about a comparison of two experiments: reasons against either of them, and differences of their hosts.
-docs/method.md#two-experiments has the rules.
+"""Finds doubts about a comparison of two experiments: reasons to distrust either of them, and differences between their
+hosts. docs/method.md#two-experiments explains the rules.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from dohyo.summary.notes import UNSTEADY, notes_of
 from dohyo.summary.results import ChangeVerdict, Summary, Trial
 from dohyo.summary.trust import COMPUTING, MOST_DRIFTS, judged
 
-# Beginnings of reasons that the comparison considers elsewhere: as a figure, an interval, an unequal condition or a
-# trial without numbers.
+# Beginnings of reasons that the comparison already reports in another form: a figure, an interval, an unequal condition
+# or a trial without numbers.
 _WEIGHED = re.compile(
     "no valid numbers|no records|no highest rate|interrupted rounds|invalid rounds|one round|[0-9]+ rounds|less exact"
     "|not decided"
@@ -29,16 +29,16 @@ _WEIGHED = re.compile(
     "|.* of the hosts too unsteady|a target rate|the equal rate was|a share of the own rate|no latencies at an equal"
     "|faults in the|lost or stale under|not read back under|stricter |scale |small data|clients on the servers' host"
 )
-# Reasons about the system's own behaviour. If they no longer apply afterwards, the comparison is not in doubt.
+# Reasons about the system's own behaviour. If only the first experiment has one, the comparison is not in doubt.
 _OF_THE_SYSTEM = re.compile(r"collapsed|not steady$|changes of level")
 _FIRST, _SECOND = "the first experiment", "the second experiment"
 
 
 @dataclass(frozen=True)
 class Caution:
-    """A reason against one experiment or both, or a difference of their hosts.
+    """A reason to distrust one experiment or both, or a difference between their hosts.
 
-    :ivar holds: the experiment (`before`, `after` or `both`); `between` for differences of hosts
+    :ivar holds: experiment to which the reason applies (`before`, `after` or `both`); `between`: the hosts differ
     :ivar verdict: "inconclusive" if the reason puts the system's figures in doubt
     """
 
@@ -50,7 +50,7 @@ class Caution:
 
 
 def of_reasons(before: Summary, first: Trial, after: Summary, second: Trial) -> Iterator[Caution]:
-    """Yields each reason against a system at a point that no other part of the comparison considers."""
+    """Yields the reasons to distrust a system's figures at a point that the comparison does not report elsewhere."""
     one, other = (
         {reason.short: reason.text for reason in judged(_alone(summary, trial)).reasons}
         for summary, trial in ((before, first), (after, second))
@@ -69,7 +69,7 @@ def of_reasons(before: Summary, first: Trial, after: Summary, second: Trial) -> 
 
 
 def _is_worse(short: str, first: Trial, second: Trial) -> bool:
-    """Returns whether the system behaved clearly worse in the second experiment, if the reason applies to both."""
+    """Returns whether a reason that applies to both experiments was clearly worse in the second one."""
     if short == "not steady":
         return any(
             abs(math.log(trend)) > abs(math.log(first.trends.get(phase, 1.0))) + math.log(UNSTEADY)
@@ -81,7 +81,7 @@ def _is_worse(short: str, first: Trial, second: Trial) -> bool:
 
 
 def _alone(summary: Summary, trial: Trial) -> Summary:
-    """Returns the experiment reduced to a system at a point."""
+    """Returns the part of a summary that concerns one system at one point of the matrix."""
     rounds = rounds_of(trial, summary.trials)
     others = {each.name for each in summary.trials} - {each.name for each in rounds}
     warnings = [text for text in summary.warnings if not any(f"/{name}/" in text for name in others)]
@@ -90,8 +90,8 @@ def _alone(summary: Summary, trial: Trial) -> Summary:
 
 
 def of_hosts(before: Sequence[Trial], after: Sequence[Trial]) -> tuple[list[Caution], list[float]]:
-    """Returns differences of a system's hosts at a point, and the ratios (after / before) of their computing speed that
-    differ.
+    """Returns the differences between a system's hosts in two experiments, and the ratios (after / before) of computing
+    speeds that differ.
 
     :param before: valid rounds of the first experiment, at least one
     :param after: valid rounds of the second experiment
@@ -124,7 +124,7 @@ def of_hosts(before: Sequence[Trial], after: Sequence[Trial]) -> tuple[list[Caut
 
 
 def _usual(canaries: Sequence[Canary]) -> Canary:
-    """Returns the medians over the trials of one experiment."""
+    """Returns a canary whose figures are medians over the trials of one experiment."""
     figures: dict[tuple[str, str, str | None], list[CanaryFigure]] = {}
     for each in canaries:
         for figure in each.figures:

@@ -1,4 +1,4 @@
-"""Ratios of measured figures with their intervals; docs/method.md#statistics has the method."""
+"""Computes ratios of measured figures and their intervals; docs/method.md#statistics explains the method."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ from dohyo.summary.results import Figure, Neighbours, Pair, Trial
 # Phase, operation and figure.
 Key = tuple[str, str, Figure]
 _PERCENTILES: tuple[Figure, ...] = ("p50_ms", "p99_ms")
-# Kinds of samples; those whose mean predicts the next experiment best come first.
+# Kinds of samples, best first: a mean over rounds predicts the next experiment better than a mean over runs.
 _STRENGTH: tuple[Samples | None, ...] = ("rounds", "runs", None)
 
 
 def at_points(trials: Sequence[Trial]) -> list[list[Trial]]:
-    """Groups the trials that are compared: same faults, and same values of the dimensions that all have."""
+    """Groups trials that are compared: those with the same faults and the same values of all common dimensions."""
     shared = [key for key in trials[0].point if all(key in trial.point for trial in trials)] if trials else []
     points: dict[tuple[str | None, ...], list[Trial]] = {}
     for trial in trials:
@@ -38,8 +38,8 @@ def at_points(trials: Sequence[Trial]) -> list[list[Trial]]:
 
 
 def equal_rate(trials: Sequence[Trial], phase: str) -> float | None:
-    """Returns the rate (op/s of all clients) at which these trials' latencies may be ranked. It is the common target of
-    the phase, if all reached it in every round within `knee.TOLERANCE`. None: the rates differ.
+    """Returns the rate (op/s of all clients) at which the trials' latencies may be ranked; None if rates differ. It is
+    the common target rate of the phase, which all trials must have reached in every round within `knee.TOLERANCE`.
     """
     found = [trial for trial in trials if _overall(trial, phase)]
     targets = {target_of(trial, phase) for trial in found}
@@ -53,15 +53,15 @@ def is_paced(trials: Sequence[Trial], phase: str) -> bool:
 
 
 def rate_figure(trials: Sequence[Trial], phase: str) -> Figure:
-    """Returns the figure by which the phase is ranked: records per second, because batches may differ; operations per
-    second if a trial's records are unknown. Units are never mixed.
+    """Returns the figure by which the phase is ranked. It is records per second, because batch sizes may differ. If the
+    records of any trial are unknown, it is operations per second for all trials.
     """
     known = all(row.records_per_second is not None for trial in trials for row in _overall(trial, phase))
     return "records_per_second" if known else "ops_per_second"
 
 
 def latencies_at(trials: Sequence[Trial], phases: Sequence[str]) -> tuple[str, ...]:
-    """Returns texts for the rate at which latencies were measured, longest first; empty without latencies."""
+    """Returns texts that say at which rate latencies were measured, longest first; empty without latencies."""
     fast = _latencies_at(trials, [phase for phase in phases if phase not in AT_RATE])
     at_rate = [phase for phase in phases if phase in AT_RATE]
     slow = _latencies_at(trials, at_rate)
@@ -84,7 +84,7 @@ def _latencies_at(trials: Sequence[Trial], phases: Sequence[str]) -> tuple[str, 
 
 
 def behind(trials: Sequence[Trial], phase: str) -> list[tuple[str, float, float]]:
-    """Returns the systems that missed their target rate in any round, with the target and their lowest rate."""
+    """Returns system, target rate and lowest reached rate of each trial that missed its target in any round."""
     lowest = [(trial, min(succeeded(trial.rows, row))) for trial in trials for row in _overall(trial, phase)]
     asked = [(trial.system, target_of(trial, phase), rate) for trial, rate in lowest]
     return [(name, target, rate) for name, target, rate in asked if target and rate < target * (1 - TOLERANCE)]
@@ -93,7 +93,7 @@ def behind(trials: Sequence[Trial], phase: str) -> list[tuple[str, float, float]
 def behind_own(trial: Trial) -> tuple[float, float] | None:
     """Returns target and reached rate of the phase `own` if the trial missed its target; otherwise None.
 
-    With faults the reached rate is the rate before the first fault, which counts as full from `FULL_SHARE` on.
+    With faults, the reached rate is the rate before the first fault, and `FULL_SHARE` of the target is enough.
     """
     faulted = [run.before_ops_per_second for run in trial.faults if run.phase == OWN]
     reached = faulted or [succeeded(trial.rows, row)[0] for row in _overall(trial, OWN)]
@@ -106,7 +106,7 @@ def behind_own(trial: Trial) -> tuple[float, float] | None:
 
 
 def slowest_rates(trials: Sequence[Trial], phase: str) -> dict[str, float]:
-    """Returns the op/s of the slowest compared system by point, among those with a valid rate in the phase."""
+    """Returns for each point the op/s of the slowest system that has a valid rate in the phase."""
     found: dict[str, float] = {}
     for together in at_points(trials):
         rates = [row.ops_per_second for trial in together for row in _overall(trial, phase) if row.ops_per_second]
@@ -115,7 +115,7 @@ def slowest_rates(trials: Sequence[Trial], phase: str) -> dict[str, float]:
 
 
 def is_equal(trials: Sequence[Trial], phases: Sequence[str]) -> bool:
-    """Returns whether all latencies may be ranked, each point and phase separately."""
+    """Returns whether latencies may be ranked at every point and in every phase."""
     return all(equal_rate(*group) is not None for group in _groups(trials, phases))
 
 
@@ -147,7 +147,7 @@ def target_of(trial: Trial, phase: str) -> float | None:
 
 
 def same_target(before: Trial, after: Trial, phase: str) -> bool:
-    """Returns whether both had the same target rate within `knee.TOLERANCE`, whether or not they reached it."""
+    """Returns whether both trials had the same target rate within `knee.TOLERANCE`, even if they did not reach it."""
     one, other = (target_of(trial, phase) or 0.0 for trial in (before, after))
     return min(one, other) >= max(one, other) * (1 - TOLERANCE)
 
@@ -162,10 +162,10 @@ def _has_latencies(trials: Sequence[Trial], phase: str) -> bool:
 def comparisons(trials: Sequence[Trial], rounds: Sequence[Trial] = ()) -> list[Pair]:
     """Returns the ratios of the best trial to each other one, for each point and figure.
 
-    Rates are compared without a target, latencies only at an equal rate. The p50 replaces the p99 of an operation that
-    is not known in every round. A rate of 0 has no ratio.
+    Rates are compared only without a target rate, latencies only at an equal rate. The p50 of an operation is compared
+    only if its p99 is not known in every round. A rate of 0 has no ratio.
 
-    :param rounds: the single rounds if `trials` are merged; they have the searches
+    :param rounds: the single rounds if `trials` are merged; only single rounds contain the searches
     """
     result = []
     for key, ranked, known, paired in _rankings(trials, rounds):
@@ -177,7 +177,7 @@ def comparisons(trials: Sequence[Trial], rounds: Sequence[Trial] = ()) -> list[P
 def neighbours(trials: Sequence[Trial], rounds: Sequence[Trial], alike: float) -> list[Neighbours]:
     """Returns the pairs of trials that follow each other in the rankings of `comparisons`.
 
-    :param alike: two neighbours are alike if the interval of their ratio is within this share
+    :param alike: share within which the interval of a ratio must lie, so that two neighbours count as alike
     """
     result = []
     for key, ranked, known, paired in _rankings(trials, rounds):
@@ -202,8 +202,8 @@ def _neighbours(of: Pair, rows: Mapping[str, Row], alike: float, paired: bool) -
 def _rankings(
     trials: Sequence[Trial], rounds: Sequence[Trial]
 ) -> Iterator[tuple[Key, list[str], dict[str, Row], bool]]:
-    """Yields figure, names of the trials at a point (best first), their rows by name, and whether their windows took
-    turns."""
+    """Yields for each figure at each point its key, the names of the trials (best first), their rows by name, and
+    whether their windows took turns."""
     for together in at_points([trial for trial in trials if trial.rows]):
         paired = took_turns(together, rounds)
         of = {trial.name: figures(trial, trials, _PERCENTILES) | maximum(trial, rounds or trials) for trial in together}
@@ -222,17 +222,17 @@ def _rankings(
 
 
 def took_turns(trials: Sequence[Trial], rounds: Sequence[Trial]) -> bool:
-    """Returns whether the windows of these trials took turns in every start, so that their ratios are taken start by
-    start.
+    """Returns whether the windows of these trials took turns in every round, so that ratios are taken round by round. A
+    valid round of one trial must then be valid for all of them.
 
     :param trials: trials at a point, merged over the rounds
-    :param rounds: rounds of all systems and points; each valid one of a trial must be one of all
+    :param rounds: rounds of all systems and points
     """
     valid = [
         {each.round for each in rounds if (each.system, each.point, each.status) == (trial.system, trial.point, "ok")}
         for trial in trials
     ]
-    # The windows of a single start are no independent samples.
+    # Windows of the same round are not independent samples.
     enough = bool(valid) and len(valid[0]) >= statistics.TOGETHER_LEAST
     return enough and all(trial.conditions.interleaved for trial in trials) and all(each == valid[0] for each in valid)
 
@@ -241,7 +241,7 @@ def figures(trial: Trial, among: Sequence[Trial] = (), percentiles: Sequence[Fig
     """Returns the compared figures of a trial: the rate of all operations of each phase, and percentiles of each
     operation.
 
-    :param among: the trials with which it is compared, because the rate's unit depends on them
+    :param among: trials with which this one is compared; the unit of the rate depends on them
     """
     names = {(row.phase, row.operation) for row in trial.measured_rows}
     return {
@@ -293,22 +293,22 @@ def _figures(row: Row, names: set[tuple[str, str]], unit: Figure, percentiles: S
 
 
 def has_own_latency(row: Row, names: Container[tuple[str, str]]) -> bool:
-    """Returns whether the operation's latency is compared; with a target rate only the one from the intended start.
+    """Returns whether the operation's latency is compared; with a target rate, only latency from the intended start is.
 
     :param names: phases and operations of all rows
     """
-    # The names have no Intended-Intended-READ.
+    # Intended-READ itself passes, because there is no Intended-Intended-READ.
     return has_latency(row.operation) and (row.phase, INTENDED + row.operation) not in names
 
 
 def pairs(key: Key, rows: Mapping[str, Row], *, paired: bool = False) -> dict[tuple[str, str], Pair]:
-    """Returns the ratio of each trial to each other one. The intervals account for multiple comparisons.
+    """Returns the ratio of each trial to every other one. The intervals account for multiple comparisons.
 
     A trial with a single run has no interval: the seconds of one run do not predict the next run
     (benchmarks/README.md#what-intervals-and-verdicts-are-worth).
 
-    :param rows: rows of the trials at a point, by name; the figure of each is above 0
-    :param paired: whether their windows took turns in every start
+    :param rows: rows of the trials at a point, by name; the figure must be above 0 in all of them
+    :param paired: whether the windows of the trials took turns in every round
     """
     names, found = _means(key[2], rows, paired=paired)
     ratios = statistics.ratios(found.means, found.own)
@@ -324,7 +324,7 @@ def change(
 ) -> Pair:
     """Returns the ratio of a figure between two experiments.
 
-    :param rows: rows of the two, by name; the figure of each is above 0
+    :param rows: rows of both experiments, by name; the figure must be above 0 in both
     :param others: `estimates` of the figure for other systems, whose intervals are computed together with this one
     """
     means = estimates(key[2], rows[of], rows[to])
@@ -340,7 +340,7 @@ def estimates(figure: Figure, above: Row, below: Row) -> tuple[Estimate, Estimat
 def _means(figure: Figure, rows: Mapping[str, Row], *, paired: bool) -> tuple[list[str], statistics.Together]:
     """Returns the names of the rows with an interval, and the means of their logarithms.
 
-    :param paired: whether the windows of the rows took turns in every start
+    :param paired: whether the windows of the rows took turns in every round
     """
     of = {name: statistics.logarithms(samples(row, figure), row.confidence) for name, row in rows.items()}
     known = {name: mean for name, mean in of.items() if mean}
@@ -376,7 +376,7 @@ def samples(row: Row, figure: Figure) -> list[float]:
 def centre(row: Row, figure: Figure) -> float:
     """Returns the value from which ratios are computed: the geometric mean of the rounds or runs, or the single value.
 
-    Tables show the p99 of all rounds merged instead, which a single bad round can decide.
+    Tables instead show the p99 of the merged histograms of all rounds, which a single bad round can determine.
     """
     of = samples(row, figure)
     return statistics.geometric(of) if of else getattr(row, figure) or 0.0

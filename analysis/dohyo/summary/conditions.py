@@ -1,9 +1,9 @@
-"""Every condition of a trial, declared once: the fields of `Conditions`, in the order in which they are shown.
+"""Declares each condition of a trial once, as a field of `Conditions`, in the order of the tables.
 
-A declaration says what the condition is, how it is read, what must have it equal, and how it is shown. It also says
-whether phases may differ, and how rounds are merged. The tables, summary.json, summary.csv, `dohyo compare` and the
-table in docs/summary-json.md all follow it: another condition is one entry here.
-`python -m dohyo.summary.conditions` prints that table.
+A declaration says what the condition means, where it must be equal, and how it is read and shown. It also says whether
+phases may differ, and how rounds are merged. Tables, summary.json, summary.csv, `dohyo compare` and
+docs/summary-json.md use the declarations, so that a new condition is one entry here.
+`python -m dohyo.summary.conditions` prints the table for docs/summary-json.md.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ from dohyo.summary.phase import Phase
 
 T = TypeVar("T")
 
-# systems: between the systems of an experiment, for a fair comparison, and between two experiments.
-# experiments: between two experiments, as `dohyo compare` says nothing otherwise.
+# Scope in which a condition must be equal. systems: between the systems of one experiment, and between two experiments.
+# experiments: only between two experiments; `dohyo compare` rejects unequal ones.
 Equal = Literal["systems", "experiments"]
-# same: stated, and the same in all rounds unless an inventory, a server or a client was changed between two of
-# them. most, mean: measured, so that it may differ from round to round: the value furthest from 0, and the mean.
+# How rounds are merged. same: all rounds state one value, unless an inventory, a server or a client was changed between
+# them. most, mean: measured values, which may differ; they become the value furthest from 0, or the mean.
 OverRounds = Literal["same", "most", "mean"]
 
 
@@ -41,12 +41,12 @@ OverRounds = Literal["same", "most", "mean"]
 class ConditionSources:
     """Evidence of a trial, or of one of its phases, from which conditions are read.
 
-    :ivar stated: conditions.json, by name, as far as it has conditions
-    :ivar facts: the rest of conditions.json
-    :ivar trial: trial.json
-    :ivar settings: what trial.json says of the phase
-    :ivar phases: the runs that count; the load of a trial without any
-    :ivar taken: processor time that others took in these runs
+    :ivar stated: conditions in conditions.json, by name
+    :ivar facts: all other content of conditions.json
+    :ivar trial: content of trial.json
+    :ivar settings: settings of the phase in trial.json
+    :ivar phases: runs that count; the load if there are no such runs
+    :ivar taken: processor time that other processes and the hypervisor took in these runs
     """
 
     stated: Mapping[str, Any]
@@ -58,15 +58,15 @@ class ConditionSources:
 
     @property
     def reports(self) -> list[records.ClientReport]:
-        """client.json of all clients in all runs."""
+        """Returns the content of client.json of every client in every run."""
         return [client.report for phase in self.phases for client in phase.clients]
 
     def reported(self, name: str) -> Any:
-        """Returns the value of a field of client.json if all clients report the same, else None."""
+        """Returns the value of a field of client.json; None unless all clients report the same value."""
         return _same(getattr(report, name) for report in self.reports)
 
     def most(self, name: str) -> Any:
-        """Returns the largest value of a field of client.json."""
+        """Returns the largest value that any client reports for a field of client.json."""
         return max((value for each in self.reports if (value := getattr(each, name)) is not None), default=None)
 
 
@@ -74,17 +74,17 @@ class ConditionSources:
 class Condition:
     """The properties of a condition, without its value.
 
-    :ivar about: what it is; in Markdown
-    :ivar unit: as in docs/summary-json.md; empty for texts, counts and shares
-    :ivar read: reads it from the evidence; None: the running server states it in conditions.json
-    :ivar equal: what must have it equal; None: it may differ
-    :ivar by_phase: whether it may differ between the phases of a trial
-    :ivar over_rounds: what the rounds of a system have together
-    :ivar label: its name in tables; empty: it is not shown, or another condition's text contains it
-    :ivar text: returns its value in words, or None to leave it out; None: the value as it is
-    :ivar also: further conditions that the text contains
-    :ivar name: of the field, in summary.json and summary.csv
-    :ivar kind: its JSON type
+    :ivar about: meaning, in Markdown
+    :ivar unit: unit as in docs/summary-json.md; empty for texts, counts and shares
+    :ivar read: function that reads the value from the evidence; None: the running server states it in conditions.json
+    :ivar equal: where the condition must be equal; None: it may differ
+    :ivar by_phase: whether the condition may differ between the phases of a trial
+    :ivar over_rounds: how the values of a system's rounds are merged
+    :ivar label: name in tables; empty: not shown, or contained in another condition's text
+    :ivar text: function that returns the value as text, or None to leave it out; None: the value itself is shown
+    :ivar also: other conditions that the text contains
+    :ivar name: name of the field, in summary.json and summary.csv
+    :ivar kind: JSON type
     """
 
     about: str
@@ -101,12 +101,12 @@ class Condition:
 
     @property
     def group(self) -> tuple[str, ...]:
-        """The conditions that its text contains, itself first."""
+        """Returns the names of the conditions that the text contains, this one first."""
         return (self.name, *self.also)
 
 
 def _of(about: str, unit: str = "", **more: Any) -> Any:
-    """Declares a condition."""
+    """Returns a field that declares a condition."""
     return field(default=None, metadata={"condition": Condition(about, unit, **more)})
 
 
@@ -114,7 +114,7 @@ def _of(about: str, unit: str = "", **more: Any) -> Any:
 
 
 def _same(values: Iterable[T | None]) -> T | None:
-    """Returns the value if all are the same, else None."""
+    """Returns the common value; None if the values differ."""
     found = set(values)
     return found.pop() if len(found) == 1 else None
 
@@ -128,9 +128,9 @@ def _pairs(given: Mapping[str, Any]) -> str | None:
 
 
 def _target(phases: Sequence[Phase]) -> float | None:
-    """Returns the rate asked of each client if it is the same in all runs.
+    """Returns the target rate of each client if it is the same in all runs; otherwise None.
 
-    The rate of `own` follows from the run before: the mean.
+    In the phase `own` it follows from an earlier run and differs between runs, so their mean is returned.
     """
     targets = [client.report.target for phase in phases for client in phase.clients]
     known = [target for target in targets if target is not None]
@@ -151,7 +151,7 @@ def _warmup(of: ConditionSources) -> float | None:
 
 
 def _client_hosts(phases: Sequence[Phase]) -> str | None:
-    """Returns in words whether the clients had hosts of their own; None where that is not known, or with one host."""
+    """Returns as text on which hosts the clients ran; None if that is unknown, or with a single host."""
     clients = {host for phase in phases for host in phase.conducted.clients}
     servers = {host for phase in phases for host in phase.conducted.nodes}
     both = clients & servers
@@ -163,12 +163,12 @@ def _client_hosts(phases: Sequence[Phase]) -> str | None:
 
 
 def _client_cpus(cpus: Sequence[str | None]) -> str | None:
-    """Returns the processors that clients were bound to, each list once; None if all may use all."""
+    """Returns the distinct lists of processors to which clients were bound; None if no client was bound."""
     return "; ".join(sorted({each or "all" for each in cpus})) if any(cpus) else None
 
 
 def _price(facts: records.ReadBack) -> float | None:
-    """Returns the price of all hosts of the servers together, if that of each is known."""
+    """Returns the total price of the servers' hosts, in US$ per hour; None if the price of any is unknown."""
     try:
         prices = [math.nan if each is None else float(each) for each in facts.usd_per_hour.values()]
     except ValueError:
@@ -190,7 +190,7 @@ def _load(of: Conditions) -> str:
 
 
 def _transport(of: Conditions) -> str:
-    """Returns how each client is connected."""
+    """Returns the connections of a client to the servers, and what serves them, as text."""
     carried = f" on {counted(of.event_loops, 'event loop')}" if of.event_loops else " on the client's own threads"
     loop = f", client.loop={of.loop}" if of.loop else ""
     connections = "? connections" if of.connections is None else counted(of.connections, "connection")
@@ -198,7 +198,7 @@ def _transport(of: Conditions) -> str:
 
 
 def _skew(of: Conditions) -> str | None:
-    """Returns how far apart several clients began and ended."""
+    """Returns how far apart several clients began and ended, as text; None for a single client."""
     if (of.clients or 0) < 2 or of.start_skew_ms is None:
         return None
     parts = (("start", of.start_skew_ms), ("end", of.end_skew_ms), ("clocks \N{PLUS-MINUS SIGN}", of.clock_error_ms))
@@ -206,7 +206,7 @@ def _skew(of: Conditions) -> str | None:
 
 
 def _taken(of: Conditions) -> str:
-    """Returns the processor time that others took; amounts too small to matter count as equal."""
+    """Returns the processor time that was taken, as text; a share too small to matter is shown as "below 5%"."""
     parts = (("other processes", of.other_cpu), ("hypervisor", of.stolen_cpu))
     shares = [
         f"{who} {'below' if share < NOTED else 'up to'} {max(share, NOTED):.0%}"
@@ -223,7 +223,7 @@ def _window(of: Conditions) -> str | None:
 
 
 def _overlap(of: Conditions) -> str:
-    """Returns NW + NR > RF with its figures, where these decide, and not a primary that all ask."""
+    """Returns text such as " (2 + 2 > 3)"; empty if the numbers of copies do not determine the consistency."""
     if of.write_copies is None or of.read_copies is None or not (of.replication or "").isdecimal():
         return ""
     overlap = of.write_copies + of.read_copies > int(of.replication or 0)
@@ -238,7 +238,7 @@ def _overlap(of: Conditions) -> str:
 
 @dataclass(frozen=True)
 class Conditions:
-    """The conditions of a trial. None: not known."""
+    """The conditions of a trial; None: unknown."""
 
     version: str | None = _of("of the system")
     attached: str | None = _of(
@@ -493,7 +493,7 @@ def _named(of: Field[Any]) -> Condition:
     return replace(declared, name=of.name, kind=KINDS.get(str(of.type).removesuffix(" | None"), "string"))
 
 
-# By name, in the order in which they are shown.
+# All conditions by name, in the order of the tables.
 CONDITIONS = {each.name: _named(each) for each in fields(Conditions)}
 # Conditions that the running server states.
 STATED = [name for name, each in CONDITIONS.items() if each.read is None]
@@ -505,13 +505,13 @@ _Stated = defstruct(
 
 
 def stated(content: Any, complain: Callable[[str], object]) -> dict[str, Any]:
-    """Returns the conditions that the servers have stated, by name, without those that are not known.
+    """Returns the known conditions that the servers have stated, by name.
 
-    Earlier versions called an attached server strong because they counted the copies that acknowledge and answer,
-    without knowing the number of all copies. Such a consistency is not known.
+    Earlier versions called attached servers strongly consistent without knowing their replication or their write
+    acknowledgements. The consistency of such servers is changed to unknown.
 
-    :param content: of conditions.json
-    :param complain: gets `field is value: why` for a value of another type
+    :param content: content of conditions.json
+    :param complain: function that receives `field is value: why` for each value of a wrong type
     """
     found = structs.asdict(records.decoded(content, _Stated, complain))
     known = {
@@ -538,13 +538,13 @@ def read(sources: ConditionSources) -> Conditions:
 def by_phase(of_phases: Mapping[str, Conditions]) -> dict[str, dict[str, Any]]:
     """Returns the conditions that differ between phases: phase → name → value.
 
-    Conditions that one text shows are returned together.
+    If conditions are shown in one text, all of them are returned.
     """
     found: dict[str, dict[str, Any]] = {}
     for each in CONDITIONS.values():
         group = [name for name in each.group if CONDITIONS[name].by_phase] if each.label else []
         values = {phase: [getattr(of, name) for name in group] for phase, of in of_phases.items()}
-        # A window ends when the operations do that began in it.
+        # Round to tenths: windows end with their last operation, so their lengths vary slightly.
         if len({tuple(map(_tenths, of_phase)) for of_phase in values.values()}) > 1:
             for phase, of_phase in values.items():
                 found.setdefault(phase, {}).update(zip(group, of_phase, strict=True))
@@ -564,7 +564,7 @@ def over_rounds(rounds: Sequence[Conditions]) -> dict[str, Any]:
 
 
 def shown(of: Conditions) -> Iterator[tuple[Condition, str]]:
-    """Returns the conditions that are known, with their values in words."""
+    """Yields the known conditions that tables show, with their values as text."""
     for each in CONDITIONS.values():
         if each.label and any(getattr(of, name) is not None for name in each.group):
             text = each.text(of) if each.text else str(getattr(of, each.name))

@@ -1,7 +1,7 @@
-"""Differences between the setup of a published experiment and ours, key by key.
+"""Compares the setup of a published experiment with ours, key by key.
 
-Before a run our setup is the request: the scenario, and what is known of the hosts. After a run it comes from the
-evidence. An unknown value is never equal.
+Before a run, our setup is what the scenario requests and what is known about the hosts. After a run, it comes from the
+evidence. An unknown value never counts as equal.
 """
 
 from __future__ import annotations
@@ -29,22 +29,22 @@ from dohyo.summary.results import SetupDifference, SetupDifferences, Trial
 from dohyo.systems import catalogue
 
 NOT_MEASURED, NOT_SET = "not measured", "not set"
-# Keys and system keys that are listed even with their defaults if a record does not state them.
+# Keys that are listed even with their default values if a publication does not state them.
 _ALWAYS = {*CONDITIONS, "duration", "warmuptime"} - {"profile"}
 _MEMORY = ("java_options", "gc", "heap", "memory", "buffer_pool", "shared_buffers", "bucket_cache_mb")
-# Keys that other keys cover (all_threads, key_type, duration; for a system server, jdk, compression, flags and single
-# settings), the server's own form of a table, and what the trials show.
+# Keys that are not listed: other keys cover them (all_threads, key_type, duration), they are specific to a server, or
+# the trials show them. _OF_A_ROLE: variables of a system that server, jdk, compression, flags and settings cover.
 _ASIDE = {"threadcount", "threadcount.of", "keysalt", "maxexecutiontime", "warmup", "workload", "table"}
 _ASIDE |= {"phases", "reuse"}
 _OF_A_ROLE = ("version", "jdk", "compression", "gc_threads", "settings", "feature_key")
-# Keys that a record may state instead of another.
+# Keys that a publication may state instead of the key that is looked up here.
 _INSTEAD = {"all_threads": "threadcount"}
-# Names in trial.json of properties that have another name there.
+# Properties that have another name in trial.json.
 _NAMES = {"threadcount": "threads", "warmuptime": "warmup", "maxexecutiontime": "duration"}
-# Value of a system's compression that refers to the scenario's.
+# Value of a system's compression that means the scenario's compression.
 _AS_THE_SCENARIO = "scenario"
 _OWN_HOSTS, _SHARED = "hosts of their own", "the servers' hosts"
-# Fixed values that no setting can change, by role.
+# Fixed values that no setting can change, for each role.
 _SQL = {"sessions": "one or more for each thread"}
 _AS_IT_IS = {
     "mysql": _SQL,
@@ -56,7 +56,7 @@ _COLLECTORS = ANSIBLE / "roles/jdk/templates/gc.options.j2"
 
 @dataclass(frozen=True)
 class Here:
-    """The setup of one of our trials; a value of None is unknown.
+    """The setup of one of our trials; None: unknown.
 
     :ivar workload: properties by phase, as in `asked.workload`
     :ivar servers: variables of the system, and the server's own settings
@@ -77,7 +77,7 @@ class Here:
         return {**self.point, SYSTEM: self.system}
 
     def has(self, name: str, value: str) -> bool:
-        """Returns whether the trial has this value at its point, or this phase."""
+        """Returns whether the trial has this value of a dimension, or contains this phase."""
         return value in self.workload if name == PHASE else value == self.at.get(name)
 
     def is_at(self, setting: Setting) -> bool:
@@ -87,7 +87,7 @@ class Here:
         return there and has and bool(self._phases(setting))
 
     def values(self, setting: Setting) -> set[str | None]:
-        """Returns our values in each phase to which the setting applies."""
+        """Returns our values in all phases to which the setting applies."""
         key = setting.key
         if key in setup.OTHERS:
             return {self.others.get(key)}
@@ -100,7 +100,7 @@ class Here:
         return {None if known is None else plain(known)}
 
     def _phases(self, setting: Setting) -> list[str]:
-        """Returns the phases that the setting names; without names the measured phases that can have it."""
+        """Returns the phases that the setting names; if it names none, the measured phases to which it can apply."""
         named = setting.at.get(PHASE, self._measured)
         known = properties.known().get(setting.key)
         without = {"", *([LOAD] if known and not known.load and named is self._measured else [])}
@@ -112,7 +112,7 @@ class Here:
         return [phase for phase in self.workload if phase and (phase != LOAD or measures_load)] or [LOAD]
 
     def unpublished(self, published: Published) -> Iterator[tuple[str, set[str | None]]]:
-        """Yields key and values of our settings that the publication does not state."""
+        """Yields the key and our values of each setting that the publication does not state."""
         here = [setting for setting in published.setup if self.is_at(setting)]
         silent = {setting.key for setting in here if setting.is_silent}
         for phase in self._measured:
@@ -131,7 +131,7 @@ class Here:
 
     @cached_property
     def _chosen(self) -> dict[str, set[str]]:
-        """Returns by phase the keys that differ from their defaults, and those that affect every rate."""
+        """Returns for each phase the keys that differ from their defaults, and those that are always listed."""
         role = catalogue.all_systems()[self.system].role
         whose = {*self.given, *(f"{role}_{name}" for name in _MEMORY)}
         servers = (name for name in self.servers if name in whose or name not in catalogue.all_options())
@@ -150,7 +150,7 @@ class Here:
 
     @cached_property
     def _flags(self) -> list[str]:
-        """Returns the JVM's flags: those of the named collector, then the others. The last flag of a name counts."""
+        """Returns the JVM's flags: the garbage collector's, then all others. A later flag replaces one of its name."""
         role = catalogue.all_systems()[self.system].role
         own = {name: self.servers.get(f"{role}_{name}") for name in ("jdk", "gc", "gc_threads")}
         rendered = _collectors().render(
@@ -163,7 +163,7 @@ class Here:
 
     @property
     def _own_flags(self) -> list[str]:
-        """Returns the flags in the variable; empty if only its text is known."""
+        """Returns the flags in the system's variable `java_options`; empty if it is not a list."""
         given = self.servers.get(f"{catalogue.all_systems()[self.system].role}_java_options")
         return [*map(str, given)] if isinstance(given, list) else []
 
@@ -178,10 +178,10 @@ def before(
     trials: Iterable[Mapping[str, Any]], values: Mapping[tuple[str, str], Mapping[str, Any]], hosts: Hosts,
     machine: Mapping[str, Any],
 ) -> list[Here]:  # fmt: skip
-    """Returns the setup before a run.
+    """Returns the setup of each trial before a run.
 
     :param trials: future content of each trial.json
-    :param values: effective variables by system and point, where a host was asked for them
+    :param values: effective variables by system and point, if a host has reported them
     :param machine: this machine, as `host.hardware` describes it
     """
     found = []
@@ -210,7 +210,7 @@ def before(
 
 
 def after(trials: Sequence[Trial], facts: ExperimentFacts) -> list[Here]:
-    """Returns the setup in the evidence of the trials that have numbers."""
+    """Returns the setup of each trial that has numbers, from its evidence."""
     found = []
     known = catalogue.all_systems()
     for trial in (trial for trial in trials if trial.status == "ok" and trial.system in known):
@@ -241,7 +241,7 @@ def after(trials: Sequence[Trial], facts: ExperimentFacts) -> list[Here]:
 
 
 def _key_type(workload: Mapping[str, str]) -> str:
-    """Returns the type of a stored key: its columns or a text; a damaged value is returned as it is."""
+    """Returns the type of a stored key: its columns, or text. An invalid value is returned unchanged."""
     given = workload.get("keycolumns", "")
     try:
         columns = [f"{each.name} {each.type}" for each in key_columns.parse(given)]
@@ -253,7 +253,7 @@ def _key_type(workload: Mapping[str, str]) -> str:
 def _others(
     role: str, workload: Mapping[str, Mapping[str, str]], hosts: Hosts, machine: Mapping[str, Any]
 ) -> dict[str, str | None]:
-    """Returns the values of `setup.OTHERS` that are found in the same way before and after a run."""
+    """Returns the values of `setup.OTHERS` that are determined in the same way before and after a run."""
     any_phase = workload.get(LOAD, {})
     here = hosts.where == THIS_MACHINE
     return {
@@ -277,13 +277,13 @@ def _all_threads(phase: Mapping[str, Any], clients: int | None) -> int | None:
 
 
 def _each(values: Iterable[object]) -> str | None:
-    """Returns each value once; None if any value is unknown."""
+    """Returns the distinct values as text; None if there are none, or if any is unknown."""
     found = dict.fromkeys(values)
     return None if None in found else ", ".join(map(str, found)) or None
 
 
 def _difference(setting: Setting, ours: Sequence[Here]) -> list[SetupDifference]:
-    """Returns the difference; empty if our values are equal. Without values of ours the setting was not measured."""
+    """Returns the difference in a list, empty if our values are equal. If `ours` is empty, nothing was measured."""
     values = {value for here in ours for value in here.values(setting)}
     at = ", ".join(f"{name}={'|'.join(each)}" for name, each in setting.at.items())
     theirs, said = setting.says(setting.values), NOT_MEASURED
@@ -300,7 +300,7 @@ def _difference(setting: Setting, ours: Sequence[Here]) -> list[SetupDifference]
 
 
 def compare(published: Published, ours: Sequence[Here]) -> SetupDifferences:
-    """Returns the differences in the order of the file; a point that we did not measure is listed only as such."""
+    """Returns the differences by group. A published point that we did not measure appears only as not measured."""
     places = dict.fromkeys(
         (name, value) for each in published.setup for name, values in each.at.items() for value in values
     )

@@ -11,9 +11,9 @@ from dohyo.summary.results import Trial
 
 
 def unequal(trials: Sequence[Trial]) -> dict[str, dict[str, str]]:
-    """Returns the conditions that are not the same (or unknown) for all trials that ran: condition → trial → value.
+    """Returns the conditions that are unequal or unknown in trials that ran: condition → trial → value.
 
-    Trials are compared at a point of the matrix, that is if they agree in the dimensions that all of them have.
+    Only trials at the same point of the matrix are compared: those that agree in all common dimensions.
     """
     result: dict[str, dict[str, str]] = {}
     for name, of in differing(trials):
@@ -24,7 +24,7 @@ def unequal(trials: Sequence[Trial]) -> dict[str, dict[str, str]]:
 
 def differing(trials: Sequence[Trial]) -> Iterator[tuple[str, list[Trial]]]:
     """Yields each condition that differs between the trials at a point, with these trials."""
-    # A load before the runs may be repeated and does not affect the runs.
+    # Leave out trials that only loaded: a load before the runs may be repeated and does not affect the runs.
     points = at_points([trial for trial in trials if trial.measured_rows])
     for name in (name for name, condition in CONDITIONS.items() if condition.equal == "systems"):
         for at_point in points:
@@ -34,23 +34,23 @@ def differing(trials: Sequence[Trial]) -> Iterator[tuple[str, list[Trial]]]:
 
 
 def is_exceeded(name: str, differing: Sequence[Trial]) -> bool:
-    """Returns whether trials differ only because some cannot give less than they do, which is not an advantage."""
+    """Returns whether trials differ only because some systems cannot provide less, which gives them no advantage."""
     return len({trial.exceeded.get(name) or stated(trial, name) for trial in differing}) == 1
 
 
 def _is_compared(trial: Trial, name: str) -> bool:
-    """Returns whether a condition of a trial can be unequal to that of others."""
+    """Returns whether this condition of the trial is compared with that of other trials."""
     of = trial.conditions
     # Reads from a primary are strongly consistent without a quorum of reads.
     if name == "read_acks" and of.consistency in ("strong", NOT_KNOWN) and of.read_acks == "one":
         return False
-    # Attached servers may not state this condition. Their deviations say so; it is not counted as unequal.
+    # Attached servers may not state this condition. Their deviations report that, so it does not count as unequal.
     value = getattr(of, name)
     return value != NOT_KNOWN and not (value is None and name in STATED and of.attached)
 
 
 def stated(trial: Trial, name: str) -> str:
-    """Returns a condition as text, by phase if it differs between phases."""
+    """Returns a condition as text; if it differs between phases, with the value of each phase."""
     value = getattr(trial.conditions, name)
     phases = [f"{phase} {own[name]}" for phase, own in trial.by_phase.items() if own.get(name) is not None]
     return ", ".join(phases) if value is None and phases else "unknown" if value is None else str(value)

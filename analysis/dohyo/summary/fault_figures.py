@@ -1,6 +1,6 @@
-"""Costs of faults over several runs: each figure with its median and range.
+"""Summarises the costs of faults over several runs: the median and the range of each figure.
 
-A time is infinite if the event did not happen in a run; a figure therefore has no mean.
+No mean is computed, because a time is infinite if its event did not happen in a run.
 """
 
 from __future__ import annotations
@@ -37,10 +37,10 @@ class FaultFigure:
     """A figure of a fault, or of a run with faults. Less is better, except for the rate before the fault.
 
     :ivar head: column head
-    :ivar of: returns the figure of a run and one of its faults; None: unknown
-    :ivar write: formats the number
-    :ivar counts_wrong: True if it counts lost or wrong records: one is too many
-    :ivar judged: whether two experiments are better or worse by it
+    :ivar of: function that returns the figure of a run and one of its faults; None: unknown
+    :ivar write: function that formats the number
+    :ivar counts_wrong: whether it counts lost or wrong records; a single one is too many
+    :ivar judged: whether a change of the figure between two experiments is better or worse
     :ivar never: text for a run in which the event did not happen
     """
 
@@ -57,7 +57,7 @@ class FaultFigure:
         return self.head.endswith(" s")
 
     def values(self, found: Sequence[tuple[FaultedRun, FaultCost]]) -> list[float]:
-        """Returns the known values of these runs with one of their faults."""
+        """Returns the known values of the figure for these runs and faults."""
         return [value for run, fault in found if (value := self.of(run, fault)) is not None]
 
     def words(self, values: Sequence[float], runs: int | None = None) -> str:
@@ -85,7 +85,7 @@ def _accounted(count: Callable[[Accounting], int]) -> Callable[[FaultedRun, Faul
 
 
 def _read_back(count: Callable[[Accounting], int]) -> Callable[[FaultedRun, FaultCost], float | None]:
-    """Returns a figure that is found by reading back; 0 counts as known only if everything was read."""
+    """Returns a function for a count that reading back determines. A 0 is known only if all records were read."""
 
     def found(run: FaultedRun, _: FaultCost) -> float | None:
         number = count(run.accounting) if run.accounting else 0
@@ -128,7 +128,7 @@ OF_RUNS = (
 
 
 def of_healing(what: str) -> tuple[FaultFigure, ...]:
-    """Returns the figures of one kind of healing by the servers."""
+    """Returns the figures of one kind of healing, the work by which servers recover from a fault."""
 
     def figure(head: str, of: Callable[[FaultCost, Healing], float | None], **more: Any) -> FaultFigure:
         def found(_: FaultedRun, fault: FaultCost) -> float | None:
@@ -154,7 +154,7 @@ def _ended(fault: FaultCost, did: Healing) -> float | None:
 
 @dataclass(frozen=True)
 class SameFault:
-    """One fault of a system at a point, in all runs that have it.
+    """One fault of a system at a point, in all runs in which it was injected.
 
     :ivar trial: first trial with the fault
     :ivar number: position of the fault in the run, from 1
@@ -190,11 +190,11 @@ class SameFault:
 
 
 def same_faults(trials: Iterable[Trial]) -> list[SameFault]:
-    """Returns every fault of every system, over rounds and repeats."""
+    """Returns every fault of every system, each with all rounds and repeats."""
     together: dict[tuple[str, str, str, int], SameFault] = {}
     for trial in trials:
         for run in trial.faults:
-            # Order by name instead of time: hosts execute faults of the same second in any order.
+            # Number faults by name instead of time: hosts execute faults of the same second in any order.
             by_name = sorted(run.faults, key=lambda fault: (str(fault), fault.at))
             for fault in run.faults:
                 number = 1 + next(at for at, each in enumerate(by_name) if each is fault)

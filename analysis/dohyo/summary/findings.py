@@ -1,7 +1,7 @@
-"""Compares figures of two experiments that have no ratio. These are shares of errors, of records not found and of stale
-reads, losses, what faults cost, and figures that one experiment lacks. docs/method.md#two-experiments has the rules.
+"""Compares figures of two experiments that have no ratio: shares (errors, missing records, stale reads), losses, costs
+of faults, and figures that one experiment lacks. docs/method.md#two-experiments explains the rules.
 
-A time beyond the window has no mean, so ranks decide about faults instead of intervals.
+The costs of faults are compared by ranks instead of intervals, because a time beyond the window has no mean.
 """
 
 from __future__ import annotations
@@ -27,27 +27,27 @@ from dohyo.summary.fault_figures import (
 )
 from dohyo.summary.results import ChangeVerdict, Trial
 
-# Shares within a hundredth of a percent are the same: a tenth of the errors that make a run invalid.
+# Difference within which two shares count as equal: a tenth of the share of errors that makes a run invalid.
 SHARE_MARGIN = 0.0001
 # Degrees of freedom of a binomial error, which the number of rounds does not limit.
 _MANY = 1e6
-# Largest probability with which chance may put all rounds of one experiment beyond all of the other. With four
-# rounds each it is 1 / 70.
+# Largest accepted probability that all rounds of one experiment lie beyond all rounds of the other by chance. With four
+# rounds each, that probability is 1 / 70.
 _CHANCE = 0.025
-# Factor by which a round may lose more than the worst round before.
+# Factor by which a round may lose more records than the worst round of the first experiment.
 _AS_MUCH = 2
-# Resolution of the figures of faults in seconds.
+# Resolution of the times of faults, in seconds.
 _SECOND = 1.0
 
 
 @dataclass(frozen=True)
 class Finding:
-    """A figure before and after without a ratio.
+    """A figure in both experiments that has no ratio.
 
     :ivar phase: None for all phases together
     :ivar fault: fault that the figure belongs to, such as "kill(node2)"; None: no fault
     :ivar figure: figure, such as "errors", or "READ p99" if it is not known
-    :ivar before: value of each round, None: beyond the window; empty if it is not known in each round
+    :ivar before: values of the rounds, None for a time beyond the window; empty if unknown
     :ivar words: both sides as text
     :ivar verdict: None if the figure is neither good nor bad
     """
@@ -80,7 +80,7 @@ def finding(
 
 
 class _Counted(NamedTuple):
-    """A count out of all attempts in a round."""
+    """A count of events, and the number of attempts in the round."""
 
     found: int
     of: int
@@ -89,11 +89,11 @@ class _Counted(NamedTuple):
 def findings(
     before: Sequence[Trial], after: Sequence[Trial], margin: float, other_rates: Sequence[str] = ()
 ) -> Iterator[Finding]:
-    """Yields each share of records that is not 0 in all rounds, and each loss outside of faults.
+    """Yields shares of records that are above 0 in any round; without faults, also losses.
 
     :param before: all rounds of a system at a point
     :param after: all rounds in the other experiment
-    :param other_rates: phases with different rates, in which errors under faults are not compared as counts
+    :param other_rates: phases with different rates; if they had faults, their errors are compared as shares, not counts
     """
     one, other = ([trial for trial in rounds if trial.status == "ok"] for rounds in (before, after))
     phases = [_phases(rounds) for rounds in (one, other)]
@@ -118,7 +118,7 @@ def _phases(rounds: Sequence[Trial]) -> list[str]:
 
 
 def _records(trial: Trial, phase: str, key: str) -> _Counted | None:
-    """Returns the records of a phase with that outcome. A scan has one outcome for any number of records."""
+    """Returns the number of records of a phase with that outcome. A scan counts as one record."""
     tried = count = 0
     for row in trial.measured_rows:
         # A READ-MODIFY-WRITE counts as its READ and its UPDATE.
@@ -133,7 +133,7 @@ def _records(trial: Trial, phase: str, key: str) -> _Counted | None:
 
 
 def _scans(before: Sequence[Trial], after: Sequence[Trial], phase: str, margin: float) -> Iterator[Finding]:
-    """Yields rows per scan if they differ: then rates and latencies measure different work."""
+    """Yields the rows per scan if they differ, because rates and latencies then measure different work."""
     found = [
         [
             row.records / row.operations
@@ -163,7 +163,7 @@ def _share(
     after: Sequence[_Counted | None],
     margin: float,
 ) -> Iterator[Finding]:
-    """Yields the shares of the rounds, unless all known shares are 0 or none is known."""
+    """Yields a share if it is above 0 in any round, or known in only some of them."""
     known = [[each for each in rounds if each] for rounds in (before, after)]
     if not any(known):
         return
@@ -187,7 +187,7 @@ def _share(
 
 
 def _judged(before: Sequence[_Counted], after: Sequence[_Counted], margin: float) -> tuple[ChangeVerdict, str | None]:
-    """Returns the verdict of Welch's interval of the difference; a share of 0 has no ratio."""
+    """Returns the verdict from Welch's interval of the difference, because a share of 0 has no ratio."""
     one, other = _estimate(before), _estimate(after)
     error = math.hypot(one.error, other.error)
     freedom = error**4 / sum(each.error**4 / each.freedom for each in (one, other))
@@ -206,8 +206,8 @@ def _judged(before: Sequence[_Counted], after: Sequence[_Counted], margin: float
 def _estimate(rounds: Sequence[_Counted]) -> statistics.Estimate:
     """Returns the mean of the rounds' shares, with the larger of two errors.
 
-    Rounds may have the same count by chance, with no scatter between them. The binomial error then applies, with one
-    more than was counted, because 0 of n does not prove a probability of 0.
+    Rounds may have the same count by chance, with no scatter between them. The binomial error then applies. It is
+    computed for one event more than was counted, because 0 of n does not prove a probability of 0.
     """
     shares = [each.found / each.of for each in rounds]
     found = statistics.Estimate(len(shares), fmean(shares), stdev(shares) / math.sqrt(len(shares)), len(shares) - 1)
@@ -225,7 +225,7 @@ _LOSSES: tuple[tuple[str, Callable[[Accounting], int]], ...] = (
 
 
 def _losses(before: Sequence[Trial], after: Sequence[Trial]) -> Iterator[Finding]:
-    """Yields lost and wrong records, also of rounds that are invalid because of them."""
+    """Yields lost and wrong records, including those of rounds that are invalid because of them."""
     for figure, count in _LOSSES:
         one, other = (
             [float(count(trial.accounting)) for trial in rounds if trial.accounting] for rounds in (before, after)
@@ -276,11 +276,11 @@ def fault_changes(
 
 
 def worse_loss(before: Sequence[float], after: Sequence[float], *, whole_before: bool) -> str | None:
-    """Returns why a loss is a regression for any number of rounds; None without a loss or if as much was lost before.
+    """Returns why a loss is a regression, however few rounds there are; None if it is at most twice the loss before.
 
     :param before: records lost in each round, if known
     :param after: the same in the other experiment
-    :param whole_before: True if the losses of every round before are known
+    :param whole_before: whether the losses of all rounds of the first experiment are known
     """
     most, worst = max(before, default=0.0), max(after, default=0.0)
     if worst <= _AS_MUCH * most:
@@ -291,7 +291,7 @@ def worse_loss(before: Sequence[float], after: Sequence[float], *, whole_before:
 
 
 def _of_healing(*sides: SameFault) -> Iterator[FaultFigure]:
-    """Yields the figures of each kind that either side knows, without times if one side had nothing to heal."""
+    """Yields the figures of each kind of healing on either side; without times if one side had nothing to heal."""
     for what in dict.fromkeys(what for side in sides for what in side.healing):
         idle = any(what in side.healing and {did.count for did in side.healing[what]} == {0} for side in sides)
         yield from (
@@ -302,11 +302,11 @@ def _of_healing(*sides: SameFault) -> Iterator[FaultFigure]:
 
 
 def _of_rounds(figure: FaultFigure, fault: SameFault, trials: Sequence[Trial]) -> list[float | None]:
-    """Returns a value for each round with the fault, because runs of a round are not independent; None: unknown."""
+    """Returns one value for each round with the fault, because runs of a round are not independent; None: unknown."""
     of_rounds = (
         [(run, cost) for run, cost in fault.found if any(run is each for each in trial.faults)] for trial in trials
     )
-    # Good runs of the round do not compensate for lost or wrong records.
+    # Take the worst run of a round: good runs do not compensate for lost or wrong records.
     of_round = max if figure.counts_wrong else median
     return [of_round(values) if (values := figure.values(found)) else None for found in of_rounds if found]
 

@@ -1,4 +1,4 @@
-"""Divides work among processes if it is long enough."""
+"""Divides work among processes if there is enough of it."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from concurrent.futures import ProcessPoolExecutor
 from itertools import pairwise
 from typing import TypeVar
 
-# Bytes that are worth a process, which needs a second to start and 100 to 200 MB to read histogram logs. More processes
-# than these are not started.
+# Smallest number of bytes to read for which several processes are started. Each needs a second to start, and 100 to
+# 200 MB of memory to read histogram logs.
 WORTH_BYTES = 32 * 1024 * 1024
 MOST_PROCESSES = 8
 
@@ -19,7 +19,7 @@ _Result = TypeVar("_Result")
 
 
 def divided(items: Sequence[_Part], size: int) -> list[Sequence[_Part]]:
-    """Returns the items in consecutive lists, one for each process that is worth it.
+    """Returns the items in consecutive lists, one for each process.
 
     :param size: bytes to read for all items
     """
@@ -33,6 +33,6 @@ def each(function: Callable[[_Part], _Result], parts: Sequence[_Part]) -> Iterat
     if len(parts) < 2:
         yield from map(function, parts)
         return
-    # Spawn instead of fork: a fork would copy locks that other threads hold, of a display or a library.
+    # Spawn instead of fork: a fork would copy locks that threads of the display or of a library hold.
     with ProcessPoolExecutor(len(parts), multiprocessing.get_context("spawn")) as pool:
         yield from pool.map(function, parts)

@@ -1,4 +1,4 @@
-"""Reads summary.json of an experiment whose evidence is elsewhere."""
+"""Reads summary.json of an experiment whose evidence is not in its folder."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ FILE = "summary.json"
 def read(folder: Path) -> Summary:
     """Returns the summary in an experiment's folder, except what summary.json leaves out.
 
-    :raises BadInputError: if the file is missing, or not as `Summary.json` writes it
+    :raises BadInputError: if the file is missing, or if `Summary.json` did not write it
     """
     file = folder / FILE
     try:

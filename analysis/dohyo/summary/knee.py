@@ -1,7 +1,7 @@
-"""Searches for the knee of a system: the highest rate at which it still answers in time. Pure decisions, without I/O.
+"""Chooses the rates of a search for the knee: the highest rate at which a system still answers in time. Does no I/O.
 
-A search requests one probe after the other. The first is at the closed-loop maximum; then come halves until a rate
-holds, or a quarter more until one does not. The next ones are in the middle of the two. Finally, the lowest rate that
+A search runs one probe after another. The first has the rate of the closed-loop maximum. The rate is then halved until
+one holds, or raised by a quarter until one does not. Further probes bisect the two rates. Finally, the lowest rate that
 did not hold is tried again. docs/knee.md gives the reasons and limits.
 """
 
@@ -15,14 +15,14 @@ from dohyo.evidence.hdr_log import BEYOND
 from dohyo.figures import milliseconds, rate
 from dohyo.scenario.slo import Bound
 
-# Share of the target by which the achieved rate may stay below it: operations at the window's edges and timers. A
-# system that is too slow loses more in any window.
+# Share of the target by which the achieved rate may fall short, because of timers and of operations at the window's
+# edges. A system that is too slow falls short by more.
 TOLERANCE = 0.01
 # Factors of steps while only one side of the bracket is known. Latency bounds may need much lower rates, but the same
 # threads cannot exceed the closed-loop maximum by far.
 DOWN = 2.0
 UP = 1.25
-# Share of the closed-loop maximum below which the rate is not what breaks the bound.
+# Share of the closed-loop maximum below which no rate is tried: a bound that fails there does not depend on the rate.
 FLOOR = 1e-3
 
 
@@ -31,7 +31,7 @@ Latencies = Mapping[str, Mapping[str, float | None]]
 
 
 def broken(asked: Sequence[Bound], latencies: Latencies, target: float, achieved: float) -> tuple[str, ...]:
-    """Returns the bounds that did not hold at a rate, as text; empty if all held.
+    """Returns the latency bounds that did not hold at a rate, as text; empty if all held.
 
     :param latencies: latencies of successful operations, from the intended start
     :param target: requested operations per second
@@ -56,13 +56,13 @@ def broken(asked: Sequence[Bound], latencies: Latencies, target: float, achieved
 
 @dataclass(frozen=True)
 class Knee:
-    """The state of a search.
+    """The state of a search. Two rates form its bracket: the highest that held and the lowest that did not.
 
-    :ivar slo: text of the bounds
+    :ivar slo: latency bounds as text
     :ivar start: closed-loop maximum in operations per second, above 0
     :ivar most: maximum number of probes
-    :ivar precision: final distance between the two sides of the bracket, as a share of the lower one
-    :ivar tried: each rate in operations per second, and the bounds that did not hold at it, as text; empty: all held
+    :ivar precision: distance between the two sides of the bracket that ends the search, as a share of the lower one
+    :ivar tried: each tried rate in operations per second, and the bounds that did not hold, as text; empty: all held
     """
 
     slo: str
@@ -73,7 +73,7 @@ class Knee:
 
     @property
     def _last(self) -> dict[float, str]:
-        """Returns the latest attempt at each rate."""
+        """Returns the result of the latest attempt at each rate."""
         return dict(self.tried)
 
     @property
@@ -83,7 +83,7 @@ class Knee:
 
     @property
     def is_sure(self) -> bool:
-        """Returns whether the lowest rate that did not hold was tried twice, as one bad second is not a limit."""
+        """Returns whether the lowest rate that did not hold was tried twice: one bad second does not prove a limit."""
         return self.unmet is not None and sum(target == self.unmet for target, _ in self.tried) > 1
 
     @property
@@ -109,7 +109,7 @@ class Knee:
         if self.apart <= self.precision:
             return None
         if self.held and self.unmet:
-            # The geometric mean halves the ratio of the two sides, which is what the precision limits.
+            # Bisect by the geometric mean, because the precision limits the ratio of the two sides.
             return rounded(math.sqrt(self.held * self.unmet))
         if self.unmet:
             lower = self.unmet / DOWN

@@ -1,6 +1,6 @@
 """Finds what else changed on hosts and servers when the throughput of a long run changed its level.
 
-Changes at the same time may be coincidences, and the sentences claim no more.
+Changes at the same time may be coincidences, so the sentences do not name a cause.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ from dohyo.evidence.levels import LEVEL_SECONDS, LevelChange
 from dohyo.evidence.server_log import covered
 from dohyo.evidence.servers import DOING, Span, Window
 
-# Smallest change of a share that is named; for memory a share of all that the host has.
+# Smallest change of a share that is named. Memory is a share of the host's whole memory.
 _LEAST_SHARE = 0.1
-# Number of changes that are named, largest first.
+# Maximum number of changes that are named, largest first.
 _MOST_NAMED = 6
 
 _SHARES = {
@@ -30,14 +30,14 @@ _SHARES = {
 _MEMORY = {"memory_used_bytes": "memory used", "memory_cached_bytes": "page cache"}
 
 _Stretch = tuple[float, float]
-# A change of a share, in words, and by how much.
+# A change of a share as text, and its size.
 _Beside = tuple[str, float]
 
 
 def events(found: Sequence[LevelChange], window: Window, spans: Iterable[Span], hosts: HostMetrics) -> Iterator[Event]:
     """Yields the changes of level in a measured window, each with what changed at the same time.
 
-    :param spans: servers' background work in all runs of the trial
+    :param spans: background work of the servers in all runs of the trial
     """
     if not found:
         return
@@ -69,7 +69,7 @@ def in_words(change: LevelChange) -> str:
 
 
 def _around(change: LevelChange, first: float) -> tuple[_Stretch, _Stretch]:
-    """Returns the nearest `LEVEL_SECONDS` on both sides, in seconds after the agreed instant."""
+    """Returns the `LEVEL_SECONDS` before and after the change, in seconds after the agreed start of the clients."""
     at = first + change.at
     return (
         (max(first + change.begin, at - LEVEL_SECONDS), at),
@@ -78,7 +78,7 @@ def _around(change: LevelChange, first: float) -> tuple[_Stretch, _Stretch]:
 
 
 def _of_servers(spans: Sequence[Span], before: _Stretch, after: _Stretch) -> Iterator[_Beside]:
-    """Yields changes in the share of the time in which a server was busy with a kind of work."""
+    """Yields changes in the share of time that a server spent on a kind of background work."""
     by_work: dict[tuple[str, str | None, str], list[_Stretch]] = {}
     for span in spans:
         by_work.setdefault((span.host, span.process, span.kind), []).append((span.begin, span.end))
@@ -93,7 +93,7 @@ def _of_servers(spans: Sequence[Span], before: _Stretch, after: _Stretch) -> Ite
 
 
 def _of_host(host: str, before: Figures, after: Figures) -> Iterator[_Beside]:
-    """Yields changes of processors, the busiest disk and memory, and of temperature and frequency if sampled."""
+    """Yields changes in the use of processors, memory and the busiest disk, and in temperature and frequency."""
     for name, words in _SHARES.items():
         if name in before and name in after:
             yield from _changed(f"{host}: {words}", before[name], after[name])
@@ -107,7 +107,7 @@ def _of_host(host: str, before: Figures, after: Figures) -> Iterator[_Beside]:
 
 
 def _changed(what: str, before: float, after: float, *, unit: str = "%") -> Iterator[_Beside]:
-    """Yields a change of shares; a temperature is a share of 100 degrees."""
+    """Yields the change of a share if it is large enough. A temperature counts as a share of 100 degrees."""
     if abs(after - before) >= _LEAST_SHARE:
         words = f"{what} {before * 100:.0f}{unit} \N{RIGHTWARDS ARROW} {after * 100:.0f}{unit}"
         yield words, abs(after - before)

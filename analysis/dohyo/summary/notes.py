@@ -1,4 +1,4 @@
-"""Notes that a reader must know: on an experiment as a whole, and on a valid trial."""
+"""Writes the notes that a reader must know, on an experiment as a whole and on each valid trial."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from dohyo.summary.results import Trial
 # Size below which data fits into the caches of every database host, so that a run says nothing about disks.
 SMALL_DATA_BYTES = 1_000_000_000
 
-# Ratio between the throughputs of the first and last third of the windows above which it is not steady.
+# Ratio between the throughputs in the first and the last third of a window above which throughput is not steady.
 UNSTEADY = 1.2
 
 
@@ -29,7 +29,7 @@ def notes_of(compared: Sequence[Trial], trials: Sequence[Trial]) -> list[str]:
 
 
 def _stricter(trials: Sequence[Trial]) -> list[str]:
-    """Names systems that give more than was requested, next to others that do not."""
+    """Returns notes on systems that provide more than was requested, if other systems do not."""
     found = [
         f"stricter {name.replace('_', ' ')}: {trial.system} {stated(trial, name)}, asked for {trial.exceeded[name]};"
         " it cannot be set to less, which is fair to the others"
@@ -54,7 +54,7 @@ def _of_a_part(trials: Sequence[Trial]) -> Iterator[str]:
 
 
 def _collapsed(trials: Sequence[Trial]) -> Iterator[str]:
-    """Names systems whose throughput was low for long. That is a result: the seconds count."""
+    """Yields a note on systems whose throughput was low for long. That is a result, so these seconds count."""
     found = [
         f"{trial.place} in {trial.collapses[0]}" + (f" and {more} more" if (more := len(trial.collapses) - 1) else "")
         for trial in trials
@@ -68,9 +68,9 @@ def _collapsed(trials: Sequence[Trial]) -> Iterator[str]:
 
 
 def _unsteady(trials: Sequence[Trial], rounds: Sequence[Trial]) -> Iterator[str]:
-    """Names systems whose throughput changed between the first and the last third of the window.
+    """Yields a note on systems whose throughput changed between the first and the last third of the window.
 
-    Their mean depends on the window. Phases with a target rate are left out. With several rounds the worst is named.
+    Their mean depends on the window. Phases with a target rate are left out. With several rounds, the worst is named.
     """
 
     def in_round(trial: Trial, phase: str) -> str:
@@ -96,14 +96,14 @@ def _unsteady(trials: Sequence[Trial], rounds: Sequence[Trial]) -> Iterator[str]
 
 
 def _on_levels(trials: Sequence[Trial]) -> Iterator[str]:
-    """Names systems whose throughput changed its level: the mean matches none of the levels."""
+    """Yields a note on systems whose throughput changed its level, so that its mean matches no level."""
     found = [f"{trial.place} in {'; '.join(trial.level_changes)}" for trial in trials if trial.level_changes]
     if found:
         yield f"changes of level: {'; '.join(found)}; the events say what else changed at the same time"
 
 
 def _cold(trials: Sequence[Trial]) -> Iterator[str]:
-    """Names systems that were still not steady when the longest allowed warm-up ended."""
+    """Yields a note on systems that were still not steady when the longest allowed warm-up ended."""
     runs: dict[str, list[bool]] = {}
     longest = 0.0
     for trial in trials:
@@ -118,7 +118,7 @@ def _cold(trials: Sequence[Trial]) -> Iterator[str]:
 
 
 def _without_equal(trials: Sequence[Trial]) -> Iterator[str]:
-    """Says that the phase `equal` was requested but never measured."""
+    """Yields a note if the phase `equal` was requested but never measured."""
     asked_for = any("equal_share" in trial.asked_workload.get("", {}) for trial in trials)
     if asked_for and not any(row.phase == EQUAL for trial in trials for row in trial.rows):
         yield (
@@ -133,7 +133,7 @@ def _without_equal(trials: Sequence[Trial]) -> Iterator[str]:
 def of_the_load(kept: KeptLoad, settled: Sequence[str], load: Sequence[Phase]) -> Iterator[str]:
     """Yields notes on a load that several trials share, on how the servers settled, and on repeated inserts.
 
-    :param settled: notes of the servers' administration
+    :param settled: notes that were recorded when the servers settled
     """
     if kept.load:
         yield (
@@ -143,7 +143,7 @@ def of_the_load(kept: KeptLoad, settled: Sequence[str], load: Sequence[Phase]) -
     if kept.note:
         yield kept.note
     yield from settled
-    # Otherwise inserts that failed and were sent again would leave no trace.
+    # No other figure shows inserts that failed and were sent again.
     reports = [client.report for phase in load for client in phase.clients]
     if failures := sum(report.retried_records or 0 for report in reports):
         errors = (report.first_error for report in reports if report.retried_records)
@@ -157,7 +157,7 @@ def of_runs(counted: Sequence[Phase], sending: Sequence[Phase]) -> Iterator[str]
     :param counted: the runs that count
     :param sending: the runs that count, and the load before them
     """
-    # No status shows how often bindings and drivers sent a request again.
+    # The statuses of operations do not show how often bindings and drivers sent a request again.
     for kind, count in _sums(sending, "retried_requests"):
         yield f"{kind}: requests that failed and were sent again: {count:,}"
     # Without faults, a server that ends makes the run invalid.
@@ -178,7 +178,7 @@ def of_clients(counted: Sequence[Phase], uses: Sequence[HostUse]) -> Iterator[st
 
 
 def _sums(phases: Sequence[Phase], name: str) -> list[tuple[str, int]]:
-    """Returns the sum of a field of client.json by phase, where it is not 0."""
+    """Returns the sum of a field of client.json for each phase in which it is not 0."""
     found: dict[str, int] = {}
     for phase in phases:
         for client in phase.clients:

@@ -32,7 +32,7 @@ _DATABASE_FAILED = 5
 # File with the faults of a run.
 FAULTS = "faults.json"
 
-# Phase, and True for its discarded first runs. Parts are added up separately.
+# Name of a phase, and whether the part has its discarded first runs. Each part is added up separately.
 Part = tuple[str, bool]
 
 
@@ -40,7 +40,7 @@ class Phase:
     """One run of a phase of a trial, or its load, over all clients."""
 
     def __init__(self, folder: Path, trial: records.TrialSettings, warn: Warn, most_slots: int) -> None:
-        """`most_slots`: maximum number of time slots with latencies."""
+        """:param most_slots: maximum number of time slots with latencies"""
         self.folder = folder
         self.name = folder.name  # load, run-1, update-2, …
         self.kind, _, run = (LOAD, "", "") if self.name == LOAD else self.name.rpartition("-")
@@ -57,7 +57,7 @@ class Phase:
         self.timeline = Timeline(load=self.kind == LOAD, faults=there, most_slots=most_slots)
 
     def hosts(self) -> set[str]:
-        """Returns the hosts that have results, or should have."""
+        """Returns the hosts that have results or should have them."""
         return {path.name for path in self.folder.iterdir() if path.is_dir()} | set(self.conducted.clients)
 
     def read(self, host: str, warn: Warn) -> dict[str, Latencies]:
@@ -75,7 +75,7 @@ class Phase:
         return own
 
     def add(self, other: Phase) -> None:
-        """Adds the results of other hosts that another object has read."""
+        """Adds the results of other hosts, which another object for this run has read."""
         self.clients += other.clients
         self.missing += other.missing
         add_all(self.latencies, other.latencies)
@@ -83,7 +83,7 @@ class Phase:
 
     @cached_property
     def run(self) -> Run:
-        """Returns the sum of all clients, and the servers' processor time for it."""
+        """Returns the sum over all clients, with the processor time that the servers used."""
         run = together([client.run for client in self.clients])
         return replace(
             run,
@@ -98,22 +98,22 @@ class Phase:
 
     @property
     def client_count(self) -> int:
-        """Number of its clients, with those that have left nothing."""
+        """Returns the number of clients, including those that left no results."""
         return len(self.clients) + len(self.missing)
 
     @property
     def curve(self) -> LoadCurve | None:
-        """Returns the curve of inserted rows against seconds of a load."""
+        """Returns the number of inserted rows over time; only a load has it."""
         return self.timeline.inserted.curve(self.run.records, self.run.seconds)
 
     @property
     def throughput(self) -> list[int]:
-        """Returns the operations without error of all clients in each second."""
+        """Returns the number of operations without error in each second, of all clients together."""
         return self.timeline.seconds.throughput(self.shortest)
 
     @property
     def successes(self) -> list[int]:
-        """Returns the operations per second that found a record; with faults only while operations were sent."""
+        """Returns the number of operations that found a record in each second; with faults, only while clients sent."""
         end = self.shortest if self.faults is None else under_fault.in_window(self.faults, self.shortest)
         return self.timeline.seconds.successes(end)
 
@@ -135,7 +135,7 @@ class Phase:
         )
 
     def healed(self, logs: HealingLogs) -> FaultedRun | None:
-        """Returns the costs of the faults, with the servers' healing as far as their logs show it."""
+        """Returns the costs of the faults, including the servers' healing if their logs show it."""
         of = self.under_fault
         if of is None or self.faults is None or self.faults.window_began is None:
             return of
@@ -152,7 +152,7 @@ class Phase:
             return [f"{self.name}: {self.conducted.failure}"]  # the clients' own failures follow from it
         found = []
         for client in self.clients:
-            # The conductor knows more about a client without results than the client's folder.
+            # If a client left no results, the conductor knows the reason better than the client's folder.
             reason = self.conducted.reason(client.host) if not client.report else ""
             problems = [reason] if reason else _problems(client, self.timeline)
             found += [f"{self.name} on {client.host}: {problem}" for problem in problems]
@@ -172,7 +172,7 @@ class Phase:
 
     @property
     def is_timed(self) -> bool:
-        """Returns whether time ends the window instead of a number of operations; also if that is unknown."""
+        """Returns whether the window ends after a time instead of a number of operations; True if that is unknown."""
         return self.kind != LOAD and self.settings.duration != 0
 
     @property
@@ -194,7 +194,7 @@ class Phase:
         return [f"{which}, second {self.warmup + each.at:.0f} ({in_words(each)})" for each in self._levels]
 
     def level_events(self, servers: Servers, hosts: HostMetrics) -> list[Event]:
-        """Returns the changes of level with what else changed; empty if the time of the window is unknown."""
+        """Returns the changes of level, each with what else changed then; empty if the window's time is unknown."""
         return [
             event
             for window in self.window
@@ -217,7 +217,7 @@ class Phase:
 
     @property
     def ill(self) -> frozenset[str]:
-        """Returns the hosts that had a fault in the run."""
+        """Returns the hosts on which a fault was injected in the run."""
         events = self.faults.events if self.faults else []
         return frozenset(host for event in events if under_fault.hurts(event) for host in event.hosts)
 
@@ -228,7 +228,7 @@ class Phase:
         return frozenset(host for event in events if event.kind == "start" for host in event.hosts)
 
     def events(self, of_servers: Sequence[Event], *, measured: bool) -> list[Event]:
-        """Returns the run's events. A load that is not measured may wait for compactions: only its long dips count."""
+        """Returns the run's events. Short dips of an unmeasured load are left out: it may wait for compactions."""
         found = [*self.conducted.events(self.kind, self.number), *of_servers]
         shortest = events.DIP_SECONDS if measured else events.COLLAPSE_SECONDS
         found += self.timeline.seconds.events(self.number, self.warmup, self.shortest, self.kind, shortest)
@@ -236,7 +236,7 @@ class Phase:
 
 
 def _problems(client: ClientFolder, timeline: Timeline) -> list[str]:
-    """Returns a client's problems; if it had too many errors, with the time of the errors."""
+    """Returns a client's problems; if it had too many errors, each problem with the time of the errors."""
     at = when(timeline.seconds.errors(), client.report.warmup_seconds or 0.0)
     if client.report.valid is False and client.report.failed_operations and at:
         return [f"{problem}; failed operations {at}" for problem in client.problems]
@@ -260,7 +260,7 @@ def _percentiles_ms(latencies: Mapping[str, Latencies], run: Run) -> dict[str, d
 
 
 def place(part: Part) -> tuple[bool, bool]:
-    """Returns a sort key: phases in their order, then their discarded runs, then the load."""
+    """Returns a sort key that puts the phases first, then their discarded runs, then the load."""
     kind, discarded = part
     return kind == LOAD, discarded
 

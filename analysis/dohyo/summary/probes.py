@@ -15,7 +15,7 @@ from dohyo.summary.knee import Knee
 
 
 def stated(settings: Settings | None) -> Settings | None:
-    """Returns the search settings of trial.json; None if they contain no valid bounds."""
+    """Returns the search settings; None if they contain no valid latency bounds."""
     try:
         return settings if settings and slo.bounds(settings.slo) else None
     except ValueError:
@@ -48,7 +48,7 @@ class Search:
     :ivar held: highest rate that held below every one that did not; the maximum is at least as high
     :ivar unmet: lowest rate that did not hold
     :ivar next_target: rate to try next; None when the search is over
-    :ivar complete: True if no rate is left to try and every probe had an answer
+    :ivar complete: whether no rate is left to try and every probe was valid
     """
 
     slo: str
@@ -79,10 +79,10 @@ def rate_of(rows: Sequence[Row]) -> float | None:
 
 
 def judged(settings: Settings, probe: Probe, problems: Sequence[str], doubts: Sequence[str]) -> Probe:
-    """Returns the probe with whether its rate held, and why not.
+    """Returns the probe with whether its rate held and, if not, the reason.
 
-    :param problems: why it is invalid
-    :param doubts: reasons to ignore a probe that did not hold; none of them makes a system faster
+    :param problems: why the probe is invalid
+    :param doubts: why its rate may have failed to hold for other reasons than the system; ignored if the rate held
     """
     if problems:
         return replace(probe, reason=problems[0])
@@ -103,7 +103,7 @@ def result(
     """Returns the state of the search, with the rate to try next.
 
     :param closed_loop: rate of the runs before the search, without a target rate
-    :param problems_before: why these runs do not count
+    :param problems_before: why the runs before the search do not count
     :param probes: judged probes in the order of measuring
     """
     start = max(closed_loop or 0.0, 0.0)
@@ -137,12 +137,12 @@ def result(
 
 
 def percentiles(row: Row) -> dict[str, float | None]:
-    """Returns percentiles in ms, by the names that bounds use."""
+    """Returns percentiles in ms, by the names that latency bounds use."""
     return {percentile: getattr(row, name) for percentile, name in slo.PERCENTILES.items()}
 
 
 def intended(rows: Sequence[Row]) -> Mapping[str, Mapping[str, float | None]]:
-    """Returns the percentiles of successful operations from the intended start in ms, by operation."""
+    """Returns the percentiles, in ms from the intended start, of the successful operations, by operation."""
     found = {}
     for row in rows:
         name = row.operation.removeprefix(INTENDED)

@@ -1,4 +1,4 @@
-"""Ranks the systems: the rates that decide, and the contests built from `Summary.comparisons`."""
+"""Ranks the systems: selects the rates that decide, and builds contests from `Summary.comparisons`."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ UNITS: dict[Figure, str] = {
 
 @dataclass(frozen=True)
 class Contest:
-    """The best system in a figure at a point against each other system, the nearest first.
+    """The comparison of the best system in a figure at a point with every other system.
 
-    :ivar pairs: pairs with the best; at least one
+    :ivar pairs: pairs of the best system with the others, nearest first; at least one
     """
 
     pairs: list[Pair]
@@ -34,17 +34,17 @@ class Contest:
 
     @property
     def is_won(self) -> bool:
-        """Returns whether the best is better than every other system by more than noise."""
+        """Returns whether the best system is better than every other one by more than noise."""
         return all(pair.tie is False for pair in self.pairs)
 
     @property
     def is_unclear(self) -> bool:
-        """Returns whether the best and another system cannot be told apart."""
+        """Returns whether noise is too large to tell the best system from another one."""
         return any(pair.is_unclear for pair in self.pairs)
 
     @property
     def is_tied(self) -> bool:
-        """Returns whether the best ties with another system, or cannot be told apart from it."""
+        """Returns whether the best system ties with another one, or cannot be told from it."""
         return any(pair.tie for pair in self.pairs)
 
     @property
@@ -55,7 +55,7 @@ class Contest:
 
 @dataclass(frozen=True)
 class Rate:
-    """A mean rate of a trial, with its 95 % confidence interval if that is known."""
+    """The mean rate of a trial, with its 95 % confidence interval if known."""
 
     row: Row
     figure: Figure
@@ -92,12 +92,12 @@ class Rate:
 
     @property
     def sampled(self) -> Samples | None:
-        """Returns the kind of the samples behind the interval."""
+        """Returns the kind of samples from which the interval was computed."""
         return self.row.sampled
 
     @property
     def samples(self) -> int:
-        """Returns the number of these samples."""
+        """Returns the number of samples from which the interval was computed."""
         return len(samples(self.row, self.figure))
 
     def __str__(self) -> str:
@@ -121,7 +121,7 @@ def phases_of(summary: Summary) -> list[str]:
 
 
 def decisive_phases(summary: Summary, trial: Trial) -> list[str]:
-    """Returns the phases whose rates decide: after a search only its maximum, and never `equal` or `own`."""
+    """Returns the phases whose rates decide. After a search, only its maximum decides; `equal` and `own` never do."""
     if any(each.search for each in rounds_of(trial, summary.trials)):
         return [PROBE]
     return [phase for phase in phases_of(summary) if phase not in AT_RATE]
@@ -139,8 +139,8 @@ def decisive(summary: Summary, trial: Trial) -> dict[Key, Rate]:
 def contests(summary: Summary) -> list[Contest]:
     """Returns a contest for each phase and point at which at least two systems have numbers.
 
-    They compare rates or, if every phase had a target rate, latencies. A system with several variants is represented by
-    the one that is hardest to distinguish from the best.
+    Contests compare rates or, if every phase had a target rate, latencies. If a system has several variants, the one
+    nearest to the best system represents it.
     """
     found = _contests(summary, [pair for pair in summary.comparisons if pair.operation == OVERALL])
     if not found and all(is_paced(summary.compared, phase) for phase in phases_of(summary)):
@@ -149,7 +149,7 @@ def contests(summary: Summary) -> list[Contest]:
 
 
 def deciding_neighbours(summary: Summary) -> list[Neighbours]:
-    """Returns the neighbours in the rankings of rates; of latencies if every phase had a target rate."""
+    """Returns the neighbours in the rankings of rates; in those of latencies if every phase had a target rate."""
     phases = {trial.name: decisive_phases(summary, trial) for trial in summary.compared}
     found = [each for each in summary.neighbours if each.pair.phase in phases[each.pair.of]]
     of_rates = [each for each in found if each.pair.operation == OVERALL]
@@ -170,12 +170,12 @@ def _contests(summary: Summary, pairs: Sequence[Pair]) -> list[Contest]:
 
 
 def distance(pair: Pair) -> float:
-    """Returns a sort key: how far apart the two are."""
+    """Returns how far apart the two trials of a pair are, as a sort key."""
     return abs(math.log(pair.ratio))
 
 
 def _is_valid(summary: Summary, trial: Trial) -> bool:
-    """Returns whether a trial's numbers count. With several rounds invalid ones were left out; logs of other clients
-    may have numbers of invalid runs.
+    """Returns whether a trial's numbers count. Merged trials contain only valid rounds, but logs of other clients may
+    contain numbers of invalid runs.
     """
     return trial.status == "ok" or all(trial is not each for each in summary.trials)

@@ -42,11 +42,11 @@ from dohyo.summary.results import ChangeVerdict, Figure, Pair, Summary, Trial
 BEFORE, AFTER = "before", "after"
 # Smallest change that counts: hosts may differ that much (canary), and a new build moves code around.
 MARGIN = 0.05
-# Target rates that follow from measurements may differ each time: then their latencies are not compared.
+# Target rates that follow from measurements. They may differ between experiments; latencies are then not compared.
 _MEASURED = {(phase, "target") for phase in AT_RATE}
 # Figure that shows how far a target rate was reached.
 _ASKED: Figure = "ops_per_second"
-# Resolution of a ratio that is invisible beside the scatter of rounds.
+# Resolution of a ratio below which the scatter of rounds hides it.
 _VISIBLE = 0.001
 _NO_RATIO = "a round at a rate of 0 has no ratio"
 _ENOUGH = "a p99 takes 1,000 operations"
@@ -57,7 +57,7 @@ _Place = TypeVar("_Place", bound=Hashable)
 class Change:
     """A figure of a system at a point, before and after.
 
-    :ivar pair: ratio of the figure after to that before
+    :ivar pair: ratio of the figure, after / before
     :ivar verdict: "within": the interval is within the margin; "regression", "improvement": it is beyond the
         margin; "inconclusive": none of these, or either experiment has a single round
     :ivar rounds: rounds of each experiment that would probably decide; None: decided, or no number is known
@@ -105,7 +105,7 @@ class Changes:
     :ivar findings: shares and losses, and figures that one experiment lacks
     :ivar cautions: reasons that put figures in doubt
     :ivar problems: trials with nothing to compare, or missing in the second experiment, and why
-    :ivar single: trials in only one experiment that do not matter
+    :ivar single: trials in only one experiment whose absence in the other one is not a problem
     """
 
     before: str
@@ -127,7 +127,7 @@ class Changes:
 
     @property
     def exit_code(self) -> int:
-        """Returns the exit code of docs/method.md#two-experiments; the first outcome in its list has priority."""
+        """Returns the exit code from docs/method.md#two-experiments; the first outcome in that list has priority."""
         parts: Sequence[Change | Finding | Caution]
         parts = [*self.changes, *self.faults, *self.findings, *self.cautions]
         verdicts = {each.verdict for each in parts} - {None}
@@ -151,12 +151,12 @@ def compare(before: Summary, after: Summary, margin: float = MARGIN, *, force: b
     """Returns the changes between two experiments.
 
     :param margin: share of a figure within which a change does not count
-    :param force: compare in spite of differences that must not exist
+    :param force: compare even if conditions that must be equal differ
     """
     left, right = _by_place(before), _by_place(after)
     result = Changes(before.name, after.name, margin, force)
     both = [at for at in left if at in right]
-    # Without a common trial the experiments are different ones, and trials are not missing.
+    # Without a common trial, the experiments are unrelated, and no trial counts as missing.
     missing = result.problems if both else result.single
     missing.extend(f"{trial.place} is only in {before.name}" for at, trial in left.items() if at not in right)
     result.single.extend(f"{trial.place} is only in {after.name}" for at, trial in right.items() if at not in left)
@@ -195,23 +195,23 @@ class _Side:
 
     @property
     def all_rounds(self) -> list[Trial]:
-        """Returns the rounds, also those that are not valid."""
+        """Returns all rounds, including invalid ones."""
         return rounds_of(self.trial, self.summary.trials)
 
     @property
     def rounds(self) -> list[Trial]:
-        """Returns the rounds that have numbers; their common conditions are compared."""
+        """Returns the valid rounds; the conditions that they share are compared."""
         return [each for each in self.all_rounds if each.status == "ok"]
 
     @property
     def searches(self) -> list[Search]:
-        """Returns the searches of these rounds."""
+        """Returns the searches for the highest rate in the valid rounds."""
         return searches_of(self.trial, self.summary.trials)
 
     def figures(self, other: Trial) -> dict[Key, Row]:
-        """Returns the known figures, and the target rates with the rates that were reached.
+        """Returns the known figures, and the rates that were reached in phases with a target rate.
 
-        :param other: the trial with which it is compared
+        :param other: trial with which this one is compared
         """
         asked = {(row.phase, OVERALL, _ASKED): row for row in self.trial.measured_rows if row.operation == OVERALL}
         reached = {key: row for key, row in asked.items() if key[0] in AT_RATE and row.ops_per_second is not None}
@@ -220,7 +220,7 @@ class _Side:
     def due(self, other: Trial) -> dict[Key, Row]:
         """Returns the figures that would be known if each round had enough operations for a p99.
 
-        :param other: the trial with which it is compared
+        :param other: trial with which this one is compared
         """
         rows = [
             replace(row, p99_ms=row.p99_ms or 1.0, p99_ms_samples=row.p99_ms_samples or [1.0])
@@ -231,9 +231,9 @@ class _Side:
         return figures(replace(self.trial, rows=rows), [other])
 
     def p99(self, key: Key) -> tuple[Row | None, str]:
-        """Returns a row with the p99s of the rounds that know it, and text for the number of rounds that do not.
+        """Returns a row with the known p99s of the rounds, and text such as "in 1 of 3 rounds" if some are unknown.
 
-        The row is None if fewer than two rounds know it. A single round has only its own p99.
+        The row is None if fewer than two rounds know their p99. Without several rounds, it is the trial's only row.
         """
         rows = [row for row in self.trial.measured_rows if (row.phase, row.operation) == key[:2] and row.p99_ms]
         if not rows or rows[0].sampled != "rounds":
@@ -247,7 +247,7 @@ class _Side:
 
 
 def _have_numbers(first: _Side, second: _Side) -> bool:
-    """Returns whether both have valid rounds; those of a system that failed in another round do not count."""
+    """Returns whether both sides have valid rounds; if a system failed in any round, its valid rounds do not count."""
     return bool(first.rounds and second.rounds) and "failed" not in (first.trial.status, second.trial.status)
 
 
@@ -256,7 +256,7 @@ _Estimates = Mapping[Key, tuple[Estimate, Estimate]]
 
 
 def _estimates(first: _Side, second: _Side) -> _Estimates:
-    """Returns the figures of a system at a point that both know in several rounds."""
+    """Returns the means of the figures that both experiments know in several rounds, for a system at a point."""
     if not _have_numbers(first, second):
         return {}
     before, after = first.figures(second.trial), second.figures(first.trial)
@@ -296,14 +296,14 @@ def _compare(result: Changes, first: _Side, second: _Side, others: Sequence[_Est
             change = Change(first.trial.system, first.trial.point, before, after, *judged)
             change = _at_rates(change, first.trial, second.trial, result.margin)
             if gaps:
-                # Slow rounds have fewer operations, so the rounds with a p99 may be the better ones.
+                # Slow rounds have fewer operations, so only the faster rounds may have a p99.
                 reason = f"not known {' and '.join(f'{gap} {name}' for name, gap in gaps.items())}: {_ENOUGH}"
                 change = replace(change, verdict="inconclusive", rounds=None, reason=reason)
             has_target = key[2] != "p99_ms" and target_of(second.trial, key[0]) is not None
             result.changes.append(_beside_hosts(change, computed, result.margin, has_target=has_target))
             continue
         lacking = [side for name, side in ((BEFORE, first), (AFTER, second)) if name not in rows]
-        # A search without a result is a problem of its trial.
+        # A search without a result is already among the problems.
         if key[0] != PROBE or not all(side.searches for side in lacking):
             result.findings.append(_unknown(first.trial, key, rows, gaps))
 
@@ -323,7 +323,7 @@ def _unknown(trial: Trial, key: Key, rows: Mapping[str, Row], gaps: Mapping[str,
 
 
 def _zero(trial: Trial, key: Key, rows: Mapping[str, Row]) -> Finding:
-    """Returns a finding for a rate of 0 in all rounds of either side, which has no ratio."""
+    """Returns a finding for a rate that is 0 in all rounds of either experiment and therefore has no ratio."""
     values = [centre(rows[name], key[2]) for name in (BEFORE, AFTER)]
     verdict: ChangeVerdict = "within" if not any(values) else "improvement" if values[1] else "regression"
     reason = _single(rows)
@@ -334,14 +334,14 @@ def _zero(trial: Trial, key: Key, rows: Mapping[str, Row]) -> Finding:
 
 
 def _single(rows: Mapping[str, Row]) -> str | None:
-    """Says which of `BEFORE` and `AFTER` has a single round or run, which cannot decide; None: neither."""
+    """Returns text if `BEFORE` or `AFTER` has a single round or run, which cannot decide; None if neither has."""
     single = {name: row for name, row in rows.items() if row.sampled != "rounds"}
     runs = "round" if any(row.sampled == "runs" for row in single.values()) else "run"
     return f"one {runs} {'each' if len(single) > 1 else next(iter(single))}" if single else None
 
 
 def _of_the_same_rate(first: Trial, second: Trial, phase: str, rows: Mapping[str, Row]) -> dict[str, Row]:
-    """Returns the rates, limited to the lower one of the two target rates."""
+    """Returns the rows with their rates limited to the lower of the two target rates."""
     lowest = min((target for each in (first, second) if (target := target_of(each, phase))), default=math.inf)
 
     def reached(row: Row) -> Row:
@@ -358,8 +358,8 @@ def _of_the_same_rate(first: Trial, second: Trial, phase: str, rows: Mapping[str
 def _at_rates(change: Change, first: Trial, second: Trial, margin: float) -> Change:
     """Adds the rates to a latency if they differ, and rejects verdicts that the rate may explain.
 
-    In the phases at a rate the target follows from other figures. A latency rises with the rate. So only a latency that
-    is worse at a lower rate, or not worse at a higher rate, says something about the system.
+    In the phases `equal` and `own`, the target follows from other figures, and latency rises with the rate. Only a
+    latency that is worse at a lower rate, or not worse at a higher rate, says something about the system.
     """
     of = change.pair
     rates = different_rates(first, second, of.phase) if METRICS[of.figure].unit == "ms" else None
@@ -415,7 +415,7 @@ def judge(
     Samples within one round say nothing about the difference between rounds, so they cannot decide.
 
     :param rows: rows of `BEFORE` and `AFTER`
-    :param others: estimates of the other systems at the point, whose intervals are computed together with this one
+    :param others: estimates of the other systems at the point, whose intervals are computed together with this ratio's
     """
     ratio = change(key, AFTER, BEFORE, rows, others)
     if single := _single(rows):
@@ -442,7 +442,7 @@ def judge(
 
 
 def _by_place(summary: Summary) -> dict[tuple[str, str], Trial]:
-    # Sort the dimensions: their order follows the file.
+    # Sort the dimensions, because scenario files may order them differently.
     return {(trial.system, point_name(dict(sorted(trial.point.items())))): trial for trial in summary.compared}
 
 
@@ -483,7 +483,7 @@ def _conditions(of_side: _Side) -> dict[tuple[str | None, str], str]:
 
 
 def _workload(before: _Side, after: _Side) -> Iterator[tuple[str | None, str, tuple[str, str]]]:
-    """Yields phase (None: all phases alike), name and values of the settings that differ in common phases."""
+    """Yields phase (None: all phases), name and both values of each setting that differs in a common phase."""
     one, other = (
         _together(
             [
@@ -507,7 +507,7 @@ def _workload(before: _Side, after: _Side) -> Iterator[tuple[str | None, str, tu
 
 
 def _together(rounds: Sequence[Mapping[_Place, str]]) -> dict[_Place, str]:
-    """Returns the distinct values of all rounds."""
+    """Returns for each setting the distinct values of all rounds."""
     places = dict.fromkeys(place for each in rounds for place in each)
     values = {
         place: dict.fromkeys(each.get(place, "unknown") for each in rounds if place in each or not _is_of_equal(place))

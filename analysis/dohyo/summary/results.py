@@ -1,6 +1,6 @@
-"""Results: trials with their rows of numbers, and how they are written to files.
+"""Defines the results, which are trials with their rows of numbers, and writes them to files.
 
-The schema of `summary.json` is described in docs/summary-json.md.
+docs/summary-json.md describes the schema of `summary.json`.
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ from dohyo.summary.conditions import CONDITIONS, Conditions
 from dohyo.summary.probes import Search
 
 SCHEMA_VERSION = 2
-# ok: measured. incomplete: a log of another client that breaks off. The others have a reason instead of numbers.
+# ok: has valid numbers. incomplete: another client's log ends too early. All others have a reason instead of numbers.
 Status = Literal["ok", "incomplete", "invalid", "failed", "interrupted", "skipped", "pending", "running"]
 
-# Outcomes of a figure in two experiments (docs/method.md#two-experiments).
+# Outcomes of comparing a figure between two experiments (docs/method.md#two-experiments).
 ChangeVerdict = Literal["regression", "improvement", "within", "inconclusive"]
 # Compared figures. The rate is in records because batches may differ, or in operations if records are unknown.
 Figure = Literal["records_per_second", "ops_per_second", "p50_ms", "p99_ms"]
-# Factor that the interval of a tie may reach, either way; a wider interval means 'cannot tell'.
+# Largest factor, up or down, that the interval of a tie may reach; with a wider interval the result is 'cannot tell'.
 WIDEST_TIE = 1.5
 
 
@@ -55,28 +55,28 @@ class Trial:
     conditions: Conditions = field(default_factory=Conditions)
     # phase -> condition -> value, for conditions that differ between phases
     by_phase: dict[str, dict[str, Any]] = field(default_factory=dict)
-    deviations: list[str] = field(default_factory=list)  # where the server differs from the request
-    # condition -> requested value, if the system gives more and cannot give less
+    deviations: list[str] = field(default_factory=list)  # settings in which the servers differ from the request
+    # condition -> requested value, if the system provides more and cannot provide less
     exceeded: dict[str, str] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
-    accounting: Accounting | None = None  # result for acknowledged writes, over all runs
-    faults: list[FaultedRun] = field(default_factory=list)  # cost of faults in each valid run that had some
+    accounting: Accounting | None = None  # result of checking acknowledged writes, over all runs
+    faults: list[FaultedRun] = field(default_factory=list)  # costs of faults in each valid run with faults
     rows: list[Row] = field(default_factory=list)  # rows of the whole cluster
     load_is_measured: bool = False  # True if the rows of the load are the measurement
     target_is_known: bool = True  # False if logs of other clients do not state a target rate
     trends: dict[str, float] = field(default_factory=dict)  # phase -> throughput of the last third / that of the first
     collapses: list[str] = field(default_factory=list)  # when the throughput was low for 10 s or more
     level_changes: list[str] = field(default_factory=list)  # when the throughput of long runs changed its level
-    system_failed: bool = False  # too many errors, no more success, or a server that ended under load
+    system_failed: bool = False  # under load: too many errors, no success any more, or a server that ended
     warmups: dict[str, float] = field(default_factory=dict)  # run (run-1, …) -> seconds of its warm-up
     cold: list[str] = field(default_factory=list)  # runs that were still not steady when their warm-up ended
-    load: LoadCurve | None = None  # rows against seconds
+    load: LoadCurve | None = None  # inserted rows over time
     clients: list[Client] = field(default_factory=list)
     nodes: list[Node] = field(default_factory=list)
     servers: list[Server] = field(default_factory=list)  # the servers' own figures
     hosts: list[HostUse] = field(default_factory=list)  # use of processors, memory, disks and network
     taken: list[Taken] = field(default_factory=list)  # processor time of other processes in each valid run
-    host_metrics: HostMetrics | None = field(default=None, compare=False, repr=False)  # the same, second by second
+    host_metrics: HostMetrics | None = field(default=None, compare=False, repr=False)  # use of hosts in each second
     spans: list[Span] = field(default_factory=list, compare=False, repr=False)  # background work of the servers
     # settings in trial.json: phase -> property -> value, and variables of the system
     asked_workload: dict[str, dict[str, str]] = field(default_factory=dict, compare=False, repr=False)
@@ -101,7 +101,7 @@ class Trial:
         return [row for row in self.rows if not self.is_aside(row)]
 
     def usd_per_million(self, ops_per_second: float | None) -> float | None:
-        """Returns US dollars per million operations at this rate, only for the servers' hosts; None: unknown."""
+        """Returns the price of the servers' hosts in US$ per million operations at this rate; None: unknown."""
         price = self.conditions.usd_per_hour
         return price / 3600 / ops_per_second * 1e6 if price is not None and ops_per_second else None
 
@@ -117,8 +117,8 @@ class Pair:
 
     :ivar of: name of the trial in the numerator; `to` is the denominator
     :ivar low: lower end of the 95 % confidence interval of the ratio; None if either has a single run
-    :ivar tie: whether the interval includes 1; None without an interval: neither a tie nor a difference
-    :ivar sampled: kind of samples of the interval; the weaker kind of the two trials
+    :ivar tie: whether the interval includes 1; None without an interval, which shows neither a tie nor a difference
+    :ivar sampled: kind of samples behind the interval; if the trials differ, the weaker kind
     :ivar samples: number of samples of the trial that has fewer
     """
 
@@ -152,8 +152,8 @@ class Pair:
         return replace(self, of=self.to, to=self.of, ratio=1 / self.ratio, low=low, high=high)
 
 
-# Outcome for two neighbours in a ranking: the interval of their ratio is above 1 (for latencies below 1), within
-# `alike`, or neither.
+# Outcome for two neighbours in a ranking. faster: the interval of their ratio is above 1 (for latencies below 1).
+# alike: it is within `Summary.alike`. open: neither.
 Outcome = Literal["faster", "alike", "open"]
 
 
@@ -171,7 +171,7 @@ class Neighbours:
 
 
 def without_interval(pairs: Sequence[Pair]) -> str:
-    """Says which sides of the pairs have no interval."""
+    """Returns text for the kind of measurement that leaves these pairs without an interval."""
     if any(pair.samples > 1 for pair in pairs):
         return "a round at a rate of 0"
     return "a single search" if all(pair.phase == PROBE for pair in pairs) else "a single run"
@@ -179,10 +179,10 @@ def without_interval(pairs: Sequence[Pair]) -> str:
 
 @dataclass(frozen=True)
 class Shortfall:
-    """A rate that is less exact than requested.
+    """A rate that is less precise than requested.
 
     :ivar trial: name of a system at its point
-    :ivar half: half of its interval as a share of the mean; None: a single round has no interval
+    :ivar half: half-width of the rate's interval as a share of the mean; None: a single round has no interval
     :ivar rounds: number of valid rounds
     :ivar more: estimated number of further rounds needed; None: unknown, or more than `statistics.MOST_MORE`
     """
@@ -194,16 +194,16 @@ class Shortfall:
     more: int | None
 
 
-# Why the rounds ended: every rate is exact enough, all neighbours are decided, or a limit was reached.
+# Why the rounds ended: every rate is precise enough, all neighbours are decided, or a limit was reached.
 Ended = Literal["precision", "decided", "budget", "rounds.max"]
 
 
 @dataclass(frozen=True)
 class Precision:
-    """The requested precision, and the rates that are less exact.
+    """The requested precision, and the rates that do not reach it.
 
-    :ivar asked: half of the interval of every deciding rate, as a share of the mean; None: rounds continue until
-        all neighbours in the ranking are decided
+    :ivar asked: requested half-width of the interval of every deciding rate, as a share of the mean; None: rounds
+        continue until all neighbours in the ranking are decided
     :ivar ended: None if the rounds were not completed
     """
 
@@ -248,13 +248,13 @@ class Summary:
     trials: list[Trial]
     merged: list[Trial] = field(default_factory=list)  # with several rounds: each system at a point over all rounds
     comparisons: list[Pair] = field(default_factory=list)  # the best at each point against the others
-    neighbours: list[Neighbours] = field(default_factory=list)  # in each ranking of rates or latencies
+    neighbours: list[Neighbours] = field(default_factory=list)  # pairs in each ranking of rates or latencies
     alike: float = ALIKE  # share within which the interval of a ratio makes neighbours alike
     round_seconds: float | None = None  # duration of a round of all trials; None: unknown
     unequal: dict[str, dict[str, str]] = field(default_factory=dict)  # condition -> trial -> value
     notes: list[str] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)  # `file:line: what` for logs that could not be read completely
-    canary: Comparison | None = None  # whether the hosts were the same before all trials
+    canary: Comparison | None = None  # whether the hosts had the same speed before all trials
     precision: Precision | None = None  # None: no precision was requested, and the scenario sets the number of rounds
     published: list[Published] = field(
         default_factory=list
@@ -264,7 +264,7 @@ class Summary:
 
     @property
     def compared(self) -> list[Trial]:
-        """Returns the trials that a reader compares; with several rounds the merged ones."""
+        """Returns the trials that are compared; with several rounds, the merged ones."""
         return self.merged or self.trials
 
     @property
@@ -282,35 +282,35 @@ class Summary:
     def is_sound(self, *, skipped: bool = False) -> bool:
         """Returns whether all trials have valid numbers, all searches found a rate, and all evidence could be read.
 
-        :param skipped: accept unavailable systems
+        :param skipped: as for `has_numbers`
         """
         return self.has_numbers(skipped=skipped) and self.has_found_rates() and not self.warnings
 
     def has_numbers(self, *, skipped: bool = False) -> bool:
         """Returns whether all trials have valid numbers.
 
-        :param skipped: accept unavailable systems if at least one other was measured
+        :param skipped: accept skipped systems if at least one other was measured
         """
         fine = ("ok", "skipped") if skipped else ("ok",)
         statuses = [trial.status for trial in self.trials]
         return "ok" in statuses and all(status in fine for status in statuses)
 
     def has_found_rates(self) -> bool:
-        """Returns whether every search of a valid trial is complete and found a rate that holds its bounds."""
+        """Returns whether every search of a valid trial is complete and found a rate at which all bounds held."""
         searches = [trial.search for trial in self.trials if trial.search and trial.status == "ok"]
         return all(search.complete and search.held for search in searches)
 
     def json(self) -> str:
         """Returns the content of summary.json (docs/summary-json.md)."""
-        # asdict would copy them, too.
+        # Empty large fields first, because asdict would copy them.
         trials = [replace(trial, spans=[], host_metrics=None, configured={}) for trial in self.trials]
         content = {"schema": SCHEMA_VERSION, **asdict(replace(self, trials=trials))}
         for trial in content["trials"] + content["merged"]:
-            del trial["host_metrics"]  # hosts.csv has them by second
-            del trial["spans"]  # servers.csv has them
+            del trial["host_metrics"]  # hosts.csv contains them
+            del trial["spans"]  # servers.csv contains them
             del trial["asked_workload"], trial["asked_servers"], trial["configured"]
             if trial["load"]:
-                del trial["load"]["points"]  # load.csv has them, one for each second
+                del trial["load"]["points"]  # load.csv contains them
         return json.dumps(content, indent=2, ensure_ascii=False, default=msgspec.to_builtins) + "\n"
 
     def lines(self) -> list[dict[str, Any]]:
@@ -342,7 +342,7 @@ class Summary:
         return _csv([columns, *([line.get(column) for column in columns] for line in self.lines())])
 
     def load_csv(self) -> str:
-        """Returns rows against seconds of all loads as CSV: a line for each second, and one for the end."""
+        """Returns the inserted rows of all loads over time as CSV: a line for each second, and one for the end."""
         lines = [
             (*_which(trial), second, rows) for trial in self.trials if trial.load for second, rows in trial.load.points
         ]
@@ -356,7 +356,7 @@ class Summary:
                 yield _csv((*_which(trial), *line) for line in lines)
 
     def servers_csv(self) -> str:
-        """Returns every pause, compaction and flush of the servers in all runs as CSV."""
+        """Returns the background work of the servers in all runs, such as compactions, as CSV."""
         lines = [
             (*_which(trial), *(round(each, 4) if isinstance(each, float) else each for each in span))
             for trial in self.trials
@@ -365,12 +365,12 @@ class Summary:
         return _csv([(*_WHICH, *Span._fields), *lines])
 
 
-# Columns of a row; only summary.json has its lists.
+# Columns of a row, without its lists of samples, which only summary.json contains.
 _OF_ROW = [each.name for each in fields(Row) if not each.name.endswith("_samples")]
 _OF_CLIENT = ("host", "state", "start_ms", "end_ms", "offset_ms", "offset_error_ms")
 _OF_PROBE = ("slo", "probe", "probe_target", "probe_held", "probe_reason", "probe_maximum")
 _OF_NODE = ("host", "state", "cpu_seconds", "cpu_cores", "cpu_us_per_record", "memory_mb")
-# Columns of a line; the names of rows, clients, nodes and conditions differ, except host and state.
+# Columns of a line. Rows, clients, nodes and conditions share no column except host and state.
 _COLUMNS = [
     *("name", "trial", "system", "title", "status", "reason", "round", "scope", "host", "state"),
     *_OF_ROW,
@@ -394,7 +394,7 @@ def _csv(lines: Iterable[Sequence[object]]) -> str:
     return "".join(",".join(map(_cell, line)) + "\n" for line in lines)
 
 
-# First characters of texts that a spreadsheet would compute; an apostrophe prevents that.
+# First characters of texts that a spreadsheet would evaluate as formulas; an apostrophe before them prevents that.
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
 

@@ -32,8 +32,8 @@ def rows_of(measured: Counted) -> list[Row]:
 def differing(rounds: Sequence[Trial]) -> dict[str, list[Any]]:
     """Returns the conditions that differ between rounds, with their distinct values.
 
-    A condition that differs between phases is named "threads of read". A round may lack a phase. The target of `own` is
-    left out, because it follows from each round's own maximum.
+    A condition that differs between phases has a name such as "threads of read". A round may lack a phase. The target
+    of `own` is left out, because it follows from each round's own maximum.
 
     :param rounds: valid rounds of a system at a point
     """
@@ -44,7 +44,7 @@ def differing(rounds: Sequence[Trial]) -> dict[str, list[Any]]:
         for phase in phases if by_phase else [None]:
             if (phase, name) == (OWN, "target"):
                 continue
-            # A round whose phases are alike, or that has one phase, states the condition only as a whole.
+            # If the phases of a round are alike, or if there is only one, the round states the condition as a whole.
             values = [
                 each.by_phase.get(phase or "", {}).get(name, getattr(each.conditions, name))
                 for each in rounds
@@ -58,7 +58,7 @@ def differing(rounds: Sequence[Trial]) -> dict[str, list[Any]]:
 class Rounds:
     """Adds up the rounds of a system at a point of the matrix.
 
-    :param planned: rounds after which precision was first checked; None: it was not checked
+    :param planned: number of rounds after which precision was first checked; None: it was not checked
     """
 
     def __init__(self, planned: int | None = None) -> None:
@@ -67,7 +67,7 @@ class Rounds:
         self.measured: Counted = {}
 
     def add(self, trial: Trial, measured: Counted) -> None:
-        """Adds a trial; of one that is not "ok" only the load counts."""
+        """Adds a trial and its runs. If the trial is not "ok", `measured` contains only its load."""
         self.trials.append(trial)
         for part, (runs, latencies) in measured.items():
             all_runs, all_latencies = self.measured.setdefault(part, ([], {}))
@@ -75,9 +75,9 @@ class Rounds:
             add_all(all_latencies, latencies)
 
     def merged(self) -> Trial:
-        """Returns a trial with the numbers of the rounds that are ok, and the reasons of the others.
+        """Returns a trial with the numbers of the valid rounds, and the reasons why other rounds are not valid.
 
-        A system that failed under load in any round has no numbers: the others would only show when it survived.
+        A system that failed under load in any round has no numbers: other rounds would only show when it survived.
         """
         bad = [trial for trial in self.trials if trial.status != "ok"]
         # Choose a round with all phases: the first round may lack one, and with it the conditions of that phase.
@@ -120,9 +120,9 @@ class Rounds:
 
     @staticmethod
     def _conditions(first: Trial, differ: Mapping[str, Sequence[Any]]) -> tuple[dict[str, Any], dict[str, Any]]:
-        """Returns the conditions, and those by phase, of all rounds.
+        """Returns the conditions that differ between rounds, and the conditions of each phase.
 
-        A value that differs between rounds is None, or for texts all values.
+        A value that differs between rounds becomes None; a text lists all values.
         """
         of_all: dict[str, Any] = {}
         by_phase = {phase: dict(of_phase) for phase, of_phase in first.by_phase.items()}
@@ -149,7 +149,7 @@ class Rounds:
         )
 
     def _trends(self) -> dict[str, float]:
-        """Returns the trend of the least steady round by phase: in a mean, a rising and a falling one would cancel."""
+        """Returns for each phase the trend of the least steady round. In a mean, a rise and a fall would cancel out."""
         of_rounds: dict[str, list[float]] = {}
         for trial in self.trials:
             for phase, trend in trial.trends.items():
@@ -157,10 +157,10 @@ class Rounds:
         return {phase: max(trends, key=lambda each: abs(log(each))) for phase, trends in of_rounds.items()}
 
     def _over_rounds(self, row: Row) -> Row:
-        """Returns a row over all rounds, whose rates are geometric means of the rounds.
+        """Returns a row over all rounds, whose rates are geometric means over the rounds.
 
-        A phase that only one round has is left as it is, with an interval over its runs. An operation type that a round
-        with the phase does not list did not happen in that round.
+        If only one round has the phase, the row is unchanged, with an interval over its runs. If a round with the phase
+        does not list the operation type, the operation did not occur in that round.
         """
         none = replace(row, operations=0, ops_per_second=0.0, records_per_second=0.0, p50_ms=None, p99_ms=None)
         of_rounds = []

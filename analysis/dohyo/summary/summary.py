@@ -1,7 +1,7 @@
-"""From an experiment's evidence (`results/<id>/raw`) to its summary.
+"""Computes the summary of an experiment from its evidence (`results/<id>/raw`).
 
 Everything in a summary can be recomputed from the evidence: `summarise` reads nothing else and writes nothing.
-A trial gets numbers only when all its clients report a valid run and their logs agree with each other.
+A trial has numbers only if all its clients report a valid run and their logs agree with each other.
 """
 
 from __future__ import annotations
@@ -36,9 +36,9 @@ def summarise(
     Trials that did not finish, and files that are missing or broken, become reasons and warnings.
 
     :param experiment: the folder with `raw/<trial>/…` and perhaps `published/`
-    :param seen: gets each trial with its load, runs and probes as they were read, which are not kept
-    :param only: names of trials, as if there were no others
-    :raises FileNotFoundError: when there is no `raw` folder
+    :param seen: function that receives each trial with its load, runs and probes, which are not kept afterwards
+    :param only: names of the trials to summarise; None: all
+    :raises FileNotFoundError: if there is no `raw` folder
     """
     raw = experiment / "raw"
     warnings: list[str] = []
@@ -48,12 +48,12 @@ def summarise(
     if not raw.is_dir() and not facts.plan:
         raise FileNotFoundError(f"{experiment} is not the folder of an experiment: it has no folder 'raw'")
     trials: list[Trial] = []
-    # By system and point.
+    # Rounds, and the longest duration of a trial, for each system and point.
     rounds: dict[str, Rounds] = {}
     longest: dict[str, float] = {}
-    # By trial.
+    # Properties that define the workload, for each trial.
     workloads: dict[str, dict[str, str]] = {}
-    runs: dict[str, str] = {}  # by fingerprint
+    runs: dict[str, str] = {}  # runs by the fingerprint of their logs
     for name in sorted(name for name in {*there, *facts.plan} if only is None or name in only):
         if name not in there:
             trials.append(_lost(name, facts))
@@ -83,7 +83,7 @@ def summarise(
 def _summary(
     experiment: Path, facts: records.ExperimentFacts, trials: list[Trial], merged: list[Trial], warnings: list[str]
 ) -> Summary:
-    """Returns what the trials say together."""
+    """Returns the summary of the trials, with their comparisons, notes and warnings."""
     reference = published.kept(experiment / "published", warnings.append)
     return Summary(
         name=experiment.resolve().name,
@@ -102,7 +102,7 @@ def _summary(
 
 
 def joined(parts: Sequence[Summary]) -> Summary:
-    """Returns the ranking of trials that were summarised one by one, while others are still to come.
+    """Returns a summary with the ranking of the trials so far, which were summarised one by one.
 
     :param parts: at least one
     """
@@ -112,7 +112,7 @@ def joined(parts: Sequence[Summary]) -> Summary:
 
 
 def is_experiment(folder: Path) -> bool:
-    """Returns whether a folder is that of an experiment. Logs of other clients may be in a folder named raw, too."""
+    """Returns whether a folder contains an experiment; a folder named raw may also contain logs of other clients."""
     left = ("state.json", "trial.json", "conditions.json", "client.json")
     return (folder / "experiment.json").is_file() or any(
         next((folder / "raw").glob(f"{below}{name}"), None) for name in left for below in ("*/", "*/*/*/")
@@ -120,21 +120,21 @@ def is_experiment(folder: Path) -> bool:
 
 
 def read_trial(folder: Path) -> Trial:
-    """Summarises one trial from its folder in `raw/`, as far as it has come."""
+    """Returns one trial from its folder in `raw/`; the trial may still be running."""
     return TrialEvidence(folder, []).trial()
 
 
 def own_target(folder: Path) -> float:
     """Returns the rate of the phase `own` in operations per second of all clients: a share of the last run of `max`.
 
-    :param folder: of a trial in `raw/`, as far as it has come
-    :raises BadInputError: if there is no such rate
+    :param folder: folder of a trial in `raw/`, which may still be running
+    :raises BadInputError: if the last run of `max` has no valid rate
     """
     return TrialEvidence(folder, []).own_target()
 
 
 def _facts(experiment: Path, there: Mapping[str, Path], warnings: list[str]) -> records.ExperimentFacts:
-    """Reads experiment.json, and checks that it belongs to the trials and the scenario."""
+    """Reads experiment.json, and warns if it is missing or if the scenario's file was changed."""
     facts = records.read(experiment / "experiment.json", records.ExperimentFacts, warnings.append)
     if facts == records.ExperimentFacts() and any(map(manifest.is_there, there.values())):
         warnings.append(f"{experiment / 'experiment.json'}: is missing")
@@ -160,13 +160,13 @@ def _trial(evidence: TrialEvidence, facts: records.ExperimentFacts, runs: dict[s
 
 
 def _lost(name: str, experiment: records.ExperimentFacts) -> Trial:
-    """Returns a trial that was planned and has no folder."""
+    """Returns an invalid trial in place of one that was planned and has no folder."""
     system = next((each.system for each in experiment.trials if each.name == name and each.system), name)
     return Trial(name, system, system, "invalid", "its evidence is missing")
 
 
 def _mixed(trials: Sequence[Trial], workloads: Mapping[str, Mapping[str, str]]) -> list[str]:
-    """Trials at one point of the matrix that measured something else than the first of them."""
+    """Returns a warning for each trial whose workload differs from that of the first trial at its point."""
     found = []
     for first, *others in at_points([trial for trial in trials if workloads[trial.name] and trial.rows]):
         usual = workloads[first.name]

@@ -1,4 +1,4 @@
-"""One trial, from its folder in `raw/`: its numbers, or the reason why there are none."""
+"""Computes a trial from its folder in `raw/`: its numbers, or the reason why it has none."""
 
 from __future__ import annotations
 
@@ -35,11 +35,11 @@ from dohyo.summary.validity import TrialFacts
 
 
 class TrialEvidence:
-    """The numbers of a trial, and whether they count.
+    """Reads the evidence of a trial, computes its numbers and checks whether they count.
 
-    :ivar phases: the load and the runs, as far as they were read
-    :ivar probes: the runs of its search
-    :ivar measured: what its rows are computed from
+    :ivar phases: load and runs that were read
+    :ivar probes: probes of the search for the highest rate
+    :ivar measured: runs and histograms from which the trial's rows are computed
     """
 
     def __init__(self, folder: Path, warnings: list[str]) -> None:
@@ -50,10 +50,10 @@ class TrialEvidence:
         self.probes: list[Phase] = []
         self._system = self.settings.system or folder.name
 
-    # ---- what is asked of it ------------------------------------------------------------------------------------
+    # ---- results --------------------------------------------------------------------------------------------------
 
     def trial(self) -> Trial:
-        """Returns the trial; one without numbers where one of its folders cannot be read."""
+        """Returns the trial; if one of its folders cannot be read, without numbers."""
         try:
             return self._trial()
         except OSError as error:
@@ -75,9 +75,9 @@ class TrialEvidence:
     # ---- from the evidence to a trial -----------------------------------------------------------------------------
 
     def _trial(self) -> Trial:
-        """Returns the trial in its evidence.
+        """Returns the trial from its evidence.
 
-        :raises OSError: where a folder of it cannot be read
+        :raises OSError: if one of its folders cannot be read
         """
         of = self._read()
         status, reason = _judged(of)
@@ -117,13 +117,13 @@ class TrialEvidence:
         )
 
     def _of_runs(self, of: TrialFacts, valid: Sequence[Phase]) -> dict[str, Any]:
-        """Returns the fields of a trial that tell of its runs.
+        """Returns the fields of a trial that describe its runs.
 
-        :param valid: the runs that count, of a trial that is "ok"
+        :param valid: the runs that count; empty unless the trial is "ok"
         """
         healing = HealingLogs(self.files.path / "server", self.files.warn)
         return {
-            # Also for discarded runs: what one of them has lost, no later run finds.
+            # Include discarded runs: later runs do not find what a discarded one has lost.
             "accounting": accounting.of_all(client.report.accounting for run in of.measured for client in run.clients),
             "faults": [faulted for phase in valid if (faulted := phase.healed(healing))],
             "trends": _trends(valid),
@@ -140,7 +140,7 @@ class TrialEvidence:
         }
 
     def _of_servers_and_hosts(self, of: TrialFacts, rows: Sequence[Row]) -> dict[str, Any]:
-        """Returns the fields of a trial that tell of its servers and hosts, and its notes and events."""
+        """Returns the fields of a trial that describe its servers and hosts, and its notes and events."""
         return {
             "notes": [
                 *of.read_back.notes,
@@ -170,14 +170,14 @@ class TrialEvidence:
         }
 
     def _read(self) -> TrialFacts:
-        """Reads what all clients, servers and hosts have left."""
+        """Reads the evidence of all clients, servers and hosts."""
         changed = self.files.changed()
         read_back, stated = self.files.read_back()
         hosts = canary.read(self.files.read("canary.json", records.CanaryFile))
         phases = self.phases = self.files.phases()
         clients = self.files.read_clients(phases)
         load, runs = ([phase for phase in phases if (phase.kind == LOAD) == loads] for loads in (True, False))
-        # A load that is measured has numbers only in a trial that is good.
+        # A measured load has numbers only if the trial is valid, like a run.
         aside, measured = ([], [*load, *runs]) if self.settings.load_is_measured else (load, runs)
         counted = [phase for phase in measured if not phase.discarded]
         windows = [window for phase in counted for window in phase.window]
@@ -191,7 +191,7 @@ class TrialEvidence:
         )
 
     def _pauses(self, servers: Servers, phase: Phase, rows: Sequence[Row]) -> list[Event]:
-        """Returns pauses of the servers' JVMs that are long beside what the clients measured."""
+        """Returns pauses of the servers' JVMs that are long compared with the clients' latencies."""
         calls = [row for row in rows if (row.phase, row.discarded) == phase.part and is_call(row.operation)]
         known = [row.p99_ms for row in calls if row.p99_ms is not None and not is_failure(row.operation)]
         timeout, default = self.settings.properties.operationtimeout, find_property("operationtimeout")
@@ -200,14 +200,14 @@ class TrialEvidence:
         return servers.events(phase.kind, phase.number, max(known, default=None), timeout)
 
     def _search(self, of: TrialFacts) -> Search | None:
-        """Returns the result of its probes; nothing else in the trial depends on them."""
+        """Returns the result of the search's probes. Nothing else in the trial depends on them."""
         settings = probes.stated(self.settings.search)
         if settings is None:
             return None
         runs = [phase for phase in of.counted if phase.kind != LOAD]
         tries = self.probes = self.files.phases(PROBE)
         self.files.read_clients(tries)
-        # While it searches, the samples are still on the hosts.
+        # Do not warn about missing samples: during the search, they are still on the hosts.
         windows = [window for phase in tries for window in phase.window]
         facts = replace(of, taken=HostMetrics(self.files.path / "hosts", windows, [], lambda _: None).taken)
         closed_loop = probes.rate_of(rows(RUN, [phase.run for phase in runs], {}))
@@ -223,8 +223,8 @@ def _judged(of: TrialFacts) -> tuple[Status, str | None]:
         return "failed" if any(phase.system_failed for phase in of.phases) else "invalid", _first(problems)
     broken = next((run for run in of.measured if run.conducted.failure), None)
     if status == "failed" and broken is not None:
-        # It was measured, and conducting says best why that does not count; the trial may know of a dead
-        # server besides.
+        # The failure of the run says best why the trial's numbers do not count. The reason in state.json may
+        # add a dead server.
         why = broken.conducted.failure
         also = (reason or "").partition(why)[2]
         failed = any(run.system_failed for run in of.measured)
@@ -233,7 +233,7 @@ def _judged(of: TrialFacts) -> tuple[Status, str | None]:
 
 
 def _state(of: TrialFacts) -> tuple[Status, str | None]:
-    """Returns how the trial ended, as it says itself."""
+    """Returns the trial's status and reason according to state.json."""
     if NO_STATE in of.changed:
         return "invalid", NO_STATE
     state = of.files.state
@@ -247,7 +247,7 @@ def _state(of: TrialFacts) -> tuple[Status, str | None]:
 
 
 def _conditions(of: TrialFacts) -> tuple[Conditions, dict[str, dict[str, Any]]]:
-    """Returns the conditions, and those that differ from phase to phase."""
+    """Returns the conditions of the trial, and for each phase those that differ between phases."""
 
     def read(kind: str, of_kind: Sequence[Phase]) -> Conditions:
         settings = of.files.settings
@@ -264,10 +264,10 @@ def _conditions(of: TrialFacts) -> tuple[Conditions, dict[str, dict[str, Any]]]:
 
 
 def _probe(phase: Phase, facts: TrialFacts, settings: Settings) -> Probe:
-    """Returns what a probe has measured, and whether its rate held."""
+    """Returns a probe with its measurements and whether its rate held."""
     targets = [client.report.target for client in phase.clients]
     known = [target for target in targets if target is not None]
-    # Each client was given its share of it.
+    # Add up the clients' targets, because each client received a share.
     target = knee.rounded(sum(known)) if known and not phase.missing and len(known) == len(targets) else None
     run = validity.RunFacts(phase)
     # Records that are not found make a system faster, so they are a problem and not only a doubt.
@@ -279,9 +279,9 @@ def _probe(phase: Phase, facts: TrialFacts, settings: Settings) -> Probe:
 
 
 def _trends(phases: Sequence[Phase]) -> dict[str, float]:
-    """Returns by phase whether the throughput of its runs rose or fell.
+    """Returns for each phase the trend of its runs' throughput.
 
-    Loads are left out, because they slow down as their tables grow, and so are runs with faults.
+    Loads are left out, because they slow down as tables grow. Runs with faults are left out, too.
     """
     of_phases: dict[str, list[list[int]]] = {}
     for phase in phases:
@@ -291,7 +291,7 @@ def _trends(phases: Sequence[Phase]) -> dict[str, float]:
 
 
 def _counted(phases: Sequence[Phase]) -> tuple[list[Run], dict[str, Latencies]]:
-    """Returns the runs of one part, and their latencies together."""
+    """Returns the runs of one part, and their merged latencies."""
     latencies: dict[str, Latencies] = {}
     for phase in phases:
         add_all(latencies, phase.latencies)

@@ -29,21 +29,21 @@ from dohyo.summary.phase import Part, Phase, add_all, parts_of
 
 R = TypeVar("R", bound=Struct)
 
-# state.json is written before a trial begins. Without it, nothing tells how the trial ended.
+# Problem of a trial without state.json. The file is written before a trial begins; only it tells how the trial ended.
 NO_STATE = "state.json: is missing"
-# Bound of what is known over time of all runs of a trial together, in slots: six of half an hour by the second.
+# Maximum number of time slots of all runs of a trial together: six runs of half an hour with a slot for each second.
 _MOST_SLOTS_OF_A_TRIAL = 6 * MOST_SLOTS
 
 
 class TrialFolder:
     """Reads the files of a trial.
 
-    :ivar warnings: gets what is missing or damaged
-    :ivar state: state.json
-    :ivar asked: trial.json as it is
-    :ivar settings: trial.json
-    :ivar damaged: what of trial.json cannot be used
-    :ivar kept: which trial has loaded what its servers started from, where that may be another one's
+    :ivar warnings: list to which warnings about missing or damaged files are added
+    :ivar state: content of state.json
+    :ivar asked: content of trial.json, unchecked
+    :ivar settings: content of trial.json as a record
+    :ivar damaged: problems with values in trial.json
+    :ivar kept: trial that made the load from which the servers started; empty if loads are not reused
     """
 
     def __init__(self, path: Path, warnings: list[str]) -> None:
@@ -59,20 +59,20 @@ class TrialFolder:
         self.kept = self.read("kept.json", records.KeptLoad) if self.settings.reuse else records.KeptLoad()
 
     def seconds(self) -> float | None:
-        """Returns how long the trial took; None where it did not come to its end."""
+        """Returns the duration of the trial; None if it did not finish."""
         try:
             began, ended = (datetime.fromisoformat(at or "") for at in (self.state.started, self.state.finished))
             return (ended - began).total_seconds() if self.state.status == "done" else None
-        except (ValueError, TypeError):  # one has a time zone, the other has not
+        except (ValueError, TypeError):  # only one of the times has a time zone
             return None
 
     def workload(self) -> dict[str, str]:
-        """Returns the properties that say what is measured, without those of the matrix."""
+        """Returns the properties that define the workload, except dimensions of the matrix."""
         own = of_the_workload() - self.settings.point.keys()
         return {key: str(value) for key, value in mapping(self.asked.get("trial_properties")).items() if key in own}
 
     def changed(self) -> list[str]:
-        """Returns the differences from the manifest, and warns of them."""
+        """Returns the differences from the manifest, and warns about them."""
         found = manifest.problems(self.path, self.state.manifest)
         if not (self.path / "state.json").is_file():
             found = [NO_STATE, *found]
@@ -81,7 +81,7 @@ class TrialFolder:
         return found
 
     def read_back(self) -> tuple[records.ReadBack, dict[str, Any]]:
-        """Returns conditions.json: the conditions in it by name, after the rest."""
+        """Returns the content of conditions.json: a record of the general facts, and the conditions by name."""
         path = self.path / "conditions.json"
         warn = limited(path, self.warn)
         content = read_object(path, warn)
@@ -92,9 +92,9 @@ class TrialFolder:
         return records.decoded(content, records.ReadBack, complain), conditions.stated(content, complain)
 
     def phases(self, *names: str) -> list[Phase]:
-        """Returns the runs of these phases; nothing of their clients has been read yet.
+        """Returns the runs of these phases, before any results of clients are read.
 
-        Without names, these are the load and the runs of all planned phases.
+        Without names, returns the load and the runs of all planned phases.
         """
         load = self.path / LOAD
         loads = [load] if not names and load.is_dir() else []
@@ -103,7 +103,7 @@ class TrialFolder:
         return [Phase(folder, self.settings, self.warn, most_slots) for folder in folders]
 
     def read_clients(self, phases: Sequence[Phase]) -> list[Client]:
-        """Reads all clients' folders into the phases."""
+        """Reads the folders of all clients into the phases, and returns the clients."""
         result = []
         counted = [phase.conducted for phase in phases if phase.kind != LOAD and not phase.discarded]
         conducted = counted or [phase.conducted for phase in phases]
@@ -118,27 +118,27 @@ class TrialFolder:
         return result
 
     def host_metrics(self, phases: Sequence[Phase]) -> HostMetrics:
-        """Returns the use of the hosts in the load and in the runs that count."""
+        """Returns the hosts' resource use during the load and the runs that count."""
         windows = [window for phase in phases if not phase.discarded for window in phase.window]
         wanted = {host for phase in phases for host in (*phase.conducted.clients, *phase.conducted.nodes)}
         return HostMetrics(self.path / "hosts", windows, sorted(wanted), self.warn)
 
     def check_samples(self, metrics: HostMetrics, counted: Sequence[Phase]) -> None:
-        """Warns of hosts whose samples are not of the measured windows, or of less than half of them."""
+        """Warns about hosts whose samples cover less than half of the measured windows."""
         measured = sum(phase.run.seconds or 0.0 for phase in counted if phase.window)
         kinds = {phase.kind for phase in counted}
         hosts = self.path / "hosts"
         uses = metrics.all()
-        ill = {host for phase in counted for host in phase.ill}  # without power there is no sample either
+        ill = {host for phase in counted for host in phase.ill}  # a host that a fault stopped has no samples
         for host in sorted(path.name for path in hosts.iterdir()) if hosts.is_dir() else ():
             covered = sum(use.covered_seconds for use in uses if use.host == host and use.phase in kinds)
             if covered < measured / 2 and host not in ill:
                 self.warn(f"{self.path}/hosts/{host}: has samples of {covered:.0f} of {measured:.0f} measured seconds")
 
     def steps(self, load: Sequence[Phase], runs: Sequence[Phase]) -> list[Step]:
-        """Returns the steps of the trial, in order."""
+        """Returns the steps of the trial (load, runs and probes) in order."""
         in_time = sorted(runs, key=lambda run: (run.number or 0, self.settings.planned.index(run.kind)))
-        # Servers that were started again from a copy of it have counted nothing of the load.
+        # Servers that started from a copy of a load have counted none of its operations.
         first = (
             [Step(LOAD, LOAD, counts=False)]
             if self.kept.load
@@ -151,26 +151,26 @@ class TrialFolder:
         ]
 
     def counted_rows(self) -> Mapping[str, int | None] | None:
-        """Returns the rows after the last run, by table; None if they were not counted: no run inserts records."""
+        """Returns the rows of each table after the last run; None if they were not counted, as no run inserts any."""
         counted = (self.path / "counted.json").is_file()
         return self.read("counted.json", records.CountedRows).rows if counted else None
 
     def inserted(self) -> list[tuple[str, records.ClientReport]]:
-        """Returns host and report of each client of all runs and probes."""
+        """Returns the host and the report of each client in all runs and probes."""
         hosts = [
             host for run in self.numbered([*self.settings.planned, PROBE]) for host in run.iterdir() if host.is_dir()
         ]
-        # A broken file is warned of where the run is read.
+        # Reading the run warns about broken files, so this does not.
         return [(host.name, records.read(host / "client.json", records.ClientReport, lambda _: None)) for host in hosts]
 
     def settled(self, runs: Sequence[Phase]) -> list[str]:
-        """Returns notes on where reads came from: after the load, and where servers settled again before runs."""
+        """Returns the notes that were recorded when servers settled after the load, or again before runs."""
         files = [self.path, *(phase.folder for phase in runs)]
         settled = [records.read(folder / "settled.json", records.Settled, self.warn) for folder in files]
         return list(dict.fromkeys(note for each in settled for note in each.notes))
 
     def numbered(self, names: Sequence[str]) -> list[Path]:
-        """Returns the folders of runs, by name in that order, then by number."""
+        """Returns the folders of runs in the order of `names`, then by number."""
         found = [(path, re.fullmatch(r"([a-z][a-z0-9-]*)-([0-9]{1,9})", path.name)) for path in self.path.iterdir()]
         runs = [
             (names.index(match[1]), int(match[2]), path)
@@ -189,8 +189,8 @@ class TrialFolder:
 def _read_hosts(of: tuple[Sequence[Phase], Sequence[str]]) -> tuple[Sequence[Phase], dict[str, list[Row]], list[str]]:
     """Reads the clients of some hosts, one after the other, so that only one client's histograms are in memory.
 
-    :param of: the phases, before anything was read, and the hosts
-    :return: the phases, the rows of each host's client, and warnings
+    :param of: phases without results, and the hosts to read
+    :return: phases with results, the rows of each host's client, and warnings
     """
     phases, hosts = of
     clients: dict[str, list[Row]] = {}

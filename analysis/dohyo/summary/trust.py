@@ -1,4 +1,4 @@
-"""Decides whether a verdict can be trusted, with the reasons against it. docs/method.md#trust has the rule."""
+"""Judges how far a verdict can be trusted, with the reasons against it. docs/method.md#trust explains the rules."""
 
 from __future__ import annotations
 
@@ -39,17 +39,17 @@ from dohyo.summary.rounds import differing
 from dohyo.summary.validity import at_work
 
 Mark = Literal["solid", "caution", "do not use"]
-# Rounds that a verdict needs: t of the interval of a mean is 12.7 with two rounds and 4.3 with three.
+# Minimum number of rounds for a verdict: Student's t of a mean's interval is 12.7 with two rounds and 4.3 with three.
 LEAST_ROUNDS = 3
 # Factor within which sizes of memory count as alike: Dohyo's defaults on a single host are 1 to 1.5 GiB.
 LIKE_MEMORY = 1.5
 # Figures of the canary that affect every operation.
 COMPUTING = ("cpu_one", "cpu_all")
-# Beginning of a note of a system's administration (CassandraAdmin.settle).
+# Beginning of a note that a server did not settle in time; CassandraAdmin.settle writes it.
 UNSETTLED = "not settled: "
 MOST_DRIFTS = 2
 _MOST_UNCLEAR = 3
-# Factor within which rows per scan are alike: lengths are random, and scans may reach the end of a table.
+# Factor within which rows per scan count as alike: lengths are random, and scans may reach the end of a table.
 _ROWS_ALIKE = 1.05
 _MOST_SHORT = 4
 _MOST_BEHIND = 4
@@ -61,7 +61,7 @@ class Reason:
 
     :ivar text: the reason as a sentence
     :ivar short: the reason in a few words
-    :ivar fatal: the conditions differ, or the measurement is too weak, so that the verdict must not be used
+    :ivar fatal: whether the verdict must not be used, because conditions differ or the measurement is too weak
     """
 
     text: str
@@ -80,7 +80,7 @@ class Trust:
 
     @property
     def mark(self) -> Mark:
-        """Returns one word for all reasons."""
+        """Returns the judgement that follows from all reasons together."""
         if any(reason.fatal for reason in self.reasons):
             return "do not use"
         return "caution" if self.reasons else "solid"
@@ -103,7 +103,7 @@ def judged(summary: Summary) -> Trust:
         *_outliers(summary, pairs),
         *_empty(summary),
         *_scans(summary),
-        # With several rounds the interval already includes the drift before one trial.
+        # With enough rounds, the interval already includes changes of the hosts before single trials.
         *(hosts if few else ()),
         *rounds,
         *_inexact(summary),
@@ -150,7 +150,7 @@ def _without_numbers(summary: Summary) -> Iterator[Reason]:
     if bounds:
         said = f"{len(bounds)} of {len(tried)} have only bounds of the highest rate: {', '.join(bounds)}."
         yield Reason(said, f"no highest rate of {_few(bounds)}", fatal)
-    # With several rounds only the valid ones count.
+    # With several rounds, the valid ones still count, so these reasons are not fatal.
     rounds = {trial.name: rounds_of(trial, summary.trials) for trial in tried if trial.name in valued}
     cut = {name: count for name, of in rounds.items() if (count := [each.status for each in of].count("interrupted"))}
     if cut:
@@ -180,7 +180,7 @@ def _searched_in_vain(summary: Summary, name: str) -> bool:
 
 
 def _noise(summary: Summary, pairs: Sequence[Pair]) -> Iterator[Reason]:
-    """Yields reasons for systems that cannot be told apart from the best one."""
+    """Yields reasons if noise is too large to tell systems from the best one, or if intervals are missing."""
     unclear = [pair for pair in pairs if pair.is_unclear]
     if unclear:
         system = {trial.name: trial.system for trial in summary.compared}
@@ -208,7 +208,7 @@ def _noise(summary: Summary, pairs: Sequence[Pair]) -> Iterator[Reason]:
 
 
 def _undecided(summary: Summary, pairs: Sequence[Pair]) -> Iterator[Reason]:
-    """Yields neighbours in the ranking that are neither distinguished nor alike, except those that `_noise` names."""
+    """Yields neighbours in the ranking that are not decided, except those that `_noise` names."""
     unclear = [pair for pair in pairs if pair.is_unclear]
     found = [each for each in undecided(summary) if each.pair.low is not None and each.pair not in unclear]
     if found:
@@ -217,7 +217,7 @@ def _undecided(summary: Summary, pairs: Sequence[Pair]) -> Iterator[Reason]:
 
 
 def _outliers(summary: Summary, pairs: Sequence[Pair]) -> Iterator[Reason]:
-    """Yields figures that a single round decides."""
+    """Yields a reason if a figure depends on a single round that differs much from the others."""
     said = []
     for where, of, unit in _samples(summary, pairs):
         if (at := statistics.outlier(of)) is not None:
@@ -246,7 +246,7 @@ def _samples(summary: Summary, pairs: Sequence[Pair]) -> Iterator[tuple[str, lis
 
 
 def _empty(summary: Summary) -> Iterator[Reason]:
-    """Yields systems whose operations found or wrote no record."""
+    """Yields a reason if a system's operations found or wrote no records."""
     rates = {trial.system: decisive(summary, trial).values() for trial in summary.compared}
     found = [system for system, of in rates.items() if any(not each.mean for each in of)]
     if found:
@@ -255,7 +255,7 @@ def _empty(summary: Summary) -> Iterator[Reason]:
 
 
 def _scans(summary: Summary) -> Iterator[Reason]:
-    """Yields scans that returned different numbers of rows: neither rows nor scans per second compare them."""
+    """Yields a reason if scans returned different numbers of rows: neither rows nor scans per second compare them."""
     for at_point in at_points(summary.compared):
         rows = {
             (trial.name, row.phase): row.records / row.operations
@@ -276,7 +276,7 @@ def _scans(summary: Summary) -> Iterator[Reason]:
 
 
 def _rounds(summary: Summary, pairs: Sequence[Pair]) -> Iterator[Reason]:
-    """Yields comparisons with an interval that have fewer rounds than a verdict needs."""
+    """Yields a reason if comparisons have an interval, but fewer rounds than a verdict needs."""
     found: Sequence[Pair | Rate] = [pair for pair in pairs if pair.tie is not None]
     if not pairs:
         found = [rate for trial in summary.compared for rate in decisive(summary, trial).values()]
@@ -290,7 +290,7 @@ def _rounds(summary: Summary, pairs: Sequence[Pair]) -> Iterator[Reason]:
 
 
 def _inexact(summary: Summary) -> Iterator[Reason]:
-    """Yields rates that are less exact than the scenario requests."""
+    """Yields a reason if rates are less precise than the scenario requests."""
     precision = summary.precision
     if precision is None or precision.asked is None or not precision.short:
         return
@@ -306,14 +306,14 @@ def _shortened(texts: Sequence[str]) -> str:
 
 
 def _why_ended(summary: Summary) -> str:
-    """Returns what ended the rounds too early, in brackets."""
+    """Returns in brackets what ended the rounds too early; empty if that is unknown."""
     why = {"budget": "the budget has no room for more rounds", "rounds.max": "rounds.max allows no more"}
     ended = summary.precision and summary.precision.ended
     return f" ({why[ended]})" if ended in why else ""
 
 
 def _hosts(summary: Summary, nearest: Sequence[Pair], pairs: Sequence[Pair]) -> Iterator[Reason]:
-    """Yields drifts of the canary; those that helped the winner or held back another system come first."""
+    """Yields reasons from differences of the hosts before trials, first those that favoured the winner."""
     if summary.canary is None:
         return
     sides = _Sides(summary, pairs)
@@ -346,7 +346,7 @@ def _hosts(summary: Summary, nearest: Sequence[Pair], pairs: Sequence[Pair]) -> 
 
 
 class _Sides:
-    """Winners and losers by trial: a canary belongs to one trial, a verdict to all rounds."""
+    """Trials of winners and losers. A canary belongs to one trial, but a verdict to all rounds of a system."""
 
     def __init__(self, summary: Summary, pairs: Sequence[Pair]) -> None:
         self.drifts = summary.canary.drifts if summary.canary else []
@@ -360,11 +360,11 @@ class _Sides:
         return drift.trial in (self.winners if _speed(drift) > 1 else self.losers)
 
     def is_of(self, drift: Drift, pair: Pair) -> bool:
-        """Returns whether the drift was before a trial of either system."""
+        """Returns whether the drift was measured before a trial of either system."""
         return drift.trial in self.trials[pair.of] | self.trials[pair.to]
 
     def lead(self, pair: Pair) -> float:
-        """Returns how much faster the winner's hosts computed: the maximum over figures of the mean over rounds."""
+        """Returns the factor by which the winner's hosts computed faster: the largest mean over rounds of a figure."""
 
         def mean(of: str, host: str, figure: str) -> float:
             found = [
@@ -379,12 +379,12 @@ class _Sides:
 
 
 def _speed(drift: Drift) -> float:
-    """Returns the drift as a speed: above 1 the hosts were better than usual. A lower time is a higher speed."""
+    """Returns the drift as a speed, which is above 1 if the host was faster than usual. A time is inverted."""
     return drift.usual / drift.value if drift.unit == "ms" else drift.value / drift.usual
 
 
 def _served(summary: Summary) -> Iterator[Reason]:
-    """Yields servers with far more memory than others if no common budget is set, and servers with other copies."""
+    """Yields reasons if servers have very different memory without a common budget, or different numbers of copies."""
     for at_point in at_points(summary.compared):
         of_each = {trial.system: trial.conditions for trial in at_point}
         memory = {system: bytes_ for system, of in of_each.items() if (bytes_ := _memory_bytes(of))}
@@ -395,25 +395,25 @@ def _served(summary: Summary) -> Iterator[Reason]:
             )
         for what, copies in (
             ("acknowledge a write", {system: of.write_copies for system, of in of_each.items()}),
-            # Reads from a primary need no other copy.
+            # Strongly consistent reads may need only the primary.
             ("answer a read", {name: of.read_copies for name, of in of_each.items() if of.consistency != "strong"}),
         ):
             known = {system: count for system, count in copies.items() if count is not None}
             acks = {of_each[system].write_acks if "write" in what else of_each[system].read_acks for system in known}
-            # Other differences in acknowledgements are unequal conditions or noted as stricter.
+            # If acknowledgements differ, unequal conditions or a note on stricter ones already say so.
             if len(set(known.values())) > 1 and len(acks) == 1:
                 said = ", ".join(f"{system} {count}" for system, count in known.items())
                 yield Reason(f"Different numbers of copies {what}: {said}.", "other numbers of copies")
 
 
 def _memory_bytes(of: Conditions) -> int | None:
-    """Returns the first size in the server's heap, or in its own limit of caches or data."""
+    """Returns the server's heap or limit on caches or data in bytes; None if unknown, or with a memory budget."""
     found = re.search(r"([0-9.]+) ?([kmgt]i?b?)\b", of.heap or of.memory or "", re.IGNORECASE)
     return size_bytes(found[0], SIZES | LETTERS) if found and of.memory_budget is None else None
 
 
 def _uneven(summary: Summary) -> Iterator[Reason]:
-    """Yields systems whose rounds had different conditions: their mean matches none of them."""
+    """Yields a reason if the rounds of a system had different conditions, so that its mean matches none of them."""
     said = []
     for trial in summary.merged:
         valid = [each for each in rounds_of(trial, summary.trials) if each.status == "ok"]
@@ -428,7 +428,7 @@ def _uneven(summary: Summary) -> Iterator[Reason]:
 
 def _deviating(summary: Summary) -> Iterator[Reason]:
     said = [f"{trial.system}: {text}" for trial in summary.compared for text in trial.deviations]
-    # The servers report it themselves, except in the evidence of an earlier version.
+    # Evidence of earlier versions has no deviations for unknown conditions.
     said += [
         f"{trial.system}: {name.replace('_', ' ')} is {NOT_KNOWN}"
         for trial in summary.compared
@@ -440,7 +440,7 @@ def _deviating(summary: Summary) -> Iterator[Reason]:
 
 
 def _unsettled(summary: Summary) -> Iterator[Reason]:
-    """Yields servers that were measured before they finished the work of the load, as a note of theirs says."""
+    """Yields a reason if notes say that servers were measured before they finished the work of the load."""
     notes = [(trial.system, text) for trial in summary.compared for text in trial.notes]
     said = dict.fromkeys(f"{system} {text}" for system, text in notes if text.startswith(UNSETTLED))
     if said:
@@ -448,8 +448,8 @@ def _unsettled(summary: Summary) -> Iterator[Reason]:
 
 
 def _accounted(summary: Summary) -> Iterator[Reason]:
-    """Yields problems with acknowledged writes. Faults do not excuse a loss, and eventual consistency does not excuse
-    stale reads: a system that answers with old records has less work.
+    """Yields reasons if acknowledged writes were lost, stale or not checked. Faults do not excuse losses. Eventual
+    consistency does not excuse stale reads, because a system that answers with old records has less work.
     """
     of_phases = [own for trial in summary.trials for own in (vars(trial.conditions), *trial.by_phase.values())]
     faults = any(own.get("faults") for own in of_phases)
@@ -486,7 +486,7 @@ def _these(numbers: Iterable[int | None]) -> str:
 
 
 def _unmeasured(summary: Summary) -> Iterator[Reason]:
-    """Yields trials before which a host was not measured although it was measured before others."""
+    """Yields a reason if the canary of a host is missing before some trials but not before others."""
     hosts = {trial.name: _computed(trial) for trial in summary.trials if trial.status == "ok"}
     every = set[str]().union(*hosts.values())
     said = [f"{name} ({', '.join(sorted(every - of))})" if of else name for name, of in hosts.items() if every - of]
@@ -496,7 +496,7 @@ def _unmeasured(summary: Summary) -> Iterator[Reason]:
 
 
 def _computed(trial: Trial) -> set[str]:
-    """Returns the hosts that were measured before the trial."""
+    """Returns the hosts whose computing speed was measured before the trial."""
     return {figure.host for figure in trial.canary.figures if figure.name in COMPUTING} if trial.canary else set()
 
 
@@ -535,7 +535,7 @@ def _limited(summary: Summary) -> Iterator[Reason]:
 
 
 def _unknown_percentiles(summary: Summary) -> Iterator[Reason]:
-    """Yields percentiles at an equal rate that are shown but cannot be compared."""
+    """Yields a reason if percentiles at an equal rate are shown but cannot be compared."""
     found: dict[tuple[str, str], None] = {}
     for at_point in at_points(summary.compared):
         for trial in at_point:
@@ -555,7 +555,7 @@ def _unknown_percentiles(summary: Summary) -> Iterator[Reason]:
 
 
 def _taken(summary: Summary) -> Iterator[Reason]:
-    """Yields processor time of other processes in valid runs, worst first."""
+    """Yields reasons if other processes or the hypervisor took processor time in valid runs; names the worst case."""
     valid = [(trial, each) for trial in summary.trials if trial.status == "ok" for each in trial.taken]
     for who, found in (
         ("Other processes used", [(each.other or 0.0, trial, each.host) for trial, each in valid]),
@@ -565,7 +565,7 @@ def _taken(summary: Summary) -> Iterator[Reason]:
         if noted:
             share, trial, host = noted[0]
             when = f" in round {trial.round}" if trial.round else ""
-            others = f"{len(noted) - 1} other case{'s' if len(noted) > 2 else ''}"  # run and host
+            others = f"{len(noted) - 1} other case{'s' if len(noted) > 2 else ''}"  # a case is a run on a host
             more = f" (at least {100 * NOTED:.0f} % in {others})" if len(noted) > 1 else ""
             known = "".join(f"; {note}" for note in at_work(trial.notes))
             said = f"{who} {100 * share:.0f} % of {host}{when}, while {trial.system} was measured{more}{known}."

@@ -1,7 +1,7 @@
-"""Why the numbers of a run must not be shown: each sentence names the figure, its limit, and where in time it was.
+"""Checks whether the numbers of a run may be shown. Each problem names the figure, its limit and the time.
 
-CHECKS has all of them in order, with those of the client and of what conducts the clients. The table in
-docs/method.md#when-a-run-is-invalid is written from it, by `dohyo checks`.
+CHECKS lists all checks in order, including those of the client and the conductor. `dohyo checks` writes the table in
+docs/method.md#when-a-run-is-invalid from it.
 """
 
 from __future__ import annotations
@@ -28,19 +28,19 @@ from dohyo.scenario.phases import EQUAL, LOAD, RUN
 from dohyo.summary.phase import Phase
 from dohyo.summary.trial_folder import TrialFolder
 
-# A client that began later than this after the agreed instant, in ms, did not load the system together with the others;
-# one without others was missing in its own window. How far apart they may begin has a limit of its own
-# (client_skew_limit_ms), which may have been raised.
+# Largest delay of a client's start after the agreed instant, in ms. A later client did not load the system together
+# with the others; a single client missed a part of its own window. If the limit for the distance between clients'
+# starts (client_skew_limit_ms) is larger, it replaces this one.
 LATE_MS = 50.0
 
-# Clients report the very duration that they were given, in whole seconds; result lines have milliseconds.
+# Tolerance for durations: clients report whole seconds as requested, but result lines have milliseconds.
 _SAME_SECONDS = 0.001
 
-# Share of a host's processors that others may take, in percent, unless the scenario sets it; and where
-# conditions are strict.
+# Share of a host's processors that others may take, in percent, if the scenario does not set it. The second value
+# applies to strict conditions.
 _MOST_TAKEN, _MOST_TAKEN_STRICT = 25.0, 5.0
 
-# Fields of client.json about the work, equal for all clients of a run. A target rate may be divided unequally.
+# Fields of client.json that must be equal for all clients of a run. A target rate may be divided unequally.
 _SAME_FOR_ALL = (
     "binding", "threads", "batchsize", "inflight", "tablecount", "readbeforewrite", "retries", "arrival", "loop",
 )  # fmt: skip
@@ -48,10 +48,10 @@ _SAME_FOR_ALL = (
 
 @dataclass(frozen=True)
 class RunFacts:
-    """A run that counts, and what its checks need besides.
+    """A run that counts, and other facts that its checks need.
 
-    :ivar cpus: processors of the hosts, where they are known
-    :ivar strong: the servers promise that a read sees the last acknowledged write
+    :ivar cpus: number of processors of each host, if known
+    :ivar strong: whether the servers promise that a read sees the last acknowledged write
     """
 
     phase: Phase
@@ -60,26 +60,26 @@ class RunFacts:
 
     @property
     def clients(self) -> Sequence[ClientFolder]:
-        """The clients that have left results."""
+        """Returns the clients that have left results."""
         return self.phase.clients
 
     @property
     def apart_ms(self) -> float:
-        """How far apart clients may begin."""
+        """Returns how far apart clients may begin, in ms."""
         return max(LATE_MS, self.phase.conducted.limit_ms or 0.0)
 
     @property
     def agreed_warmup(self) -> float | None:
-        """Seconds of the warm-up that the clients agreed on; None: not known."""
+        """Returns the duration of the warm-up on which the clients agreed, in seconds; None: unknown."""
         warmups = (client.report.warmup_seconds for client in self.clients)
         return next((each for each in (self.phase.conducted.warmup_seconds, *warmups) if each is not None), None)
 
     @property
     def spare_ms(self) -> float:
-        """How much later than the others a client may begin without changing a figure.
+        """Returns how much later a client may begin without changing a figure, in ms.
 
-        A single client waits for no other: it may begin at any time before its window. A window that begins with its
-        first operation may differ from that of the hosts' samples by one of them.
+        A single client need not wait for others: it may begin at any time before its window. If its window begins with
+        its first operation, it may begin one sample of the hosts (a second) later.
         """
         if self.phase.client_count > 1:
             return 0.0
@@ -87,7 +87,7 @@ class RunFacts:
 
     @property
     def requested(self) -> dict[str, Any]:
-        """Work that each client should report, as far as trial.json states it: field of client.json → value."""
+        """Returns the work that trial.json requests of each client: field of client.json → value."""
         settings = self.phase.settings
         if settings.properties is None:
             return {}
@@ -109,15 +109,15 @@ class RunFacts:
 
 @dataclass(frozen=True)
 class TrialFacts:
-    """The evidence of a trial as it was read, for its checks and its numbers.
+    """The evidence of a trial, for its checks and its numbers.
 
-    :ivar changed: what is not as the manifest says
-    :ivar read_back: conditions.json without the conditions, which are in `stated`
-    :ivar hosts: what the hosts could do before it
+    :ivar changed: differences from the manifest
+    :ivar read_back: content of conditions.json without the conditions, which are in `stated`
+    :ivar hosts: speed of the hosts before the trial
     :ivar phases: the load and all runs
     :ivar aside: a load that is not measured
-    :ivar measured: the runs, or the load, that are to have numbers, also discarded ones
-    :ivar taken: processor time that others took in the runs that count
+    :ivar measured: runs, and a measured load, including discarded runs
+    :ivar taken: processor time that other processes and the hypervisor took in the runs that count
     """
 
     files: TrialFolder
@@ -140,16 +140,16 @@ class TrialFacts:
 
     @property
     def runs(self) -> list[Phase]:
-        """Returns the runs, also discarded ones."""
+        """Returns the runs, including discarded ones."""
         return [phase for phase in self.phases if phase.kind != LOAD]
 
     @property
     def counted(self) -> list[Phase]:
-        """Returns what is to have numbers and is not discarded."""
+        """Returns the measured runs, or the measured load, without discarded runs."""
         return [phase for phase in self.measured if not phase.discarded]
 
     def problems(self) -> list[str]:
-        """Returns why its numbers must not be shown: the most telling reason first."""
+        """Returns the reasons why the trial's numbers must not be shown, the most telling one first."""
         is_done = self.files.state.status == "done"
         cpus = {use.host: use.cpus for use in self.metrics.all() if use.cpus}
         strong = str(self.stated.get("consistency", "")).startswith("strong")
@@ -171,8 +171,8 @@ def late(run: RunFacts, client: ClientFolder) -> str | None:
 
 
 def other_start(run: RunFacts, client: ClientFolder) -> str | None:
-    """Finds a client that began at another instant than agreed: its evidence is of another run."""
-    # The former is of its own host's clock, the latter of the controller's.
+    """Finds a client whose evidence is from another run, because it was to begin at another instant than agreed."""
+    # start_ms is a time by the clock of the client's host, agreed by the controller's clock.
     start_ms, agreed = client.report.agreed_start_ms, run.phase.conducted.agreed
     offset_ms = run.phase.conducted.offsets_ms().get(client.host)
     if start_ms is None or agreed is None or offset_ms is None:
@@ -183,7 +183,7 @@ def other_start(run: RunFacts, client: ClientFolder) -> str | None:
 
 
 def same_client(run: RunFacts) -> Iterator[str]:
-    """Finds two clients that say that they are the same one, and a client that did another phase."""
+    """Finds clients that report the same number, and clients that ran another phase."""
     for of, count in Counter(client.number for client in run.clients if client.number).items():
         if count > 1:
             yield f": {count} clients have the clientnumber {of}: their evidence is of one"
@@ -193,7 +193,7 @@ def same_client(run: RunFacts) -> Iterator[str]:
 
 
 def unsure_clock(run: RunFacts, client: ClientFolder) -> str | None:
-    """Finds a host's clock that is known less exactly than clients may differ in their start."""
+    """Finds a host's clock whose uncertainty is larger than the allowed distance between clients' starts."""
     error_ms = run.phase.conducted.clock_error_ms(client.host)
     if error_ms is None or error_ms <= run.apart_ms:
         return None
@@ -201,7 +201,7 @@ def unsure_clock(run: RunFacts, client: ClientFolder) -> str | None:
 
 
 def other_window(run: RunFacts, client: ClientFolder) -> str | None:
-    """Finds a client that measured in another window than the other clients and the servers' figures."""
+    """Finds a client whose window began at another time than that of the other clients and of the servers' figures."""
     warmup, agreed = client.report.warmup_seconds, run.agreed_warmup
     if warmup is None or agreed is None or abs(warmup - agreed) * 1000 <= run.apart_ms:
         return None
@@ -209,7 +209,7 @@ def other_window(run: RunFacts, client: ClientFolder) -> str | None:
 
 
 def other_length(run: RunFacts, client: ClientFolder) -> str | None:
-    """Finds a client that measured for another time than requested: rates are divided by that time."""
+    """Finds a client that did not measure for the requested duration, by which its operations are divided."""
     duration = None if run.phase.kind == LOAD else run.phase.settings.duration
     seconds = client.run.seconds
     if not duration or seconds is None or abs(seconds - duration) <= _SAME_SECONDS:
@@ -218,7 +218,7 @@ def other_length(run: RunFacts, client: ClientFolder) -> str | None:
 
 
 def saturated(run: RunFacts, client: ClientFolder) -> str | None:
-    """Finds a client that used nearly all processors of its host: then the client was measured."""
+    """Finds a client that used nearly all processors of its host, so that the client limited the figures."""
     cpu_seconds, seconds, cpus = client.run.client_cpu_seconds, client.run.seconds, run.cpus.get(client.host)
     if cpu_seconds is None or not seconds or not cpus or cpu_seconds / seconds / cpus <= SATURATED:
         return None
@@ -230,7 +230,7 @@ def saturated(run: RunFacts, client: ClientFolder) -> str | None:
 
 
 def busiest(_: RunFacts, client: ClientFolder) -> str | None:
-    """Finds a client with a thread that used nearly a whole processor: more processors would not help it."""
+    """Finds a client with a thread that used nearly a whole processor, so that more processors would not help it."""
     share = client.report.busiest_thread_share
     if share is None or share < SATURATED:
         return None
@@ -241,13 +241,13 @@ def busiest(_: RunFacts, client: ClientFolder) -> str | None:
 
 
 def lost_writes(run: RunFacts, client: ClientFolder) -> str | None:
-    """Finds a client that read less than was acknowledged, or something that was never written."""
+    """Finds a client that did not read back all acknowledged writes, or read a value that was never written."""
     account = client.report.accounting
     return accounting.losses(account) or None if account is not None and run.phase.faults is None else None
 
 
 def stale_reads(run: RunFacts, client: ClientFolder) -> str | None:
-    """Finds stale reads although the conditions promise that there are none."""
+    """Finds stale reads although the servers' consistency excludes them."""
     account = client.report.accounting
     if account is None or not account.stale_reads or not run.strong or run.phase.faults is not None:
         return None
@@ -265,7 +265,7 @@ def other_target(run: RunFacts) -> Iterator[str]:
 
 
 def other_faults(run: RunFacts) -> Iterator[str]:
-    """Finds requested faults that were not done, or not undone."""
+    """Finds requested faults that were not carried out, or not undone."""
     faults, seconds = run.phase.faults, run.phase.shortest
     if faults is not None:
         seconds = under_fault.in_window(faults, seconds)
@@ -273,7 +273,7 @@ def other_faults(run: RunFacts) -> Iterator[str]:
 
 
 def other_scenario(run: RunFacts) -> Iterator[str]:
-    """Finds clients that did other work than trial.json says, or, where it does not, than most of them."""
+    """Finds clients whose work differs from trial.json or, if trial.json does not state it, from most clients."""
     for key in _SAME_FOR_ALL:
         values = {client.host: getattr(client.report, key) for client in run.clients}
         known = {host: value for host, value in values.items() if value is not None}
@@ -281,7 +281,7 @@ def other_scenario(run: RunFacts) -> Iterator[str]:
         usual = run.requested.get(key, usual)
         for client in run.clients:
             value = known.get(client.host)
-            # A client has no more threads than operations.
+            # A client with few operations starts fewer threads.
             few = (
                 key == "threads"
                 and client.run.records is not None
@@ -292,7 +292,7 @@ def other_scenario(run: RunFacts) -> Iterator[str]:
 
 
 def not_found(run: RunFacts) -> Iterator[str]:
-    """Finds too many records that were read or written and did not exist."""
+    """Finds runs in which too many records did not exist when they were read or written."""
     returns, limit = run.phase.run.returns, run.phase.settings.not_found_limit
     count, records = returns.get(NOT_FOUND, 0), sum(returns.values())
     if count > limit * records:
@@ -306,7 +306,7 @@ def not_found(run: RunFacts) -> Iterator[str]:
 def most_taken(stated: Any, *, strict: bool) -> float:
     """Returns the share of a host's processors that others may take in a run.
 
-    :param stated: such as "25%"; anything but a share: the default applies
+    :param stated: share such as "25%"; with any other text, the default applies
     """
     try:
         percent = float(str(stated).removesuffix("%"))
@@ -316,7 +316,7 @@ def most_taken(stated: Any, *, strict: bool) -> float:
 
 
 def taken(of: Taken, limit: float) -> list[str]:
-    """Finds others that took too much of a host's processors, where that is known for sure.
+    """Returns a problem if others took too much of a host's processors, unless the figure may be wrong.
 
     :param limit: share of all processors of the host
     """
@@ -329,31 +329,31 @@ def taken(of: Taken, limit: float) -> list[str]:
 
 
 def at_work(notes: Sequence[str]) -> list[str]:
-    """Returns the notes that name who else was at work on a trial's hosts; Ansible's filter `others` writes them."""
+    """Returns the notes that name other users and servers on a trial's hosts; Ansible's filter `others` writes them."""
     return [note for note in notes if re.search(" (keeps servers up|is at work) there since ", note)]
 
 
 def disturbed(trial: TrialFacts) -> Iterator[str]:
-    """Finds runs in which others took too much of a host's processors."""
+    """Finds runs in which other processes or the hypervisor took too much of a host's processors."""
     for phase in trial.counted:
         if not phase.problems:
             yield from disturbing(trial, phase)
 
 
 def disturbing(trial: TrialFacts, phase: Phase) -> Iterator[str]:
-    """Finds others that took too much of a host's processors in a run, and names who was at work there."""
+    """Finds hosts whose processors others used too much in a run, and names the other users and servers."""
     settings = trial.files.settings
     limit = most_taken(settings.max_other_cpu, strict=settings.strict)
     others = at_work(trial.read_back.notes)
     for each in trial.taken:
-        # Servers that are not ours are others on their hosts, and what is measured.
+        # Skip hosts of attached servers: these count as other processes there, but are what is measured.
         ours = "attached" not in trial.stated or each.host in phase.conducted.clients
         if (each.phase, each.run) == (phase.kind, phase.number) and ours:
             yield from (f"{phase.name}: {'; '.join([why, *others])}" for why in taken(each, limit))
 
 
 def compacting(trial: TrialFacts) -> Iterator[str]:
-    """Finds servers that still compacted when the first run was about to begin."""
+    """Finds servers with pending compactions when the first run was about to begin."""
     busy = {host: count for host, count in trial.servers.pending_compactions(LOAD).items() if count}
     if busy and trial.files.settings.planned:
         hosts = ", ".join(f"{host} {count:,.0f}" for host, count in sorted(busy.items()))
@@ -361,7 +361,7 @@ def compacting(trial: TrialFacts) -> Iterator[str]:
 
 
 def lost_before(trial: TrialFacts) -> Iterator[str]:
-    """Finds losses of discarded runs: a later run does not see them."""
+    """Finds lost or wrong records in discarded runs, because later runs do not see them."""
     for run in trial.measured:
         if run.discarded and run.faults is None:
             for client in run.clients:
@@ -399,7 +399,7 @@ def missing_evidence(trial: TrialFacts) -> Iterator[str]:
     needed = [name for name in ("trial.json", "conditions.json") if not (files.path / name).is_file()]
     by_another = files.kept.load not in (None, files.path.name)
     needed += [LOAD] if not by_another and not trial.load else []
-    # Several stock clients that were started by hand have left neither a manifest nor a clients.json.
+    # Stock clients that were started by hand leave neither a manifest nor a clients.json.
     together = [phase for phase in trial.phases if len(phase.clients) > 1 and files.state.manifest]
     yield from dict.fromkeys((
         *(f"{name}: is missing" for name in needed),
@@ -416,7 +416,7 @@ def of_another_trial(trial: TrialFacts) -> Iterator[str]:
         agreed = phase.conducted.agreed
         if agreed is None:
             continue
-        # Both are of the controller's clock.
+        # The agreed instant and the times in state.json are all by the controller's clock.
         end = agreed + phase.warmup + (phase.run.seconds or 0.0)
         if not first <= agreed <= end <= last:
             until = f" and ended at {instant(end)}" if first <= agreed <= last else ""
@@ -426,14 +426,14 @@ def of_another_trial(trial: TrialFacts) -> Iterator[str]:
 
 
 def of_another_experiment(trial: TrialFolder, experiment: ExperimentFacts) -> Iterator[str]:
-    """Finds a trial that the experiment has not planned, or has planned otherwise."""
+    """Finds a trial that the experiment has not planned, or has planned differently."""
     name, settings = trial.path.name, trial.settings
     if experiment.plan and name not in experiment.plan:
         yield (
             f"raw/{name} is of another experiment: experiment.json plans {', '.join(experiment.plan)}; two experiments"
             " are mixed in one folder"
         )
-    # The rate of the phase `equal`.
+    # Check the target rate of the phase `equal`.
     fixed = experiment.equal_targets.get(point_name(settings.matrix_point))
     given = settings.phase(EQUAL).workload.target or 0.0
     if fixed and EQUAL in settings.planned and given != fixed:
@@ -445,8 +445,8 @@ def of_another_experiment(trial: TrialFolder, experiment: ExperimentFacts) -> It
 
 
 def outside_the_experiment(trial: TrialFolder, experiment: ExperimentFacts) -> Iterator[str]:
-    """Finds a trial that was not within the experiment's time, which begins once, however often it was resumed."""
-    # A time that is not known contradicts nothing.
+    """Finds a trial outside the experiment's time, which begins with the first start, even if it was resumed."""
+    # An unknown time is not a contradiction.
     own_times, all_times = times(trial.state), times(experiment)
     early = math.isfinite(own_times[0]) and own_times[0] < all_times[0]
     late = math.isfinite(own_times[1]) and own_times[1] > all_times[1]
@@ -455,9 +455,9 @@ def outside_the_experiment(trial: TrialFolder, experiment: ExperimentFacts) -> I
 
 
 def copied(trial: str, phases: Sequence[Phase], known: dict[str, str]) -> str | None:
-    """Returns the first run of a trial whose histogram logs are those of a run before: no measurement of its own.
+    """Returns a problem if histogram logs of the trial are copies of an earlier run's logs.
 
-    :param known: the runs before, by fingerprint; gets those of this trial
+    :param known: earlier runs by the fingerprint of their logs; the runs of this trial are added
     """
     found = None
     for phase in phases:
@@ -470,7 +470,7 @@ def copied(trial: str, phases: Sequence[Phase], known: dict[str, str]) -> str | 
 
 
 def times(of: TrialState | ExperimentFacts) -> tuple[float, float]:
-    """Returns begin and end in seconds since 1970; before and after everything where they are not known."""
+    """Returns begin and end in seconds since 1970; if unknown, minus and plus infinity."""
 
     def seconds(at: str | None, unknown: float) -> float:
         try:
@@ -478,12 +478,12 @@ def times(of: TrialState | ExperimentFacts) -> tuple[float, float]:
         except (ValueError, OverflowError):
             return unknown
 
-    # They are whole seconds, cut off.
+    # Add a second to the end, because times are cut off to whole seconds.
     return seconds(of.started, -math.inf), seconds(of.finished, math.inf) + 1
 
 
 def lasted(first: float, last: float) -> str:
-    """Returns such times in words."""
+    """Returns the period between two results of `times` as text."""
     began, ended = (instant(at) if math.isfinite(at) else "an unknown time" for at in (first, last - 1))
     return f"from {began} to {ended}"
 
@@ -492,15 +492,15 @@ def lasted(first: float, last: float) -> str:
 class Check:
     """One row of the table in docs/method.md.
 
-    :ivar what: makes a run invalid
-    :ivar limit: beyond which
-    :ivar by: the property that sets the limit
-    :ivar looks: who looks
-    :ivar of_evidence: returns what is wrong with the evidence of a successful trial
-    :ivar of_client: returns what is wrong with a client of a run; None: nothing
-    :ivar of_run: returns what is wrong with all clients of a run together, each after the run's name
-    :ivar of_trial: returns what is wrong with a trial as a whole
-    :ivar of_experiment: returns where a trial does not belong to its experiment
+    :ivar what: event that makes a run invalid
+    :ivar limit: limit beyond which it does so
+    :ivar by: property that sets the limit
+    :ivar looks: parts of Dohyo that perform the check
+    :ivar of_evidence: function that yields problems of the evidence of a successful trial
+    :ivar of_client: function that returns a problem of a client in a run, or None
+    :ivar of_run: function that yields problems of all clients of a run together, to be shown after the run's name
+    :ivar of_trial: function that yields problems of a trial as a whole
+    :ivar of_experiment: function that yields contradictions between a trial and its experiment
     """
 
     what: str
@@ -515,7 +515,7 @@ class Check:
 
 
 _APART = f"{LATE_MS:.0f} ms, or `client_skew_limit_ms` where that is more"
-# Checks without a function are made where the evidence is read, or by the client and the conductor.
+# Entries without a function describe checks by the client, by the conductor, or by the code that reads the evidence.
 CHECKS = (
     Check("a client is missing, died, lost a thread, did not become ready, or hung; a host was lost",
           looks="client, conducting"),
@@ -586,7 +586,7 @@ CHECKS = (
 
 
 def table() -> str:
-    """Returns all checks as docs/method.md has them."""
+    """Returns the table of all checks in docs/method.md."""
     rows = [(check.what, check.limit, check.by and f"`{check.by}`", check.looks) for check in CHECKS]
     lines = [" | ".join(row).replace("|  |", "| |") for row in rows]
     return "| what | limit | set by | who looks |\n|---|---|---|---|\n" + "".join(f"| {line} |\n" for line in lines)
