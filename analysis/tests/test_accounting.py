@@ -146,7 +146,7 @@ def test_the_line_of_a_matrix_is_the_sum_of_its_points(tmp_path: Path) -> None:
     ("properties", "why"),
     [
         ("fieldlength=28", "fieldlength=28: a value needs 29 bytes for its stamp"),
-        ("dataintegrity=true", "give one of the two"),
+        ("dataintegrity=true", "set only one of the two"),
         ("fieldlengthdistribution=uniform\nminfieldlength=28", "set minfieldlength to 29 or more"),
         ("fieldlengthdistribution=histogram", "use another distribution"),
     ],

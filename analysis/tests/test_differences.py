@@ -381,7 +381,7 @@ def test_a_flag_must_be_in_effect_in_every_trial(tmp_path: Path) -> None:
         ({"hardware": {"hosts": None}}, "hosts: None: must be a text or a number"),
         ({"workload": {"recordcount": "many"}}, "recordcount"),
         ({"settings": {"cassandra_heap": "much"}}, "cassandra_heap"),
-        ({"settings": {"concurrent_compactors": 4}}, "a server's own setting needs at: {system: …}"),
+        ({"settings": {"concurrent_compactors": 4}}, "a setting of a server needs at: {system: …}"),
         ({"at": {"system": "mysql-innodb"}, "settings": {"Not A Setting!": 4}}, "unknown key 'Not A Setting!'"),
         ({"at": "cassandra", "hardware": {}}, "at: cassandra: must be a mapping"),
     ],

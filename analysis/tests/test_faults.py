@@ -52,7 +52,7 @@ def test_faults_are_in_the_order_of_their_times() -> None:
         ("slow(node2, 0MB)@60s", "'0MB' is not a number of bytes per second"),
         ("pause(node2, 1MB)@60s", "only slow has a rate; join hosts with +"),
         ("heal@60s", "there is no earlier fault that it ends; add a partition before it"),
-        ("partition(any)@60s, heal(any)@80s", "heal is for all parted hosts and has no target: heal@80s"),
+        ("partition(any)@60s, heal(any)@80s", "heal applies to all parted hosts and has no target: heal@80s"),
         ("start(node2)@60s", "there is no earlier fault that it ends; add a kill or stop"),
         ("kill(node2)@60s, resume(node2)@80s", "there is no earlier fault that it ends; add a pause before it"),
     ],
@@ -73,8 +73,8 @@ def test_targets_are_hosts_by_number_name_or_role() -> None:
     assert on_hosts("kill(any)@1s", ["alone"], "cassandra")[0]["hosts"] == ["alone"]
     assert named("node1+node3") == ["a", "c"]
     for target, role, why in (
-        ("node4", "mysql", "node4: is no database host; there are a, b, c, node1 to node3"),
-        ("leader", "cassandra", "cassandra has none, as all nodes are equal"),
+        ("node4", "mysql", "node4: is not a database host; there are a, b, c, node1 to node3"),
+        ("leader", "cassandra", "cassandra has no leader, as all nodes are equal"),
         ("a+seed", "mysql", "a host is named twice: a, a"),
     ):
         with pytest.raises(BadInputError) as refused:
@@ -118,7 +118,7 @@ def test_faults_that_cannot_be_are_refused_before_anything_starts() -> None:
         check_place(found, "mysql", 2, attached=True)
     with pytest.raises(BadInputError, match=r"fill\(any\)@1s: this machine allows only.*name hosts with --inventory"):
         check_place(parse("fill(any)@1s"), "mysql", 1, local=True)
-    with pytest.raises(BadInputError, match=r"leader: cassandra has none"):
+    with pytest.raises(BadInputError, match=r"leader: cassandra has no leader"):
         check_place(parse("kill(leader)@1s"), "cassandra", 4)
 
 
@@ -127,24 +127,27 @@ def test_faults_that_cannot_be_are_refused_before_anything_starts() -> None:
     [
         (
             "kill(node2)@60s, start(node3)@90s",
-            r"^start\(node3\)@90s: node3 has no fault to end, only kill\(node2\)@60s is before it; name",
+            r"^start\(node3\)@90s: node3 has no fault to end \(earlier: kill\(node2\)@60s\); name",
         ),
-        ("kill(any)@60s, start(node2+seed)@90s", r"node1 has no fault to end, only kill\(any\)@60s is before it"),
-        ("kill(b)@60s, start(c)@90s", r"c has no fault to end, only kill\(b\)@60s is before it"),
+        ("kill(any)@60s, start(node2+seed)@90s", r"node1 has no fault to end \(earlier: kill\(any\)@60s\)"),
+        ("kill(b)@60s, start(c)@90s", r"c has no fault to end \(earlier: kill\(b\)@60s\)"),
         (
             "power(any)@1s, partition(seed)@2s",
-            r"^partition\(seed\)@2s: node2 is off then \(power\(any\)@1s\); start it",
+            r"^partition\(seed\)@2s: node2 is off at that time \(power\(any\)@1s\); start it",
         ),
         (
             "slow(any)@1s, power(node2)@2s",
-            r"^power\(node2\)@2s: slow\(any, 1MB\)@1s would end with the power of node2; end it",
+            r"^power\(node2\)@2s: switching node2 off would end slow\(any, 1MB\)@1s; end",
         ),
-        ("power(any)@1s, kill(node2)@2s", r"^kill\(node2\)@2s: node2 is off then"),
-        ("partition(any)@1s, power(any)@2s, heal@3s", r"^power\(any\)@2s: partition\(any\)@1s would end .* \(heal\)"),
-        ("partition(any)@1s, heal@2s, power(seed)@3s, partition(any)@4s", r"^partition\(any\)@4s: node1 is off then"),
+        ("power(any)@1s, kill(node2)@2s", r"^kill\(node2\)@2s: node2 is off at that time"),
+        (
+            "partition(any)@1s, power(any)@2s, heal@3s",
+            r"^power\(any\)@2s: .* would end partition\(any\)@1s; .* \(heal\)",
+        ),
+        ("partition(any)@1s, heal@2s, power(seed)@3s, partition(any)@4s", r"^partition\(any\)@4s: node1 is off at"),
         (
             "stop(node2)@1s, start(node2)@2s, start(node2)@3s",
-            r"^start\(node2\)@3s: node2 has no fault to end, only stop\(node2\)@1s, start\(node2\)@2s is before it",
+            r"^start\(node2\)@3s: node2 has no fault to end \(earlier: stop\(node2\)@1s, start\(node2\)@2s\)",
         ),
     ],
 )
@@ -158,7 +161,7 @@ def test_what_ends_a_fault_is_for_the_same_hosts(text: str, why: str) -> None:
 
 def test_names_of_hosts_are_known_when_the_trial_begins() -> None:
     check_place(parse("kill(b)@60s, start(node3)@90s"), "mysql", 3)
-    with pytest.raises(BadInputError, match=r"start\(node3\)@90s: c has no fault to end, only kill\(b\)"):
+    with pytest.raises(BadInputError, match=r"start\(node3\)@90s: c has no fault to end \(earlier: kill\(b\)"):
         on_hosts("kill(b)@60s, start(node3)@90s", HOSTS, "mysql")
     assert [each["hosts"] for each in on_hosts("kill(b)@60s, start(any)@90s", HOSTS, "mysql")] == [["b"], ["b"]]
 

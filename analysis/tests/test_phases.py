@@ -145,13 +145,13 @@ def test_the_command_line_may_leave_phases_out(tmp_path: Path) -> None:
         ("phases=read redd.batchsize=1", "unknown phase 'redd': did you mean read?"),
         ("read.batchsize=1", "unknown phase 'read'.*phases=insert,run names those that exist"),
         ("run.batchsiz=1", "unknown property 'run.batchsiz': did you mean batchsize?"),
-        ("run.recordcount=1", "run.recordcount: cannot differ from phase to phase, because .* the load has made"),
-        ("run.replication=1", "because the servers are started and the tables are made with it"),
-        ("run.systems=hbase", "because it is one for all phases of a trial; set systems without a phase"),
+        ("run.recordcount=1", "run.recordcount: cannot differ from phase to phase, because .* the records of the load"),
+        ("run.replication=1", "because the servers start and the tables are created with it"),
+        ("run.systems=hbase", "because it applies to all phases of a trial; set systems without a phase"),
         ("run.cassandra_heap=1g", "because the servers are started with a system's variables"),
         ("run.aerospike.layout=bins", "run.aerospike.layout: cannot differ from phase to phase"),
-        ("insert.duration=5", "the load inserts every record once"),
-        ("insert.readproportion=1", "the load inserts every record once"),
+        ("insert.duration=5", "the load ends when it has inserted every record once"),
+        ("insert.readproportion=1", "the load ends when it has inserted every record once"),
         ("run.batchsize=0", "command line: run.batchsize=0: must be a whole number from 1"),
         ("phases=a,b b.readproportion=0.5", r"phase b: the proportions must sum to 1: readproportion=0.5"),
         ("phases=a,b b.batchsize=1001", "phase b: batchsize=1001: must be at most 1000"),
@@ -170,7 +170,7 @@ def test_the_command_line_may_leave_phases_out(tmp_path: Path) -> None:
         ("discard=2 repeats=2", "discard=2 with repeats=2: no repeat would be left"),
         ("settle=never", "settle=never: must be one of load, phases"),
         ("warmup=soon", "warmup=soon: must be one of fixed, steady"),
-        ("insert.warmup=steady", "phase to phase, because the load inserts every record once"),
+        ("insert.warmup=steady", "phase to phase, because the load ends when it has inserted every record once"),
     ],
 )  # fmt: skip
 def test_what_no_phase_can_be_is_said(tmp_path: Path, assignments: str, expected: str) -> None:
@@ -374,7 +374,7 @@ def test_the_command_line_replaces_a_dimension_and_the_other_way_round(tmp_path:
         ),
         ("matrix.batchsize=1,,2", "must be values separated by commas"),
         ("matrix.batchsize=1,x", "matrix.batchsize=1,x: batchsize=x: must be a whole number"),
-        ("matrix.batchsize=1,1", "a value is there twice"),
+        ("matrix.batchsize=1,1", "a value occurs twice"),
         ("matrix.batchsize=1,2 batchsize=3", "batchsize=3 and matrix.batchsize=1,2 both say what batchsize is"),
         ("matrix.systems=hbase,cassandra", "systems applies to the whole experiment"),
         ("matrix.repeats=1,2", "repeats applies to the whole experiment"),
@@ -450,7 +450,7 @@ def test_the_command_line_chooses_among_variants_and_replaces_what_they_say(tmp_
         ("variant.few.systems=cassandr", "unknown system 'cassandr': did you mean cassandra"),
         ("variant.few.rounds=3", "with a key that may differ from point to point"),
         ("variant.few.matrix.batchsize=3", "with a key that may differ from point to point"),
-        ("variant.few=3", "a variant is variant.NAME.key=value"),
+        ("variant.few=3", "must read variant.NAME.key=value"),
         ("variant.few.batchsize=3 matrix.batchsize=1,2", "both say what batchsize is at a point"),
         ("variant.few.batchsize=5000", "at variant=few: phase insert: batchsize=5000: must be at most 500"),
     ],
@@ -506,7 +506,7 @@ def test_a_file_has_two_sizes(tmp_path: Path) -> None:
     assert full.matrix == {"batchsize": ("10", "20")}
     assert [(point["recordcount"], point["replication"]) for _, point in full.points] == [("1000", "3")] * 4
     assert load(tmp_path, text, "batchsize=3", full=True).matrix == {}
-    with pytest.raises(BadInputError, match="has one size only"):
+    with pytest.raises(BadInputError, match="has only one size"):
         load(tmp_path, SMALL, full=True)
 
 
@@ -531,7 +531,7 @@ def test_next_is_for_inserts_and_scans(tmp_path: Path) -> None:
         ),
         ({"scanproportion": "0", "readproportion": "0.2"}, "next with readproportion=0.2: it requests keys"),
         ({"verify": "acknowledged"}, "next with verify=acknowledged: it requests keys"),
-        ({"tablecount": "4"}, "has one newest record"),
+        ({"tablecount": "4"}, "needs a single newest record"),
     ):
         with pytest.raises(BadInputError, match=named):
             load(tmp_path, SMALL + mix, *(f"{key}={value}" for key, value in change.items()))

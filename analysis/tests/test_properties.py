@@ -34,7 +34,7 @@ def test_reads_what_java_reads(tmp_path: Path) -> None:
 def test_a_key_given_twice_is_refused_with_both_lines(tmp_path: Path) -> None:
     file = tmp_path / "scenario"
     file.write_text("recordcount=1\nx=2\nrecordcount=3\n")
-    with pytest.raises(BadInputError, match="recordcount is there twice, in lines 1 and 3"):
+    with pytest.raises(BadInputError, match="recordcount is set twice, in lines 1 and 3"):
         properties.read(file)
 
 

@@ -90,7 +90,7 @@ def test_rates_counts_and_latencies_of_hbase_cache_agree() -> None:
         ({**GOOD, "figures": []}, "neither figures nor facts"),
         ({**GOOD, "figures": {"of": "read"}}, "figures: must be a list"),
         ({**GOOD, "facts": [{"ratio": 3}]}, "facts: .*: must be some text"),
-        ({**GOOD, "figures": [{"of": "read", "system": "A"}]}, "line 1 of the figures: has no number"),
+        ({**GOOD, "figures": [{"of": "read", "system": "A"}]}, "line 1 of the figures: contains no number"),
         ({**GOOD, "figures": [{"of": "read", "ops_per_second": 1}]}, "line 1 of the figures: system is missing"),
         ({**GOOD, "figures": [*GOOD["figures"], {"of": "x", "system": "A", "p99ms": 1}]}, "line 2 .* mean p99_ms?"),
         ({**GOOD, "figures": [{"of": "x", "system": "A", "p99_ms": "1"}]}, "p99_ms: 1: must be a number above 0"),
@@ -106,7 +106,7 @@ def test_rates_counts_and_latencies_of_hbase_cache_agree() -> None:
         ),
         (
             {**GOOD, "figures": [{"of": "x", "system": "A", "l1_cache_hit_ratio": [0.9, 0.8]}]},
-            "must be a number from 0 to 1, or a list of the least and the most",
+            "must be a number from 0 to 1, or a list of minimum and maximum",
         ),
         (
             {**GOOD, "figures": [{**GOOD["figures"][0], "at": {"batchsize": 1}}]},
@@ -420,5 +420,5 @@ def test_aliases_and_endless_numbers_are_refused(tmp_path: Path) -> None:
             "records: 1", f"records: 0x{'f' * 5000}"
         )
     )
-    with pytest.raises(BadInputError, match=r"records: it: must be a whole number above 0, below 2\^63"):
+    with pytest.raises(BadInputError, match=r"records: too large: must be a whole number above 0, below 2\^63"):
         published.load(file)

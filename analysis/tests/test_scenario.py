@@ -207,7 +207,7 @@ def test_encodings_of_others_are_read(tmp_path: Path, content: bytes, title: str
 @pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le", "utf-32"])
 def test_other_encodings_are_named(tmp_path: Path, encoding: str) -> None:
     (file := tmp_path / "file").write_bytes(SMALL.encode(encoding))
-    with pytest.raises(BadInputError, match="file: it is in UTF-16, or no text; save it as UTF-8"):
+    with pytest.raises(BadInputError, match="file: it is UTF-16 or binary; save it as UTF-8"):
         loading.load(file)
 
 
@@ -468,9 +468,9 @@ def test_partitions_are_the_short_form(tmp_path: Path) -> None:
         (",".join(f"a{number} int 2" for number in range(16)) + ", b int", "has 17 columns; from 2 to 16"),
         ("host int 10, host timestamp", "the name host occurs twice"),
         ("Host int 10, when timestamp", "'Host int 10' must be a name of letters a-z"),
-        ("host int, when timestamp", "'host int' must be a name .* how many values there are"),
+        ("host int, when timestamp", "'host int' must be a name .* the number of its values"),
         ("host int 10, when timestamp 5", "nothing else, since it is the last column"),
-        ("host int 10, when timestamp,", "'when timestamp' must be .* how many values there are"),
+        ("host int 10, when timestamp,", "'when timestamp' must be .* the number of its values"),
         ("host text(0) 10, when timestamp", "'host text.0. 10' must be a name"),
         ("host date 10, when timestamp", "'host date 10' must be a name"),
         ("host int 10k, when timestamp", "'host int 10k' must be a name"),
@@ -568,7 +568,7 @@ def test_several_variants_may_share_a_key(tmp_path: Path) -> None:
     (tmp_path / "bout").write_text(text, encoding="utf-8")
     full = loading.load(tmp_path / "bout", full=True)
     assert {point.point["variant"]: point["fieldlength"] for _, point in full.points} == {"few": "8", "many": "7"}
-    with pytest.raises(BadInputError, match=r"variant\.few\.tablecount is there twice: 4 and 5; leave one out"):
+    with pytest.raises(BadInputError, match=r"variant\.few\.tablecount is set twice: to 4 and 5; leave one out"):
         load(tmp_path, FEW_AND_MANY + "variant.few,other.tablecount=5\n")
 
 
@@ -584,5 +584,5 @@ def test_entries_of_a_variant_s_dict_are_added_to_the_scenario_s(tmp_path: Path)
 @pytest.mark.parametrize("key", ["", "matrix.", "variant.a,b.", "run."])
 def test_a_secret_is_no_value_of_a_scenario(key: str, tmp_path: Path) -> None:
     (file := tmp_path / "s").write_text("recordcount=1000\n")
-    with pytest.raises(BadInputError, match="others could read cassandra_password there; set DOHYO_CASSANDRA_PASSWORD"):
+    with pytest.raises(BadInputError, match=r"cassandra_password is secret.*; set DOHYO_CASSANDRA_PASSWORD"):
         loading.load(file, {f"{key}cassandra_password": "secret"})

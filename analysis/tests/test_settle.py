@@ -45,7 +45,7 @@ def test_both_are_dimensions_of_all_systems(tmp_path: Path) -> None:
     [
         ("settle.flush=no", "settle.flush=no: must be true or false"),
         ("settle.cache=prefetch", "settle.cache=prefetch: must be one of keep, drop"),
-        ("run.settle.flush=false", "it is one for all phases of a trial; set settle.flush without a phase"),
+        ("run.settle.flush=false", "it applies to all phases of a trial; set settle.flush without a phase"),
         ("phases=settle", "'settle' is reserved"),
         ("hbase_regionservers_per_host=9", "must be one of 1, 2, 3"),
     ],

@@ -34,17 +34,17 @@ from dohyo.scenario.property_types import (
 
 _DAY = 24 * 3600
 _YEAR = 365 * _DAY
-# Java's largest int, and half of its largest long.
+# Maximum of an int in Java, and half the maximum of a long.
 _INT = 2**31 - 1
 _LONG = 2**62 - 1
 
 # Defaults of the properties in a group; an entry can override them.
-_trial = partial(Property, fixed="it is one for all phases of a trial")
-_host = partial(Property, by=DOHYO, matrix=False, fixed="it says what the hosts are")
-_condition = partial(Property, by=DOHYO, fixed="the servers are started and the tables are made with it")
-_search = partial(Property, by=DOHYO, fixed="it is of a trial with a single phase")
+_trial = partial(Property, fixed="it applies to all phases of a trial")
+_host = partial(Property, by=DOHYO, matrix=False, fixed="it describes the hosts")
+_condition = partial(Property, by=DOHYO, fixed="the servers start and the tables are created with it")
+_search = partial(Property, by=DOHYO, fixed="a search needs a trial with a single phase")
 _mix = partial(Property, load=False)
-_record = partial(Property, fixed="all phases work on the records that the load has made")
+_record = partial(Property, fixed="all phases use the records of the load")
 _output = partial(Property, output=True)
 _stock = partial(Property, by=STOCK, matrix=False, fixed="only the stock client reads it")
 
@@ -59,30 +59,30 @@ GROUPS = {
                about="number of times that a trial repeats its phases after one load"),
         _trial("phases", Names(), DOHYO, default="run", matrix=False,
                about="runs of a trial after its load, in order. update and read have their own mixes, other names"
-               " have the scenario's mix; PHASE.key=value applies to one phase only. insert alone: the load itself"
-               " is measured; max, equal: as fast as possible, then all systems at the same rate; max, own: then"
-               " each system at a share of its own rate (docs/scenarios.md)"),
+               " have the scenario's mix; PHASE.key=value applies to one phase only. insert, as the first name: the"
+               " load is measured, too; max, equal: as fast as possible, then all systems at the same rate; max, own:"
+               " as fast as possible, then each system at a share of its own rate (docs/scenarios.md)"),
         _trial("equal.share", Percent(1, 100), DOHYO, default="70%",
-               about="with phases=max,equal: rate of the phase equal, as a share of what the slowest system reached"
-               " in the phase max of the first round; equal.target=N sets the rate directly, in operations per"
-               " second (docs/scenarios.md#at-equal-rate)"),
+               about="with phases=max,equal: rate of the phase equal, as a share of the slowest system's rate in the"
+               " phase max of round 1; equal.target=N sets the rate directly, in operations per second"
+               " (docs/scenarios.md#at-equal-rate)"),
         _trial("own.share", Percent(1, 100), DOHYO, default="60%",
-               about="with phases=max,own: rate of the phase own, as a share of what the same system reached in the"
-               " phase max of the same trial (docs/scenarios.md#at-a-share-of-its-own-maximum)"),
+               about="with phases=max,own: rate of the phase own, as a share of the system's rate in the phase max of"
+               " the same trial (docs/scenarios.md#at-a-share-of-its-own-maximum)"),
         _trial("discard", Whole(0, 999), DOHYO, default="0", matrix=False,
-               about="number of first repeats that are measured and kept as evidence but not counted; less than"
-               " repeats"),
+               about="number of repeats at the beginning that are measured and kept as evidence but do not count;"
+               " less than repeats"),
         _trial("rounds", Whole(1, 1000), DOHYO, default="1", matrix=False,
-               about="number of times that all trials are done, in alternating order: A B, B A; with precision the"
-               " minimum"),
+               about="number of times that all trials are measured, in alternating order: A B, B A; with precision,"
+               " the minimum"),
         _trial("interleave", Choice("off", "on"), DOHYO, default="off", matrix=False,
-               about="on: the servers of all systems are up at the same time, and windows of the systems follow each"
-               " other in blocks, one block for each repeat, so that slow changes of the hosts meet all systems alike"
+               about="on: the servers of all systems run at the same time, and every repeat measures one window of"
+               " each system, one after the other. Slow changes of the hosts then affect all systems alike"
                " (docs/interleaving.md)"),
         _trial("precision", Percent(0.1, 50, "decided", "none"), DOHYO, default="none", matrix=False,
-               about="what ends the rounds after the given ones. decided: of each two neighbours in the ranking, one"
-               " is faster or both are alike; a percentage: half of the 95 % interval of every system's rate is at"
-               " most this share of its mean; none: only the given rounds are measured (docs/scenarios.md)"),
+               about="goal that further rounds must reach. decided: for each two neighbours in the ranking, one is"
+               " faster or both are alike; a percentage: half of the 95 % interval of every system's rate is at most"
+               " this share of its mean; none: there are no further rounds (docs/scenarios.md)"),
         _trial("alike", Percent(1, 100), DOHYO, default="15%", matrix=False,
                about="two neighbours in the ranking are alike if the whole interval of their ratio lies between 1 /"
                " (1 + alike) and 1 + alike (docs/method.md#decided)"),
@@ -104,8 +104,8 @@ GROUPS = {
                " of the server that can be emptied while it runs"),
         _trial("preconditioning", Count(0, _LONG), DOHYO, default="0",
                about="number of updates that are written after the load has settled and before the runs, in batches"
-               " like the load's. The runs then find servers in use: several sorted files, a used log, blocks to"
-               " clean up (docs/method.md#preconditioning)"),
+               " like the load's. The runs then find used servers, with several sorted files, a used log and blocks"
+               " to clean up (docs/method.md#preconditioning)"),
         _trial("reuse", Choice("data", "none"), DOHYO, default="none", matrix=False,
                about="data: trials with the same load (rounds, points of the matrix) share it, and each starts its"
                " servers on a copy of the settled data; none: every trial loads"
@@ -126,8 +126,8 @@ GROUPS = {
                about="share of recordcount and operationcount that is loaded and executed, to try a large scenario;"
                " the summary reports it"),
         _trial("published", Names(), DOHYO, matrix=False,
-               about="files in workloads/published/ whose figures are shown below ours for reference; without it,"
-               " the file with the scenario's name, if it exists"),
+               about="files in workloads/published/ whose figures are shown below the results for reference; without"
+               " it, the file with the scenario's name, if it exists"),
     ],
     "Hosts that do not exist yet": [
         _host("host_memory", Size(),
@@ -144,7 +144,7 @@ GROUPS = {
         _condition("write_acks", Choice("one", "quorum", "all"), default="all",
                    about="copies that must have a write before it is acknowledged"),
         _condition("read_acks", Choice("one", "quorum", "all"), default="one",
-                   about="copies that a read asks for the record"),
+                   about="copies that must answer a read"),
         _condition("durability", Choice("memory", "disk"), default="memory",
                    about="where a write is when it is acknowledged: in the memory of the servers, which write the"
                    " log in the background, or forced to disk"),
@@ -159,8 +159,8 @@ GROUPS = {
     ],
     "Load of the clients": [
         Property("threadcount", Whole(1, 100_000), BOTH, default="1",
-                 about="logical clients per client host; each sends its next operation when the last one was"
-                 " answered (docs/conditions.md#connections)"),
+                 about="logical clients per client host; each sends its next operation when the previous one has"
+                 " been answered (docs/conditions.md#connections)"),
         Property("threadcount.of", Choice("each", "all"), CLIENT, default="each",
                  about="each: threadcount applies to each client host; all: to all client hosts together, which"
                  " share it evenly, so it must be a multiple of their number"),
@@ -177,13 +177,13 @@ GROUPS = {
                  " times; operationcount is then recordcount × passes / batchsize. 0: duration or operationcount"
                  " ends the run"),
         Property("maxexecutiontime", Duration(0, _YEAR), BOTH, default="0", load=False,
-                 about="YCSB's name for duration; a scenario sets only one of the two, and no operationcount with"
-                 " this one (docs/scenarios.md#what-ends-a-run)"),
+                 about="YCSB's name for duration; a scenario that sets it can set neither duration nor"
+                 " operationcount (docs/scenarios.md#what-ends-a-run)"),
         Property("batchsize", Whole(1, 100_000), CLIENT, default="1", same=True, about="records per operation"),
         Property("inflight", Whole(1, 100_000), CLIENT, default="1", about="operations in flight per logical client"),
         Property("client.loop", Choice("events", "threads"), CLIENT,
                  about="how logical clients run: on the driver's threads, or each on its own thread"
-                 " (docs/conditions.md#connections); without it, in the way that is faster for the system"),
+                 " (docs/conditions.md#connections); without it, the way that is faster for the system"),
         Property("readbeforewrite", Boolean(), CLIENT, default="false", load=False,
                  about="true: an update first reads the whole record"),
         Property("readbeforewrite.missing", Choice("skip", "write"), CLIENT, default="skip", same=True, load=False,
@@ -191,7 +191,7 @@ GROUPS = {
                  " systems do the same and no record is added; write: the update is sent anyway, which inserts the"
                  " record in Cassandra, ScyllaDB and HBase. Either way it counts as not found"),
         Property("client_heap", Memory(), DOHYO, default="512m",
-                 fixed="the memory is set aside before the servers are started", about="Java heap of a client process"),
+                 fixed="the memory is reserved before the servers start", about="Java heap of a client process"),
         Property("maxerrorrate", Number(0, 1), CLIENT, default="0.001",
                  about="share of the requested records that may fail; above it a run is invalid (docs/method.md)"),
         Property("maxnotfoundrate", Number(0, 1), DOHYO, default="0.001",
@@ -270,9 +270,9 @@ GROUPS = {
         _mix("writeallfields", Boolean(), BOTH, default="false", same=True,
              about="true: an update writes all fields; false: one field"),
         _mix("minscanlength", Whole(1, _INT), BOTH, default="1", same=True,
-             about="smallest number of records in a scan"),
+             about="minimum number of records in a scan"),
         _mix("maxscanlength", Whole(1, _INT), BOTH, default="1000", same=True,
-             about="largest number of records in a scan"),
+             about="maximum number of records in a scan"),
         _mix("scanlengthdistribution", Choice("uniform", "zipfian"), BOTH, default="uniform",
              about="distribution of scan lengths from minscanlength to maxscanlength"),
         _record("dataintegrity", Boolean(), BOTH, default="false",
@@ -281,8 +281,8 @@ GROUPS = {
                 about="acknowledged: every acknowledged write is accounted for; reads are checked for stale records,"
                 " and all records are read back after each run (docs/faults.md)"),
         _record("verify.keys", Count(1, 100_000_000), CLIENT, default="500000", load=False,
-                about="largest number of loaded records, and of inserted records, that a client accounts for; above"
-                " it, a sample chosen by hash"),
+                about="maximum number of loaded records, and of inserted records, that a client accounts for; if"
+                " there are more, it accounts for a sample chosen by hash"),
         Property("verify.timeout", Duration(1, _DAY), CLIENT, default="600", load=False,
                  about="seconds for reading the records back after a run; a record that was not read by then counts"
                  " as unreadable"),
@@ -297,9 +297,9 @@ GROUPS = {
                 " (docs/sizing.md)"),
         _record("fieldcount", Whole(1, 10000), BOTH, default="10", same=True, about="number of fields per record"),
         _record("fieldlength", Whole(1, 2**30), BOTH, default="100", same=True,
-                about="bytes per field; of the longest field where lengths vary"),
+                about="length of a field in bytes; the maximum if lengths vary"),
         _record("minfieldlength", Whole(1, 2**30), BOTH, default="1",
-                about="bytes of the shortest field, where lengths vary"),
+                about="minimum length of a field in bytes, if lengths vary"),
         _record("fieldlengthdistribution", Choice("constant", "uniform", "zipfian", "histogram"), BOTH,
                 default="constant", same=True, about="distribution of field lengths"),
         _record("fieldlengthhistogram", ExistingFile(), BOTH, default="hist.txt",
@@ -331,12 +331,12 @@ GROUPS = {
                 about="tables that a client works on. shared: all of them; client: only its own share, so tablecount"
                 " must be a multiple of the number of clients"),
         _record("keysalt", Choice("none", "crc32"), CLIENT, default="none", same=True,
-                about="crc32: two bytes of the key's CRC32 stand before each key, which spreads ordered keys"),
+                about="crc32: each key begins with two bytes of its CRC32, which spreads ordered keys"),
     ],
     "Client output": [
         _output("measurement.interval", Choice("op", "intended", "both"), STOCK, default="op", matrix=False,
                 about="op: latency from the start of the operation; intended: from the start that the target rate"
-                " intended; both. Our client always keeps both where there is a target rate"),
+                " demands; both: both latencies. With a target rate, our client always records both"),
         _output("hdrhistogram.percentiles", Text(), BOTH, default="50,95,99",
                 about="percentiles in the client's result lines"),
         _output("status.interval", Whole(1, _DAY), BOTH, default="10", about="seconds between status lines"),
@@ -379,23 +379,23 @@ GROUPS = {
         Property("hdrhistogram.fileoutput", Refused("every phase keeps its histogram logs"), BOTH,
                  about="true: histogram logs are written"),
         Property("hdrhistogram.output.path", Refused("every phase has its own folder"), BOTH,
-                 about="folder of these logs"),
+                 about="folder of the histogram logs"),
         Property("client.summary", Refused("every phase has its own client.json"), CLIENT,
                  about="file for the client's own summary"),
         Property("clients", Refused("it is the number of hosts in the inventory's group client"), CLIENT,
                  about="number of clients that divide records, keys of new records, and tables among them"),
         Property("clientnumber", Refused("it follows from the inventory"), CLIENT,
-                 about="number of this client among them, from 0"),
+                 about="number of this client among all clients, from 0"),
         Property("inserted", Refused("every run of a trial continues where the earlier ones ended"), CLIENT,
                  about="number of new keys that this client has used in earlier runs of the trial"),
-        Property("verify.wait", Refused("Ansible sets it for runs with faults"), CLIENT,
-                 about="longest time in seconds by which reading back is delayed, so that the servers are ready"
+        Property("verify.wait", Refused("Dohyo sets it for runs with faults"), CLIENT,
+                 about="maximum delay in seconds before the records are read back, so that the servers are ready"
                  " again after faults"),
-        Property("verify.run", Refused("Ansible counts the runs of a trial"), CLIENT,
+        Property("verify.run", Refused("Dohyo counts the runs of a trial"), CLIENT,
                  about="number of the run in its trial, which verify=acknowledged writes into the records"),
-        Property("startgate", Refused("Ansible starts all clients at one instant through it"), CLIENT,
+        Property("startgate", Refused("Dohyo starts all clients at one instant through it"), CLIENT,
                  about="folder of the start gate"),
-        Property("startgate.timeout", Refused("Ansible and the client agree on it"), CLIENT,
+        Property("startgate.timeout", Refused("Dohyo and the client agree on it"), CLIENT,
                  about="seconds to wait at the start gate"),
     ],
     "Keys of stock bindings": [
@@ -405,13 +405,13 @@ GROUPS = {
         Property("as.port", Refused("Dohyo chooses the port; for your servers: --attach aerospike=HOST:PORT"), STOCK,
                  about="Aerospike's port"),
         Property("as.namespace",
-                 Refused("the variable aerospike_namespace names it; for your servers: --attach"
+                 Refused("the variable aerospike_namespace sets it; for your servers: --attach"
                          " aerospike=HOST:PORT/NAMESPACE"), STOCK, about="namespace"),
         Property("as.user",
-                 Refused("Dohyo makes the account; for your servers: aerospike.user in the file of --attach-secrets"),
+                 Refused("Dohyo creates the account; for your servers: aerospike.user in the file of --attach-secrets"),
                  STOCK, about="user name"),
         Property("as.password",
-                 Refused("Dohyo makes the account; for your servers: aerospike.password in the file of"
+                 Refused("Dohyo creates the account; for your servers: aerospike.password in the file of"
                          " --attach-secrets"), STOCK, about="password"),
         Property("as.*",
                  Refused("Dohyo has its own binding: operationtimeout is the limit of an operation, aerospike.… its"
@@ -420,10 +420,10 @@ GROUPS = {
                  Refused("Dohyo names the server that it has started; for your servers: --attach"
                          " mysql-innodb=HOST:PORT or postgresql=HOST:PORT"), STOCK, about="JDBC URL of the database"),
         Property("db.user",
-                 Refused("Dohyo makes the account; for your servers: mysql.user or postgresql.user in the file of"
+                 Refused("Dohyo creates the account; for your servers: mysql.user or postgresql.user in the file of"
                          " --attach-secrets"), STOCK, about="user name"),
         Property("db.passwd",
-                 Refused("Dohyo makes the account; for your servers: mysql.password or postgresql.password in the"
+                 Refused("Dohyo creates the account; for your servers: mysql.password or postgresql.password in the"
                          " file of --attach-secrets"), STOCK, about="password"),
         Property("db.*",
                  Refused("driver and statements follow from the system, batches from batchsize; for your servers:"
@@ -445,20 +445,20 @@ GROUPS = {
         Property("scylla.keyspace", Refused("Dohyo creates the keyspace, also in attached servers"), STOCK,
                  about="keyspace"),
         Property("scylla.local_dc",
-                 Refused("Dohyo names the data center of its servers; for your servers: cassandra.localdc in the"
+                 Refused("Dohyo sets the data center of its servers; for your servers: cassandra.localdc in the"
                          " file of --attach-secrets"), STOCK, about="data center"),
         Property("scylla.username",
-                 Refused("Dohyo makes the account; for your servers: cassandra.username in the file of"
+                 Refused("Dohyo creates the account; for your servers: cassandra.username in the file of"
                          " --attach-secrets"), STOCK, about="user name"),
         Property("scylla.password",
-                 Refused("Dohyo makes the account; for your servers: cassandra.password in the file of"
+                 Refused("Dohyo creates the account; for your servers: cassandra.password in the file of"
                          " --attach-secrets"), STOCK, about="password"),
         Property("scylla.readconsistencylevel", Refused("it follows from read_acks, equally for all systems"), STOCK,
                  about="consistency level of reads"),
         Property("scylla.writeconsistencylevel", Refused("it follows from write_acks, equally for all systems"), STOCK,
                  about="consistency level of writes"),
         Property("zookeeper.znode.parent",
-                 Refused("Dohyo names it for its servers; for your servers: --attach hbase=ZOOKEEPER:PORT:/ZNODE"),
+                 Refused("Dohyo sets it for its servers; for your servers: --attach hbase=ZOOKEEPER:PORT:/ZNODE"),
                  STOCK, about="HBase's node in ZooKeeper"),
         Property("hbase.zookeeper.*",
                  Refused("Dohyo names the servers that it has started; for your servers: --attach"

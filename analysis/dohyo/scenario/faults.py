@@ -1,6 +1,6 @@
 """Faults of a phase, such as `kill(node2)@60s, start(node2)@90s`; docs/faults.md describes them.
 
-Ansible's filters import this module, too, so it needs no further package.
+The module imports only Python's standard library and `dohyo.bad_input`.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ NONE = "none"
 PARTITION, HEAL, SLOW, POWER, START = "partition", "heal", "slow", "power", "start"
 # Default rate at which a slow server reads and writes, per second.
 SLOW_RATE = "1MB"
-# Fault that ends a fault, by kind.
+# Kind of the fault that ends another, by the kind that it ends.
 ENDS = {
     "kill": START,
     "stop": START,
@@ -25,7 +25,7 @@ ENDS = {
     "fill": "free",
     SLOW: "normal",
 }
-# Faults of processes; all others need root, and hosts without other servers.
+# Kinds that affect only processes; the other kinds need root, and hosts without other servers.
 OF_PROCESSES = ("kill", "stop", START, "pause", "resume")
 ROOTED = tuple(kind for kind in ENDS if kind not in OF_PROCESSES)
 KINDS = (*ENDS, *dict.fromkeys(ENDS.values()))
@@ -110,7 +110,7 @@ def _fault(said: str, kind: str, inside: str, time: str) -> Fault:
         raise BadInputError(f"{said}: '{time}' must be a time in the measured window, such as 60s or 2m")
     if kind == HEAL:
         if inside.strip():
-            raise BadInputError(f"{said}: {HEAL} is for all parted hosts and has no target: {HEAL}@{time}")
+            raise BadInputError(f"{said}: {HEAL} applies to all parted hosts and has no target: {HEAL}@{time}")
         return Fault(kind, "", float(at[1]) * _UNITS[at[2]])
     inside, comma, rate = map(str.strip, inside.partition(","))
     if comma and kind != SLOW:
@@ -218,11 +218,11 @@ def _check_hosts(planned: Sequence[tuple[Fault, Sequence[str]]]) -> None:
     for number, (fault, hosts) in enumerate(planned):
         for host in hosts if fault.kind != START else []:
             if (off := hurt.get((START, host))) is not None and off.kind == POWER:
-                raise BadInputError(f"{fault}: {host} is off then ({off}); start it before, or leave it out")
+                raise BadInputError(f"{fault}: {host} is off at that time ({off}); start it before, or leave it out")
             still = next((each for (end, name), each in hurt.items() if name == host and end != START), None)
             if fault.kind == POWER and still is not None:
                 raise BadInputError(
-                    f"{fault}: {still} would end with the power of {host}; end it before ({ENDS[still.kind]})"
+                    f"{fault}: switching {host} off would end {still}; end that fault before ({ENDS[still.kind]})"
                 )
         if end := ENDS.get(fault.kind):
             hurt |= {(end, host): fault for host in hosts}
@@ -233,7 +233,7 @@ def _check_hosts(planned: Sequence[tuple[Fault, Sequence[str]]]) -> None:
                     str(each) for each, _ in planned[:number] if fault.kind in (each.kind, ENDS.get(each.kind))
                 )
                 raise BadInputError(
-                    f"{fault}: {host} has no fault to end, only {before} is before it; name the same hosts in both,"
+                    f"{fault}: {host} has no fault to end (earlier: {before}); name the same hosts in both faults,"
                     " each once"
                 )
 
@@ -260,11 +260,11 @@ def resolved(name: str, hosts: Sequence[str], role: str) -> str:
         return hosts[min(1, len(hosts) - 1)]
     if number and 1 <= int(number[1]) <= len(hosts):
         return hosts[int(number[1]) - 1]
-    raise BadInputError(f"{name}: is no database host; there are {', '.join(hosts)}, node1 to node{len(hosts)}")
+    raise BadInputError(f"{name}: is not a database host; there are {', '.join(hosts)}, node1 to node{len(hosts)}")
 
 
 def _no_leader(role: str) -> str:
-    return f"{LEADER}: {role} has none, as all nodes are equal; use {SEED}, {ANY} or nodeN"
+    return f"{LEADER}: {role} has no leader, as all nodes are equal; use {SEED}, {ANY} or nodeN"
 
 
 def on_hosts(text: str, hosts: Sequence[str], role: str) -> list[dict[str, object]]:

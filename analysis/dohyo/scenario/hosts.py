@@ -32,7 +32,7 @@ class Hosts:
     client_count: int | None = None
 
     def stated(self, values: Mapping[str, str]) -> "Hosts":
-        """Returns the hosts with the values of a scenario: host_count, host_memory, host_disk."""
+        """Returns these hosts, changed to the scenario's host_count, host_memory and host_disk if it sets them."""
         if not values.keys() & {"host_count", "host_memory", "host_disk"}:
             return self
         memory, disk = (int(values[key]) if key in values else None for key in ("host_memory", "host_disk"))

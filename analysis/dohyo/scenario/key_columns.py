@@ -10,7 +10,7 @@ MOST_COLUMNS = 16
 MOST_BYTES = 255
 
 _BYTES = {"int": 4, "bigint": 8, "timestamp": 8}
-# Number of values of a column; they are whole numbers from 0. A record's number is below 2^63.
+# Number of values that a column can have; they are whole numbers from 0. A record's number is below 2^63.
 _ROOM = {"int": 2**31, "bigint": 2**63 - 1, "timestamp": 2**63 - 1}
 _COLUMN = re.compile(
     r"([a-z][a-z0-9_]{0,39}) +(int|bigint|timestamp|text\(([1-9][0-9]{0,2})\))(?: +([1-9][0-9]{0,17}))?"
@@ -75,7 +75,7 @@ def _column(part: str, *, last: bool) -> KeyColumn:
     if found is None or last != (found[4] is None):
         raise ValueError(
             f"'{part}' must be a name of letters a-z, digits and _, a type (int, bigint, text(N) or timestamp) and "
-            + ("nothing else, since it is the last column" if last else "how many values there are")
+            + ("nothing else, since it is the last column" if last else "the number of its values")
         )
     room = _ROOM.get(found[2]) or min(10 ** int(found[3]), 2**63 - 1)
     values = room if last else int(found[4])

@@ -23,7 +23,7 @@ from dohyo.systems import catalogue
 
 # Counts that ``scale`` applies to.
 SCALED = ("recordcount", "operationcount", "insertstart", "insertcount")
-# Prefix of keys that apply only to the full size.
+# Prefix of keys that apply only to the full size of a scenario.
 FULL = "full."
 MOST_TRIALS = 10_000
 # Suffixes of keys that change the operations or disturb the servers, so that the title must mention them.
@@ -58,7 +58,7 @@ def find(name: str) -> Path:
     if name in files:
         return files[name]
     plain_text.check(name, f"the scenario {name}")
-    way_out = "a scenario is such a file or a name from --list"
+    way_out = "name a property file or a scenario of --list"
     try:
         mode = Path(name).stat().st_mode
     except FileNotFoundError as error:
@@ -145,7 +145,7 @@ def load(
     for published_file in whole.published:
         published.load(published_file)  # a broken file must fail before the experiment starts
     for variant, values in replaced.items():
-        # The variant must keep its systems although it has lost keys.
+        # With fewer keys, the variant could apply to further systems.
         given = {**values, **variants[variant]}
         variants[variant].setdefault("systems", ",".join(name for name in catalogue.all_systems() if _has(name, given)))
     _check_variants(variants, matrix)
@@ -184,7 +184,7 @@ def _sized(given: dict[str, str], full: bool, file: str) -> dict[str, str]:
         return small
     large = {key.removeprefix(FULL): value for key, value in given.items() if key.startswith(FULL)}
     if not large:
-        raise BadInputError(f"--full: {file} has one size only; {FULL}key=value in it is for the full one")
+        raise BadInputError(f"--full: {file} has only one size; {FULL}key=value in it would define the full size")
     replaced = {_about(key) for key in large}
     # The order of the dimensions in the matrix must not change.
     return {key: value for key, value in small.items() if key in large or _about(key) not in replaced} | large
@@ -201,7 +201,7 @@ def _one_by_one(given: Mapping[str, str], source: str) -> dict[str, str]:
         names = [name.strip() for name in several[2].split(",")] if several else []
         for each in [f"{several[1]}{name}{several[3]}" for name in names] if several else [key]:
             if each in found:
-                raise BadInputError(f"{source}: {each} is there twice: {found[each]} and {value}; leave one out")
+                raise BadInputError(f"{source}: {each} is set twice: to {found[each]} and {value}; leave one out")
             found[each] = value
     return found
 
@@ -218,7 +218,7 @@ def _sources(path: Path, changes: dict[str, str], *, full: bool) -> tuple[dict[s
             option = catalogue.all_options().get(key.rpartition(".")[2])
             if option is not None and option.secret:
                 raise BadInputError(
-                    f"{source}: others could read {option.name} there; set {option.environment} instead"
+                    f"{source}: {option.name} is secret, and others could read it; set {option.environment} instead"
                 )
             plain_text.check(key + value, f"{source}: {key}={value}")
     read, changes = _one_by_one(read, shown(path)), _one_by_one(changes, _COMMAND_LINE)
@@ -240,7 +240,7 @@ def _sources(path: Path, changes: dict[str, str], *, full: bool) -> tuple[dict[s
                 one, two = (f"{name}={assignments[name]}" for name in sorted((key, other), key=about.__ne__))
                 what = _DECIDES.get(about, f"what {about} is")
                 raise BadInputError(f"{source}: {one} and {two} both say {what}; leave one out")
-        # In a file duration takes precedence: stock YCSB ignores it and uses operationcount.
+        # A file may set both: stock YCSB ignores duration and uses operationcount, and duration takes precedence here.
         ends = ("maxexecutiontime",) if assignments is not changes else ("maxexecutiontime", "duration")
         for key in assignments:
             of, dot, name = key.rpartition(".")
@@ -252,7 +252,7 @@ def _sources(path: Path, changes: dict[str, str], *, full: bool) -> tuple[dict[s
                 )
     given = sources[shown(path)]
     decided = {_about(key) for key in changes}
-    # The property systems does not limit a variant to these systems.
+    # The property systems on the command line does not replace a variant's own systems.
     in_variants = decided - {"systems"}
     # Removing a phase on the command line removes its properties, too.
     named = phases.split(changes.get("phases", ""))
@@ -307,7 +307,7 @@ def _dimension(key: str, text: str, named: Sequence[str]) -> tuple[str, ...]:
     except BadInputError as error:
         raise BadInputError(f"{MATRIX}{key}={text}: {error}") from error
     if len(set(values)) < len(values):
-        raise BadInputError(f"{MATRIX}{key}={text}: a value is there twice; rounds=N measures every point again")
+        raise BadInputError(f"{MATRIX}{key}={text}: a value occurs twice; rounds=N measures every point again")
     return values
 
 
@@ -322,7 +322,7 @@ def _of_variant(key: str, own: str, value: str, named: Sequence[str]) -> str:
         return ",".join(names)
     if not own or _is_of_the_experiment(own):
         raise BadInputError(
-            f"{key}={value}: a variant is variant.NAME.key=value, with a key that may differ from point to point"
+            f"{key}={value}: must read variant.NAME.key=value, with a key that may differ from point to point"
         )
     try:
         return _checked(own, value, named)
@@ -471,8 +471,7 @@ def _records(scenario: Scenario, datasize: str, hosts: Hosts) -> str:
         stated = hosts.stated(scenario.values)
         if stated.memory is None:
             raise BadInputError(
-                f"datasize={datasize}: the memory of {stated.where} is not known before they are deployed to;"
-                " set host_memory=192g"
+                f"datasize={datasize}: the memory of {stated.where} is not known yet; set host_memory=192g"
             )
         size = int(Fraction(factor) * stated.memory * stated.count / scenario.number("replication"))
     else:

@@ -15,11 +15,12 @@ from dohyo.systems import catalogue
 INSERT = "insert"
 # Default phase.
 RUN = "run"
-# The load before all phases, and the runs of a search for the highest rate.
+# Names of the load before all phases, and of the runs of a search for the highest rate.
 LOAD, PROBE = "load", "probe"
-# Phases: as fast as possible; all systems at one rate that follows from it (docs/scenarios.md#at-equal-rate).
+# MAX runs as fast as possible. EQUAL runs all systems at one rate, which follows from MAX
+# (docs/scenarios.md#at-equal-rate).
 MAX, EQUAL = "max", "equal"
-# Each system at a share of its own rate in the phase max.
+# OWN runs each system at a share of its own rate in MAX.
 OWN = "own"
 # Updates before the runs, without measurement.
 PRECONDITION = "precondition"
@@ -51,7 +52,7 @@ ONLY_UPDATES = {
 }
 
 # A load that is not measured must be complete, so it repeats requests that a server rejects for a while
-# (RegionTooBusyException). The number is the one of HBase's client (hbase.client.retries.number).
+# (RegionTooBusyException). The number is the default of HBase's client (hbase.client.retries.number).
 RETRIES_OF_A_LOAD = "15"
 
 # Names of the steps of a trial in events and folders, which a phase cannot have.
@@ -120,7 +121,7 @@ def property_of(phase: str, key: str, named: Sequence[str]) -> Property:
     else:
         reason = known.fixed
         if phase == INSERT and not known.load:
-            reason = "the load inserts every record once, and ends then"
+            reason = "the load ends when it has inserted every record once"
     if known is None or reason:
         raise BadInputError(
             f"{phase}.{key}: cannot differ from phase to phase, because {reason}; set {key} without a phase"

@@ -30,7 +30,7 @@ def heap_bytes(text: str) -> int:
 
 
 def plain(value: Any) -> str:
-    """Returns a value in one form, whether it comes from JSON or from a property file: true, 2000, 0.5."""
+    """Returns the same text for a value from JSON as for one from a property file, such as true, 2000 or 0.5."""
     text = value if isinstance(value, str) else json.dumps(value, sort_keys=True, ensure_ascii=False)
     return text.rstrip("0").rstrip(".") if re.fullmatch(r"[0-9]+\.[0-9]+", text) else text
 
@@ -64,7 +64,7 @@ def find(key: str) -> Property | None:
 
 
 def text(path: Path) -> str:
-    """Returns the text of a property file in UTF-8, or otherwise in Latin-1, which Java reads.
+    """Returns the text of a property file, decoded as UTF-8, or as Latin-1 (Java's encoding) if it is not UTF-8.
 
     :raises BadInputError: if the file cannot be read, or is in UTF-16 or binary
     """
@@ -73,7 +73,7 @@ def text(path: Path) -> str:
     except OSError as error:
         raise BadInputError(f"cannot read the property file {path}: {error.strerror or error}") from error
     if content.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)) or b"\0" in content:
-        raise BadInputError(f"cannot read the property file {path}: it is in UTF-16, or no text; save it as UTF-8")
+        raise BadInputError(f"cannot read the property file {path}: it is UTF-16 or binary; save it as UTF-8")
     try:
         return content.decode("utf-8-sig")
     except UnicodeDecodeError:
@@ -94,14 +94,14 @@ def read(path: Path) -> dict[str, str]:
             raise BadInputError(f"{path}, line {number}: '{line}' is not a property; write key=value")
         key = _unescaped(match[1])
         if key in lines:
-            raise BadInputError(f"{path}: {key} is there twice, in lines {lines[key]} and {number}; remove one")
+            raise BadInputError(f"{path}: {key} is set twice, in lines {lines[key]} and {number}; remove one")
         lines[key] = number
         values[key] = _unescaped(match[2]).strip(_BLANKS)
     return values
 
 
 def _logical_lines(text: str) -> Iterator[tuple[int, str]]:
-    """Yields the lines with the numbers of their first lines, without comments, continuation lines joined."""
+    """Yields each logical line with the number of its first line; joins continuation lines and omits comments."""
     start, joined = 0, ""
     for number, raw in enumerate(re.split(r"\r\n|\r|\n", text), start=1):
         line = raw.lstrip(_BLANKS)

@@ -16,7 +16,7 @@ class Text:
 
     # Continuation of "must be" in a message.
     allowed = "some text"
-    # Allowed words: all allowed values, or further values besides numbers.
+    # Words that are allowed: all values of a choice, or further values besides numbers.
     words: tuple[str, ...] = ()
 
     def plain(self, value: str) -> str | None:
@@ -135,7 +135,7 @@ class DataSize(Text):
 
 
 class Identifier(Text):
-    """A name that every system accepts, also with a number appended; `Property.names` has limits of single bindings."""
+    """A name that every system accepts, also with a number appended; `Property.names` has further limits."""
 
     allowed = "at most 40 letters A-Z, digits, _ and -, the first of them a letter or _"
 
@@ -161,8 +161,8 @@ class ExistingFile(Text):
 
 class Bounds(Text):
     allowed = (
-        "a bound such as p99<10ms or read.p99.9<500us, or several separated by commas:"
-        f" {', '.join(slo.PERCENTILES)}; of every operation, or of {', '.join(slo.OPERATIONS)}; us, ms, s"
+        "a bound such as p99<10ms or read.p99.9<500us, or several separated by commas;"
+        f" percentiles: {', '.join(slo.PERCENTILES)}; operations: {', '.join(slo.OPERATIONS)}; units: us, ms, s"
     )
 
     def plain(self, value: str) -> str | None:
@@ -197,8 +197,8 @@ class Property:
 
     key: str
     type: Text
-    # DOHYO (planning), BOTH (our client and stock YCSB), CLIENT (only ours), STOCK (only stock YCSB), or a binding's
-    # name. properties.py fills in the binding's name for the properties in its folder.
+    # Reader: DOHYO (planning), BOTH (our client and stock YCSB), CLIENT (only our client), STOCK (only stock YCSB), or
+    # a binding's name. properties.py fills in the binding's name for the properties in its folder.
     by: str = ""
     _: KW_ONLY
     # Description for docs/properties.md.

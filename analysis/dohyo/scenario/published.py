@@ -1,8 +1,8 @@
-"""Figures that others have published about a scenario, to print as a reference below or beside ours.
+"""Figures that others have published about a scenario, printed as a reference below or beside our results.
 
 They are in `workloads/published/NAME.yml`, one file per scenario; docs/workloads.md describes the format. An
 experiment keeps copies of its files, so that the summary needs only the experiment's folder. The figures come from
-other hardware and versions. They have types of their own, so that no statistic can mix them with ours.
+other hardware and versions. They have types of their own, so that no statistic can mix them with our results.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from dohyo.scenario import setup
 from dohyo.scenario.setup import Setting
 
 FOLDER = WORKLOADS / "published"
-# Metrics that our own table shows, except errors.
+# Metrics in the table of our results, except errors.
 MEASURED = [each.name for each in METRICS.values() if each.part in ("rates", "latencies")]
 _NUMBERS = (*MEASURED, "seconds")
 _RATIOS = ("l1_cache_hit_ratio",)
@@ -50,8 +50,9 @@ class PublishedFigure(_Numbers):  # type: ignore[misc]  # its fields come from t
     :ivar system: the system or its variant, as the publication calls it
     :ivar seconds: duration of the whole measurement
     :ivar l1_cache_hit_ratio: one ratio from 0 to 1, or the lowest and the highest
-    :ivar at: values by dimension of a table; the line stands beside our row with these values
-    :ivar operation: type of the operations that count and latencies refer to; empty for the table's, and a count of all
+    :ivar at: values by dimension of a table; the line is shown beside our row with these values
+    :ivar operation: operation type of the count and the latencies; if empty, the latencies are of the table's type, and
+        the count is of all operations
     :ivar per_client: whether counts and rates are those of one client
     """
 
@@ -133,7 +134,7 @@ def files(scenario: str, named: str = "") -> list[Path]:
     return [there[name] for name in (named or scenario).split(",") if name in there]
 
 
-# Limit of whole numbers for readers of summary.json.
+# Exclusive maximum of numbers, for readers of summary.json with 64-bit integers.
 _LARGEST = 2**63
 
 
@@ -179,12 +180,12 @@ def _figure(line: Any, number: int) -> PublishedFigure:
     try:
         _known(line, PublishedFigure, optional=(*_NUMBERS, *_RATIOS, "at", "operation", "per_client"))
         if not line.keys() & {*_NUMBERS, *_RATIOS}:
-            raise BadInputError("has no number; a sentence belongs to the facts")
+            raise BadInputError("contains no number; put sentences under facts")
         for key in line.keys() & set(_NUMBERS):
             counts = key in METRICS and METRICS[key].kind == "integer"
             if type(line[key]) not in ((int,) if counts else (int, float)) or not 0 < line[key] < _LARGEST:
                 # str() of an int with more than 4,300 digits raises ValueError.
-                value = "it" if isinstance(line[key], int) and line[key] >= _LARGEST else str(line[key])
+                value = "too large" if isinstance(line[key], int) and line[key] >= _LARGEST else str(line[key])
                 raise BadInputError(f"{key}: {value}: must be a {'whole ' if counts else ''}number above 0, below 2^63")
         ascending = [line[key] for key in _ASCENDING if key in line]
         if ascending != sorted(ascending) or line.get("mean_ms", 0) > line.get("max_ms", math.inf):
@@ -208,7 +209,7 @@ def _ratio(line: dict[str, Any], key: str) -> list[float] | None:
     found = line[key] if isinstance(line[key], list) else [line[key]]
     numbers = all(type(each) in (int, float) and 0 <= each <= 1 for each in found)
     if not numbers or len(found) not in (1, 2) or found != sorted(found):
-        raise BadInputError(f"{key}: {line[key]}: must be a number from 0 to 1, or a list of the least and the most")
+        raise BadInputError(f"{key}: {line[key]}: must be a number from 0 to 1, or a list of minimum and maximum")
     return found
 
 
@@ -258,7 +259,7 @@ def _known(content: Any, of: type, optional: Sequence[str], derived: Sequence[st
 
 def _text(content: dict[str, Any], key: str) -> str:
     if not isinstance(content[key], str) or not content[key].strip():
-        raise BadInputError(f"{key}: {content[key]}: must be some text; in quotes, where it would be a number")
+        raise BadInputError(f"{key}: {content[key]}: must be some text; put a number in quotes")
     return " ".join(content[key].split())
 
 
@@ -277,5 +278,5 @@ def _list(content: dict[str, Any], key: str) -> list[Any]:
 
 def _sentence(fact: Any) -> str:
     if not isinstance(fact, str):
-        raise BadInputError(f"facts: {fact}: must be some text; in quotes, where it has a colon")
+        raise BadInputError(f"facts: {fact}: must be some text; put a text with a colon in quotes")
     return " ".join(fact.split())

@@ -33,14 +33,14 @@ class Scenario:
     title: str = field(default="", compare=False)
     # Counts before ``scale`` was applied; empty without scaling.
     full: Mapping[str, str] = field(default_factory=dict)
-    # Size from which recordcount was computed; empty if there is none.
+    # Size from which recordcount was computed; empty if recordcount was given.
     datasize: str = ""
     # Size of the data that fills a system's own caches on all hosts, in bytes, for datasize=N*cache; 0 without a cache.
     caches: Mapping[str, int] = field(default_factory=dict)
     # Properties of single phases, by phase and key, with unscaled counts; ``of`` combines them with the others.
     phase_values: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
-    # Values by dimension. With a matrix, ``values`` has the unresolved properties of all points. ``points`` has each
-    # system with the whole scenario at each of its points, in the order of measuring.
+    # Values by dimension. With a matrix, ``values`` contains the unresolved properties of all points. ``points``
+    # contains each system with the whole scenario at each of its points, in the order of measuring.
     matrix: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     # Properties of each variant, by its name in the dimension "variant".
     variants: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
@@ -53,7 +53,7 @@ class Scenario:
         return self.values.get(key, properties.known()[key].default or "")
 
     def number(self, key: str) -> int:
-        """Returns the value of a whole-number property; 0 if it has none."""
+        """Returns the value of a whole-number property; 0 if it is not given and has no default."""
         return int(self[key] or 0)
 
     @property
@@ -186,7 +186,7 @@ class Scenario:
     def client_properties(self) -> dict[str, str]:
         """Properties of the client in all phases, without those that only Dohyo or the stock client reads.
 
-        Ansible adds the ones that differ between load and runs: warm-up, duration, folders.
+        The trial adds those that differ between load and runs: warm-up, duration, folders.
         """
         known = properties.known()
         elsewhere = {key for key, entry in known.items() if entry.by in ("dohyo", "stock")} | {"warmuptime"}

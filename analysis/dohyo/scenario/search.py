@@ -67,7 +67,7 @@ def check(scenario: Scenario) -> None:
     if len(scenario.phases) > 1:
         raise BadInputError(
             f"search=max with phases={scenario['phases']}: a search has the mix of one phase; set"
-            f" phases={scenario.phases[-1]}, and measure each other phase in another experiment"
+            f" phases={scenario.phases[-1]}, and measure the other phases in other experiments"
         )
     run = _run(scenario)
     if float(run["target"]):
@@ -82,8 +82,8 @@ def check(scenario: Scenario) -> None:
     for bound in slo.bounds(settings.slo):
         if bound.operation and bound.operation not in mixed:
             raise BadInputError(
-                f"slo={settings.slo}: there is no {bound.operation} in the mix, which has {', '.join(mixed)}; leave"
-                " that bound out, or set its proportion"
+                f"slo={settings.slo}: there is no {bound.operation} in the mix, only {', '.join(mixed)}; leave that"
+                " bound out, or set the proportion"
             )
 
 
@@ -95,7 +95,7 @@ def _mix(run: Scenario) -> list[str]:
 
 
 def lengths(scenario: Scenario) -> list[int]:
-    """Returns the duration of each possible probe, warm-up and window, in seconds; a search may need fewer."""
+    """Returns the duration of each possible probe in seconds, warm-up and window; a search may need fewer probes."""
     settings = asked(scenario)
     return [_run(scenario).warmup + settings.duration] * settings.probes if settings else []
 

@@ -19,12 +19,12 @@ from dohyo.systems import catalogue
 
 GROUPS = ("hardware", "versions", "settings", "workload")
 PHASE, SYSTEM = "phase", "system"
-# Also the value of an attached system's condition that cannot be read.
+# Text for an unknown value, also for a condition that cannot be read from attached servers.
 NOT_KNOWN = "not known"
 _MEMORY_WITHIN = 0.1
 # Value of a setting that was not published; our choice is shown beside it.
 NOT_PUBLISHED = "not published"
-# Keys that are no property, variable or server setting, with their description.
+# Descriptions of the keys that are neither properties nor variables nor settings of a server.
 OTHERS = {
     "hosts": "database hosts",
     "clients": "client hosts",
@@ -121,7 +121,7 @@ def _checked(key: str, value: Any, at: Mapping[str, list[str]]) -> list[str]:
     if not (key in OTHERS or known or variable or _may_be_set(key, at)):
         names = [*OTHERS, *properties.known(), *catalogue.all_options()]
         raise unknown(
-            "key", key, names, "a server's own setting needs at: {system: …}, of a system that has NAME_settings"
+            "key", key, names, "a setting of a server needs at: {system: …}, for a system with a variable NAME_settings"
         )
     if key in OTHERS or texts == [NOT_PUBLISHED] or is_flags(key):
         return texts

@@ -9,7 +9,7 @@ from dohyo.metrics import METRICS
 from dohyo.metrics import PERCENTILES as MEASURED
 from dohyo.operations import READ_MODIFY_WRITE
 
-# Names of operations in a bound, which are also those of the proportions, and YCSB's names.
+# YCSB's name of an operation, by its name in bounds, which is also the prefix of its proportion.
 OPERATIONS = {
     "read": "READ",
     "update": "UPDATE",

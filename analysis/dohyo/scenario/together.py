@@ -62,7 +62,7 @@ def _check_interleaving(scenario: Scenario) -> None:
         raise BadInputError(f"interleave=on with {' and '.join(variants)}: they share ports and folders; leave out one")
     if len(scenario.phases) != 1:
         raise BadInputError(
-            f"interleave=on with phases={scenario['phases']}: a client that pauses has one phase; set phases=run"
+            f"interleave=on with phases={scenario['phases']}: interleaving needs a single phase; set phases=run"
         )
     if scenario.repeats < 2:
         raise BadInputError(
@@ -197,7 +197,7 @@ def _check_accounting(scenario: Scenario) -> None:
     distribution = scenario["fieldlengthdistribution"]
     if scenario["dataintegrity"] == "true":
         raise BadInputError(
-            "verify=acknowledged checks values as dataintegrity=true does, and more; give one of the two"
+            "verify=acknowledged checks values as dataintegrity=true does, and more; set only one of the two"
         )
     if distribution == "histogram":
         raise BadInputError(
@@ -275,7 +275,7 @@ def _check_run(run: Scenario, load: Scenario) -> None:
     # The client checks this, too, but only after the load.
     if run.number("tablecount") > 1 and run["requestdistribution"] in ("latest", "exponential", "next"):
         raise BadInputError(
-            f"requestdistribution={run['requestdistribution']}: has one newest record, so it needs tablecount=1,"
+            f"requestdistribution={run['requestdistribution']}: needs a single newest record, so it needs tablecount=1,"
             f" not {run['tablecount']}"
         )
     if run["requestdistribution"] == "next":
@@ -321,7 +321,7 @@ def _check_faults(run: Scenario) -> None:
     """Checks that the faults lie within the window of a run."""
     found = run.faults
     if found and run.duration == 0:
-        raise BadInputError(f"faults={run['faults']}: their times are in a window of known length; set duration=60s")
+        raise BadInputError(f"faults={run['faults']}: faults need a window of known length; set duration=60s")
     for fault in found:
         if fault.at >= run.duration:
             raise BadInputError(
