@@ -371,7 +371,7 @@ def test_a_hostile_archive_leaves_nothing(tmp_path: Path, member: str, link: str
 def test_the_option_names_systems_that_can_be_fetched() -> None:
     assert catalogue.fetching("aerospike,scylla") == ["aerospike_fetch=true", "scylla_fetch=true"]
     with pytest.raises(
-        BadInputError, match="--fetch hbase: 'hbase' has no download; those that have one are scylla, aerospike"
+        BadInputError, match="--fetch hbase: 'hbase' has no download; systems with a download: scylla, aerospike"
     ):
         catalogue.fetching("hbase")
     catalogue.check_fetching("aerospike, scylla", ["scylla", "hbase", "aerospike"])

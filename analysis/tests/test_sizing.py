@@ -120,7 +120,7 @@ def test_the_plan_says_whose_cache_it_is(tmp_path: Path) -> None:
     text = io.StringIO()
     sizing.show(chosen, sizing.ask_points(chosen, Hosts(), None), Console(file=text, width=200))
     assert "1,258,291 records × 1,000 B = 1.258 GB, from datasize=2*cache; 1 copy\n" in text.getvalue()
-    assert "cache = 629.1 MB of hbase, the smallest; 1.611 GB of scylla; without one of their own: cassandra\n" in (
+    assert "cache = 629.1 MB of hbase, the smallest; 1.611 GB of scylla; without a cache: cassandra\n" in (
         text.getvalue()
     )
     made = experiment.create(chosen, tmp_path, {"inventory": None}, Hosts())

@@ -84,7 +84,7 @@ def trials(scenario: Scenario, rounds: int | None = None) -> list[PlannedTrial]:
 def first_start(trials: Sequence[PlannedTrial]) -> list[PlannedTrial]:
     """Returns the first trials whose servers are up at the same time: one, unless the scenario interleaves windows.
 
-    Attached systems are not up with others, because their hosts may not be ours.
+    An attached system does not start with others, because its hosts may not belong to Dohyo.
     """
     first = trials[0]
     start = [first]
@@ -188,10 +188,10 @@ def inventory_state(inventory: Path | None) -> str:
 def shared_loads(trials: Sequence[PlannedTrial], folder: Path, hosts: str = "") -> dict[str, str]:
     """Returns the identifier of the load for each trial that shares its load, by the trial's name.
 
-    :param folder: folder of the experiment; experiments share no loads
+    :param folder: folder of the experiment; two experiments never share a load
     :param hosts: result of :func:`inventory_state`; servers with another configuration may store another load
     """
-    # All rounds at a point have the same scenario object.
+    # The trials of all rounds at a point have the same scenario object.
     known: dict[tuple[str, int], str] = {}
     loads = {}
     for trial in trials:
@@ -255,7 +255,7 @@ def variables(
         "trial_canary": scenario["canary"] == "true",
         **({"trial_reuse": load} if load else {}),
         **({"trial_search": asdict(settings)} if (settings := search.asked(scenario)) else {}),
-        # Position in the experiment, which only the summary reads.
+        # Only the summary reads the share and the scale.
         **({"trial_equal_share": scenario[phases.SHARE]} if phases.EQUAL in scenario.phases else {}),
         **({"trial_scale": scenario["scale"], "trial_full": dict(scenario.full)} if scenario.full else {}),
         # Only the user's option attaches a system, never an inventory.
@@ -268,7 +268,7 @@ def phases_of(scenario: Scenario, target: float | None = None) -> dict[str, Any]
     """Returns the variables for the clients in the load and in each phase after it.
 
     :param target: rate of the phase `equal` in operations per second; with None the phase is left out, unless the
-        scenario has its rate
+        scenario sets its rate
     """
     load = {**_phase(scenario, phases.INSERT), "measured": scenario.measures_load}
     runs = [_phase(scenario, name) for name in scenario.phases]

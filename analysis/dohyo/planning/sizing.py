@@ -33,7 +33,7 @@ from dohyo.systems.system import DataNeeds
 from dohyo.terminal import aligned
 
 MIB = 2**20
-# Assumptions from 2 cores with clients and server (docs/sizing.md). They are the seconds of a trial besides its load
+# Assumptions, measured with clients and server on 2 cores (docs/sizing.md): the seconds of a trial besides its load
 # and its runs, and the records of 1 KB that a host loads per second. Larger hosts load faster.
 TRIAL_SECONDS = 30
 LOAD_RATE = 6000
@@ -53,9 +53,9 @@ class Needs:
     :ivar cache: size of its own read cache in bytes; 0 if it has none
     :ivar budget: memory limit for the system in bytes; 0 without a limit
     :ivar unknown: whether the budget is a share of an unknown memory; sizes are then those of a small machine
-    :ivar values: its variables and further settings, from scenario and inventory; for requested values that it cannot
-        use, the values that it uses instead
-    :ivar unmet: one sentence for each requested value that it cannot use
+    :ivar values: the system's variables and further settings, from scenario and inventory; for requested values that
+        the system cannot use, the values that it uses instead
+    :ivar unmet: one sentence for each requested value that the system cannot use
     :ivar way_out: advice on how to need less memory per record
     """
 
@@ -70,7 +70,7 @@ class Needs:
     way_out: str = ""
 
     def cached(self, replication: int, hosts: int) -> int:
-        """Returns the size of the data, one copy of each record in bytes, that fills the caches of all hosts."""
+        """Returns the size of data that fills the caches of all hosts, in bytes; copies of a record count once."""
         return self.cache * hosts // replication if self.data.spread else self.cache
 
 
@@ -227,7 +227,7 @@ def ask(scenario: Scenario, hosts: Hosts, inventory: Path | None, check: Callabl
     :param check: function that is called often and may raise an exception to cancel
     :raises BadInputError: if a value of the scenario or of the inventory is wrong
     """
-    # A single record, so that `memory` is without data; DataNeeds adds the records.
+    # Ask for a single record, so that `memory` is without data; DataNeeds adds the records.
     variables = {
         "trial_properties": {**scenario.client_properties, **_ONE_RECORD},
         "trial_conditions": scenario.conditions,
@@ -250,7 +250,7 @@ def _on_paper(names: Sequence[str], hosts: Hosts, variables: Mapping[str, Any]) 
     given = {
         "groups": {"database": database, "client": database},
         "dohyo_home": str(LOCAL_HOME),
-        # Like inventories of hosts, which have a memory budget; a share of an unknown memory would be no limit.
+        # Inventories of hosts have a memory budget; as a share of an unknown memory it would not be a limit.
         "dohyo_systemd": hosts.count > 1 and hosts.memory is not None,
         "environment": os.environ,
         **variables,
@@ -334,7 +334,7 @@ _NO_MATTER = (
 def ask_points(
     scenario: Scenario, hosts: Hosts, inventory: Path | None, check: Callable[[], None] = lambda: None
 ) -> list[Sizes]:
-    """Returns the sizes at each point of the matrix, for the systems measured there; parameters as in :func:`ask`."""
+    """Returns the sizes at each point of the matrix, for its systems; parameters as in :func:`ask`."""
     points: dict[str, tuple[Scenario, list[str]]] = {}
     for trial in plan.trials(scenario):
         _, names = points.setdefault(point_name(trial.scenario.point), (trial.scenario, []))
@@ -495,7 +495,7 @@ def _caches(scenario: Scenario) -> str:
     return (
         f"cache = {least}"
         + (f", the smallest; {', '.join(others)}" if others else "")
-        + (f"; without one of their own: {', '.join(none)}" if none else "")
+        + (f"; without a cache: {', '.join(none)}" if none else "")
     )
 
 

@@ -18,7 +18,7 @@ from dohyo.systems.option import Option
 from dohyo.systems.system import System
 
 T = TypeVar("T")
-# Variables of attached systems (docs/attach.md); they are not bound to one system.
+# Variables of attached systems (docs/attach.md); they belong to no single system.
 ATTACHED = {
     "attached": Option("attached", "dict", {}),
     "attached_secrets": Option("attached_secrets", "str", ""),
@@ -48,11 +48,11 @@ def load(file: Path) -> Sequence[System]:
 
     def check(system: object) -> System:
         if not isinstance(system, System):
-            raise TypeError(f"SYSTEMS has {system!r}, which is not a system")
+            raise TypeError(f"SYSTEMS contains {system!r}, which is not a system")
         if system.role != file.parent.name:
             raise ValueError(f"role={system.role} must be {file.parent.name}, the name of the folder")
         if not all(isinstance(each, str) for each in (system.binding, system.admin, system.name, system.title)):
-            raise TypeError(f"{system.name}: binding, admin, name and title must be texts")
+            raise TypeError(f"{system.name}: binding, admin, name and title must be strings")
         if not isinstance(system.order, int):
             raise TypeError(f"order={system.order} must be a number")
         if left := [name for name, each in vars(type(system)).items() if isinstance(each, Field)]:
@@ -69,7 +69,7 @@ def load(file: Path) -> Sequence[System]:
     name = f"dohyo_systems_{file.parent.name}"
     spec = importlib.util.spec_from_file_location(name, file)
     if spec is None or spec.loader is None:
-        raise BadInputError(f"{shown(file)}: no module of Python")
+        raise BadInputError(f"{shown(file)}: is not a Python module")
     module = importlib.util.module_from_spec(spec)
     sys.modules[name] = module  # dataclasses looks up the module
     try:
@@ -80,11 +80,11 @@ def load(file: Path) -> Sequence[System]:
 
 
 def ask(name: str, context: Context, question: Callable[[System], T]) -> T:
-    """Evaluates a question for a system in a context.
+    """Calls a function with a system in a context, and returns its result.
 
     :param name: name of the system
-    :param question: function of the system, for example ``lambda system: system.needs()``
-    :raises BadInputError: naming the system and its wrong variables, if the question cannot be answered
+    :param question: the function, for example ``lambda system: system.needs()``
+    :raises BadInputError: naming the system and its wrong variables, if the function fails
     """
     system = all_systems()[name]
     try:
@@ -147,7 +147,7 @@ def fetching(names: str) -> list[str]:
     can = [name for name, system in all_systems().items() if system.licence]
     for name in (found := [each.strip() for each in names.split(",")]):
         if name not in can:
-            raise BadInputError(f"--fetch {names}: {name!r} has no download; those that have one are {', '.join(can)}")
+            raise BadInputError(f"--fetch {names}: {name!r} has no download; systems with a download: {', '.join(can)}")
     return [f"{name}_fetch=true" for name in found]
 
 

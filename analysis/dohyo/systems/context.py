@@ -23,9 +23,9 @@ UNKNOWN = "not known"
 class Once(Generic[T]):
     """A property that is evaluated once for each context.
 
-    Before Python 3.12, functools.cached_property has one lock for all contexts. Threads of two hosts could wait for
-    each other. One evaluates a member and waits for Ansible, which resolves variables in one thread at a time; the
-    other is that thread, and needs the same member to resolve a variable of its host.
+    Before Python 3.12, functools.cached_property has one lock for all contexts, so the threads of two hosts could
+    deadlock. The first holds the lock and waits for Ansible, which resolves variables in one thread at a time. The
+    second is that thread, and waits for the lock to resolve a variable of its host.
     """
 
     def __init__(self, evaluate: Callable[[Any], T]) -> None:
@@ -143,7 +143,7 @@ class Context:
 
     @Once
     def disks(self) -> dict[str, Any]:
-        """Facts about these devices and their file systems; empty until the host is examined."""
+        """Facts about the block devices and their file systems; empty until the host is examined."""
         return dict(self.get("host_disks", {}))
 
     @property
@@ -174,7 +174,7 @@ class Context:
 
     @Once
     def drives(self) -> int:
-        """Number of disks with data: the devices, or the folders. A pattern is one device until hosts are examined."""
+        """Number of disks with data: devices or folders. A pattern counts as one device until the host is examined."""
         found = len(self.disks.get("devices") or []) if self.devices else 0
         return max(found, len(self.devices), len(self.data))
 
@@ -187,7 +187,7 @@ class Context:
 
     @Once
     def properties(self) -> dict[str, Any]:
-        """Properties of the client, of all phases."""
+        """Properties of the client that apply to all phases."""
         return dict(self.get("trial_properties", {}))
 
     @Once
@@ -347,7 +347,7 @@ class Context:
 
     @property
     def trial_id(self) -> str:
-        """ID of the trial, which is also the mark of its tables."""
+        """ID of the trial; the trial's tables carry it, too."""
         return str(self.get("trial_id", ""))
 
     # ---- the trial --------------------------------------------------------------------------------------------------
@@ -433,7 +433,7 @@ def mib(size: str, name: str = "") -> int:
 
 
 def whole(value: Any, name: str) -> int:
-    """Returns the value of a setting as a whole number; settings, unlike options, are not checked before.
+    """Returns the value of a server's setting as a whole number. Unlike options, settings have not been checked before.
 
     :raises BadInputError: if it is not a whole number from 0 to 999999999
     """

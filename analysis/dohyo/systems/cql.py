@@ -36,16 +36,16 @@ class Cql(System):
     column_type: str
     compaction: str
     # Cassandra's default limits, 5 and 50 KiB, reject a batch of 100 records of 500 B. ScyllaDB's are 128 and 1024 KiB.
-    batch_warn_kib: int = option(1024, "Size of a CQL batch that the server logs a warning for, in KiB.")
-    batch_fail_kib: int = option(10240, "Size of a CQL batch that the server refuses, in KiB.")
+    batch_warn_kib: int = option(1024, "Size in KiB above which the server logs a warning about a CQL batch.")
+    batch_fail_kib: int = option(10240, "Size in KiB above which the server refuses a CQL batch.")
     # Longer than the client's timeout of an operation, so that the client gives up first and counts the timeout.
-    timeout_ms: int = option(15000, "The server's own bound on one request, in ms.")
+    timeout_ms: int = option(15000, "The server's own timeout of a request, in ms.")
     user: str
     tls: bool
 
     @property
     def starts_with_default_user(self) -> bool:
-        """Whether the server begins with the user cassandra and the same password, until all nodes are up."""
+        """Whether the server has the user cassandra with the password cassandra until all nodes are up."""
         return self.asks_for_password
 
     def problems(self) -> list[str]:
@@ -68,7 +68,7 @@ class Cql(System):
 
     @property
     def connection(self) -> str:
-        """File with these properties, which keeps them out of the list of processes; empty if there are none."""
+        """File with the properties of `access`, so that no process list shows them; empty without such properties."""
         return f"{self.secret}/client.properties" if self.asks_for_password or self.tls else ""
 
     @property
@@ -104,7 +104,7 @@ class Cql(System):
         }
 
     def attach(self, servers: Attached) -> Attach:
-        """Returns how to reach attached servers: addresses of hosts, optionally with a port."""
+        """Returns the access to attached servers, which are addresses of hosts, optionally with a port."""
         port = servers.port or 9042
         return Attach(
             admin="dohyo.cassandra.admin.AttachedCql",
@@ -115,5 +115,5 @@ class Cql(System):
 
     @property
     def attached_schema_words(self) -> list[str]:
-        """Arguments of the administration for making tables in attached servers."""
+        """Arguments of the administration command that creates tables in attached servers."""
         return self.schema_words

@@ -21,15 +21,15 @@ class OnJvm(System):
     keeps_versions = True
     # Supported JDKs of each series, the best first. docs/versions.md lists the combinations that were tested.
     known: ClassVar[Mapping[str, Sequence[int]]]
-    # Folders of the archive whose jars the server's own launcher loads, and a pattern of the jar that has the version.
+    # Folders in the archive with the jars of the server's classpath, and a pattern for the jar named after the version.
     jar_folders: ClassVar[Sequence[str]]
     main_jar: ClassVar[str]
 
     version: str
     archive: str = option(
         "",
-        "Archive with the server instead of Maven Central's jars, as Apache offers it (…-bin.tar.gz): a URL or a file"
-        " of the control machine. The version is still named by the option version.",
+        "Archive with the server, as Apache offers it (…-bin.tar.gz), instead of Maven Central's jars: a URL, or a file"
+        " of the control machine. The option version must name its version.",
     )
     archive_checksum: str = option("", "SHA-256 of the archive, 64 hexadecimal digits.", pattern=SHA256)
     jdk: int = option(None, "Major version of the server's JDK; by default the best that the version supports.")
@@ -60,7 +60,7 @@ class OnJvm(System):
         """Reason why this version cannot run; empty if it can."""
         if self.series not in self.known:
             return (
-                f"{self.role}_version={self.version} is not among the versions known to run; choose"
+                f"{self.role}_version={self.version} is not a version known to run; choose"
                 f" {', '.join(map(self.name_of, self.known))}"
             )
         if self.jdk not in self.jdks:

@@ -151,13 +151,13 @@ class Option:
 
 @lru_cache(maxsize=256)
 def _loaded(text: str) -> Any:
-    """Parses YAML; returns None if it is invalid or has values without a type in JSON. Callers must not change it.
+    """Parses YAML; returns None if it is invalid or contains values without a type in JSON. The result is shared.
 
     Each point of a matrix has the same texts, and PyYAML needs a millisecond for each.
     """
     try:
         value = yaml.safe_load(text)
-        json.dumps(value)  # no type for dates and for mappings that contain themselves
+        json.dumps(value)  # fails for dates and for mappings that contain themselves
     except (yaml.YAMLError, ValueError, TypeError, RecursionError):
         return None
     return value

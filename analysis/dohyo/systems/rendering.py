@@ -69,7 +69,7 @@ def as_yaml(text: str, settings: dict[str, Any]) -> str:
 
     :param text: the configuration
     :param settings: values by path; dots separate the keys of a path
-    :raises BadInputError: if a setting would replace a mapping or a list, or has a scalar above it
+    :raises BadInputError: if a setting would replace a mapping or a list, or its path leads through a scalar
     """
     content = yaml.safe_load(text)
     for path, value in settings.items():
@@ -89,12 +89,12 @@ def as_sections(text: str, settings: dict[str, Any]) -> str:
     """Returns a configuration of Aerospike with further settings, which replace existing values.
 
     :param text: the configuration
-    :param settings: values by path, such as ``namespace.storage-engine.flush-size``; the first word of a section is its
-        name in the path
-    :raises BadInputError: if the configuration has no such section, or a value has a brace or a ``#``
+    :param settings: values by path, such as ``namespace.storage-engine.flush-size``; the path contains only the first
+        word of each section's head
+    :raises BadInputError: if the configuration has no such section, or a value contains a brace or a ``#``
     """
     if unfit := [f"{name}={value}" for name, value in settings.items() if re.search(r"[{}#]", str(value))]:
-        raise BadInputError(f"setting {', '.join(unfit)}: a value has no braces and no #")
+        raise BadInputError(f"setting {', '.join(unfit)}: a value cannot contain braces or #")
     left = dict(settings)
     lines: list[str] = []
     section: list[str] = []

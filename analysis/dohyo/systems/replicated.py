@@ -1,4 +1,4 @@
-"""Common base of MySQL and PostgreSQL: a primary with full replicas; the server may be an installed one."""
+"""Common base of MySQL and PostgreSQL: a primary with full replicas. The host's installed server can be used."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Replicated(System):
     asks_for_password = True
     attaches = True
     keeps_versions = True
-    # Path of the server program in the binaries from Maven Central, relative to the folder of the installation.
+    # Path of the server program in the binaries from Maven Central, relative to the installation's folder ``server``.
     program_there: ClassVar[str]
     # Scheme of the JDBC driver's URLs.
     driver: ClassVar[str]
@@ -28,11 +28,11 @@ class Replicated(System):
     server: str
     version: str
     port: int
-    run_as: str = option("nobody", "User that the server runs as where Ansible is root.")
+    run_as: str = option("nobody", "User that the server runs as if Ansible is root.")
     ready_timeout: int = option(120, "Seconds for the server to start.")
     replica_timeout: int
     stop_timeout: int = option(120, "Seconds for the server to stop before it is killed.")
-    count_limit: int = option(1000000, "Maximum number of records with which the rows are counted after the load.")
+    count_limit: int = option(1000000, "Maximum number of records up to which rows are counted after the load.")
 
     @property
     def installed_version(self) -> str:
@@ -40,7 +40,7 @@ class Replicated(System):
 
     @property
     def program(self) -> str:
-        """Path of the server program: the installed one if it is given, otherwise the one of the binaries."""
+        """Path of the server program: the option ``server`` if it is set, otherwise a path in the binaries."""
         return self.server or f"{self.context.home}/{self.install}/server/{self.program_there}"
 
     @property

@@ -23,7 +23,7 @@ class Steps(Protocol):
         """Names of the client hosts."""
 
     def system(self, host: str) -> Any:
-        """Returns the System in the context of a host; its module imports this one."""
+        """Returns the System in the context of a host; the type is Any because system.py imports this module."""
 
     def each(self, step: str, call: Callable[[str], T], hosts: Iterable[str]) -> dict[str, T]:
         """Runs a function on several hosts at the same time.
@@ -61,7 +61,7 @@ class Steps(Protocol):
         """Waits until every node knows all others; the last node becomes known only some time after its start."""
 
     def choose_ports(self, host: str, address: str, preferred: dict[str, int]) -> dict[str, Any]:
-        """Returns free ports: ``address``, ``ports`` by name, ``moved`` with a sentence for each port that differs."""
+        """Returns ``address``, free ``ports`` by name, and ``moved``: a sentence for each other port."""
 
     def write(self, host: str, files: dict[str, str], *, mode: str, folders: Sequence[str], folder_mode: str) -> None:
         """Writes files, given as contents by path, and creates folders."""

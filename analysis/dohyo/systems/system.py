@@ -136,11 +136,7 @@ class Archive:
         """Sentence about the archive for the conditions; empty list if there is none."""
         if not self.source or not (self.sha256 or self.url):
             return []
-        by = (
-            f"SHA-256 {self.sha256}"
-            if self.sha256
-            else f"which its vendor's {self.sums.rpartition('/')[2]} vouches for"
-        )
+        by = f"SHA-256 {self.sha256}" if self.sha256 else f"verified with its vendor's {self.sums.rpartition('/')[2]}"
         return [f"the server is from {self.source}, {by}"]
 
 
@@ -272,11 +268,11 @@ class System(ABC):
     The members are evaluated for one host at one moment of a trial; ``context`` has the values known at that moment.
     """
 
-    # ---- what is the same everywhere -------------------------------------------------------------------------------
+    # ---- constants of the class ------------------------------------------------------------------------------------
 
     role: ClassVar[str]
     binding: ClassVar[str]
-    # Binding whose properties the system accepts in addition to its own.
+    # Binding whose properties the system accepts besides those of its own binding.
     inherits: ClassVar[str] = ""
     # Class of the administration, in the binding's bundle.
     admin: ClassVar[str]
@@ -285,17 +281,17 @@ class System(ABC):
     licence: ClassVar[str] = ""
     # Names of processes that faults do not kill.
     spared: ClassVar[Sequence[str]] = ()
-    # All that deploy.yml installs for one version stays when it installs another.
+    # Whether an installed version stays when deploy.yml installs another.
     keeps_versions: ClassVar[bool] = False
-    # A killed server leaves shared memory, which only its shutdown removes.
+    # Whether a killed server leaves shared memory behind, which only a regular stop removes.
     leaves_shared_memory: ClassVar[bool] = False
-    # Nodes start one after another.
+    # Whether nodes start one after another.
     starts_one_by_one: ClassVar[bool] = False
     # Name of the port that the server opens last.
     opens: ClassVar[str] = ""
-    # The command that settles runs on every host instead of the first one only.
+    # Whether the command that settles runs on every host instead of only the first.
     settles_everywhere: ClassVar[bool] = False
-    # The server can empty its caches while it runs.
+    # Whether the server can empty its caches while it runs.
     drops: ClassVar[bool] = False
     # Command of the administration that counts the rows.
     count_verb: ClassVar[str] = "count"
@@ -311,7 +307,7 @@ class System(ABC):
     disk_by: ClassVar[Sequence[str]] = ()
     name: str
     title: str
-    # The system is measured only if the user names it.
+    # Whether the system is measured only if the user names it.
     by_name: bool = False
     context: Context = field(default=NO_CONTEXT, repr=False, compare=False)
     given: Mapping[str, Any] = field(default_factory=dict, repr=False, compare=False)
@@ -339,7 +335,7 @@ class System(ABC):
                     given[name] = replace(each, name=each.environment).check(value)
             except BadInputError as error:
                 misfits.append(str(error))
-            except Exception as error:  # Ansible's, if it cannot resolve a template
+            except Exception as error:  # Ansible raises others if it cannot resolve a template
                 misfits.append(f"{each.name} has no value: {' '.join(str(error).split())}")
         found = replace(self, **given, context=context, given=given, declared=self, misfits=misfits)
         found = found._with_defaults(given)
@@ -376,7 +372,7 @@ class System(ABC):
 
     @property
     def bindings(self) -> tuple[str, ...]:
-        """Bindings whose properties the system accepts: its own one, and the one that this extends."""
+        """Bindings whose properties the system accepts: its own one, and `inherits`."""
         return (self.binding, self.inherits) if self.inherits else (self.binding,)
 
     @property
@@ -391,7 +387,7 @@ class System(ABC):
 
     @property
     def archive_source(self) -> str:
-        """URL or path of that archive; empty if there is none."""
+        """URL or path of the server's archive; empty if there is none."""
         return self.server_archive.source if self.server_archive is not None else ""
 
     @property
@@ -498,7 +494,7 @@ class System(ABC):
         """Reason why the server that was found does not meet the request; empty if it does."""
         return ""
 
-    # ---- what it needs, and what it refuses -------------------------------------------------------------------------
+    # ---- requirements and refusals ----------------------------------------------------------------------------------
 
     @abstractmethod
     def needs(self) -> HostNeeds:
@@ -559,7 +555,7 @@ class System(ABC):
             **needs,
             "values": {**self.values, **needs["instead"]},
             "budget_mb": self.context.budget_mb,
-            # The budget is a share of an unknown memory: the sizes are then those of a small machine.
+            # A budget that is a share of an unknown memory: the sizes are then those of a small machine.
             "unknown": bool(self.context.budget) and self.context.budget_mb == 0,
             "data_mb": self.data_mb,
             "disks": self.disks,
@@ -652,7 +648,7 @@ class System(ABC):
 
     @property
     def data(self) -> list[str]:
-        """The system's folder on each disk."""
+        """The system's folder on each disk for data."""
         return [f"{folder}/dohyo/{self.role}" for folder in self.context.data]
 
     @property
@@ -662,7 +658,7 @@ class System(ABC):
 
     @property
     def logs(self) -> list[str]:
-        """The system's folder on each of these disks."""
+        """The system's folder on each disk for logs."""
         return [f"{folder}/dohyo/{self.role}" for folder in self.log_disks]
 
     @property
@@ -672,17 +668,17 @@ class System(ABC):
 
     @property
     def folders(self) -> list[str]:
-        """Folders to create before the start."""
+        """Folders for data and logs, which are created before the start."""
         return self.data + self.logs
 
     @property
     def owner(self) -> Owner | None:
-        """Owner of these folders; None for the user who starts the servers."""
+        """Owner of the folders for data and logs; None for the user who starts the servers."""
         return None
 
     @property
     def owner_words(self) -> list[str]:
-        """Command prefix that runs a program as the owner."""
+        """Command prefix that runs a program as the owner of the folders; empty if no change of user is needed."""
         owner = self.owner
         if owner is None or not owner.change:
             return []
@@ -733,7 +729,7 @@ class System(ABC):
         """Address that is open without a password and not explicitly allowed (dohyo_public); empty if there is none."""
         return "" if self.context.public or self.asks_for_password else self.address
 
-    # ---- who gets in ------------------------------------------------------------------------------------------------
+    # ---- passwords and certificates ---------------------------------------------------------------------------------
 
     @property
     def asks_for_password(self) -> bool:
@@ -742,7 +738,7 @@ class System(ABC):
 
     @property
     def new_passwords(self) -> dict[str, str]:
-        """New passwords for a trial by account: the one that the user has set, otherwise random ones."""
+        """Passwords for a new trial by account: the one that the user has set, otherwise a random one."""
         return {"client": getattr(self, "password", "") or secrets.token_hex(12)} if self.asks_for_password else {}
 
     @property
@@ -772,7 +768,7 @@ class System(ABC):
 
     @property
     def authority(self) -> str:
-        """The authority's certificate, as the binding's property takes it."""
+        """Certificate of the authority, in the form of the binding's property."""
         return str(self.context.get("certificates_made", {}).get("authority", ""))
 
     @property
@@ -801,7 +797,7 @@ class System(ABC):
         return []
 
     def render(self, template: str, **more: Any) -> str:
-        """Returns a rendered template of the system's folder.
+        """Renders a template of the system.
 
         :param template: name in templates/ without .j2
         :param more: variables of the template besides ``system`` and ``context``
@@ -960,21 +956,21 @@ class System(ABC):
         return f"1 {kind}" if count == 1 else f"{'JBOD, ' * on_devices}data on {self.disks} of {count} {kind}s"
 
     def attach(self, servers: Attached) -> Attach:
-        """Returns how to reach attached servers; only systems with ``attaches`` implement it."""
+        """Returns the access to attached servers; only systems with ``attaches`` implement it."""
         raise NotImplementedError
 
     @property
     def attached(self) -> Attached:
-        """Attached servers of this system, and the name of what Dohyo creates there."""
+        """Attached servers of this system, and the name of the keyspace or database that Dohyo creates in them."""
         servers = str(self.context.get("attached", {}).get(self.name, ""))
         return Attached(servers, f"dohyo_{self.context.trial_id}", f"{self.context.home}/attached/{self.role}")
 
     @property
     def attachment(self) -> Attach:
-        """Access to these servers."""
+        """Access to the attached servers of this system."""
         return self.attach(self.attached)
 
-    # ---- steps of a trial that are this system's own, for all hosts at once -----------------------------------------
+    # ---- steps of a trial that a system can replace; each step is for all hosts -------------------------------------
 
     def at(self, steps: Steps, host: str) -> Self:
         """Returns the system in the context of another host."""
@@ -1015,7 +1011,7 @@ class System(ABC):
 
     @property
     def values(self) -> dict[str, Any]:
-        """Values of these options by variable, and all settings."""
+        """Values of the shown options by variable, and all settings by name."""
         options = {f"{self.role}_{name}": getattr(self, name) for name in self.shown_options}
         return {**options, **self.all_settings}
 

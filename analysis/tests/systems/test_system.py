@@ -236,7 +236,7 @@ H2 = EXAMPLES[0].read_text("utf-8")
         ('    role = "h2"', "", "AttributeError: .* has no attribute 'role'"),
         ("pattern=HEAP", "patern=HEAP", "TypeError: .* unexpected keyword argument 'patern'"),
         ("heap: str", "heap: bytes", "BadInputError: h2_heap: its type is bytes; it must be one of int, bool, "),
-        (r"H2\(\)", "1", "TypeError: SYSTEMS has 1, which is not a system"),
+        (r"H2\(\)", "1", "TypeError: SYSTEMS contains 1, which is not a system"),
         ('    role = "h2"', '    role = "h3"', "ValueError: role=h3 must be h2, the name of the folder"),
         ("def needs", "def need", "TypeError: Can't instantiate abstract class H2 with abstract method needs"),
         ("def command", "def comand", "TypeError: Can't instantiate abstract class H2 with abstract method command"),
