@@ -10,7 +10,7 @@
 #   ./setup.sh          python and client
 #
 # apt-get installs missing packages (as root or with passwordless sudo); otherwise the command to type is printed. Each step
-# leaves a stamp of its inputs in .setup/, beside its log, and is skipped while they are the same. After an interruption, call
+# leaves a stamp of its inputs in .setup/, beside its log, and is skipped while the inputs are the same. After an interruption, call
 # the step again: pip and Maven keep complete downloads in their caches.
 set -euo pipefail
 
@@ -98,19 +98,19 @@ python_package() {
     echo python3-venv
 }
 
-# Inputs of an installation from the requirements file $1, including the checkout's path: a venv cannot be moved.
+# Prints the inputs of an installation from the requirements file $1, with the checkout's path: a venv cannot be moved.
 python_inputs() { printf '%s %s\n' "$root" "$(cat "$root/analysis/$1" "$root/analysis/pyproject.toml" | sha256sum)"; }
 
-# Tests whether the stamp $1 belongs to this checkout's path.
+# Tests whether the stamp $1 was written at this checkout's path.
 is_of_here() { [[ -e $1 ]] && sed 's/ [0-9a-f]*  -$//' "$1" | grep -qxF -- "$root"; }
 
-# Tests whether a Python has a pip that can install for another one. Then .venv needs no pip of its own, which takes 17 MB.
+# Tests whether the Python $1 has a pip that can install for another Python. Then .venv needs no own pip, which takes 17 MB.
 has_pip() {
     "$1" -c 'import sys, pip; sys.exit(tuple(map(int, pip.__version__.split(".")[:2])) < (22, 3))' 2>/dev/null
 }
 
-# Installs for .venv, with the pip of the Python $1 if possible. Requirements pin all versions, including dependencies. Nothing is
-# compiled in advance, as much of it is never imported.
+# Installs packages for .venv, with the pip of the Python $1 if possible. Requirements pin all versions, including dependencies.
+# Nothing is compiled in advance, because many modules are never imported.
 pip_install() {
     local pip=("$root/.venv/bin/python" -m pip)
     if has_pip "$1"; then pip=("$1" -m pip --python "$root/.venv/bin/python"); fi
@@ -118,7 +118,7 @@ pip_install() {
     logged pip "${pip[@]}" install --disable-pip-version-check --progress-bar off --no-deps --no-compile "$@"
 }
 
-# $1: requirements file to install. The further arguments are files that it includes.
+# Installs the requirements file $1. The further arguments are files that it includes.
 setup_python() {
     local stamp="$state/python" venv="$root/.venv" python without=()
     if [[ -x "$venv/bin/python" ]] && grep -qsxF -- "$(python_inputs "$1")" "$stamp"; then
@@ -150,7 +150,7 @@ setup_python() {
 # Quotes a word for sh. (bash's %q may write $'…', which sh does not support.)
 quoted() { printf "'%s'" "${1//\'/\'\\\'\'}"; }
 
-# Does the same as `pip install -e` for analysis/, which takes as long as half of the packages: adds its path and its command.
+# Adds the path of analysis/ and its command to the venv $1. `pip install -e` would take as long as half of the packages.
 install_dohyo() {
     local site
     site=$("$1/bin/python" -c 'import sysconfig; print(sysconfig.get_path("purelib"))')
@@ -163,7 +163,7 @@ EOF
     chmod 755 -- "$1/bin/dohyo"
 }
 
-# vl-convert contains the script for the page and is 90 times as large. If it is not installed, it is fetched temporarily.
+# Makes the script for the page. vl-convert contains it and is 90 times as large; if not installed, it is fetched temporarily.
 setup_page() {
     setup_python requirements.txt
     if [[ -s "$state/vega.js" ]]; then
@@ -196,7 +196,7 @@ setup_lowest() {
 
 # ---- Chromium -------------------------------------------------------------------------------------------------------
 
-# Without a Chromium only the tests of the page are skipped, with the reason.
+# Installs a Chromium. Without one, only the tests of the page are skipped, with the reason.
 setup_browser() {
     local name
     for name in chromium chromium-browser google-chrome; do # the names in analysis/tests/support/browser.py
@@ -228,7 +228,7 @@ has_maven() {
     [[ $(printf '3.6\n%s\n' "$version" | sort -V | head -n 1) == 3.6 ]]
 }
 
-# Digest of the built client's sources and jars; if it changes, the client is built again.
+# Prints a digest of the built client's sources and jars; if it changes, the client is built again.
 client_fingerprint() (
     cd -- "$root/ycsb-bindings"
     {
@@ -245,7 +245,7 @@ setup_client() {
         install_packages "${missing[@]}"
         home=$(find_jdk) || die "no JDK 17 found; please install one or set JAVA_HOME to it"
     fi
-    # All programs look for Java at this link.
+    # All programs use the JDK at this link.
     if [[ $(readlink -f -- "$state/java") != "$home" ]]; then
         ln -sfn -- "$home" "$state/java"
     fi

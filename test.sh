@@ -45,7 +45,7 @@ ended() {
     printf '%s ended after %d s\n' "$1" "$SECONDS"
 }
 
-# check NAME ARGUMENT…: runs pytest and waits for its end
+# check NAME ARGUMENT…: runs pytest in the foreground.
 check() { pytest "$1" -vv --timeout=1800 "${@:2}" && ended "$1" "$!"; }
 
 # Starts the linters and unit tests. Some of them wait, so there are more workers than processors. The tests of a file stay on one

@@ -78,13 +78,13 @@ def cli() -> None:
 @click.option("--fetch", "fetch_", metavar="A,B",
               help="Download these systems' servers from their vendors; names the licence and asks first.")  # fmt: skip
 @click.option("--attach", "attach_", metavar="SYSTEM=HOSTS", multiple=True,
-              help="Measure servers that run already, in a database of Dohyo's own there; repeatable.")  # fmt: skip
-@click.option("--attach-secrets", "secrets", metavar="FILE", help="File with credentials for these servers, mode 0600.")
+              help="Measure servers that run already, in a new database on them; repeatable.")  # fmt: skip
+@click.option("--attach-secrets", "secrets", metavar="FILE", help="Credentials file for attached servers, mode 0600.")
 @click.option("--attach-may", "may", metavar="settle", multiple=True, type=click.Choice(["settle"]),
               help="Flush and compact Dohyo's own tables in attached servers.")  # fmt: skip
 @click.option("--target", metavar="N",
-              help="Limit of operations per second for load (attached: of records) and runs.")  # fmt: skip
-@click.option("--max-data", "max_data", metavar="SIZE", help="Refuse to write more records to attached servers: 10GB.")
+              help="Maximum operations per second (in the load of attached servers: records).")  # fmt: skip
+@click.option("--max-data", "max_data", metavar="SIZE", help="Limit the records written to attached servers: 10GB.")
 @click.option("--yes", is_flag=True,
               help="Do not ask before writing to attached servers or measuring a busy machine.")  # fmt: skip
 @click.option("--rounds", metavar="N", help="Number of times to measure all systems in turn, with fresh servers.")
@@ -98,7 +98,7 @@ def cli() -> None:
 @click.option("--doctor", "doctor_", is_flag=True,
               help="Measure the client without a database, say whether it will be the limit, then exit.")  # fmt: skip
 @click.option("--strict-conditions", "strict", is_flag=True,
-              help="Do not measure a system that cannot have the scenario's conditions.")  # fmt: skip
+              help="Do not measure a system that cannot meet the scenario's conditions.")  # fmt: skip
 @click.option("--keep", is_flag=True, help="Keep the last system's servers running.")
 @click.option("--resume", "experiment", metavar="ID",
               help="Repeat only what did not finish in an experiment (its ID or folder).")  # fmt: skip
@@ -145,9 +145,9 @@ def run(
 
     A system whose servers are not available is skipped, with the reason.
 
-    Exit code: 0 all systems have valid numbers, or were skipped though not named with --systems; 1 not all, or none
-    was measured, or a search has found no rate; with --doctor 1 the client will be the limit, or could not be
-    measured; 2 bad input, nothing was started.
+    Exit code: 0 all systems have valid numbers, or were skipped and not named with --systems; 1 a system has no valid
+    numbers, no system was measured, or a search found no rate; with --doctor, 1 the client will be the limit or could
+    not be measured; 2 bad input, nothing was started.
     """
     chosen_inventory, hosts = _inventory(inventory)
     if list_:
@@ -244,14 +244,14 @@ def run(
 @click.option(
     "--attach", "attach_", metavar="SYSTEM=HOSTS", multiple=True, help="Servers that run already; repeatable."
 )
-@click.option("--attach-secrets", "secrets", metavar="FILE", help="File with credentials for these servers, mode 0600.")
+@click.option("--attach-secrets", "secrets", metavar="FILE", help="Credentials file for attached servers, mode 0600.")
 @click.pass_context
 def doctor_command(
     context: click.Context, name: str, inventory: str | None, attach_: tuple[str, ...], secrets: str | None
 ) -> int:
     """Checks attached servers (versions, distance, permissions), and whether the client is the limit.
 
-    It is ./run.sh SCENARIO --attach … --doctor, which accepts all other options, too. It writes nothing to the servers.
+    Does the same as ./run.sh SCENARIO --attach … --doctor, which has more options. Writes nothing to the servers.
     """
     code: int = context.invoke(run, name=name, inventory=inventory, attach_=attach_, secrets=secrets, doctor_=True)
     return code
@@ -298,7 +298,7 @@ def show(experiment: str | None, details: bool) -> int:
     """Prints the results of EXPERIMENT (its ID or folder; default: the newest that is not running): the ranking, its
     caveats, and the verdict.
 
-    It is computed from the evidence; without that, from summary.json.
+    Computes the results from the evidence; without evidence, reads them from summary.json.
 
     Exit code: 0; 1 something has no valid numbers, is missing or broken; 2 bad input.
     """
@@ -349,7 +349,7 @@ def compare_command(before: str, after: str, margin: float, force: bool, format_
 @cli.command()
 @click.argument("experiment", metavar="[EXPERIMENT|FOLDER]", required=False)
 @click.option("--out", metavar="FILE", type=click.Path(path_type=Path),
-              help="Where the page goes. Default: report.html in the folder.")  # fmt: skip
+              help="File to write the page to. Default: report.html in the folder.")  # fmt: skip
 @click.option("--figures", is_flag=True, help="Also write the charts as SVG and PNG, and the tables as Markdown.")
 @click.option("--open", "open_", is_flag=True, help="Open the page in a browser.")
 def report(experiment: str | None, out: Path | None, figures: bool, open_: bool) -> int:
@@ -358,8 +358,8 @@ def report(experiment: str | None, out: Path | None, figures: bool, open_: bool)
 
     FOLDER may also contain logs of any YCSB client, measured elsewhere, as `dohyo tabulate` takes them.
 
-    Exit code: 0; 1 something has no valid numbers, is missing, broken or cannot be true: it is named, and the page has
-    all that is whole; 2 bad input, nothing was written.
+    Exit code: 0; 1 something has no valid numbers, is missing, broken or cannot be true: it is named, and the page
+    contains everything else; 2 bad input, nothing was written.
     """
     from dohyo.evidence import experiment_folder
     from dohyo.foreign import page as foreign
@@ -392,22 +392,22 @@ def report(experiment: str | None, out: Path | None, figures: bool, open_: bool)
 @cli.command("db")
 @click.argument("experiments", metavar="EXPERIMENT…", nargs=-1, required=True)
 @click.option("--out", metavar="FILE", type=click.Path(path_type=Path),
-              help="Where the database goes. Default, of one experiment: facts.db in its folder.")  # fmt: skip
+              help="File to write the database to. Default for one experiment: facts.db in its folder.")  # fmt: skip
 def db_command(experiments: tuple[str, ...], out: Path | None) -> int:
-    """Writes the evidence of experiments (IDs below results/, or their folders) as one SQLite database, for questions
-    of your own in SQL, pandas or Datasette. docs/facts.md has its tables.
+    """Writes the evidence of experiments (IDs below results/, or their folders) as one SQLite database, for queries
+    in SQL, pandas or Datasette. docs/facts.md describes its tables.
 
     \b
     ./dohyo db 20261121-070000-workloadA
     ./dohyo db 20261121-070000-workloadA 20261122-070000-workloadA --out both.db
 
     Exit code: 0; 1 something has no valid numbers, is missing, broken or cannot be true: it is named, and the database
-    has all that is whole; 2 bad input, nothing was written.
+    contains everything else; 2 bad input, nothing was written.
     """
     from dohyo.facts import database
     from dohyo.report import files
 
-    # Several names may be those of one folder.
+    # Several names may lead to one folder.
     folders = list({folder.resolve(): folder for folder in map(_experiment, experiments)}.values())
     if len(folders) > 1 and out is None:
         raise BadInputError("several experiments: name the database with --out FILE")
@@ -427,7 +427,7 @@ def db_command(experiments: tuple[str, ...], out: Path | None) -> int:
 @click.option("--results", metavar="DIR", type=click.Path(path_type=Path), default=RESULTS,
               help="Folder with the experiments. Default: results/ of this checkout.")  # fmt: skip
 def site_command(folder: Path, results: Path) -> int:
-    """Writes an index of all experiments and their reports into DIR, for any web server or none.
+    """Writes an index of all experiments and their reports into DIR. It needs no web server.
 
     Exit code: 0; 1 an experiment cannot be read: it is named and left out; 2 bad input.
     """
@@ -442,7 +442,7 @@ def site_command(folder: Path, results: Path) -> int:
 
 @cli.command("list")
 @click.option("--inventory", metavar="FILE", help="Ansible inventory of the hosts. Default: this machine.")
-@click.option("--details", is_flag=True, help="Also how to get each system that is skipped.")
+@click.option("--details", is_flag=True, help="Also show how to get each skipped system.")
 def list_command(inventory: str | None, details: bool) -> int:
     """Shows the scenarios and the systems."""
     _list(_inventory(inventory)[0], details=details)
@@ -481,8 +481,8 @@ def profiles_command() -> int:
 def variables_command(folder: Path) -> int:
     """Prints the variables of a trial as a file for trial.yml -e @FILE.
 
-    TRIAL_FOLDER is the trial's folder below raw/. The variables are made from the experiment's scenario, checked as by
-    ./run.sh, and their texts are data to Ansible. (Those of trial.json would be templates, which can run programs.)
+    TRIAL_FOLDER is the trial's folder below raw/. The variables come from the experiment's scenario, checked as by
+    ./run.sh. Ansible reads their texts as data; texts of trial.json would be templates, which can run programs.
     """
     from dohyo.ansible.data import as_data
     from dohyo.evidence import experiment_folder
@@ -511,9 +511,9 @@ def _check_trial(folder: Path) -> None:
 @cli.command("next-probe", hidden=True)
 @click.argument("folder", metavar="TRIAL_FOLDER", type=click.Path(path_type=Path))
 def next_probe_command(folder: Path) -> int:
-    """Prints which rate a trial's search tries next, as JSON; asked by `dohyo.trial.measuring` between two probes.
+    """Prints the next rate of a trial's search as JSON; `dohyo.trial.measuring` calls it between two probes.
 
-    TRIAL_FOLDER is the trial's folder below raw/. `target` is null when the search is over: `conclusion` says why.
+    TRIAL_FOLDER is the trial's folder below raw/. When the search is over, `target` is null, and `conclusion` says why.
     """
     from dohyo.summary.summary import read_trial
 
@@ -631,7 +631,7 @@ def _list(inventory: Path | None, *, details: bool) -> None:
     console = Console()
 
     def show(name: str, text: str) -> None:
-        # Into a pipe, lines are not wrapped.
+        # Lines are wrapped only on a terminal, not in a pipe.
         most = console.width - width - 2 if console.is_terminal else sys.maxsize
         lines = wrap(text, most, break_on_hyphens=False)
         for head, line in zip([name, *[""] * len(lines)], lines, strict=False):

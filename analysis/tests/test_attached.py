@@ -30,8 +30,8 @@ from filter.dohyo_filters import others
         ([{"attached": ["a"]}] * 2, r"docs/attach\.md"),
         ([{"attached_secrets": 5}] * 2, r"docs/attach\.md"),
         ([{"attached_may": "settle"}] * 2, r"docs/attach\.md"),
-        ([{"attached": None}] * 2, r"hosts\.yml: attached=None: docs/attach\.md"),
-        ([{}, {"attached_may": None}], r"hosts\.yml: attached_may=None: docs/attach\.md"),
+        ([{"attached": None}] * 2, r"hosts\.yml: attached=None: wrong type; see docs/attach\.md"),
+        ([{}, {"attached_may": None}], r"hosts\.yml: attached_may=None: wrong type; see docs/attach\.md"),
     ],
 )
 def test_an_inventory_attaches_for_all_hosts_and_in_the_right_type(
@@ -46,7 +46,7 @@ def test_a_list_of_systems_refuses_them_as_a_run_does(tmp_path: Path, capsys: py
     inventory = tmp_path / "hosts.yml"
     inventory.write_text("all: {children: {database: &host {hosts: {a: {attached: null}}}, client: *host}}")
     assert cli.main(["run", "--list", "--inventory", str(inventory)]) == 2
-    assert f"ERROR: the inventory {inventory}: attached=None: docs/attach.md has examples" in capsys.readouterr().err
+    assert f"ERROR: the inventory {inventory}: attached=None: wrong type; see docs/attach.md" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
@@ -162,7 +162,7 @@ def test_servers_in_use_are_preconditioned_only_on_the_command_line() -> None:
 
 
 def test_a_rate_of_the_load_counts_by_its_records() -> None:
-    with pytest.raises(BadInputError, match=r"insert has target=26 of 20 records; say --set insert\.target=25$"):
+    with pytest.raises(BadInputError, match=r"insert has target=26 of 20 records; add --set insert\.target=25$"):
         attach.check(bounded({**MYSQL, "insert.target": "26"}), "500", None, {})
 
 

@@ -26,7 +26,7 @@ _Dumper.add_representer(list, lambda dumper, value: dumper.represent_sequence("!
 
 
 def as_data(variables: Mapping[str, Any]) -> str:
-    """Returns YAML text from which ``ansible-playbook -e @FILE`` gets these variables, none of them as a template.
+    """Returns YAML text from which ``ansible-playbook -e @FILE`` reads these variables, none of them as a template.
 
     :param variables: variables of JSON's types; as in JSON, keys become strings
     """
@@ -34,11 +34,11 @@ def as_data(variables: Mapping[str, Any]) -> str:
 
 
 def check_path(path: Path, shown: str) -> None:
-    """Rejects a path that Ansible would change: it expands variables of the environment in every path.
+    """Rejects a path that Ansible would change, because it expands variables of the environment in every path.
 
     :param shown: name of the path in the message
     :raises BadInputError: naming what is wrong with it
     """
     plain_text.check(str(path), shown)
     if found := re.search(r"\$(\w+|\{[^}]*\})", str(path)):
-        raise BadInputError(f"{shown}: to Ansible {found[0]} in a path is a variable of the environment; rename it")
+        raise BadInputError(f"{shown}: Ansible reads {found[0]} as a variable of the environment; rename it")

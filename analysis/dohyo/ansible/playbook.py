@@ -32,9 +32,9 @@ from dohyo.scenario.hosts import Hosts, of_inventory
 Event = dict[str, Any]
 # Task of trial.yml that reports why a trial failed.
 VERDICT = "Trial failed"
-# Seconds between two looks at a program: smooth enough for a display, and almost free in the measured window.
+# Seconds between two checks of a program: a smooth display that costs almost nothing in the measured window.
 POLL_SECONDS = 0.25
-# Seconds for a program of Ansible to read an inventory or a file.
+# Timeout in seconds of a program of Ansible that reads an inventory or a file.
 ANSWER_SECONDS = 300
 # Seconds for a program to end by itself after SIGTERM.
 GRACE_SECONDS = 5
@@ -126,9 +126,9 @@ def execute(
     cwd: Path | None = None,
     timeout: float = float("inf"),
 ) -> int:
-    """Runs a program to its end, and appends its output to a file; without one the output is ours.
+    """Runs a program to its end, and appends its output to a file; without a file, the program uses our output.
 
-    The program inherits the lock of `running.experiment.only_one`, and gets SIGTERM when this process dies.
+    The program inherits the lock of `running.experiment.only_one`, and receives SIGTERM when this process dies.
 
     :param check: called often; if it raises, the program and its children are ended first
     :param watch: called often, and once more after the end
@@ -150,7 +150,7 @@ def _begin(
         cwd=cwd,
         env=env,
         start_new_session=True,
-        # Descriptors that must not be inherited are marked by Python.
+        # Python marks descriptors that must not be inherited.
         close_fds=False,
     )
 
@@ -172,7 +172,7 @@ def _attend(
     ended = os.pidfd_open(process.pid)
     try:
         while process.poll() is None and time.monotonic() < deadline:
-            # Read the events first, so that the phase is known that a signal interrupts.
+            # Read the events first, to know the phase that a signal interrupts.
             watch()
             check()
             select.select([ended, *readers], [], [], POLL_SECONDS)
@@ -233,7 +233,7 @@ class Events:
 
 
 class Playbook:
-    """A playbook of ansible/ that has begun. It is a context manager, which ends the program.
+    """A started playbook of ansible/. It is a context manager, which ends the program.
 
     :ivar variables: extra variables, which are data to Ansible and never templates
     """
@@ -251,7 +251,7 @@ class Playbook:
 
         :param inventory: None for the default one of ansible.cfg, which is this machine
         :param folder: folder for ansible.log and events.jsonl
-        :param waits: trial.yml waits for :meth:`finish` before its first task
+        :param waits: whether trial.yml waits for :meth:`finish` before its first task
         """
         self.variables = variables
         self._name = name
@@ -341,7 +341,7 @@ def play(
     :param tick: called often while the playbook runs
     :param timeout: seconds after which the playbook is ended
     :returns: the failure, or None
-    :raises OSError: after the playbook's end, if one of the two files is incomplete
+    :raises OSError: after the playbook's end, if ansible.log or events.jsonl is incomplete
     """
     with Playbook(name, inventory, folder, variables) as playbook:
         return playbook.finish(check=check, watch=watch, tick=tick, timeout=timeout)
@@ -458,7 +458,7 @@ def _answer(
 def _environment(events: str) -> dict[str, str]:
     """Returns Ansible's environment: this venv and JDK 17 first, a UTF-8 locale as required, a log without colours.
 
-    The user's callbacks run beside ours, which writes the events.
+    The user's callback plugins run beside Dohyo's, which writes the events.
     """
     environment = {name: value for name, value in os.environ.items() if name not in _NOT_THE_USERS}
 

@@ -1,4 +1,4 @@
-"""Attached systems, whose servers run already (docs/attach.md): request, effects of a run, and consent."""
+"""Attached systems, whose servers run already (docs/attach.md): options, effects of a run, and the user's consent."""
 
 import json
 import math
@@ -37,8 +37,8 @@ _ACCESS = (
 _HOST = r"([0-9A-Za-z][0-9A-Za-z._-]*|\[[0-9A-Fa-f:.]+\])(:[0-9]{1,5})?"
 _LAST_PORT = 65535
 _HOSTS = rf"{_HOST}(,{_HOST})*"
-# Forms by a system's folder. A JDBC URL has one host. With several hosts, the driver could look for our place, or
-# remove it, on the wrong one. A path after the host would name the clients' database.
+# Form of the hosts, by the system's folder. A JDBC URL has one host: with several, the driver could look for Dohyo's
+# database, or remove it, on the wrong one. A path after MySQL's host would name the clients' database.
 _PLACES = {
     "mysql": _HOST,
     "postgresql": rf"{_HOST}(/[0-9A-Za-z_.-]+)?",
@@ -46,7 +46,7 @@ _PLACES = {
     "hbase": rf"{_HOSTS}(:?/[0-9A-Za-z_./-]*)?",
 }
 
-# Properties that only concern servers that Dohyo starts, with the value that does.
+# Values that apply only to servers that Dohyo starts, by property.
 _OF_SERVERS = {"profile": "tuned", "reuse": "data"}
 
 
@@ -55,9 +55,9 @@ def overrides(
 ) -> dict[str, str | None]:
     """Returns the options and the inventory as properties of the scenario. Options take precedence.
 
-    :param given: texts NAME=HOSTS
+    :param given: arguments of --attach, NAME=HOSTS
     :param secrets: file with credentials
-    :param may: permissions beyond a database of our own
+    :param may: permissions beyond those for Dohyo's own database
     :raises BadInputError: naming the option and what is wrong with it
     """
     of_inventory = _of_inventory(inventory)
@@ -72,7 +72,7 @@ def overrides(
     may = may or of_inventory.get("attached_may") or ()
     if not attached:
         if secrets or may:
-            raise BadInputError("--attach-secrets and --attach-may are for systems that --attach SYSTEM=HOSTS names")
+            raise BadInputError("--attach-secrets and --attach-may need --attach SYSTEM=HOSTS")
         return {}
     can = [system.name for system in catalogue.all_systems().values() if system.attaches]
     roles: dict[str, str] = {}
@@ -82,7 +82,7 @@ def overrides(
         _check_places(name, places)
         role = catalogue.all_systems()[name].role
         if role in roles:
-            raise BadInputError(f"attached {roles[role]} and {name}: are one product; measure them one after the other")
+            raise BadInputError(f"attached {roles[role]} and {name}: are the same product; measure one after the other")
         roles[role] = name
     if secrets:
         check_secrets(Path(secrets).expanduser().absolute(), list(attached))
@@ -105,7 +105,7 @@ def _of_inventory(inventory: Path | None) -> dict[str, Any]:
     for host in host_variables(inventory).values():
         for name in known.keys() & host:
             if not isinstance(host[name], known[name]):
-                raise BadInputError(f"the inventory {inventory}: {name}={host[name]}: docs/attach.md has examples")
+                raise BadInputError(f"the inventory {inventory}: {name}={host[name]}: wrong type; see docs/attach.md")
         said.append({name: host[name] for name in known if host.get(name)})
     for each in said:
         if each != said[0]:
@@ -117,13 +117,13 @@ def _of_inventory(inventory: Path | None) -> dict[str, Any]:
 
 
 def _check_places(name: str, places: Any) -> None:
-    """Rejects hosts whose text would lead anywhere but to a database of our own.
+    """Checks the form of the hosts, because other text could lead to a database that is not Dohyo's.
 
     :raises BadInputError: naming the hosts
     """
     form = _PLACES.get(catalogue.all_systems()[name].role, _HOSTS)
     if not isinstance(places, str) or not re.fullmatch(form, places):
-        raise BadInputError(f"attached {name}={places}: must be hosts, as docs/attach.md has them for each system")
+        raise BadInputError(f"attached {name}={places}: must be hosts; docs/attach.md shows each system's form")
     for port in re.findall(r"(?:\]|[0-9A-Za-z]):([0-9]+)(?=[,/:]|$)", re.sub(r"\[.*?\]", "]", places)):
         if not 1 <= int(port) <= _LAST_PORT:
             raise BadInputError(f"attached {name}={places}: the port {port} must be a number from 1 to {_LAST_PORT}")
@@ -138,7 +138,7 @@ def check_secrets(file: Path, names: Sequence[str]) -> None:
         about = file.stat()
         text = file.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        why = f"cannot be read: {error.strerror}" if isinstance(error, OSError) else "is no text"
+        why = f"cannot be read: {error.strerror}" if isinstance(error, OSError) else "is not text"
         raise BadInputError(f"--attach-secrets {file}: {why}; docs/attach.md has an example of such a file") from None
     if not stat.S_ISREG(about.st_mode) or about.st_mode & 0o077:
         raise BadInputError(f"--attach-secrets {file}: others may read it; type: chmod 600 {file}")
@@ -148,9 +148,9 @@ def check_secrets(file: Path, names: Sequence[str]) -> None:
         found = yaml.safe_load(text)
     except yaml.YAMLError as error:
         line = getattr(getattr(error, "problem_mark", None), "line", -1) + 1
-        raise BadInputError(f"--attach-secrets {file}: line {line} is no YAML; docs/attach.md has an example") from None
+        raise BadInputError(f"--attach-secrets {file}: line {line} is not YAML; see docs/attach.md") from None
     if not isinstance(found, dict):
-        raise BadInputError(f"--attach-secrets {file}: must have SYSTEM: and below it its properties (docs/attach.md)")
+        raise BadInputError(f"--attach-secrets {file}: must contain SYSTEM: with properties below (docs/attach.md)")
     for name, of_system in found.items():
         if name not in catalogue.all_systems():
             raise unknown("system", str(name), catalogue.all_systems(), f"--attach-secrets {file} names systems")
@@ -166,7 +166,7 @@ def check_secrets(file: Path, names: Sequence[str]) -> None:
                 raise BadInputError(f"--attach-secrets {file}: {name}: {key}: is not a file with certificates")
     for name in names:
         if name not in found:
-            terminal.warn(f"--attach-secrets {file} has no entry for {name}: it is connected to without a user")
+            terminal.warn(f"--attach-secrets {file} has no entry for {name}: clients connect to it without a user")
 
 
 def _is_single(value: Any) -> bool:
@@ -188,7 +188,7 @@ def of(scenario: Scenario) -> dict[str, str]:
 def check_measured(given: Sequence[str], scenario: Scenario) -> None:
     """Rejects an attached system that is not measured.
 
-    :param given: texts NAME=HOSTS
+    :param given: arguments of --attach, NAME=HOSTS
     :raises BadInputError: naming the option
     """
     for each in given:
@@ -198,17 +198,17 @@ def check_measured(given: Sequence[str], scenario: Scenario) -> None:
 
 
 def check(scenario: Scenario, target: str | None, most: str | None, changes: Mapping[str, str]) -> None:
-    """Rejects what a run must not do to servers that are not ours.
+    """Checks that a run does not exceed what is allowed on attached servers.
 
-    :param target: most operations per second of a phase, and records per second of the load, as given
-    :param most: most bytes of records to write, as given
+    :param target: value of --target: maximum operations per second of a phase, and records per second of the load
+    :param most: value of --max-data: maximum size of the records to write
     :param changes: properties from the command line
-    :raises BadInputError: naming what is too much, cannot be bounded, or would have no effect
+    :raises BadInputError: naming what exceeds a limit, has no limit, or would have no effect
     """
     attached = of(scenario)
     if not attached:
         if most is not None:
-            raise BadInputError(f"--max-data {most}: bounds what is written to a system that --attach names")
+            raise BadInputError(f"--max-data {most}: limits what is written to attached servers; add --attach")
         return
     _check_settings(scenario, attached, changes)
     bytes_most = size_bytes(most) if most is not None else None
@@ -223,7 +223,7 @@ def check(scenario: Scenario, target: str | None, most: str | None, changes: Map
         written = _written(point)
         if bytes_most is not None and written is None:
             raise BadInputError(
-                f"--max-data {most}: how much the inserts of {point.name} write is not bounded; give --target, or an"
+                f"--max-data {most}: nothing limits what the inserts of {point.name} write; add --target, or set"
                 " operationcount"
             )
         if bytes_most is not None and written is not None and written > bytes_most:
@@ -236,7 +236,7 @@ def check(scenario: Scenario, target: str | None, most: str | None, changes: Map
 
 
 def _check_settings(scenario: Scenario, attached: Mapping[str, str], changes: Mapping[str, str]) -> None:
-    """Rejects settings of servers that Dohyo does not start; warns of those in the scenario's file.
+    """Rejects settings of servers that Dohyo does not start; if the scenario's file sets them, only warns.
 
     :raises BadInputError: naming the setting of the command line
     """
@@ -261,7 +261,7 @@ def _check_settings(scenario: Scenario, attached: Mapping[str, str], changes: Ma
 
 
 def _check_rates(point: Scenario, target: str) -> None:
-    """Rejects phases above a rate: in operations, and for the load, which sends batches, in records.
+    """Rejects phases above a rate, which counts operations. For the load, which sends batches, it counts records.
 
     :raises BadInputError: naming the phase
     """
@@ -277,13 +277,13 @@ def _check_rates(point: Scenario, target: str) -> None:
         if not 0 < rate * records <= float(target):
             each = f" of {records} records" if records > 1 else ""
             raise BadInputError(
-                f"--target {target}: phase {name} has {f'target={rate:g}{each}' if rate else 'none'}; say"
+                f"--target {target}: phase {name} has {f'target={rate:g}{each}' if rate else 'no target'}; add"
                 f" --set {name}.target={_rate(target, records)}"
             )
 
 
 def _written(point: Scenario) -> float | None:
-    """Returns the most bytes of records that a trial inserts, without copies; None if nothing bounds them."""
+    """Returns the maximum size of the records that a trial inserts, in bytes without copies; None without a limit."""
     total = float(point.data_bytes)
     for name in point.phases:
         phase = point.of(name)
@@ -338,7 +338,7 @@ def describe(scenario: Scenario) -> list[str]:
 def agree(scenario: Scenario, *, agreed: bool) -> None:
     """Explains what a run does to attached systems, and asks for consent.
 
-    :param agreed: --yes was given
+    :param agreed: whether --yes was given
     :raises BadInputError: if the answer is no, or there is no terminal to ask on
     """
     said = describe(scenario)
@@ -358,7 +358,7 @@ def loaded(load: Callable[..., Scenario], changes: Mapping[str, str], target: st
     Attached servers are in use, so they are preconditioned only if the command line says so.
 
     :param load: function that loads the scenario; takes properties as `changes`
-    :param changes: properties from the command line; its rates stay as they are
+    :param changes: properties from the command line, whose rates take precedence
     :raises BadInputError: if the target is not a rate, or from loading
     """
     scenario = load(changes=changes)
@@ -374,7 +374,7 @@ def loaded(load: Callable[..., Scenario], changes: Mapping[str, str], target: st
     scenario = load(changes={**rates, **changes})
     if of_load in changes or not of(scenario):
         return scenario
-    # All points of a matrix get the same rate, which is that of the largest batches.
+    # All points of a matrix have the same rate, so the largest batches decide.
     most = max(trial.scenario.of(INSERT).number("batchsize") for trial in plan.trials(scenario))
     return load(changes={**rates, of_load: _rate(target, most), **changes}) if most > 1 else scenario
 
@@ -385,7 +385,7 @@ def _rate(target: str, records: int) -> str:
 
 
 def examine(scenario: Scenario, inventory: Path | None) -> int:
-    """Examines the attached systems and our permissions there, and prints the result; returns the exit code.
+    """Examines the attached systems and Dohyo's permissions, and prints the result; returns the exit code.
 
     :raises BadInputError: if the client cannot be built
     """

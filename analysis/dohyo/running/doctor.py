@@ -29,11 +29,11 @@ from dohyo.scenario.scenario import Scenario
 from dohyo.signals import Interruption, Signals
 from dohyo.summary import kept
 
-# Seconds of each phase. The warm-up is long enough to compile the client's code; nothing else needs one.
+# Seconds of each phase. The warm-up only has to be long enough to compile the client's code.
 WARMUP, WINDOW = 3, 3
 # The client is the limit if its rate without a database is less than this factor times the wanted rate, ...
 MARGIN = 3
-# ... or if it needs more than this share of its processors at that rate, with the driver of a database.
+# ... or if it needs more than this share of its processors at the wanted rate, with the driver of a database.
 SHARE = 0.5
 
 
@@ -70,7 +70,7 @@ class Wanted:
 
 
 def bound(alone: Alone, wanted: Wanted, clients: int) -> str:
-    """Returns why the client is the limit on its host; empty if it is not.
+    """Returns the reason why the client is the limit on its host; empty if it is not.
 
     :param clients: number of hosts among which the rate is divided
     """
@@ -84,7 +84,7 @@ def bound(alone: Alone, wanted: Wanted, clients: int) -> str:
 
 
 def wanted_of(scenario: Scenario, phase: str, inventory: Path | None, results: Path = RESULTS) -> list[Wanted]:
-    """Returns the wanted rates of a phase: the target, else the last ones on these hosts, else the highest published.
+    """Returns the wanted rates of a phase: its target, the last rates on these hosts, or the highest published rate.
 
     :param scenario: the scenario at one point of its matrix
     :param results: folder with the experiments
@@ -139,7 +139,7 @@ def examine(scenario: Scenario, inventory: Path | None, console: Console) -> int
 
     :param inventory: None for this machine
     :raises BadInputError: if an experiment of this checkout is running, or the client cannot be built
-    :raises Interruption: if a signal came while the client was built; later ones only show in the exit code
+    :raises Interruption: if a signal came while the client was built; later signals only change the exit code
     """
     point = scenario.points[0][1] if scenario.points else scenario
     phases = phases_of(point)
@@ -177,7 +177,7 @@ def phases_of(scenario: Scenario) -> list[dict[str, Any]]:
     if not runs:
         inserts = {**dict.fromkeys(PROPORTIONS, "0"), "insertproportion": "1"}
         runs = [{**planned["trial_load"], "properties": {**planned["trial_load"]["properties"], **inserts}}]
-    # Run at full speed, which random arrivals do not allow. Records that were never written cannot be verified.
+    # Random arrivals would limit the speed. Records that were never written cannot be verified.
     alone = {"target": "0", "arrival": "uniform", "dataintegrity": "false", "verify": "none", "warmup": "fixed"}
     return [{**run, "properties": {**run["properties"], **alone}, "warmup": WARMUP, "duration": WINDOW} for run in runs]
 
@@ -197,13 +197,13 @@ def show(found: Sequence[Alone], wanted: dict[str, list[Wanted]], point: str, co
     """
     clients = len({alone.host for alone in found})
     heads = ["host", "phase", "processors", "ops/s", "records/s", "CPU µs/op"]
-    rows = [[*heads, "wanted of it", "margin", "with a driver", ""]]
+    rows = [[*heads, "wanted", "margin", "with a driver", ""]]
     reasons = []
     for alone in found:
         used = f"{alone.ops * alone.cpu:.2g} of {alone.processors}"
         cells = [alone.host, alone.phase, used, rate(alone.ops), rate(alone.records), f"{alone.cpu * 1e6:.3g}"]
         if not wanted[alone.phase]:
-            rows.append([*cells, *[UNKNOWN] * 3, "no rate is known: give --set target=N, or measure once"])
+            rows.append([*cells, *[UNKNOWN] * 3, "no rate is known: add --set target=N, or measure once"])
         for each in wanted[alone.phase]:
             own = each.ops / clients
             driven = UNKNOWN if each.cpu is None else f"{own * each.cpu:.2g} processors"
@@ -221,8 +221,8 @@ def show(found: Sequence[Alone], wanted: dict[str, list[Wanted]], point: str, co
         lines.append(f"the client will be the limit: {out} (docs/clients.md#how-much-client)")
     if any(each.cpu is None for some in wanted.values() for each in some):
         lines.append(
-            "this is without a database's driver, which may cost many times as much; once the scenario was measured on"
-            " these hosts, that is counted too"
+            "this is without a database's driver, which may cost many times as much; after a measurement on these"
+            " hosts, the driver is included"
         )
     for line in lines:
         console.print(Text(line), soft_wrap=True)

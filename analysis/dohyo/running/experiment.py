@@ -39,9 +39,9 @@ from dohyo.scenario.hosts import Hosts
 from dohyo.scenario.scenario import Scenario
 
 Status = Literal["pending", "running", "done", "failed", "invalid", "interrupted", "skipped"]
-# Evidence of an experiment takes a few megabytes; a disk that fills up midway would cost the whole measurement.
+# Free space for the evidence, which takes a few megabytes. A disk that fills up would cost the whole measurement.
 FREE_BYTES_FOR_EVIDENCE = 200 * 10**6
-# Size of a file that keeps space free: on a full disk, the state, the tables and the logs of stopping still fit.
+# Size of a file that reserves space: on a full disk, it is deleted for the state, the tables and the logs of stopping.
 RESERVE_BYTES = 16 * 10**6
 # Seconds for a playbook to end after the run that started it was killed.
 ENDING_SECONDS = 10.0
@@ -86,7 +86,7 @@ class Experiment:
 
     @property
     def has_ended(self) -> bool:
-        """True if no more rounds will be added."""
+        """Whether no more rounds will be added."""
         return not self.scenario.adds_rounds or bool(self.facts.rounds_ended)
 
     @property
@@ -139,7 +139,7 @@ class Experiment:
             number = next(each for each in count(1) if not os.path.lexists(attempts / f"{trial.name}.{each}"))
             folder.rename(attempts / f"{trial.name}.{number}")
         folder.mkdir(parents=True, exist_ok=True)
-        # A trial that never began was sealed, too, and only takes a folder without evidence.
+        # A trial that never began was sealed, too; its manifest would count as evidence.
         (folder / manifest.FILE).unlink(missing_ok=True)
 
     def reserve(self) -> None:
@@ -157,7 +157,7 @@ class Experiment:
         return self.folder / ".reserve"
 
     def is_there(self) -> bool:
-        """Checks that the folder is still the one that was made. Users may delete it meanwhile."""
+        """Returns whether the folder still belongs to this experiment; users may have deleted it."""
         return self.facts.plan == [trial.name for trial in self.trials] and self.scenario_file.is_file()
 
     @property
@@ -193,7 +193,7 @@ def new_folder(chosen: Scenario, out: Path | None) -> Path:
         folder.mkdir(parents=True, exist_ok=True)
         if any(folder.iterdir()):
             raise BadInputError(
-                f"the folder {folder} is not empty; --out takes a new one (--resume continues an old one)"
+                f"the folder {folder} is not empty; name a new one with --out (--resume continues an experiment)"
             )
         if not os.access(folder, os.W_OK):
             raise BadInputError(f"the folder {folder} cannot be written to; --out DIR chooses another place")
@@ -225,12 +225,12 @@ def create(chosen: Scenario, folder: Path, about: dict[str, Any], hosts: Hosts |
         scenario_sha256=manifest.checksum(experiment.scenario_file),
         systems=chosen.systems,
         matrix={key: list(values) for key, values in chosen.matrix.items()},
-        # Fewest rounds. More may be added, until rounds_ended has the reason for stopping.
+        # Minimum number of rounds. More may be added, until rounds_ended contains the reason for stopping.
         rounds=chosen.number("rounds"),
         precision=chosen.precision,
         until_decided=chosen.adds_rounds and chosen.precision is None,
         alike=chosen.alike,
-        # Records of the first point; each trial.json has the trial's own.
+        # Records of the first point; each trial.json contains the number of its trial.
         records=first.records,
         data_bytes=first.data_bytes,
         datasize=first.datasize or None,
@@ -298,12 +298,12 @@ def _inventory(name: str, folder: Path) -> Path:
     check_path(inventory, f"{folder}/experiment.json: the inventory {name}")
     if not inventory.is_absolute():
         raise BadInputError(f"{folder}/experiment.json: the inventory {name} must be an absolute path")
-    # Check both directions, because Ansible reads a folder with all that is below.
+    # Check both directions: Ansible also reads the folders below an inventory.
     place = inventory.resolve()
     if any(place.is_relative_to(each) or each.is_relative_to(place) for each in (RESULTS.resolve(), folder.resolve())):
         raise BadInputError(
-            f"{folder}/experiment.json: the inventory {name} is among results, but can run programs;"
-            " move it elsewhere and measure again"
+            f"{folder}/experiment.json: the inventory {name} is in a folder of results, and inventories can run"
+            " programs; move it elsewhere and measure again"
         )
     check_inventory(place)
     return place
@@ -312,8 +312,8 @@ def _inventory(name: str, folder: Path) -> Path:
 def check_disk(folder: Path, needed: int, what: str) -> None:
     """Checks that a file system has enough free space.
 
-    :param folder: a folder on it, which may not exist yet
-    :param needed: bytes
+    :param folder: folder on the file system, which may not exist yet
+    :param needed: space in bytes
     :raises BadInputError: naming the folder, what is available and what is needed
     """
     while not folder.exists():
@@ -383,14 +383,14 @@ def _having(file: IO[str]) -> list[str]:
 
     found = []
     for process in Path("/proc").glob("[0-9]*"):
-        with suppress(OSError):  # it has ended, or belongs to another user
+        with suppress(OSError):  # the process has ended, or belongs to another user
             if process.name != str(os.getpid()) and any(map(has_it, (process / "fd").iterdir())):
                 found.append(process.name)
     return found
 
 
 def write_json(file: Path, content: dict[str, Any]) -> None:
-    """Writes a JSON file atomically and durably; an OSError has the file's name."""
+    """Writes a JSON file atomically and durably; an OSError names the file."""
     folders.write(file, json.dumps(content, indent=1, ensure_ascii=False) + "\n")
 
 

@@ -13,14 +13,15 @@ from dohyo.planning.plan import PlannedTrial, first_start
 from dohyo.systems.catalogue import all_systems
 from dohyo.trial.turns import Turns
 
-# Seconds between two looks at the turns.
+# Seconds between two checks of the turns.
 LOOK_SECONDS = 0.1
 
 
 def turns_of(start: Sequence[PlannedTrial], folder: Path) -> Turns:
-    """Returns the turns of a start: each trial loads, then each block has one window of every trial, then each ends.
+    """Returns the turns of trials that start together: all loads, then blocks with a window of each trial, all ends.
 
-    The order within a block is random, so that no system always follows the same other one. It is the same each time.
+    The order within a block is random, so that no system always follows the same other one. The same trials always
+    have the same order.
 
     :param folder: folder of the experiment
     """
@@ -48,10 +49,12 @@ def apart(trials: Sequence[PlannedTrial]) -> list[str]:
 def whole(
     trials: Sequence[PlannedTrial], missing: Sequence[PlannedTrial], skipped: Sequence[PlannedTrial] = ()
 ) -> list[PlannedTrial]:
-    """Returns the trials to repeat: all of a start if one of it is missing, because ratios are taken start by start.
+    """Returns the trials to repeat: those that are missing, and those that started together with a missing one.
+
+    Ratios are computed among trials that started together.
 
     :param trials: all planned trials
-    :param skipped: missing ones whose system was not available; the others of their start need not be repeated
+    :param skipped: missing trials whose system was not available; trials that started with them are not repeated
     """
     found = []
     for start in starts(trials):
@@ -61,7 +64,7 @@ def whole(
 
 
 def variables(trial: PlannedTrial, start: Sequence[PlannedTrial], folder: Path) -> dict[str, Any]:
-    """Returns the variables of trial.yml for a trial that takes turns; none for a trial of its own."""
+    """Returns the variables of trial.yml for a trial that takes turns; empty for one that starts without others."""
     if len(start) < 2:
         return {}
     turns = turns_of(start, folder)
@@ -80,10 +83,10 @@ def measure(
     carry_out: Callable[[PlannedTrial], None],
     check: Callable[[], None],
 ) -> None:
-    """Measures the trials of a start, each in a thread. A trial is begun when its first turn is due.
+    """Measures trials that start together, each in a thread. A trial begins when its first turn is due.
 
-    :param carry_out: measures one trial, and handles its failure
-    :param check: called often; raises an exception to begin no further trial
+    :param carry_out: function that measures one trial, and handles its failure
+    :param check: function that is called often, and raises an exception if no further trial must begin
     """
     turns.begin()
 

@@ -27,7 +27,7 @@ SAMPLER = ANSIBLE / "agent/sampler.py"
 # Seconds for three samples, which span two seconds. The sampler may start late on a busy machine; if samples are
 # missing then, it runs once more, for longer.
 LOOK_SECONDS = (2.2, 8)
-# Least share of all processors of a process that is named, and most processes that are named.
+# Minimum share of all processors for a process to be named, and maximum number of processes that are named.
 _NAMED, _MOST_NAMED = 0.05, 3
 
 
@@ -47,7 +47,7 @@ class Busy:
 def agree(scenario: Scenario, *, agreed: bool) -> None:
     """Warns if programs use more of this machine's processors than the scenario's limit; asks on a terminal.
 
-    :param agreed: do not ask
+    :param agreed: whether the user has agreed already
     :raises BadInputError: if the answer is no
     """
     limit = validity.most_taken(scenario.values.get("max.other.cpu"), strict=scenario["strict_conditions"] == "true")
@@ -58,7 +58,7 @@ def agree(scenario: Scenario, *, agreed: bool) -> None:
     for each in found[1]:
         say(f"  {each.name} (process {each.pid} of {each.user}) used {each.share:.0%}", err=True)
     if not agreed and sys.stdin.isatty():
-        if not click.confirm("A run that is disturbed like this is invalid. Measure all the same?", err=True):
+        if not click.confirm("A run that is disturbed like this is invalid. Measure anyway?", err=True):
             raise BadInputError("nothing was started; end what uses the processors, or raise --set max.other.cpu=50%")
     else:
         say("  a run that is disturbed like this is invalid; end them, or raise --set max.other.cpu=50%", err=True)
@@ -94,7 +94,7 @@ def _ticks() -> dict[tuple[int, str], int]:
     """Returns used processor ticks by process, which is a pid and a start time, as in proc(5)."""
     found = {}
     for folder in Path("/proc").glob("[0-9]*"):
-        with suppress(OSError):  # ended meanwhile
+        with suppress(OSError):  # the process has ended
             fields = (folder / "stat").read_text(errors="replace").rpartition(")")[2].split()
             found[int(folder.name), fields[19]] = int(fields[11]) + int(fields[12])
     return found

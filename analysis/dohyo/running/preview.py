@@ -27,7 +27,7 @@ def show_plan(scenario: Scenario, inventory: Path | None, hosts: Hosts, console:
     if inventory is not None:
         check_count(scenario, hosts)
     hosts = hosts.stated(scenario.values)
-    # Other hosts may not exist yet, so they are not asked.
+    # Hosts other than this machine may not exist yet, so they are not asked.
     if inventory is None and "host_count" not in scenario.values:
         scenario = _available(scenario, console)
     sizes = sizing.ask_points(scenario, hosts, inventory)
@@ -39,7 +39,7 @@ def show_plan(scenario: Scenario, inventory: Path | None, hosts: Hosts, console:
 
 
 def check_count(scenario: Scenario, hosts: Hosts) -> None:
-    """Checks that the scenario's number of hosts, if it has one, is the number of hosts that there are.
+    """Checks that host_count, if the scenario sets it, is the number of database hosts.
 
     :raises BadInputError: if the numbers differ
     """
@@ -51,7 +51,7 @@ def check_count(scenario: Scenario, hosts: Hosts) -> None:
 
 
 def _available(scenario: Scenario, console: Console) -> Scenario:
-    """Names systems that are skipped on this machine; returns the scenario without them, or all if none is left."""
+    """Prints the systems that this machine skips; returns the scenario without them, or unchanged if none is left."""
     attached = scenario.role_variables.get("attached", {})
     reasons = {} if attached.keys() >= set(scenario.systems) else available.ask(None, scenario.role_variables)
     skipped = [name for name in scenario.systems if reasons.get(name) and name not in attached]

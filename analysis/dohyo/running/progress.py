@@ -31,10 +31,10 @@ SECONDS_BETWEEN_LINES = 10
 # First guesses in seconds, from a machine with two cores; measured times replace them for later trials.
 _GUESSES = {"deploy": 30.0, "start": 15.0, "schema": 5.0, "settle": 10.0, "stop": 8.0}
 _LOOK = 3.0
-# Seconds that Ansible needs for its tasks between two phases.
+# Seconds between the measurements of two phases.
 _AROUND_A_RUN = 8.0
 
-# Log of Maven while it fetches servers; it is empty afterwards.
+# Log of Maven, which is empty unless Maven is fetching servers.
 _MAVEN = LOCAL_HOME / "install" / "maven.log"
 _FETCHES = re.compile(r"Download(ing|ed) from \S+ \S*/([^/\s]+)(?: \((\d+(?:\.\d+)?) (kB|MB|B))?")
 _MB = {"B": 1e-6, "kB": 1e-3, "MB": 1.0}
@@ -54,7 +54,7 @@ _WORDS = {
     "count": "counting the rows",
     "stop": "stopping the servers",
 }
-# Phases in which other things are done to attached servers.
+# Texts of the phases that do other work on attached servers.
 _ATTACHED = {"start": "checking the hosts", "settle": "counting the rows", "stop": "removing our tables"}
 
 
@@ -64,23 +64,23 @@ _LOADING: _Step = ("load", 0)
 
 
 class Forecast:
-    """Forecast of the remaining time: guesses, corrected by the times of the same system or the last one."""
+    """Forecast of the remaining time: guesses, corrected by the times of the same system or of the last system."""
 
     def __init__(self, trials: Sequence[PlannedTrial]) -> None:
         self._ratios: dict[tuple[str, str], float] = {}  # measured / guessed, by system and phase; "": last system
         self._loaded: set[str] = set()  # shared loads that a trial has begun
         # Steps left of each trial, with its system; the deployment comes first.
         self._left = [("", [(("deploy", 0), _GUESSES["deploy"])]), *self._of_all(trials)]
-        self._now = 0  # index of the trial that works now
+        self._now = 0  # index of the current trial
 
     def begin(self, trials: Sequence[PlannedTrial]) -> None:
-        """Begins the first of these trials; the others are still to come."""
+        """Begins the first of these trials; the others follow."""
         self._left = self._of_all(trials)
         self._loaded.add(load_of(trials[0], Path()))
         self._now = 0
 
     def turn(self, number: int) -> None:
-        """Goes on with one of the trials that were begun, by its position among them."""
+        """Makes another trial the current one, by its position among the trials of :meth:`begin`."""
         self._now = number
 
     def _of_all(self, trials: Sequence[PlannedTrial]) -> list[tuple[str, list[tuple[_Step, float]]]]:
@@ -150,15 +150,15 @@ def _guesses(scenario: Scenario) -> list[tuple[_Step, float]]:
 
 
 class Progress:
-    """A live display on a terminal, a line every ten seconds elsewhere. It is a context manager."""
+    """A live display on a terminal, or a line every ten seconds without one. It is a context manager."""
 
     def __init__(
         self, trials: Sequence[PlannedTrial], console: Console, processors: host.Processors | None = None
     ) -> None:
-        """`processors`: those of this machine, if it is the one that is measured."""
-        self._lock = threading.RLock()  # trials that take turns report from threads of their own
+        """`processors`: processors of this machine, if it is measured."""
+        self._lock = threading.RLock()  # trials that take turns report from several threads
         self._trials = trials
-        self._first = 0  # position of the first trial of those that take turns
+        self._first = 0  # position of the first of the trials that take turns
         self._console = console
         self._processors = processors
         self._busy: float | None = None
@@ -222,7 +222,7 @@ class Progress:
         self._cut_short = False
 
     def _turn(self, name: str) -> None:
-        """Shows that another of the trials that take turns works now."""
+        """Shows the named trial as the current one of those that take turns."""
         number = [trial.name for trial in self._trials].index(name)
         if number + 1 != self._number:
             self._forecast.turn(number - self._first)
@@ -230,7 +230,7 @@ class Progress:
             self._phase, self._run = "", 0
 
     def stopping(self, which: str) -> None:
-        """Shows that servers are stopped outside of a trial's end; ``which`` names them, such as "of cassandra"."""
+        """Shows that servers are stopped other than at a trial's end; ``which`` names them, such as "of cassandra"."""
         self._enter("stop", 0)
         self._which = which
 
@@ -255,7 +255,7 @@ class Progress:
         if event["event"] == "note":
             self.say(event["text"])
         if event["event"] == "phase":
-            # The phase before the runs is shown without a number.
+            # Preconditioning is shown without the number of a run.
             run = 0 if event["phase"] == phases.PRECONDITION else event["run"] or 0
             if (event["phase"], run) != (self._phase, self._run):
                 self._enter(event["phase"], run)
@@ -291,7 +291,7 @@ class Progress:
 
     def _enter(self, phase: str, run: int) -> None:
         now = time.monotonic()
-        # Learn nothing from a trial that has failed or that is deployed only now.
+        # Learn nothing from a trial that has failed, or from the deployment.
         if not self._cut_short and phase != "deploy":
             self._forecast.learn(self._phase, now - self._phase_began)
         self._forecast.enter(phase, run)

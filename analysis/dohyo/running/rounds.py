@@ -18,10 +18,10 @@ from dohyo.summary.summary import summarise
 
 
 def further(experiment: Experiment, summary: Summary, elapsed: float = 0.0) -> list[PlannedTrial]:
-    """Returns the trials of the next round; without one, records the reason in experiment.json, so that --resume does
-    not decide again.
+    """Returns the trials of the next round. If there is none, records the reason in experiment.json, so that --resume
+    does not decide again.
 
-    A system at a point gets one if it has a valid round and failed in none; a failure would cost the others time.
+    A system at a point takes part if it has a valid round and no failed one: failures would cost the others time.
 
     :param summary: summary of all planned rounds
     :param elapsed: seconds since the first trial
@@ -46,20 +46,20 @@ def further(experiment: Experiment, summary: Summary, elapsed: float = 0.0) -> l
 
 
 def common_cause(trials: Sequence[Trial]) -> str | None:
-    """Returns the first trial's reason if every trial has a run that is invalid for the same one; otherwise None.
+    """Returns the reason for which all trials are invalid; None if a trial is valid or the reasons differ.
 
-    Reasons that differ only in their numbers are the same.
+    Reasons that differ only in their numbers count as the same. The numbers are those of the first trial.
     """
     reasons = [re.sub(r" \(and [0-9]+ more\)$", "", trial.reason or "") for trial in trials]
     if any(trial.status != "invalid" for trial in trials) or len({re.sub("[0-9]", "", each) for each in reasons}) != 1:
         return None
-    # A reason without the name of a run may be that of a trial without evidence.
+    # A reason that does not name a run may belong to a trial without evidence.
     return reasons[0] if re.match("[a-z]+(-[0-9]+)?(:| on )", reasons[0]) else None
 
 
 def fix_equal_targets(experiment: Experiment, trial: PlannedTrial) -> None:
     """Fixes the rate of the phase `equal` as soon as it is known, and records it in experiment.json. At each point it
-    is a share of the rate of the slowest system that has a valid one.
+    is a share of the rate of the slowest system with valid numbers.
 
     :param trial: next trial; only earlier rounds count
     """
@@ -78,7 +78,7 @@ def fix_equal_targets(experiment: Experiment, trial: PlannedTrial) -> None:
     # Leave out trials whose evidence is lost.
     summary = summarise(experiment.folder, only=before)
     slowest = slowest_rates([each for each in summary.compared if point_name(each.point) in shares], phases.MAX)
-    # An invalid trial will be repeated. Without its rate, the rate for all could be more than its system can do.
+    # Wait for invalid trials, which will be repeated: without them, the rate could be too high for their systems.
     valid = {_place(each) for each in summary.trials if each.status == "ok"}
     again = [each for each in summary.trials if each.status in ("invalid", "failed") and not each.system_failed]
     disturbed = set(map(_place, again))
@@ -88,7 +88,7 @@ def fix_equal_targets(experiment: Experiment, trial: PlannedTrial) -> None:
 
 
 def _expected(experiment: Experiment, following: list[PlannedTrial]) -> float:
-    """Returns the seconds that trials will take; each counts with its longest time so far."""
+    """Returns the expected seconds of trials: for each, the longest time of its system at its point so far."""
     longest: dict[tuple[str, str], float] = {}
     for trial in experiment.trials:
         longest[_place(trial)] = max(longest.get(_place(trial), 0.0), experiment.seconds(trial) or 0.0)

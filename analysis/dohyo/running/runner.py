@@ -1,7 +1,7 @@
-"""The main job, from a checked scenario to the table: deploy, trials one after another, stop, summary.
+"""Carries out an experiment, from a checked scenario to the table: deploys, measures trials, stops, summarises.
 
-In any case the servers that this run started are stopped, the evidence so far is kept and marked, and the table is
-printed.
+After a failure or a signal, too, the servers that this run started are stopped, the evidence so far is kept and
+marked, and the table is printed.
 """
 
 import shlex
@@ -56,10 +56,10 @@ from dohyo.tables.files import write
 
 # Seconds for stop.yml. Cassandra stops within 12 s, HBase takes longer if its memory is full.
 STOP_SECONDS = 300.0
-# Tasks that come after everything was stopped, by the beginning of their names, with the meaning of a failure.
+# Message for a failure after all servers were stopped, by the beginning of the failed task's name.
 LEFT = {
-    "Fetch the evidence": "the servers are stopped, but evidence was left",
-    "Remove our objects": "not all that was made on an attached system could be removed; the numbers stay",
+    "Fetch the evidence": "the servers are stopped, but evidence was left on the hosts",
+    "Remove our objects": "some objects of Dohyo are left on an attached system; the numbers stay",
 }
 
 
@@ -73,7 +73,7 @@ class Options:
     :ivar hosts: facts about the database hosts
     :ivar open_report: open the page with charts at the end
     :ivar details: print the details before the screen
-    :ivar agreed: measure a busy machine without asking
+    :ivar agreed: measure without asking even if other programs use this machine
     """
 
     inventory: Path | None = None
@@ -90,11 +90,11 @@ def run(scenario: Scenario, options: Options, console: Console) -> int:
     """Measures a scenario and returns the exit code.
 
     :raises BadInputError: before anything is started
-    :raises Interruption: if a signal came while the client was built; later ones only show in the exit code
+    :raises Interruption: if a signal came while the client was built; later signals only change the exit code
     """
     with only_one() as measuring:
         existed = False
-        with suppress(OSError):  # new_folder reports it
+        with suppress(OSError):  # new_folder reports the error
             existed = options.out is not None and options.out.exists()
         folder = new_folder(scenario, options.out)
         measuring(folder)
@@ -126,7 +126,7 @@ def run(scenario: Scenario, options: Options, console: Console) -> int:
 
 
 def _check_size(scenario: Scenario, options: Options, signals: Signals) -> None:
-    """Rejects a scenario for which the hosts lack room, as far as this is known."""
+    """Rejects a scenario that does not fit on the hosts, as far as their sizes are known."""
     hosts = options.hosts.stated(scenario.values)
     check_count(scenario, options.hosts)
     known = options.hosts if options.inventory is None else hosts
@@ -205,7 +205,7 @@ class _Measurement:
         self.deployed: dict[str, list[Mapping[str, Any]]] = {}
         # Start of the first trial, on the monotonic clock.
         self.began: float | None = None
-        # True if something of ours may be left on the hosts.
+        # True if processes or data of this run may be left on the hosts.
         self.leaves = False
         # The last trial, if its servers stay up.
         self.kept: PlannedTrial | None = None
@@ -298,7 +298,7 @@ class _Measurement:
             raise
         finally:
             self._discard()
-            # Otherwise the servers belong to a trial of trial.yml by hand, or to another checkout.
+            # Without leftovers of this run, running servers belong to a user's trial.yml or to another checkout.
             if self.leaves and self.kept is None:
                 self._stop()
             # Stopping the servers may still have added files.
@@ -311,7 +311,7 @@ class _Measurement:
     def _measure_all(self, ready: list[PlannedTrial]) -> None:
         """Measures one trial after the other, and the rounds that are added meanwhile."""
         left_by = ""
-        # Loads are kept to the end. Attached systems, and hosts that faults switch off, may have been unreachable.
+        # Loads are kept to the end. Attached systems, and hosts that faults switch off, may be unreachable meanwhile.
         always_leaves = bool(self.loads) or any(
             trial.is_attached or any(trial.scenario.of(phase).faults for phase in trial.scenario.phases)
             for trial in ready
@@ -347,7 +347,7 @@ class _Measurement:
     ) -> list[PlannedTrial]:
         """Measures trials, at the same time if there are several; returns those that have failed.
 
-        :param following: trial after a single one
+        :param following: the next trial, if one trial is measured at a time
         """
         failed: list[PlannedTrial] = []
 
@@ -462,7 +462,7 @@ class _Measurement:
             "trial_client_heap": largest["client_heap"],
         }
         names = list(dict.fromkeys(trial.system for trial in trials))
-        # The command has shown the scenario's licences and asked, but not those of downloads that an inventory allows.
+        # The user has agreed to the licences of the scenario's downloads, but not of those that an inventory sets.
         agreed = any(value is True for name, value in largest.role_variables.items() if name.endswith("_fetch"))
         asked = {"deploy_systems": names, "fetch_agreed": agreed, **size, **not_attached(), **largest.role_variables}
         write_json(folder / "deploy.json", asked)
@@ -497,10 +497,10 @@ class _Measurement:
     def _begin(self, trial: PlannedTrial) -> None:
         """Starts the playbook of the next trial while the servers of this one stop.
 
-        Loading Ansible and the inventory takes a second. It then waits, and does nothing on the hosts.
+        Loading Ansible and the inventory takes a second. The playbook then waits, and does nothing on the hosts.
         """
         if self.begun is None and self._is_deployed(trial):
-            # After an error, the next trial starts its playbook itself. The servers of this one must stop.
+            # An error must not disturb the stop of this trial's servers; the next trial then starts its own playbook.
             with suppress(Exception):
                 asked = self._variables(trial, keep=self.options.keep and trial is self.todo[-1])
                 folder = self.experiment.trial_folder(trial)
@@ -542,7 +542,7 @@ class _Measurement:
         return self.experiment.variables(trial, keep, self.loads.get(trial.name, ""), start)
 
     def _whatever_happens(self, step: Callable[[], Failure | None]) -> Failure | None:
-        """Does a step; a file that cannot be written, or a bug of ours, is a failure of the step."""
+        """Runs a step. A file that cannot be written, or a bug of Dohyo, is a failure of the step."""
         failure = Failure(f"nothing was started: {self.unwritten}", self.experiment.folder)
         if not self.unwritten:
             try:
@@ -555,7 +555,7 @@ class _Measurement:
         return failure
 
     def _unexpected(self, error: Exception) -> Failure:
-        """Returns an exception as a failure in words for the user: an unwritable file, or a bug of ours."""
+        """Returns an exception as a failure with a message for the user."""
         if isinstance(error, OSError):
             return Failure(named(error), self.experiment.folder)
         if isinstance(error, BadInputError):  # for example a script that cannot be fetched
@@ -565,7 +565,7 @@ class _Measurement:
         return Failure(f"internal error: {type(error).__name__}: {' '.join(str(error).split())}", log)
 
     def _say(self, failure: Failure, what: str = "") -> None:
-        """Prints why something failed, after the text ``what``."""
+        """Prints the text ``what`` and the failure, and then the path of its log."""
         self.progress.say(f"{what}{failure}", "red")
         self.progress.say(f"  the full log: {shown(failure.log)}")
 
@@ -598,10 +598,10 @@ class _Measurement:
     ) -> Failure | None:
         """Plays a playbook.
 
-        :param trial: the trial that it conducts
+        :param trial: the trial that the playbook measures
         :param following: the trial after this one
         """
-        # Activities by task, because the playbook stops the servers before it reports the trial's failure.
+        # Activities by failed task: the playbook stops the servers before it reports the trial's failure.
         activities: dict[str, str] = {}
         keep_reason = available.watcher(self.unavailable)
 

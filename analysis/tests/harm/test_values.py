@@ -303,7 +303,7 @@ def test_a_path_that_ansible_would_change_is_refused(
     (tmp_path / name).mkdir()
     for option in ("--out", "--inventory"):
         line = refused(capsys, "workloadA", option, str(tmp_path / name))
-        assert "in a path is a variable of the environment; rename it" in line
+        assert "as a variable of the environment; rename it" in line
 
 
 def test_a_folder_below_results_is_named_in_safe_characters(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -353,7 +353,7 @@ def test_resume_plays_no_inventory_that_came_with_the_results(
     (there.folder / "raw/hosts.yml").write_text(f"all: {{vars: {{x: '{TEMPLATES[0]}'}}}}")
     (tmp_path / "link").symlink_to("out/raw")
     change(there.folder / "experiment.json", inventory=str(there.folder / where))
-    with pytest.raises(BadInputError, match="is among results, but can run programs"):
+    with pytest.raises(BadInputError, match="is in a folder of results, and inventories can run programs"):
         experiment.reopen(str(there.folder))
 
 
