@@ -33,8 +33,8 @@ from dohyo.systems.system import DataNeeds
 from dohyo.terminal import aligned
 
 MIB = 2**20
-# Assumptions, measured with clients and server on 2 cores (docs/sizing.md): the seconds of a trial besides its load
-# and its runs, and the records of 1 KB that a host loads per second. Larger hosts load faster.
+# Assumptions, measured with clients and server on 2 cores (docs/sizing.md). They are the seconds of a trial besides its
+# load and its runs, and the records of 1 KB that a host loads per second. Larger hosts load faster.
 TRIAL_SECONDS = 30
 LOAD_RATE = 6000
 # Updates of one field per second, in batches, on warm servers (docs/method.md#preconditioning).

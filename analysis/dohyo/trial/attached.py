@@ -16,7 +16,7 @@ from dohyo.trial.world import Host, HostError, World
 def detach(host: Host, roles: Sequence[str]) -> str:
     """Removes what trials have created on attached systems of these roles.
 
-    :returns: what could not be removed, and how a person removes it; empty if everything was removed
+    :returns: message about what could not be removed, and how to remove it; empty if everything was removed
     """
     try:
         answer = host.do("detach", home=str(host.values["dohyo_home"]), roles=list(roles), host=host.name)
@@ -44,7 +44,7 @@ def detach_earlier(world: World, role: str) -> None:
 
 
 def detach_all(world: World, roles: Sequence[str], there: Sequence[str]) -> None:
-    """Removes our tables, and what leads to them. A note names what is left: stop.yml tries again.
+    """Removes Dohyo's tables on attached systems, and the files to connect. Notes name what is left for stop.yml.
 
     :param there: names of the hosts that respond
     """
@@ -60,7 +60,7 @@ def secret_properties(text: str, file: str, system: str) -> dict[str, str]:
     :param text: content of the file, in YAML: the properties by system. A property ``….ca`` names a file of
         certificates; its content replaces the name, in Base64, so that clients and administration do not need the file
     :param file: path of the file on the control machine
-    :raises BadInputError: if others may read the file, or it has another form
+    :raises BadInputError: if others may read the file, or its form is wrong
     """
     try:
         if os.stat(os.path.expanduser(file)).st_mode & 0o077:  # noqa: PTH111, PTH116 - pathlib fails for an unknown user
@@ -71,7 +71,7 @@ def secret_properties(text: str, file: str, system: str) -> dict[str, str]:
             with open(os.path.expanduser(properties[key]), "rb") as certificates:  # noqa: PTH111, PTH123 - as above
                 properties[key] = base64.b64encode(certificates.read()).decode()
     except (OSError, AttributeError, yaml.YAMLError) as error:
-        # The message of the YAML error would quote a line of the file, which may hold a password.
-        known = f"{error.filename}: {error.strerror}" if isinstance(error, OSError) else "must be YAML, docs/attach.md"
+        # The message of the YAML error would quote a line of the file, which may contain a password.
+        known = f"{error.filename}: {error.strerror}" if isinstance(error, OSError) else "must be YAML; docs/attach.md"
         raise BadInputError(f"attached_secrets={file}: {known}") from None
     return properties

@@ -12,7 +12,7 @@ LISTEN_SECONDS = 60
 
 
 def measure(world: World, *, attached: bool) -> dict[str, Any]:
-    """Measures all hosts; with an attached system only the clients' hosts, because other users depend on its servers.
+    """Measures all hosts. With an attached system, measures only client hosts: other users depend on its servers.
 
     :returns: the contents of canary.json
     """

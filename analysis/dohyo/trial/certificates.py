@@ -26,7 +26,7 @@ Names = list[x509.GeneralName]
 
 
 def general(name: str) -> x509.GeneralName:
-    """Returns an IP address as such, and any other name as a DNS name."""
+    """Returns an entry of a certificate for a name: an IP address if it is one, otherwise a DNS name."""
     try:
         return x509.IPAddress(ipaddress.ip_address(name))
     except ValueError:
@@ -43,11 +43,11 @@ def certificate(file: Path) -> x509.Certificate | None:
 
 
 def fits(found: x509.Certificate, names: Names, authority: x509.Certificate) -> bool:
-    """Checks that a certificate is for exactly these names and was issued by this authority."""
+    """Returns whether a certificate is for exactly these names and was issued by this authority."""
     try:
         found.verify_directly_issued_by(authority)
         stated = found.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
-    except Exception:  # whatever is wrong with it, a new one replaces it
+    except Exception:  # a new certificate replaces one with any error
         return False
     return set(stated) == set(names)
 
@@ -62,7 +62,7 @@ def write(file: Path, *parts: bytes) -> None:
 
 
 def pem(key: ec.EllipticCurvePrivateKey) -> bytes:
-    """Returns a private key as text."""
+    """Returns a private key in PEM format."""
     return key.private_bytes(
         serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
     )
@@ -71,7 +71,7 @@ def pem(key: ec.EllipticCurvePrivateKey) -> bytes:
 def certify(
     subject: str, key: ec.EllipticCurvePrivateKey, issuer: x509.Name | None, signer: ec.EllipticCurvePrivateKey
 ) -> x509.CertificateBuilder:
-    """Returns a builder with what all certificates have in common; without an issuer, it is for the authority."""
+    """Returns a builder with the fields that all certificates need; without an issuer, it is for the authority."""
     name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, subject[:64])])
     now = datetime.now(UTC)
     return (
@@ -93,7 +93,7 @@ def certify(
 def make(folder: Path, hosts: Mapping[str, Sequence[str]]) -> str:
     """Makes the certificates that are missing, expire soon, or do not fit the names of a host.
 
-    :param folder: gets ``ca.pem``, an authority for this folder, with its key ``ca.key``, and for each host
+    :param folder: folder for ``ca.pem``, an authority for this folder, its key ``ca.key``, and for each host
         ``HOST.pem``: a private key (P-256, PKCS 8, without a password) followed by its certificate. Only the owner can
         read the files
     :param hosts: names and addresses of each host

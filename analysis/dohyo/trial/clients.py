@@ -14,13 +14,13 @@ from dohyo.trial.world import Host
 
 # Properties with such names are secret in every binding.
 SECRET = re.compile("(password|passwd|secret)$", re.IGNORECASE)
-# Seconds beyond a client's own limit of silence (Run.java) after which the client counts as hung.
+# Seconds beyond a client's own limit (stalltime, Run.java) after which a silent client counts as hung.
 STALL_GRACE_SECONDS = 10.0
-# Seconds that a client that is ready waits for its start.
+# Seconds that a ready client waits for its start.
 GATE_SECONDS = 300
-# Seconds of warm-up after a pause: caches, connections and compiled code are warm, and the load begins again.
+# Seconds of warm-up after a pause, which can be short: caches, connections and compiled code are still warm.
 WARMUP_AGAIN_SECONDS = 2
-# Seconds that a client waits between two windows. Other systems are measured meanwhile.
+# Timeout in seconds of a pause between two windows, in which other systems are measured.
 PAUSE_SECONDS = 6 * 3600
 
 
@@ -31,7 +31,7 @@ class ClientOptions:
     heap: str = option("", "Heap of a client's JVM; by default the scenario's.", pattern=f"({HEAP})?")
     module: str = option("", "Module of ycsb-bindings with the client's jars; by default the binding's own.")
     java_options: list[str] = option(
-        # The collector that costs least per operation, and the packages that the drivers' buffers access on JDK 17.
+        # The collector with the lowest cost per operation, and the packages that the drivers' buffers access on JDK 17.
         [
             "-XX:+UseParallelGC",
             "--add-opens=java.base/java.nio=ALL-UNNAMED",
@@ -40,16 +40,16 @@ class ClientOptions:
         "Options of a client's JVM.",
     )
     ready_timeout: int = option(120, "Seconds for all threads of a client to connect.")
-    grace: int = option(90, "Seconds beyond warm-up and measured window, to end what is in flight and write results.")
+    grace: int = option(90, "Seconds after the measured window to finish operations in flight and write results.")
     count_timeout: int = option(21600, "Seconds for a load, or for a run that a number of operations ends.")
-    start_delay: int = option(2000, "Milliseconds from the agreement on a start to the start of several clients.")
+    start_delay: int = option(2000, "Milliseconds from the agreement of several clients on a start to the start.")
     launch_interval: int = option(0, "Milliseconds between the launches of two clients.")
     skew_limit_ms: float = option(
-        10.0, "Milliseconds within which clients must begin, and to which clocks must be known, for a run to count."
+        10.0, "Maximum spread of the clients' starts, and maximum error of their clocks, for a run to count, in ms."
     )
     fault_grace: int = option(420, "Seconds after the window to undo faults and for the servers to be ready again.")
     # Server hardware tests its memory when it boots.
-    boot_timeout: int = option(600, "Seconds for a host to answer after it was switched on.")
+    boot_timeout: int = option(600, "Seconds for a host to respond after it was switched on.")
 
     @classmethod
     def of(cls, values: Mapping[str, Any]) -> ClientOptions:
@@ -65,20 +65,20 @@ class ClientOptions:
 class ClientPhase:
     """One load, or one run of a phase.
 
-    :ivar name: name for the folder and for people; ``load`` for the load
+    :ivar name: name in the folder's name and in messages; ``load`` for the load
     :ivar number: number of the run, from 1; 0 for the load
     :ivar threads: threads of each client, or of all clients together if the property threadcount.of is all
-    :ivar warmup: longest warm-up, in seconds
+    :ivar warmup: maximum warm-up, in seconds
     :ivar duration: seconds of the measured window; 0 if a number of operations ends the run
-    :ivar measured: if true, the run does not count if the clients began too far apart
-    :ivar tolerant: if true and only clients fail, the trial goes on without what was measured
+    :ivar measured: whether the run does not count if the clients began too far apart
+    :ivar tolerant: whether the trial continues without the results of this run if only clients fail
     :ivar of_trial: number of this run, from 1, among the trial's runs with verify=acknowledged
-    :ivar faults_asked: the faults, as in the scenario
+    :ivar faults_asked: text of the faults in the scenario
     :ivar faults: the faults with their hosts (dohyo.scenario.faults.on_hosts)
     :ivar connection: properties with which the client connects to the servers
     :ivar hidden: names of properties that are secret although their names do not show it
     :ivar servers: role of the servers whose processes are watched; empty to watch none
-    :ivar windows: measured windows of the clients; they pause between these
+    :ivar windows: number of measured windows of the clients, which pause between them
     """
 
     name: str
@@ -100,22 +100,22 @@ class ClientPhase:
 
     @property
     def goes_on(self) -> bool:
-        """True if the clients pause after an earlier window, and need not be started."""
+        """Whether the clients have paused after an earlier window, so that they need not be started."""
         return self.windows > 1 and self.number > 1
 
     @property
     def warmup_seconds(self) -> float:
-        """Longest warm-up, in seconds."""
+        """Maximum warm-up, in seconds."""
         return self.warmup_again if self.goes_on else self.warmup
 
     @property
     def warmup_again(self) -> float:
-        """Warm-up of clients that go on, in seconds."""
+        """Maximum warm-up of clients that continue after a pause, in seconds."""
         return min(self.warmup, WARMUP_AGAIN_SECONDS)
 
     @property
     def is_load(self) -> bool:
-        """True if the clients insert the records."""
+        """Whether this is the load, in which the clients insert the records."""
         return self.number == 0
 
     @property
@@ -147,7 +147,7 @@ class ClientPhase:
         return float(self.properties.get("target", 0)) / clients
 
     def silence(self, clients: int) -> float:
-        """Returns the seconds without news in its logs after which a client hangs: its own limit and a grace."""
+        """Returns the seconds without new lines in its logs after which a client counts as hung."""
         target = self.target(clients)
         between = (30 if self.properties.get("arrival") == "poisson" else 10) / target if target > 0 else 0.0
         return max(float(self.properties.get("stalltime", 60)), between) + STALL_GRACE_SECONDS
@@ -164,12 +164,12 @@ def lane_of(values: Mapping[str, Any]) -> str:
 
 
 def in_lane(name: str, lane: str) -> str:
-    """Returns the name of a process or file of ours. Each trial that takes turns has its own."""
+    """Returns the name of a process or file in a lane, so that trials that take turns use different names."""
     return f"{name}.{lane}" if lane else name
 
 
 def files_of(lane: str) -> str:
-    """Returns the folder below dohyo_home with what clients and samplers write."""
+    """Returns the folder below dohyo_home for the files of clients and samplers."""
     return f"client/{lane}" if lane else "client"
 
 
@@ -213,7 +213,7 @@ def properties_of(host: Host, phase: ClientPhase, hosts: Sequence[str], inserted
 
 
 def process_of(host: Host, phase: ClientPhase, hosts: Sequence[str], inserted: int) -> dict[str, Any]:
-    """Returns the client of a host as its agent starts it; parameters as for :func:`properties_of`."""
+    """Returns what the agent of a host needs to start its client; parameters as for :func:`properties_of`."""
     options, values = ClientOptions.of(host.values), host.values
     home = values["dohyo_home"]
     name = in_lane(f"client-{host.name}", lane_of(values))

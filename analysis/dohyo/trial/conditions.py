@@ -1,4 +1,4 @@
-"""The conditions of a trial: settings and limits of the servers, compared with what the scenario asks for."""
+"""The conditions of a trial: settings and limits of the servers, compared with the conditions of the scenario."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def read_back(servers: ServerSteps) -> dict[str, Any]:
 
 
 def by_sentence(said: dict[str, list[str]]) -> list[str]:
-    """Merges equal sentences of several hosts: ``a, b: it rains``; with more than four hosts, names three.
+    """Merges equal sentences of several hosts: ``a, b: SENTENCE``; with more than four hosts, names three.
 
     :param said: sentences by host
     """
@@ -49,7 +49,7 @@ def by_sentence(said: dict[str, list[str]]) -> list[str]:
 
 
 def consistency(write_copies: Any, read_copies: Any, replication: Any) -> str:
-    """Returns ``strong`` if a read always sees the last acknowledged write; otherwise ``eventual`` or unknown."""
+    """Returns ``strong`` if a read always sees the last acknowledged write, otherwise ``eventual``, or UNKNOWN."""
     if write_copies is None or read_copies is None or replication == UNKNOWN:
         return UNKNOWN
     return "strong" if write_copies + read_copies > replication else "eventual"
@@ -59,10 +59,11 @@ def judged(found: dict[str, Any], asked: dict[str, Any]) -> dict[str, Any]:
     """Returns the conditions that were read back, with ``consistency`` and the ``differences`` from those asked for.
 
     Consistency is strong if every read sees every acknowledged write. Write copies + read copies > replication is
-    required, because a reader's and a writer's sets of copies must overlap. A system that works differently states it
-    itself.
+    required, because a reader's and a writer's sets of copies must overlap. A system that works differently states its
+    consistency itself.
 
-    ``exceeded`` has the requested value where the server gives more and says in ``fixed`` that it cannot give less.
+    ``exceeded`` contains the requested value of a condition that the server exceeds because it cannot do less, as it
+    states in ``fixed``.
     """
     result = {"consistency": consistency(found["write_copies"], found["read_copies"], found["replication"]), **found}
     wanted = dict(asked)

@@ -1,4 +1,4 @@
-"""The evidence of a trial: its folder on the control machine, the samples and what else is fetched from hosts."""
+"""The evidence of a trial: its folder on the control machine, the samples, and the files that hosts have."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from dohyo.trial import clients
 from dohyo.trial.processes import tool
 from dohyo.trial.world import Host, World, program, write_json
 
-# Names that an earlier trial of the same folder may have left there, besides the folders of its runs.
+# Names of files that an earlier trial may have left in the same folder, besides the folders of its runs.
 LEFT = (
     *("load", "load-server", "server", "hosts", "canary.json", "conditions.json", "settled.json", "kept.json"),
     *("counted.json", "probe-[0-9]*", "precondition-[0-9]*"),
 )
-# Files of a system's folder that describe its statistics and logs.
+# Files in a system's folder that describe its statistics and logs.
 MEANINGS = ("figures.yml", "log.yml", "healing.yml")
-# Variables of a trial by hand that the program dohyo reads.
+# Variables of a trial that the program dohyo reads; recorded if a user has started trial.yml without an experiment.
 ASKED = (
     *(
         "trial_system",
@@ -37,7 +37,7 @@ ASKED = (
     *("trial_warmup", "trial_duration", "trial_search", "trial_client_heap", "trial_strict", "trial_max_other_cpu"),
     *("trial_keep", "trial_canary", "trial_reuse"),
 )
-# Seconds without a load or run after which the sampler of a host ends by itself. The second value is for hosts on which
+# Seconds without a load or run after which the sampler on a host ends by itself. The second value is for hosts on which
 # nothing is deployed.
 ALONE = 86400
 ALONE_OBSERVED = 604800
@@ -50,16 +50,16 @@ for pattern; do
   done
 done
 """
-# Beginning of the name of the note of a trial under way. Trials that take turns have a note each.
+# Prefix of the file that notes a trial under way. Trials that take turns have one file each.
 UNDER_WAY = "trial-under-way"
 
 
 class Evidence:
     """The folder of a trial, and the samplers that write its evidence.
 
-    :ivar folder: on the control machine
-    :ivar is_ours: the folder is marked as ours, and has no earlier evidence
-    :ivar noted: what of the trial is to be brought home; nothing before it is noted as under way
+    :ivar folder: folder of the trial on the control machine
+    :ivar is_ours: whether the folder is marked as Dohyo's, and contains no earlier evidence
+    :ivar noted: note about the trial under way, which says what to fetch; empty before :meth:`note`
     """
 
     def __init__(self, world: World) -> None:
@@ -74,18 +74,18 @@ class Evidence:
 
     @property
     def experiment(self) -> Path:
-        """Folder that dohyo reads. It has the trials' folders in its folder raw."""
+        """Folder of the experiment, whose folder raw contains the trials; without raw, the trial's own folder."""
         return self.folder.parent.parent if self.folder.parent.name == "raw" else self.folder
 
     @property
     def is_by_hand(self) -> bool:
-        """True if no experiment of dohyo has asked for the trial."""
+        """Whether a user has started the trial with trial.yml, without an experiment."""
         return not (self.experiment / "experiment.json").exists()
 
     def begin(self, role: str) -> None:
         """Marks the folder, empties it, and records the variables of the trial."""
         values = self.values
-        # The folder may have evidence of any deployment. Files that dohyo writes there beforehand are not evidence.
+        # The folder may contain evidence of any deployment. Files that dohyo writes before a trial are not evidence.
         beside = ["trial.json", "state.json", "ansible.log", "events.jsonl"]
         runs = [f"{phase['name']}-[0-9]*" for phase in values["trial_phases"]]
 
@@ -125,7 +125,7 @@ class Evidence:
             "deployment": self.values["dohyo_deployment"],
             "hosts": [*self.world.hosts],
         }
-        # A note of a trial that was killed would fetch the files of this one.
+        # With the note of a killed trial, stop.yml would fetch the files of this trial into that trial's folder.
         lanes = {self.lane, *self.values["trial_beside"]}
         for file in self.note_file.parent.glob(f"{UNDER_WAY}*"):
             if file.suffix.removeprefix(".") not in lanes:
@@ -139,7 +139,7 @@ class Evidence:
 
     @property
     def needs_shutdown(self) -> bool:
-        """True if servers need time to end, even if nothing of their data is kept.
+        """Whether servers need time to end even if their data is not kept.
 
         Servers write their logs line by line, except for the log of JDK 8's collector.
         """
@@ -159,7 +159,7 @@ class Evidence:
         program(host, ["sh", "-c", END_LOGS, folder, *self.logs], removes=folder)
 
     def state(self, status: str, reason: str | None = None) -> None:
-        """Records the state of a trial by hand."""
+        """Records the state of a trial without an experiment."""
         write_json(self.folder / "state.json", {"status": status, "reason": reason})
 
     # ---- samples of the hosts ---------------------------------------------------------------------------------------
@@ -193,18 +193,18 @@ class Evidence:
         """Begins to sample an attached system's hosts, on which nothing is deployed."""
         names = self.values["dohyo_observed"]
         for name in names:
-            (self.folder / "hosts" / name).mkdir(parents=True, exist_ok=True)  # so that none is missed
+            (self.folder / "hosts" / name).mkdir(parents=True, exist_ok=True)  # shows that samples are expected
         step = "Start the sampler of the attached system"
         self.world.on(names, step, lambda host: observe(host, "begin", self.values, self.folder))
 
     def end_observing(self) -> None:
-        """Ends that, and fetches the samples. The trial goes on without a host that does not respond then."""
+        """Ends the samplers of :meth:`begin_observing`, and fetches their samples; skips hosts that do not respond."""
         end_observing(self.world, self.folder)
 
     # ---- the end ----------------------------------------------------------------------------------------------------
 
     def bring_home(self, names: list[str]) -> dict[str, str]:
-        """Brings home what a trial has left on hosts; returns by host why that failed."""
+        """Fetches the evidence of the trial from hosts; returns the failures by host."""
         # Another call of stop.yml or trial.yml may have replaced or removed the note.
         trials = (
             [self.noted]
@@ -235,7 +235,7 @@ def observe(host: Host, verb: str, values: Mapping[str, Any], folder: Path) -> N
 
 
 def end_observing(world: World, folder: Path) -> bool:
-    """Ends the samplers of observed hosts, and brings their samples home; returns whether all hosts have answered."""
+    """Ends the samplers on observed hosts, and fetches their samples; returns whether all hosts have responded."""
     values = world.first.values
     _, failures = world.attempt(values["dohyo_observed"], lambda host: observe(host, "end", values, folder))
     for name, words in failures.items():
@@ -251,7 +251,7 @@ def note_file(world: World, lane: str) -> Path:
 def under_way(world: World) -> list[dict[str, Any]]:
     """Returns the notes of the trials that are under way on these hosts.
 
-    A note of other hosts is of another inventory.
+    A note about other hosts belongs to another inventory, and is left out.
     """
     values = world.first.values
     files = sorted(Path(values["dohyo_control"]).glob(f"{UNDER_WAY}*"))
@@ -264,17 +264,17 @@ def under_way(world: World) -> list[dict[str, Any]]:
 
 
 def collect(world: World, names: list[str], trial: Mapping[str, Any], *, keeps_note: bool = False) -> dict[str, str]:
-    """Brings home what a trial has left on hosts, complete or not.
+    """Fetches the evidence of a trial from hosts, complete or not.
 
-    :param trial: as it is noted
-    :param keeps_note: something else is to be fetched the next time
-    :returns: by host, why that failed
+    :param trial: content of the trial's note
+    :param keeps_note: whether the note is kept, because something else must be fetched later
+    :returns: failures by host
     """
     folder, lane = Path(trial["dir"]), str(trial.get("lane", ""))
 
     def fetch(host: Host) -> None:
         home = host.values["dohyo_home"]
-        # The servers may stay up; the sampler must not.
+        # The servers may stay up, but the sampler must end.
         host.do("program", argv=[tool(host), "stop", clients.in_lane("host-metrics", lane), "5"], removes=tool(host))
         if host.name in world.databases:
             host.pull(f"{home}/run/{trial['role']}", folder / "server" / host.name)
@@ -287,7 +287,7 @@ def collect(world: World, names: list[str], trial: Mapping[str, Any], *, keeps_n
             )  # fmt: skip
 
     _, failures = world.attempt(names, fetch)
-    # stop.yml fetches what could not be brought home now, or is on a host that was lost.
+    # Keep the note while evidence is left, also on a lost host: stop.yml fetches it later.
     is_whole = not failures and not {*trial["hosts"]} - {*names}
     if is_whole and not keeps_note and trial["dir"] in (each["dir"] for each in under_way(world)):
         note_file(world, lane).unlink(missing_ok=True)

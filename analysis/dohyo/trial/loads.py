@@ -10,7 +10,7 @@ from dohyo.systems.context import Context
 from dohyo.trial.evidence import Evidence
 from dohyo.trial.world import Host, World
 
-# MiB to reserve beside the size of the data, because systems add a little.
+# Space in MiB to reserve besides the size of the data, because systems add a little.
 MORE_MB = 2000
 
 
@@ -18,9 +18,9 @@ MORE_MB = 2000
 class Load:
     """The load of a trial.
 
-    :ivar is_copy: true if the servers start from a copy of it
+    :ivar is_copy: whether the servers start from a copy of the load
     :ivar kept_by: name of the trial that loaded
-    :ivar note: message for people: why the load is not shared, or not as asked for
+    :ivar note: message to the user: why the load is not shared, or is shared in another way than requested
     """
 
     world: World
@@ -35,16 +35,16 @@ class Load:
 
     @property
     def id(self) -> str:
-        """Name of the load among those of the experiment; empty for one that is not shared."""
+        """Name of the load, unique in the experiment; empty if the load is not shared."""
         return str(self.world.first.values["trial_load_id"])
 
     @property
     def known(self) -> dict[str, Any]:
-        """State of the load for the rest of the trial, in plain values."""
+        """State of the load in values of JSON, from which the trial is continued."""
         return {"is_copy": self.is_copy, "kept_by": self.kept_by, "note": self.note}
 
     def _do(self, state: str, step: str, **more: Any) -> dict[str, dict[str, Any]]:
-        """Calls kept_load of the agents on all database hosts."""
+        """Calls the agents' verb kept_load on all database hosts; returns the results by host."""
 
         role = self.world.system(self.world.first.name).role
 
@@ -59,7 +59,7 @@ class Load:
         return self.world.on(self.world.databases, step, do)
 
     def find(self) -> None:
-        """Looks for the load on every database host. Kept loads are deleted where the trial needs their room."""
+        """Looks for the load on every database host. Deletes kept loads if the trial needs their space."""
         if not self.id:
             return
 
@@ -76,7 +76,7 @@ class Load:
         self.note = next((each["note"] for each in found if each["note"]), "")
 
     def place(self) -> bool:
-        """Copies the load into the empty data folders; returns true if every host has a copy."""
+        """Copies the load into the empty data folders; returns whether every host has a copy."""
         placed = self._do(
             "placed", "Put a copy of the load in place", trial=self.evidence.folder.name,
             budget_mb=lambda host: host.values["host_budget_mb"],
@@ -86,7 +86,7 @@ class Load:
         return self.is_copy
 
     def has_room(self) -> bool:
-        """Returns true if all hosts have room for a copy."""
+        """Returns whether all hosts have space for a copy."""
         found = self._do("room", "Check the room for a copy", need_mb=free_mb).values()
         self.note = next((each["note"] for each in found if each["note"]), self.note)
         return all(each["found"] for each in found)

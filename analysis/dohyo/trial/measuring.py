@@ -48,7 +48,7 @@ class Outcome:
 
     @property
     def hosts_are_well(self) -> bool:
-        """True if no host was lost and no server has ended."""
+        """Whether no host was lost and no server has ended."""
         return not self.vanished and all(node["state"] == "ran" for node in self.report["nodes"].values())
 
 
@@ -99,7 +99,7 @@ class Measuring:
 
         A system counts its rows up to a number that it sets; a larger load is not checked.
 
-        :raises StepError: if there are fewer rows
+        :raises StepError: if there are fewer rows than records
         """
         settled = self.servers.settle("stats/load")
         write_json(self.folder / "settled.json", settled)
@@ -117,7 +117,7 @@ class Measuring:
             for phase in phases:
                 with self.turns.turn():
                     self.measure_phase(phase, number, is_first=number == 1 and phase == phases[0])
-        # The last turn is for all that follows, to the end of the trial.
+        # The last turn lasts until the end of the trial.
         self.turns.wait()
         if self.values["trial_search"]:
             self.search()
@@ -130,19 +130,19 @@ class Measuring:
     def measure_phase(self, phase: Mapping[str, Any], number: int, is_first: bool) -> None:
         """Measures one run of one phase, with the steps before and after it.
 
-        :param is_first: true if the run comes right after the servers have settled
+        :param is_first: whether this is the first run after the load
         """
         folder = f"{phase['name']}-{number}"
         settles = self.values["trial_settle"] == "phases"
         if settles and not is_first:
-            # Keep statistics before the run, too, because what servers do while they settle does not belong to the run.
+            # Save statistics before the run, too, because the servers' work while settling does not belong to the run.
             write_json(self.folder / folder / "settled.json", self.servers.settle(f"stats/{folder}-before"))
-        # Later runs find the servers in use, unless these have settled again.
+        # Later runs find used servers anyway, unless the servers have settled again.
         if self.values["trial_precondition"] and (settles or is_first):
             self.preconditionings += 1
             self.run(self.values["trial_precondition"], self.preconditionings)
         if "share" in phase:
-            # The rate of the phase `own` is a share of what the first phase, `max`, just reached (docs/scenarios.md).
+            # The rate of the phase `own` is a share of the rate of the first phase, `max` (docs/scenarios.md).
             self.fetch(f"{self.values['trial_phases'][0]['name']}-{number}", self.folder)
             target = self.world.ask_dohyo("own-target", self.folder)
             phase = {
@@ -165,7 +165,7 @@ class Measuring:
             self.measure_phase(probe, number, is_first=False)
 
     def clients_alone(self) -> None:
-        """Drives clients that need no servers through a run of each phase, as the playbook's variables say."""
+        """Drives clients that need no servers through a run of each phase in the playbook's variables."""
         values = self.world.first.values
         results = Path(values["clients_results"])
         for asked in values["clients_phases"]:
@@ -212,14 +212,14 @@ class Measuring:
         self.inserted = {
             name: client["inserted"] for name, client in outcome.report["clients"].items() if client["inserted"]
         }
-        # Ansible's connections to hosts that were off are broken.
+        # Connections to hosts that were switched off are broken.
         back = [name for name in phase.switched if name not in outcome.vanished]
         world.on(back, "Close the connections to hosts that were off", lambda host: host.reset())
         if not outcome.report["valid"] and not (phase.tolerant and outcome.hosts_are_well):
             world.fail("Check that the run counts", dict.fromkeys(world.hosts, outcome.report["failure"]))
 
     def phase_of(self, asked: Mapping[str, Any], number: int) -> ClientPhase:
-        """Returns the phase that the trial's variables describe. The whole trial's values are the defaults."""
+        """Returns the phase that the trial's variables describe; values of the whole trial are the defaults."""
         values, system = self.values, self.servers.first
         properties = asked.get("properties", values["trial_properties"])
         attached = self.servers.is_attached
@@ -236,7 +236,7 @@ class Measuring:
             warmup=seconds(asked.get("warmup", values["trial_warmup"])),
             duration=seconds(asked.get("duration", values["trial_duration"])),
             binding=system.binding,
-            # A trial without runs measures the load.
+            # In a trial without runs, the load is measured.
             measured=number > 0 or not values["trial_phases"],
             tolerant=name == "probe",
             of_trial=max(self.counted, 1),
@@ -277,7 +277,7 @@ class Measuring:
 
 
 def fault_facts(host: Host, system: System) -> dict[str, Any]:
-    """Returns what the program `fault` needs to know about a host."""
+    """Returns facts about a host for the agent's command `faults`."""
     unit = f"dohyo-{host.values['dohyo_deployment']}-fault.service"
     return {
         "role": system.role,
@@ -289,9 +289,9 @@ def fault_facts(host: Host, system: System) -> dict[str, Any]:
 
 
 def events_of(planned: Sequence[Mapping[str, Any]], host: str, addresses: Mapping[str, str]) -> list[dict[str, Any]]:
-    """Returns the events that the program `fault` executes on a host.
+    """Returns the faults that the agent's command `faults` executes on a host.
 
-    :param planned: as dohyo.scenario.faults.on_hosts returns it
+    :param planned: result of dohyo.scenario.faults.on_hosts
     :param addresses: addresses of all database hosts; a partition cuts the host off from some of them
     """
     return [
@@ -308,6 +308,6 @@ def events_of(planned: Sequence[Mapping[str, Any]], host: str, addresses: Mappin
 
 
 def seconds(value: Any) -> int | float:
-    """Returns a number of seconds. With -e on a command line it comes as a text."""
+    """Returns a number of seconds as a number; ansible-playbook -e passes it as text."""
     number = float(value)
     return int(number) if number.is_integer() else number

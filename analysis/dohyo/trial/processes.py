@@ -10,7 +10,7 @@ from dohyo.trial.world import Host, program
 
 # Seconds from the request to stop until a server is killed, unless its system sets another value.
 STOP_SECONDS = 60
-# Limit of open files of a unit of systemd. Cassandra's manual asks for 100,000, Aerospike's and HBase's for less.
+# Limit of open files in a systemd unit. Cassandra's manual asks for 100,000, Aerospike's and HBase's for less.
 OPEN_FILES = 1048576
 
 
@@ -31,14 +31,14 @@ def start(
     capabilities: Sequence[str] = (),
     stop_seconds: int = STOP_SECONDS,
 ) -> None:
-    """Starts one process of a server, as a unit of systemd if the inventory says so.
+    """Starts one process of a server, in a systemd unit if the inventory says so.
 
     :param folder: working directory of the process
     :param log: file in the folder for the whole output
     :param writes: further folders that a unit may write to
     :param devices: block devices that a unit may use
     :param capabilities: capabilities of the unit
-    :raises HostError: if it does not start
+    :raises HostError: if the process does not start
     """
     values, systemd = host.values, Context(host.values).systemd
     budget, bound = int(values["host_budget_mb"]), str(values["host_cpus_server"])
@@ -48,7 +48,7 @@ def start(
         program(host, [tool(host), "start", name, folder, log, log, "env", "TZ=UTC", *binding, *command])
         return
     deployment = values["dohyo_deployment"]
-    # A system may be several processes that share the budget, so all units of the deployment share a slice.
+    # The processes of a system share the memory budget, so all units of the deployment share a slice.
     slice_ = f"dohyo-{deployment}.slice"
     limits = [slice_, f"MemoryMax={budget}M", "MemorySwapMax=0"] if budget else []
     text = unit(
@@ -64,16 +64,16 @@ def unit(
     name: str, folder: str, command: Sequence[str], *, log: str, writes: Sequence[str], devices: Sequence[str],
     capabilities: Sequence[str], stop_seconds: int, slice_: str, cpus: str, open_files: int,
 ) -> str:  # fmt: skip
-    """Returns the file of a unit of systemd; parameters as for :func:`start`.
+    """Returns the text of a systemd unit; parameters as for :func:`start`.
 
     A server that ends during a run must stay down, because a restart would hide this from the measurement. The unit
-    gets the limits that the databases' manuals ask for (docs/cluster.md), its own folders and the network; nothing
-    else.
+    has the limits that the databases' manuals ask for (docs/cluster.md), and access to its own folders and the network
+    only.
 
     :param slice_: slice of the unit; empty for none
     """
-    # A shell opens the log instead of systemd, so that reading it needs no root. SELinux also lets a shell, but not
-    # systemd, start programs and write files outside of the system. systemd expands % and $.
+    # A shell opens the log instead of systemd, so that reading it needs no root. SELinux also allows a shell, but not
+    # systemd, to start programs and write files outside of the system's folders. systemd expands % and $.
     words = ["/bin/sh", "-c", 'exec "$@" > "$0" 2>&1', f"{folder}/{log}", *command]
     line = " ".join(
         json.dumps(word.replace("%", "%%").replace("$", "$$"), ensure_ascii=False) for word in map(str, words)
@@ -127,17 +127,17 @@ def unit(
 
 
 def stop_all(host: Host, killed: str = "", spared: Sequence[str] = ()) -> None:
-    """Stops everything that this project has started on a host, clients before servers.
+    """Stops everything that Dohyo has started on a host, clients before servers.
 
     Faults are undone first, because a paused process cannot end.
 
-    :param killed: role of servers that are killed at once, because nothing of them is kept
-    :param spared: lanes of other trials, which go on
+    :param killed: role of the servers to kill at once; empty if all servers are stopped regularly
+    :param spared: lanes of other trials, whose processes are not stopped
     """
     faults = f"{host.values['dohyo_home']}/run/fault-{host.name}"
     found = program(host, ["sh", "-c", '[ ! -e "$0" ] || echo there', faults])
     if found:
-        # After a run that has ended there are no faults to undo, so root is not needed.
+        # Without this file there are no faults to undo, and no root is needed.
         program(host, [tool(host), "faults", "undo"], root=Context(host.values).systemd)
     host.do("program", argv=[tool(host), "stop-all", str(STOP_SECONDS), killed, *spared], removes=tool(host))
 

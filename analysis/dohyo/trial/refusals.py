@@ -45,7 +45,7 @@ def refuse(world: World) -> None:
         problem = "interleave=on: host_memory_budget limits all systems together; unset it, or set interleave=off"
         world.fail(STEP, dict.fromkeys(world.hosts, problem))
     if planned and values["trial_system"] in values["attached"]:
-        problem = "faults: Dohyo does no faults to attached servers; leave faults out"
+        problem = "faults: not possible on attached servers; leave faults out"
         world.fail(STEP, dict.fromkeys(world.hosts, problem))
     switched = {name for fault in planned if fault["kind"] == "power" for name in fault["hosts"]}
     if problems := {name: said for name in sorted(switched) if (said := why_it_stays_on(world, name))}:
@@ -60,14 +60,14 @@ def refuse(world: World) -> None:
 
 
 def asked_in_vain(values: Mapping[str, Any]) -> str:
-    """Returns which variable of the trial has an impossible value; empty if all are possible."""
+    """Returns a message about a variable of the trial with a wrong value; empty if all are right."""
     if values["trial_system"] not in values["systems"]:
         return f"trial_system={values['trial_system']}: must be one of {', '.join(values['systems'])}"
     if values["trial_until"] not in UNTIL:
         return f"trial_until={values['trial_until']}: must be one of {', '.join(UNTIL)}"
     for phase in values["trial_phases"]:
         if not re.fullmatch("[a-z][a-z0-9-]*", str(phase.get("name", ""))):
-            return f"trial_phases: the name '{phase.get('name', '')}' must be of lower-case letters, digits and -"
+            return f"trial_phases: the name '{phase.get('name', '')}' must consist of lower-case letters, digits and -"
     if not values["dohyo_deployment"]:
         return (
             f"{values['dohyo_control']} has no mark of a deployment: type {values['dohyo_playbook']} deploy.yml first"
@@ -76,7 +76,7 @@ def asked_in_vain(values: Mapping[str, Any]) -> str:
 
 
 def indivisible(values: Mapping[str, Any]) -> str:
-    """Returns what the clients cannot divide equally among them; empty if they can divide everything."""
+    """Returns a message about a number that the clients cannot share equally; empty if they can share all."""
     clients = len(values["groups"].get("client", [])) or 1
     properties = values["trial_properties"]
     tables = int(properties.get("tablecount", 1))
@@ -125,7 +125,7 @@ def look_at_hosts(world: World, system: System) -> None:
 
 
 def why_it_stays_on(world: World, name: str) -> str:
-    """Returns why a host cannot be switched off and on; empty if it can."""
+    """Returns the reason why a host cannot be switched off and on; empty if it can."""
     values = world.hosts[name].values
     if name in world.clients:
         return (
@@ -149,14 +149,14 @@ def of_this_machine(addresses: Iterable[str]) -> list[str]:
 
 
 def no_command(off: Any, on: Any) -> str:
-    """Returns why these commands cannot switch a host off and on; empty if they can."""
+    """Returns the reason why these commands cannot switch a host off and on; empty if they can."""
     for name, words in (("dohyo_power_off", off), ("dohyo_power_on", on)):
         if not isinstance(words, list) or not words:
-            return f"cannot be switched: {name} is {words!r}; set it to the words of a command, or leave the fault out"
+            return f"cannot be switched: {name} is {words!r}; set it to a list of a program and its arguments"
         for word in words:
             # YAML reads off and on without quotes as booleans.
             if isinstance(word, bool) or not isinstance(word, str | int) or str(word) == "" or "\0" in str(word):
-                return f"cannot be switched: {name} has the word {word!r}; put it in quotes"
+                return f"cannot be switched: {name} contains {word!r}; put it in quotes"
         if shutil.which(str(words[0])) is None:
             return (
                 f"cannot be switched: the program {words[0]} of {name} is not on the control machine; install it, or"

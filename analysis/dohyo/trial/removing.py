@@ -1,4 +1,4 @@
-"""Removal: the data of a trial, notes, and everything that runs on hosts (stop.yml)."""
+"""Removes the data and the notes of trials, and stops everything that Dohyo runs on hosts (stop.yml)."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from dohyo.trial.evidence import collect, end_observing, under_way
 from dohyo.trial.servers import ServerSteps
 from dohyo.trial.world import Host, World, program
 
-# Name of the control machine among the hosts; no inventory can have it.
+# Name of the control machine among the hosts; a host of an inventory cannot have this name.
 CONTROL = "the control machine"
 
 
@@ -19,8 +19,8 @@ CONTROL = "the control machine"
 class Wiped:
     """The files of a trial on the hosts: data, run folders, passwords, connection files.
 
-    :ivar evidence: folder of the trial on the control machine; hosts note it as the owner of the data
-    :ivar keeps_loads: true if kept loads will be used again
+    :ivar evidence: folder of the trial on the control machine, which the mark of a data folder names
+    :ivar keeps_loads: whether kept loads will be used again
     """
 
     servers: ServerSteps
@@ -58,9 +58,9 @@ class Wiped:
 
 
 def trim(host: Host) -> None:
-    """Trims the devices after a removal, so that a system does not inherit flash that is full of another system's data.
+    """Trims the devices after a removal, so that a system does not start on flash that is full of old data.
 
-    Only the volumes that host_devices reports as ours are trimmed.
+    Only the volumes that host_devices reports as Dohyo's are trimmed.
     """
     values = host.values
     found = host.do(
@@ -79,7 +79,7 @@ def note_use(host: Host, state: str) -> None:
 
 
 def with_control(world: World) -> World:
-    """Returns the hosts with the control machine, whose folder may be the local inventory's, with servers that run."""
+    """Returns the world with the control machine as a host, because servers of the local inventory may run there."""
     home = world.first.values["dohyo_control"]
     if any(each.values["dohyo_home"] == home and is_local(each) for each in world.hosts.values()):
         return world
@@ -93,13 +93,13 @@ def is_local(host: Host) -> bool:
 
 
 def stop_everything(world: World, *, keeps_loads: bool, only_halts: bool = False) -> dict[str, str]:
-    """Stops what this project has started on hosts, and fetches the evidence of an interrupted trial; for stop.yml.
+    """Stops what Dohyo has started on hosts, and fetches the evidence of an interrupted trial; for stop.yml.
 
     Files that must not be removed are reported as notes.
 
-    :param keeps_loads: keep the loads between two trials of an experiment
-    :param only_halts: destroy.yml removes the rest itself, also on the control machine, and keeps the hosts until then
-    :returns: failures by host; those of the control machine are of the first host
+    :param keeps_loads: whether to keep loads, as between two trials of an experiment
+    :param only_halts: whether to only stop, also on the control machine; destroy.yml then removes everything itself
+    :returns: failures by host; a failure on the control machine is listed for the first host
     """
     deployment = str(world.first.values["dohyo_deployment"] or "none")
     failures: dict[str, str] = {}
@@ -132,7 +132,7 @@ def stop_everything(world: World, *, keeps_loads: bool, only_halts: bool = False
     everywhere = with_control(world) if only_halts else world
     found, said = everywhere.attempt(everywhere.hosts, look)
     failed("Check who owns the folder", said)
-    # No process of ours can run in a folder that is not ours.
+    # Hosts whose folder belongs to another deployment are left alone: no process of this one can run in it.
     leave("", found)
     ours = [name for name, problems in found.items() if not problems]
     stopped, said = everywhere.attempt(ours, stop)
@@ -150,6 +150,6 @@ def stop_everything(world: World, *, keeps_loads: bool, only_halts: bool = False
     for trial in trials:
         fetched = collect(world, ours, trial, keeps_note=not all(have_answered))
         failed("Fetch the evidence of an interrupted trial", fetched)
-    # Last: others may measure there from now on.
+    # This comes last, because other deployments may use the hosts from now on.
     failed("Record that no trial is under way", world.attempt(stopped, free)[1])
     return failures

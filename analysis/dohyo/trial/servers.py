@@ -17,12 +17,12 @@ from dohyo.trial import attached, certificates, processes
 from dohyo.trial.world import Host, HostError, World, program, write_json
 
 T = TypeVar("T")
-# Seconds for a call that does not wait for work. A server that never responds must not block the trial.
+# Timeout in seconds of a command that does not wait for work. A server that never responds must not block the trial.
 ADMIN_SECONDS = 900
 
 
 class ServerSteps:
-    """The steps of a trial that concern servers; systems use the part in dohyo.systems.steps.Steps."""
+    """The steps of a trial that concern servers. Systems only use the methods in dohyo.systems.steps.Steps."""
 
     def __init__(self, world: World) -> None:
         self.world = world
@@ -31,31 +31,31 @@ class ServerSteps:
 
     @property
     def databases(self) -> Sequence[str]:
-        """The database hosts."""
+        """Names of the database hosts."""
         return self.world.databases
 
     @property
     def clients(self) -> Sequence[str]:
-        """The clients' hosts."""
+        """Names of the client hosts."""
         return self.world.clients
 
     @property
     def first(self) -> System:
-        """The system as it is on the first database host."""
+        """The system in the context of the first database host."""
         return self.system(self.world.first.name)
 
     @property
     def is_attached(self) -> bool:
-        """True if the servers were running already and are not ours."""
+        """Whether the servers are attached: they run already, and do not belong to Dohyo."""
         values = self.world.first.values
         return values["trial_system"] in values["attached"]
 
     def system(self, host: str, **more: Any) -> System:
-        """Returns the system as it is on a host; see World.system."""
+        """Returns the system in the context of a host; parameters as for World.system."""
         return self.world.system(host, **more)
 
     def each(self, step: str, call: Callable[[str], T], hosts: Iterable[str]) -> dict[str, T]:
-        """Does a step on several hosts at the same time, and returns the results by host."""
+        """Runs a step on several hosts at the same time, and returns the results by host."""
 
         def on_host(host: Host) -> T:
             try:
@@ -77,7 +77,7 @@ class ServerSteps:
         self.run(host, words, timeout=seconds + ADMIN_SECONDS)
 
     def admin_words(self, host: str, verb: Sequence[str], words: Sequence[str], **more: Any) -> list[str]:
-        """Returns the command that calls the administration.
+        """Returns the command line of an administration command.
 
         :param verb: the verb and the arguments that must follow it directly
         :param words: further arguments NAME=VALUE
@@ -90,15 +90,15 @@ class ServerSteps:
         return [*values["dohyo_admin"], "-cp", bundle, name, *verb, *own, *words]
 
     def admin(self, host: str, verb: str, *words: str) -> str:
-        """Calls the administration of the system, and returns its output.
+        """Runs a command of the system's administration, and returns its output.
 
-        The call is ended after ADMIN_SECONDS and the time in which replicas may connect.
+        Its timeout is ADMIN_SECONDS plus the time in which replicas may connect.
         """
         replicas = int(getattr(self.system(host), "replica_timeout", 0))
         return self.run(host, self.admin_words(host, [verb], words), timeout=replicas + ADMIN_SECONDS)
 
     def until_admin(self, host: str, verb: str, *words: str, ready: bool = False) -> None:
-        """Repeats a call of the administration until it succeeds, while the server runs."""
+        """Repeats an administration command until it succeeds, while the server runs."""
         self.until(host, self.system(host).role, self.admin_words(host, [verb], words), ready=ready)
 
     def choose_ports(self, host: str, address: str, preferred: dict[str, int]) -> dict[str, Any]:
@@ -122,7 +122,7 @@ class ServerSteps:
         )
 
     def lost_ports(self) -> list[str]:
-        """Returns messages about ports of the only host that another program has taken."""
+        """Returns messages about ports on the only host that another program has taken."""
         name = self.world.first.name
         chosen = self.system(name).context.state(self.first.role).get("ports", {})
         secret = f"{self.world.first.values['dohyo_home']}/run/secret"
@@ -132,17 +132,17 @@ class ServerSteps:
         return notes
 
     def remember(self, host: str, **facts: Any) -> None:
-        """Keeps variables of a host for later steps."""
+        """Records variables of a host for later steps."""
         self.world.hosts[host].remember(facts)
 
     def answer(self, host: str, **answers: Any) -> None:
-        """Keeps facts about the system on a host for later steps."""
+        """Records facts about the system on a host for later steps."""
         state = self.world.hosts[host].values.get("system_state", {})
         role = self.first.role
         self.remember(host, system_state={**state, role: {**state.get(role, {}), **answers}})
 
     def answer_secret(self, **answers: Any) -> None:
-        """Keeps secrets of the system for later steps, on all hosts."""
+        """Records secrets of the system for later steps, on all hosts."""
         role = self.first.role
         for host in self.databases:
             known = self.world.hosts[host].values.get("system_secrets", {})
@@ -211,9 +211,9 @@ class ServerSteps:
         self.world.hosts[host].do("files", files=given, **more)
 
     def _configure_attached(self, host: str) -> None:
-        """Writes the connection file and the script that removes our tables; stop.yml runs it, and a person can.
+        """Writes the connection file and the script that removes Dohyo's tables, which stop.yml or a user can run.
 
-        The files are on the host before anything is created.
+        The files are written before anything is created on the attached system.
         """
         system, values = self.system(host), self.world.hosts[host].values
         if system.is_first:
@@ -295,7 +295,7 @@ class ServerSteps:
         self.start_process(host, system.role, system.command, writes=writes, **more)
 
     def start_process(self, host: str, name: str, command: Sequence[str], **more: Any) -> None:
-        """Starts one process of the server in its run folder; ``more`` has arguments of processes.start."""
+        """Starts one process of the server in its run folder; ``more`` contains arguments of processes.start."""
         system = self.system(host)
         stop_seconds = system.timeouts["stop"]
         processes.start(self.world.hosts[host], name, system.run, command, stop_seconds=stop_seconds, **more)
@@ -306,13 +306,13 @@ class ServerSteps:
             self.until(host, system.role, system.up, ready=True)
 
     def wait_until_all_know(self) -> None:
-        """Waits until every node sees all nodes: the others need time to see the last one that came up."""
+        """Waits until every node sees all nodes; a node that has just started is not seen at once."""
         nodes = f"nodes={len(self.databases)}"
         step = "Wait until every node sees all nodes"
         self.each(step, lambda host: self.until_admin(host, "ready", nodes, ready=True), self.databases)
 
     def stop(self) -> None:
-        """Stops the servers, each process of a server in the order of its system."""
+        """Stops the processes of the servers, in the order that their system defines."""
         if self.is_attached:
             return
 
@@ -324,7 +324,7 @@ class ServerSteps:
         self.each(f"Stop {self.first.title}", stop, self.databases)
 
     def make_tables(self) -> None:
-        """Creates missing tables, and keeps the conditions and how to connect."""
+        """Creates missing tables, and records the conditions and the properties to connect."""
         first = [name for name in self.databases if self.system(name).is_first]
 
         def make(host: str) -> dict[str, Any]:
@@ -337,9 +337,7 @@ class ServerSteps:
         system, found = self.system(host), made["conditions"]
         if self.is_attached:
             there = system.attached
-            note = (
-                f"attached: {there.place} on {there.servers}; the servers are not ours, and nothing of them was changed"
-            )
+            note = f"attached: {there.place} on {there.servers}; these servers are not Dohyo's and were not changed"
             title = f"{found.get('product', system.title)} (attached)"
             more = {"title": title, "attached": there.servers, "notes": [note, *found["notes"]]}
             self.answer(host, conditions={**found, **more}, server_properties={"server.pid": ""})
@@ -352,7 +350,7 @@ class ServerSteps:
         self.answer_secret(client_properties=connection)
 
     def ask(self, file: Path) -> None:
-        """Asks an attached system for its facts and for our permissions there.
+        """Reads facts about an attached system and Dohyo's permissions on it, and writes them to a file.
 
         :param file: file of the control machine for the result
         """
@@ -362,14 +360,14 @@ class ServerSteps:
             return parsed("doctor", self.admin(host, "doctor", *system.tables_words, *system.attachment.schema_words))
 
         first = [name for name in self.databases if self.system(name).is_first]
-        write_json(file, next(iter(self.each("Ask", ask, first).values())))
+        write_json(file, next(iter(self.each("Examine the attached system", ask, first).values())))
 
     # ---- work and statistics ----------------------------------------------------------------------------------------
 
     def keep_stats(self, folder: str) -> None:
-        """Saves the servers' own statistics, in a folder of each server's run folder, which is evidence.
+        """Saves the servers' own statistics, in a folder below each server's run folder, which is evidence.
 
-        Most counters begin at the start of a server, so a run's share is a difference of two statistics.
+        Most counters begin at the start of a server, so the values of a run are the difference of two statistics.
         """
         systems = {name: self.system(name) for name in self.databases}
         hosts = [name for name, each in systems.items() if each.serves and (each.is_first or not self.is_attached)]
@@ -384,7 +382,7 @@ class ServerSteps:
         values = self.world.first.values
         flush = BOOLEANS.get(str(values["trial_settle_flush"]).lower(), False)
         drops = str(values["trial_settle_cache"]) == "drop"
-        # One call does both if there is only one server to ask and nothing to do between the two.
+        # With one server, one command settles and saves statistics, unless caches must be emptied in between.
         at_once = len(self.databases) == 1 and not drops
         self.world.phase("settle")
 
@@ -395,13 +393,13 @@ class ServerSteps:
             if not self.is_attached:
                 words = [*system.first_words, *words, *system.settle_words]
             verb = ["settle+stats", f"folder={system.run}/{folder}"] if at_once else ["settle"]
-            # Settling takes as long as the servers make progress, so it has only its own limit.
+            # Settling lasts while the servers make progress, so only its argument timeout limits it.
             found = parsed(verb[0], self.run(host, self.admin_words(host, verb, words)))
             rows_of(found)
             return found
 
         hosts = [name for name in self.databases if self._settles(self.system(name))]
-        step = "Flush, wait for what is written in the background, count the rows"
+        step = "Flush, wait for background writes, count the rows"
         answers = self.each(step, settle, hosts)
         dropped: dict[str, Any] | None = None
         pages: dict[str, Any] = {}
@@ -447,22 +445,22 @@ def parsed(verb: str, answer: str) -> dict[str, Any]:
     except ValueError:
         found = None
     if not isinstance(found, dict):
-        raise HostError(f"{verb}: its answer is not a JSON object: {answer[:200]!r}")
+        raise HostError(f"{verb}: its output is not a JSON object: {answer[:200]!r}")
     return found
 
 
 def rows_of(found: Mapping[str, Any]) -> dict[str, int]:
-    """Returns the rows by table.
+    """Returns the number of rows by table.
 
-    :raises HostError: if there are none
+    :raises HostError: if the output contains no such numbers
     """
     rows = found.get("rows")
     if not isinstance(rows, dict) or not all(isinstance(each, int) for each in rows.values()):
-        raise HostError(f"its answer has no numbers of rows: {json.dumps(found)[:200]}")
+        raise HostError(f"its output contains no numbers of rows: {json.dumps(found)[:200]}")
     return rows
 
 
-# Dropping needs root, and most containers do not allow it. sync comes first: only clean pages can be dropped.
+# Dropping the page cache needs root, and most containers do not allow it. Only pages that sync has written are dropped.
 DROP_PAGE_CACHE = """
 cached() { awk '$1 == "Cached:" {print int($2 / 1024)}' /proc/meminfo; }
 sync
@@ -475,7 +473,7 @@ printf '{"page_cache_mb_before": %d, "page_cache_mb_after": %d}\\n' "$before" "$
 def look_at_page_cache(host: Host) -> None:
     """Fails if the page cache of a host cannot be emptied.
 
-    :raises HostError: with the cause and what to do
+    :raises HostError: with the cause and the way out
     """
     file = "/proc/sys/vm/drop_caches"
     try:
@@ -509,8 +507,8 @@ def with_notes(
 
     :param answers: result of each host's server
     :param title: title of the system
-    :param flush: false if the scenario asks for no flush
-    :param dropped: result of emptying the server's caches; None if the scenario asks for full caches
+    :param flush: whether the scenario asks for a flush
+    :param dropped: result of emptying the server's caches; None if the scenario keeps the caches
     :param pages: MiB of the page cache of each host before and after it was emptied
     """
     notes = [note for each in answers for note in each.get("notes", [])] + list((dropped or {}).get("notes", []))
@@ -525,7 +523,7 @@ def with_notes(
 
 
 def ask_attached(world: World) -> None:
-    """Asks attached systems what they are and what we may do there, for attached.yml; nothing of them is changed."""
+    """Examines attached systems and Dohyo's permissions on them for attached.yml, without changing them."""
     values = world.first.values
     try:
         for name in values["doctor_systems"]:
@@ -535,5 +533,5 @@ def ask_attached(world: World) -> None:
             servers.configure()
             servers.ask(Path(values["doctor_results"]) / f"{name}.json")
     finally:
-        # Passwords must not stay; nothing was made there.
+        # Only files with passwords are removed, as no tables were created.
         attached.detach_all(world, attached.all_roles(), world.databases)

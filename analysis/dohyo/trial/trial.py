@@ -1,6 +1,6 @@
 """A trial: canary → start → schema → load → settle → (warm-up → measure → stats) × phases × repeats → stop → fetch.
 
-Ansible has checked the hosts before, and has rejected what is impossible (ansible/trial.yml).
+Ansible has checked the hosts before, and has rejected impossible requests (ansible/trial.yml).
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from dohyo.trial.servers import ServerSteps
 from dohyo.trial.turns import OwnTurns
 from dohyo.trial.world import Host, StepError, World, program, write_json
 
-# Number of starts of servers on this machine, on other ports each time, before the trial fails.
+# Maximum number of attempts to start servers on a single host, each time on other ports.
 MOST_STARTS = 3
 NOT_REUSABLE = (
     "its load is not shared: not all of it is in files of the data folders, or its servers have a new password for each"
@@ -45,10 +45,10 @@ def begin(world: World) -> dict[str, Any]:
 
 
 class TrialSteps:
-    """One trial on all hosts; :meth:`conduct` does all of it.
+    """One trial on all hosts; :meth:`conduct` carries it out.
 
     :ivar failures: failures by host
-    :ivar started: true once the servers were started: a later failure may be theirs
+    :ivar started: whether the servers have been started, so that their exit may explain a failure
     """
 
     def __init__(self, world: World, conduct: Conduct, load: Mapping[str, Any]) -> None:
@@ -67,15 +67,15 @@ class TrialSteps:
         self.started = False
 
     def flag(self, name: str) -> bool:
-        """Returns a boolean variable. With -e on a command line it comes as a text."""
+        """Returns a boolean variable; ansible-playbook -e passes it as text."""
         return Context(self.values).flag(name)
 
     # ---- from its begin to its end ----------------------------------------------------------------------------------
 
     def conduct(self, failures: Mapping[str, str]) -> str:
-        """Does a trial, and ends it whatever has failed; returns why it failed, or an empty text.
+        """Carries out the trial, and ends it after failures, too; returns why it failed, or an empty text.
 
-        :param failures: problems that Ansible has found, by host; if there are any, the trial only ends
+        :param failures: problems that Ansible has found, by host; if there are any, only the end is carried out
         """
         self.failures = dict(failures)
         try:
@@ -86,7 +86,7 @@ class TrialSteps:
                     self.measuring.measure()
         except StepError as error:
             self.failures = error.by_host
-        except Exception as error:  # servers must not stay up, whatever the error is
+        except Exception as error:  # servers must be stopped after any error
             self.failures = dict.fromkeys(self.world.hosts, self.world.unforeseen(error))
         except BaseException:
             self.failures = dict.fromkeys(self.world.hosts, "interrupted")
@@ -96,7 +96,7 @@ class TrialSteps:
         return reason
 
     def run(self) -> None:
-        """Does the steps up to the first run, and leaves the servers up."""
+        """Carries out the steps before the first run, and leaves the servers up."""
         until, values = self.values["trial_until"], self.values
         look_at_hosts(self.world, self.system)
         self.evidence.begin(self.system.role)
@@ -127,15 +127,15 @@ class TrialSteps:
         problems: dict[str, str] = {}
 
         def attempt(step: str, call: Callable[[], Mapping[str, str] | None]) -> set[str]:
-            """Does a step of the end, whatever has failed before it; returns the hosts on which it failed.
+            """Runs a step of the end even if earlier steps failed; returns the hosts on which it failed.
 
-            :param call: may return failures by host
+            :param call: function of the step, which may return failures by host
             """
             try:
                 said = call() or {}
             except StepError as error:
                 step, said = error.step, error.failures
-            except Exception as error:  # servers must not stay up because a file could not be written
+            except Exception as error:  # the other steps must stop the servers even if, say, a file cannot be written
                 said = dict.fromkeys(self.world.hosts, self.world.unforeseen(error))
             for name, words in said.items():
                 problems.setdefault(name, f"{step}: {words}")
@@ -157,13 +157,13 @@ class TrialSteps:
                 attempt("End the servers' logs", on_hosts(servers, lambda host: self.evidence.end_logs(host, killed)))
             if self.attached:
                 attempt("Remove our tables", lambda: attached.detach_all(self.world, [self.system.role], there))
-        # Samples of an interrupted trial are not this one's: stop.yml brings them home.
+        # Without a note of this trial, the samples are of an interrupted one, and stop.yml fetches them.
         if self.attached and self.evidence.noted and self.values["trial_until"] != "schema":
             attempt("Stop the sampler of the attached system", self.evidence.end_observing)
         left = attempt("Fetch the evidence", lambda: self.evidence.bring_home(there))
         stopped = [name for name in there if name not in up]
         if not stays:
-            # Keep the data folders where evidence is left; stop.yml fetches it from there.
+            # Keep the data folders of hosts with evidence that was not fetched; stop.yml fetches it later.
             fetched = [name for name in stopped if name not in left]
             attempt("Remove the data", on_hosts(fetched, lambda host: self.wiped.on_host(host, "absent")))
             if not self.attached:
@@ -183,7 +183,7 @@ class TrialSteps:
     def start(self) -> None:
         """Starts fresh servers. On a single host, it starts them again on other ports if another program has taken one.
 
-        Other programs and checkouts may use such a host. One of them may take a port after it was chosen and before our
+        Other programs and checkouts may use such a host. One of them may take a port after it was chosen and before the
         server listens on it.
         """
         self.started = True
@@ -219,9 +219,9 @@ class TrialSteps:
         self.servers.start()
 
     def make_tables(self) -> None:
-        """Creates the tables, and saves the conditions and how to connect.
+        """Creates the tables, and saves the conditions and the properties to connect.
 
-        :raises StepError: if strict conditions were asked for and the servers have others
+        :raises StepError: if strict conditions were requested and the servers do not meet them
         """
         self.world.phase("schema")
         self.servers.make_tables()
@@ -235,7 +235,7 @@ class TrialSteps:
         text = as_properties({**connection, **self.servers.answers["server_properties"]})
 
         def write(name: str) -> None:
-            # Only the user may read the file, because it may hold a password.
+            # Only the user may read the file, because it may contain a password.
             home = self.world.hosts[name].values["dohyo_home"]
             self.servers.write(name, {f"{home}/run/{self.values['trial_system']}.properties": text}, mode="0600")
 
@@ -244,7 +244,7 @@ class TrialSteps:
     # ---- load -------------------------------------------------------------------------------------------------------
 
     def _load(self) -> None:
-        """Loads, or starts with a kept load; keeps a new one for other trials that share it."""
+        """Loads unless the servers started from a kept load; keeps a new load for other trials that share it."""
         if not self.load.is_copy:
             self.measuring.load()
         self.measuring.settle_load()
@@ -262,7 +262,7 @@ class TrialSteps:
         self.servers.stop()
 
         def set_aside(host: Host) -> None:
-            # The next start would empty the folder.
+            # The next start would empty the folder of the logs.
             home = host.values["dohyo_home"]
             script = 'mkdir -p client/load-server && mv -- "run/$0" "client/load-server/$1"'
             program(host, ["sh", "-c", script, role, host.name], chdir=home)
@@ -276,10 +276,10 @@ class TrialSteps:
         self.make_tables()
         self.measuring.settle_load()
 
-    # ---- small things -----------------------------------------------------------------------------------------------
+    # ---- result -----------------------------------------------------------------------------------------------------
 
     def _reason(self, there: list[str]) -> str:
-        """Returns why the trial failed, with how servers ended; empty if it did not fail."""
+        """Returns the failures of the trial and how servers ended; empty if the trial did not fail."""
         if not self.failures:
             return ""
         names = [name for name in self.world.databases if name in there]
@@ -289,7 +289,7 @@ class TrialSteps:
             deaths = [each for each in said.values() if each]
         words = list(dict.fromkeys(each for each in self.failures.values() if each))
         words += [each for each in dict.fromkeys(deaths) if not any(each in word for word in words)]
-        return "; ".join(words) or "Ansible has refused it without a reason; see its output"
+        return "; ".join(words) or "Ansible rejected the trial without a reason; see its output"
 
     def _write_end(self, reason: str) -> None:
         until = self.values["trial_until"]

@@ -1,7 +1,7 @@
 """The turns of trials that are up at the same time: only one of them works on the hosts at any time.
 
-The trials are processes of their own. They share a folder on the control machine. It has an empty file for each turn
-that is over, named by its number. It also has one for each trial that has ended, whatever turns were left.
+Each trial is a separate process. They share a folder on the control machine. It contains an empty file for each turn
+that is over, named after its number. It also contains one for each trial that has ended, even if turns were left.
 """
 
 from __future__ import annotations
@@ -13,13 +13,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-# Seconds between two looks at the folder.
+# Seconds between two checks of the folder.
 LOOK_SECONDS = 0.05
 
 
 @dataclass(frozen=True)
 class Turns:
-    """The turns of all trials of one start, in order.
+    """The turns of all trials that are up at the same time, in order.
 
     :ivar folder: folder of the files
     :ivar order: name of the trial of each turn
@@ -37,20 +37,20 @@ class Turns:
         return (self.folder / f"{number}.over").exists() or (self.folder / f"{self.order[number]}.ended").exists()
 
     def begin(self) -> None:
-        """Makes the folder, empty."""
+        """Creates the folder, or empties it."""
         self.folder.mkdir(parents=True, exist_ok=True)
         for file in self.folder.iterdir():
             file.unlink()
 
     def end(self, name: str) -> None:
-        """Notes that a trial has ended."""
+        """Records that a trial has ended."""
         (self.folder / f"{name}.ended").touch()
 
 
 class OwnTurns:
     """The turns of one trial. A trial that takes no turns never waits.
 
-    :param given: variable trial_turns (``folder``, ``order``, ``name`` of the trial); empty for a trial of its own
+    :param given: variable trial_turns (``folder``, ``order``, ``name`` of the trial); empty for a trial without turns
     """
 
     def __init__(self, given: Mapping[str, Any]) -> None:
@@ -59,11 +59,11 @@ class OwnTurns:
         self._own: Iterator[int] = iter([*mine])
 
     def wait(self) -> int | None:
-        """Waits for the next turn of the trial; returns its number, None for a trial of its own."""
+        """Waits for the next turn of the trial; returns its number, or None for a trial without turns."""
         if self._turns is None:
             return None
         number = next(self._own)
-        # Other trials measure meanwhile, so a turn that is over is not looked at again.
+        # Do not check a turn again that is over: other trials measure meanwhile.
         for earlier in range(number):
             while not self._turns.is_over(earlier):
                 time.sleep(LOOK_SECONDS)
@@ -73,7 +73,7 @@ class OwnTurns:
     def turn(self) -> Iterator[None]:
         """Waits for the next turn of the trial, and ends it after the block.
 
-        After a failure the turn goes on: the trial then stops its servers, and the others wait until it has ended.
+        After a failure the turn does not end: the trial stops its servers, and the others wait until it has ended.
         """
         number = self.wait()
         yield

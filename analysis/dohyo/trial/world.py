@@ -20,7 +20,7 @@ T = TypeVar("T")
 
 
 class Host(Protocol):
-    """A host of the inventory with our agent on it."""
+    """A host of the inventory on which Dohyo's agent is installed."""
 
     @property
     def name(self) -> str:
@@ -34,22 +34,22 @@ class Host(Protocol):
         """Closes all connections to the host."""
 
     def remember(self, facts: Mapping[str, Any]) -> None:
-        """Keeps variables of the host for all later steps."""
+        """Records variables of the host for all later steps."""
 
     def do(self, verb: str, *, become: bool = False, **arguments: Any) -> dict[str, Any]:
         """Calls a verb of the host's agent, and returns the result.
 
         :param verb: a module of ansible/agent/verbs; the arguments are those of its function ``answer``
-        :param become: become root with the inventory's method
-        :raises HostError: with the cause, or that the host does not respond
+        :param become: whether to become root, with the inventory's method
+        :raises HostError: with the cause, or if the host does not respond
         """
 
     def pull(self, source: str, folder: Path) -> None:
-        """Fetches a file, or all files below a folder, and keeps what the folder here has.
+        """Fetches a file, or all files below a folder, to a folder here; keeps files that this folder has already.
 
         A source that does not exist is not an error.
 
-        :raises HostError: if that fails
+        :raises HostError: if the files cannot be fetched
         """
 
 
@@ -86,14 +86,14 @@ class EventLog(Protocol):
 class World:
     """All hosts of the trial.
 
-    :ivar hosts: by name, in the inventory's order
+    :ivar hosts: hosts by name, in the inventory's order
     :ivar databases: names of the hosts with servers
     :ivar clients: names of the hosts with clients
     :ivar control: the control machine, as a host
-    :ivar reach: returns a host of the inventory that is not in ``hosts``
-    :ivar decrypted: returns the text of a file of the control machine that Ansible Vault may have encrypted
-    :ivar unforeseen: records the traceback of an unexpected error, and returns a message about it
-    :ivar at_once: calls the functions of several hosts at the same time; returns their results, or the HostError
+    :ivar reach: function that returns a host of the inventory that is not in ``hosts``
+    :ivar decrypted: function that returns the text of a file, which Ansible Vault may have encrypted
+    :ivar unforeseen: function that records the traceback of an unexpected error, and returns a message about it
+    :ivar at_once: function that calls several functions at the same time; returns each result or HostError by host
     """
 
     hosts: Mapping[str, Host]
@@ -108,21 +108,21 @@ class World:
 
     @cached_property
     def first(self) -> Host:
-        """The first database host; without databases the first host."""
+        """First database host; without database hosts, the first host."""
         return self.hosts[next(iter(self.databases or self.hosts))]
 
     def system(self, host: str, **more: Any) -> System:
-        """Returns the trial's system as it is on a host.
+        """Returns the trial's system in the context of a host.
 
-        :param more: variables that the host lacks, or that replace its own
+        :param more: variables that take precedence over those of the host
         """
         values = ChainMap(more, self.hosts[host].values)  # type: ignore[arg-type] # it is only read
         return catalogue.all_systems()[str(values["trial_system"])].on(Context(values))
 
     def on(self, names: Iterable[str], step: str, call: Callable[[Host], T]) -> dict[str, T]:
-        """Does a step on several hosts at the same time, and returns the results by host.
+        """Runs a step on several hosts at the same time, and returns the results by host.
 
-        :raises StepError: if it failed on any host, after all have ended
+        :raises StepError: if the step failed on a host; raised after all hosts have ended it
         """
         began = time.time()
         tried = self.try_on(names, call)
@@ -133,7 +133,7 @@ class World:
         return {name: each for name, each in tried.items() if not isinstance(each, HostError)}
 
     def try_on(self, names: Iterable[str], call: Callable[[Host], T]) -> dict[str, T | HostError]:
-        """Calls a function for several hosts at the same time; returns the result or the failure of each."""
+        """Calls a function for several hosts at the same time; returns each result or failure by host."""
         chosen = {name: self.hosts[name] if name in self.hosts else self.reach(name) for name in names}
         calls = {name: lambda host=host: call(host) for name, host in chosen.items()}
         return self.at_once(calls) if calls else {}
@@ -148,7 +148,7 @@ class World:
         return {name: each for name, each in tried.items() if not isinstance(each, HostError)}, failures
 
     def here(self, step: str, call: Callable[[Host], T]) -> T:
-        """Does a step on the control machine.
+        """Runs a step on the control machine.
 
         :raises StepError: for all hosts, if the step failed
         """
@@ -171,9 +171,9 @@ class World:
         self.progress.event("phase", phase=name, run=run, client_dirs=list(client_dirs))
 
     def ask_dohyo(self, verb: str, folder: Path) -> str:
-        """Returns what a command of the program dohyo prints about a trial's folder.
+        """Runs a command of the program dohyo for a trial's folder, and returns its output.
 
-        :raises StepError: with its error output, if it fails
+        :raises StepError: with the error output, if the command fails
         """
         program = str(self.first.values["dohyo_program"])
         done = subprocess.run([program, verb, folder], capture_output=True, text=True, check=False)
@@ -186,8 +186,8 @@ class World:
 def program(host: Host, argv: Sequence[str], *, stdin: str | None = None, root: bool = False, **more: Any) -> str:
     """Runs a program on a host, and returns its standard output.
 
-    :param more: ``chdir``, ``creates``, ``removes``, ``timeout``, ``environment`` as the agent's verb knows them
-    :raises HostError: with its standard error, if its exit code is not 0
+    :param more: ``chdir``, ``creates``, ``removes``, ``timeout``, ``environment``, as in the agent's verb `program`
+    :raises HostError: with the standard error, if the exit code is not 0
     """
     given = more if stdin is None else {**more, "stdin": stdin}
     return str(host.do("program", become=root, argv=[str(word) for word in argv], **given)["stdout"])

@@ -81,7 +81,7 @@ def test_the_profile_of_servers_of_others_is_not_compared(tmp_path: Path) -> Non
 def test_what_leads_to_a_system_that_is_only_asked_does_not_stay(fails: bool, tmp_path: Path) -> None:
     trial = attached(tmp_path, doctor_systems=["cassandra"], doctor_results=str(tmp_path))
     trial.answers["doctor"] = HostError("no such host") if fails else {"product": "Cassandra 5"}
-    with pytest.raises(StepError, match="Ask: no such host") if fails else nullcontext():
+    with pytest.raises(StepError, match="Examine the attached system: no such host") if fails else nullcontext():
         ask_attached(trial.world)
     assert trial.calls[-1].arguments == {"home": "/opt/dohyo", "roles": all_roles(), "host": "node2"}
     assert fails or trial.json("cassandra.json") == {"product": "Cassandra 5"}
@@ -182,7 +182,7 @@ def test_secrets_of_an_attached_system_are_texts_and_certificates_are_taken_in(t
 def test_a_file_of_secrets_in_another_form_is_refused_without_a_word_of_it(text: str, tmp_path: Path) -> None:
     file = tmp_path / "secrets.yml"
     file.touch(0o600)
-    with pytest.raises(BadInputError, match=r"must be YAML, docs/attach\.md") as refused:
+    with pytest.raises(BadInputError, match=r"must be YAML; docs/attach\.md") as refused:
         secret_properties(text, str(file), "mysql-innodb")
     assert "s3cret" not in str(refused.value)
 

@@ -39,7 +39,7 @@ def test_a_usual_trial_is_not_refused(tmp_path: Path) -> None:
         ({"trial_system": "cassandra", "systems": {"h2": {}}}, "trial_system=cassandra: must be one of h2"),
         ({"client_heap": "lots"}, "client_heap=lots: it must match "),
         ({"trial_until": "later"}, "trial_until=later: must be one of schema, settle, stop"),
-        ({"trial_phases": [{"name": "../x"}]}, "trial_phases: the name '../x' must be of lower-case letters"),
+        ({"trial_phases": [{"name": "../x"}]}, "trial_phases: the name '../x' must consist of lower-case letters"),
         ({"dohyo_deployment": ""}, "has no mark of a deployment: type ansible-playbook deploy.yml first"),
         (
             {"trial_properties": {"tables": "client", "tablecount": "3"}},
@@ -60,7 +60,7 @@ def test_a_usual_trial_is_not_refused(tmp_path: Path) -> None:
         ),
         (
             {"trial_phases": [{"name": "run", "faults": "kill(node1)@5s"}], "attached": {"cassandra": "10.1.0.1"}},
-            "faults: Dohyo does no faults to attached servers",
+            "faults: not possible on attached servers",
         ),
         (
             {
@@ -99,10 +99,10 @@ def test_addresses_of_this_machine() -> None:
 @pytest.mark.parametrize(
     ("words", "why"),
     [
-        ([], "dohyo_power_on is []; set it to the words of a command"),
-        ("ipmitool power on", "dohyo_power_on is 'ipmitool power on'; set it to the words"),
-        (["true", True], "dohyo_power_on has the word True; put it in quotes"),
-        (["true", ""], "dohyo_power_on has the word ''"),
+        ([], "dohyo_power_on is []; set it to a list of a program"),
+        ("ipmitool power on", "dohyo_power_on is 'ipmitool power on'; set it to a list"),
+        (["true", True], "dohyo_power_on contains True; put it in quotes"),
+        (["true", ""], "dohyo_power_on contains ''"),
         (["/nowhere/ipmitool"], "the program /nowhere/ipmitool of dohyo_power_on is not on the control machine"),
         (["true", 5], ""),
     ],

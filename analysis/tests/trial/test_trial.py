@@ -529,7 +529,7 @@ def test_a_load_that_cannot_be_shared_says_so(tmp_path: Path) -> None:
 def test_a_trial_that_was_refused_without_a_reason_does_not_end_well(tmp_path: Path) -> None:
     trial = fake_trial(tmp_path, 2)
     refused = dict.fromkeys(trial.world.hosts, "")
-    assert trial.real().conduct(refused) == "Ansible has refused it without a reason; see its output"
+    assert trial.real().conduct(refused) == "Ansible rejected the trial without a reason; see its output"
 
 
 def test_a_stop_elsewhere_during_a_trial_does_not_lose_its_evidence(tmp_path: Path) -> None:
