@@ -98,7 +98,7 @@ def test_a_server_without_passwords_listens_on_no_address_of_the_internet(addres
 @pytest.mark.parametrize(
     ("address", "problem"),
     [
-        ("::1", "dohyo_address ::1 is an address of IPv6, and servers and clients here speak IPv4; set one of IPv4"),
+        ("::1", "dohyo_address ::1 is an IPv6 address, and servers and clients use IPv4; set an IPv4 address"),
         ("a..b", "dohyo_address of one, a..b, does not resolve here; add it to /etc/hosts or the name service"),
         ("", "dohyo_address of one, , does not resolve here; add it to /etc/hosts or the name service"),
         ("192.0.2.1", "dohyo_address 192.0.2.1 is not an address of this host; to list them: ip address"),

@@ -1,23 +1,23 @@
-"""Dohyo's agent on a host: does everything that happens there during a trial.
+"""Starts, watches and stops processes on a host during a trial, injects faults, and samples the host.
 
-  agent start NAME DIR OUT ERR COMMAND...  start in DIR, in a session of its own, output to the files OUT and ERR
-  agent until NAME SECONDS COMMAND...      wait until COMMAND succeeds; fail at once when NAME ends first
+  agent start NAME DIR OUT ERR COMMAND...  start COMMAND in DIR, in a new session, with its output in the files OUT and ERR
+  agent until NAME SECONDS COMMAND...      wait until COMMAND succeeds; fail at once if the process NAME ends first
   agent ready NAME SECONDS COMMAND...      like until; COMMAND is recorded as the check that NAME is ready
-  agent status NAME                        exit code 0: runs; 3: has ended, with its reason; 4: was not started
-  agent stop NAME SECONDS                  TERM, wait, KILL; 0 seconds: KILL at once
-  agent stop-all SECONDS [NAME [LANE...]]  stop all processes started here; NAME, and all NAME-PART, are killed at once;
-                                           those of each LANE go on
+  agent status NAME                        exit code 0: NAME runs; 3: it has ended (prints why); 4: it was not started
+  agent stop NAME SECONDS                  send TERM, wait, send KILL; 0 seconds: send KILL at once
+  agent stop-all SECONDS [NAME [LANE...]]  stop all processes that the agent started. Kill NAME and all NAME-PART at once.
+                                           Leave the processes of each LANE running
   agent log NAME                           print its output
-  agent start-unit NAME ERR UNIT [SLICE PROPERTY...]  start NAME as that unit of systemd, whose file is on standard input;
-                                           SLICE gets the properties first
-  agent units                              print the files of the units that were written here
-  agent remove-units                       remove them, and the properties of the slice; this and start-unit need root
+  agent start-unit NAME ERR UNIT [SLICE PROPERTY...]  set the properties of SLICE, read the file of the systemd unit UNIT
+                                           from standard input, and start NAME as that unit; needs root
+  agent units                              print the paths of the unit files that the agent wrote
+  agent remove-units                       remove these files, and the properties of the slice; needs root
   agent faults check|serve|boot|undo ...   faults.py
   agent sample ...                         sampler.py
   agent converse                           conversation.py
 
-Exit code 1 with a line ERROR: says what failed. A host needs only Python 3.9 and its standard library. `status` is called often,
-so the modules that it does not need are imported later.
+If a command fails, the exit code is 1 and a line that begins with ERROR: gives the reason. A host needs only Python 3.9 and its
+standard library. `status` is called often, so the modules that it does not need are imported later.
 """
 
 import os
@@ -81,7 +81,7 @@ def main(verb="", *words):
 
 
 def say(text):
-    """Prints a line at once; nothing for an empty text."""
+    """Prints a line and flushes it; prints nothing for an empty text."""
     if text:
         sys.stdout.buffer.write(f"{text}\n".encode("utf-8", "surrogateescape"))
         sys.stdout.buffer.flush()

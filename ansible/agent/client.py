@@ -1,4 +1,4 @@
-"""Starts, watches and stops the client of a host."""
+"""Starts, watches and stops the benchmark client on this host."""
 
 import contextlib
 import json
@@ -10,14 +10,14 @@ import proc
 from processes import KILL, LONGEST_EXIT, LONGEST_START, TERM, AgentError
 from servers import Process
 
-STOP = 10  # seconds for a client to end by itself and write its measurements
-FORWARD = 1.0  # seconds between two looks at the logs; the client writes them once a second
-FORWARDED = ("*.hdr", "warmup.txt", "readback.txt")  # the logs of a client
+STOP = 10  # seconds that a client may take to write its measurements and end
+FORWARD = 1.0  # seconds between two reads of the logs; the client writes them once a second
+FORWARDED = ("*.hdr", "warmup.txt", "readback.txt")  # logs that are sent to the controller
 CHUNK = 256 * 1024  # bytes of a log per message
 
 
 class Client:
-    """The host's client, from its launch to its end."""
+    """The benchmark client on this host, from its launch to its end."""
 
     def __init__(self, processes, send, name, folder, properties, secrets, secret_properties, command, paused=""):
         self._processes = processes
@@ -27,26 +27,26 @@ class Client:
         self._secrets = Path(secrets)
         self._command = command
         self._paused = Path(paused) if paused else None
-        # The folder is fetched, so the secret properties are outside of it, and only until the client has read them.
+        # The folder becomes evidence, so the secrets are elsewhere. They are removed once the client has read them.
         write_private(self._folder / "client.properties", properties, 0o755)
         if not paused:
             write_private(self._secrets, secret_properties, 0o711)
-        self._has_begun = None  # function that returns whether it was started; None unless a start is under way
+        self._has_begun = None  # function that returns whether the client has started; None unless a start is under way
         self._process = None
         self._ready = self._stopping = self._ended = False
         self._patience = 0.0  # deadline for a start, a stop or an exit code, on the clock time.monotonic()
-        self._gone_at = None  # seconds since 1970 when its end was noticed
-        self._read = {}  # bytes read of each log
+        self._gone_at = None  # time at which the client's end was noticed, in seconds since 1970
+        self._read = {}  # number of bytes already read from each log
         self._next_forward = 0.0
 
     @property
     def processes(self):
-        """Its process in a list, which is empty before the start."""
+        """List with the client's process; empty before the start."""
         return [self._process] if self._process is not None else []
 
     @property
     def is_awaited(self):
-        """Whether an event is about to happen that should be noticed at once."""
+        """Whether the client is starting or ending, so that its process should be checked more often."""
         is_starting = self._process is not None and not self._ready
         return not self._ended and (self._has_begun is not None or is_starting or self._gone_at is not None)
 
@@ -61,21 +61,21 @@ class Client:
             self._report_end(None, f"ERROR: {failure}")
 
     def _go_on(self):
-        """Lets the client that pauses after its last window begin the next one."""
+        """Tells the client, which pauses after its previous window, to begin the next window."""
         self._process = Process(*(proc.read_pid(self._processes.path(self._name, "pid")) or (0, 0)))
         self._processes.link_log(self._name, str(self._folder / "status.txt"))
         proc.write(self._paused / "next", f"{self._folder}\n")
 
     def tell(self, file, at):
-        """Writes an instant into a file of the client's gate: `start`, `measure` or `readback`."""
+        """Writes a time into the file `start`, `measure` or `readback`, for which the client waits."""
         proc.write(self._folder / file, f"{round(at * 1000)}\n")
 
     def stop(self):
-        """Asks it to end; the end is then reported like any other."""
+        """Begins to stop the client; `look` later reports its end."""
         self._stopping = True
 
     def stop_now(self):
-        """Stops the client; returns when nothing of it runs any more."""
+        """Stops the client and waits until all of its processes have ended."""
         if self._ended:
             return
         if self._has_begun is not None:
@@ -113,7 +113,7 @@ class Client:
         if not self._process.alive:
             self._look_at_end(now)
         elif (self._folder / "paused").exists():
-            # Its results are written. Its connections stay open for the next window.
+            # The client has written its results, and keeps its connections open for the next window.
             self._report_end(0, "")
         elif self._stopping:
             if not self._patience:
@@ -124,7 +124,7 @@ class Client:
         elif not self._ready and (self._folder / "ready").exists():
             self._ready = True
             self._secrets.unlink(missing_ok=True)
-            # The client is connected and waits at its gate.
+            # The client is connected and waits for the start time.
             self._send("ready")
 
     def _look_at_end(self, now):
@@ -138,11 +138,11 @@ class Client:
         for log in sorted(path for name in FORWARDED for path in self._folder.glob(name)):
             with log.open("rb") as file:
                 file.seek(self._read.get(log, 0))
-                # Only whole lines: the reader at the other end follows a growing log.
+                # Send only whole lines, because the controller parses the log while it grows.
                 while whole := whole_lines(file.read(CHUNK)):
                     self._read[log] = self._read.get(log, 0) + len(whole)
                     file.seek(self._read[log])
-                    # The bytes are decoded as Latin-1.
+                    # Latin-1 keeps every byte, also of binary data.
                     self._send("log", file=log.name, text=whole.decode("latin-1"))
 
     def _report_end(self, code, said):
@@ -157,13 +157,13 @@ class Client:
         except (OSError, ValueError):
             wrote = {}
         summary = {key: wrote.get(key) for key in ("agreed_start_ms", "skew_ms", "finished_ms", "inserted")}
-        # Exit: null if it never ran; at: by this host's clock; summary: its own times, and the key numbers that it has used
-        # for new records.
+        # exit is null if the client never ran; at is by this host's clock. The summary has the client's own times and the
+        # key numbers of the records that it inserted.
         self._send("ended", exit=code, words=said, at=at, summary=summary)
 
 
 def write_private(file, text, folder_mode):
-    """Writes a file that only its owner can read, and its folder if that is missing."""
+    """Writes a file that only its owner can read; makes its folder if it is missing, and sets the folder's mode."""
     file.parent.mkdir(parents=True, exist_ok=True)
     file.parent.chmod(folder_mode)
     file.unlink(missing_ok=True)

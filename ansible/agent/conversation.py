@@ -1,26 +1,26 @@
-"""The conversation with the controller during one load or run (docs/clients.md).
+"""Executes the controller's commands on a host during one load or run (docs/clients.md).
 
-The action plugin conduct starts it over one connection per host and talks with it in JSON lines. It starts the
-host's client, reports when that is ready, writes the agreed instants into its gate, and forwards new lines of its logs.
-At the end it reports how the client ended. It also reports which of a database's server processes ended, and what they used in the measured
-window. Nothing may keep running when the controller dies or the network breaks. The end of the input, or HEARTBEAT
-seconds without a ping, stop the client.
+The action plugin conduct starts this program over one connection per host. Both sides write JSON lines. The program starts
+the client, passes the agreed times to it, and reports its readiness, its end, and new lines of its logs. It also reports
+which server processes of the database ended, and the processor time and memory that they used in the measured window. The
+client must not keep running when the controller dies or the network breaks. So the program stops it at the end of the input,
+or after HEARTBEAT seconds without a ping.
 
-In:   {"do": "ping", "sent": …}                 answer at once
+In:   {"do": "ping", "sent": …}                 send pong at once
       {"do": "begin", "tool", "servers", "faults", "lane", "client"}    find the servers and prepare the client:
-         servers, faults      name of the system; folder of the faults that were prepared on this host; each may be ""
-         lane                 role of the trial's system if other systems' trials take turns with it, otherwise ""
+         servers, faults      name of the system, or ""; folder with the faults prepared on this host, or ""
+         lane                 role of the trial's system if its trial takes turns with other systems' trials, otherwise ""
          client               {"name", "folder", "properties", "secrets", "secret_properties", "command", "paused"}, or null
-         properties, secrets  text of client.properties; file for secret_properties, removed when the client has read it
-         paused               folder in which the client pauses, which then goes on instead of being started; otherwise ""
+         properties, secrets  text of client.properties; path of the file for secret_properties, which the client reads once
+         paused               folder of a paused client, which then continues; "" to start a new client
       {"do": "launch"}                          start the client
-      {"do": "start", "at": s, "window": [s, s or null], "compilers": bool}      instants of this host's clock, measured
-                                                window, and whether to report until then what JIT compilers use
-      {"do": "measure", "window": [s, s or null]}           the window begins earlier: the warm-up is over
-      {"do": "readback"}                        all faults are undone: the client may read its records back
+      {"do": "start", "at": s, "window": [s, s or null], "compilers": bool}      start time and measured window, by this
+                                                host's clock; whether to report the JIT compilers' use until the window
+      {"do": "measure", "window": [s, s or null]}           new window, which begins earlier because the warm-up is over
+      {"do": "readback"}                        let the client read its records back, as all faults are undone
       {"do": "stop"}                            stop the client
-      {"do": "finish"}                          say what the servers used, and end
-Out:  pong, hello, ready, compilers, log, ended, server, fault, finished; each is described where it is sent.
+      {"do": "finish"}                          report what the servers used, and end
+Out:  pong, hello, ready, compilers, log, ended, server, fault, finished; comments at each `_send` describe the fields.
 """
 
 import contextlib
@@ -42,18 +42,18 @@ BACKLOG = 16 * 1024 * 1024  # unsent bytes above which a connection counts as br
 
 
 class GoneError(Exception):
-    """The controller is gone, or has asked for the end."""
+    """Raised when the controller is gone or has requested the end."""
 
 
 class Faults:
-    """Faults on this host's servers: tells faults.py the measured window, and reports what faults.py has done."""
+    """Passes the measured window to faults.py, and reports to the controller which faults faults.py has executed."""
 
     def __init__(self, send, servers, folder):
         self._send = send
         self._servers = servers
         self._folder = Path(folder)
-        self._read = 0  # bytes of done.jsonl that were read
-        # After a boot, an earlier window is one of another clock.
+        self._read = 0  # number of bytes already read from done.jsonl
+        # The clock may differ after a boot, so the window written before it is invalid.
         (self._folder / "window").unlink(missing_ok=True)
         proc.write_pid(self._folder / "agent", os.getpid())
 
@@ -69,12 +69,12 @@ class Faults:
             done = json.loads(line)
             if done.get("kind") == "start":
                 self._servers.find()
-            # Event, and its times by this host's clock; the last one says whether all servers are ready again (format: faults.py).
+            # An event, with times by this host's clock. The last one says when all servers were ready (format: faults.py).
             self._send("fault", done=done)
 
 
 class Agent:
-    """Reads the controller's messages, watches the processes, and sends what it sees."""
+    """Executes the controller's messages, watches the processes, and reports their events."""
 
     def __init__(self, processes):
         self._processes = processes
@@ -88,7 +88,7 @@ class Agent:
 
     def serve(self):
         os.set_blocking(sys.stdout.fileno(), False)
-        # The login shell may have printed a line without an end.
+        # Begin with a line break, because the login shell may have printed text without one.
         self._unsent = b"\n"
         try:
             while True:
@@ -129,11 +129,11 @@ class Agent:
 
     def _do_ping(self, sent):
         self._heard = time.monotonic()
-        # Time: nanoseconds since 1970 by this host's clock.
+        # time is in nanoseconds since 1970, by this host's clock.
         self._send("pong", sent=sent, time=time.time_ns())
 
     def _do_begin(self, tool, client, servers, faults="", lane=""):
-        # The sampler of the host counts this process as ours.
+        # With this pid file, the host's sampler counts this process as one of Dohyo's.
         folder = self._processes.path(proc.in_lane("agent", lane))
         os.makedirs(folder, exist_ok=True)
         proc.write_pid(os.path.join(folder, "pid"), os.getpid())
@@ -145,7 +145,7 @@ class Agent:
         self._send("hello", servers=self._servers.names)
 
     def _sample_again(self):
-        """Starts the host's sampler again if it ended with the host's power."""
+        """Starts the host's sampler again if a power cut ended it."""
         if self._processes.status("host-metrics")[1] == ENDED:
             with contextlib.suppress(AgentError):
                 self._processes.again("host-metrics")

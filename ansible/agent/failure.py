@@ -1,10 +1,10 @@
-"""Defines the error of the agent."""
+"""Defines the exception that the agent and its verbs raise."""
 
 
 class AgentError(Exception):
-    """Raised for a failed step; the text has the step and the reason.
+    """Raised for a failed step; the text names the step and the reason.
 
-    :ivar answer: further facts for the task of a playbook
+    :ivar answer: further return values, which a playbook can register
     """
 
     def __init__(self, text, answer=None):

@@ -1,27 +1,27 @@
-"""Causes faults on this host at their times in a run, and undoes them (docs/faults.md).
+"""Injects faults on this host at planned times of a run, and undoes them (docs/faults.md).
 
-  agent faults check KIND...   prints why faults of these kinds are not possible here, one reason a line; the plan has the folders
+  agent faults check KIND...   reads a plan from standard input; prints each reason why these kinds of fault are impossible here
   agent faults serve HOST      reads a plan from standard input and carries it out in the background
-  agent faults boot HOST       continues after the host was off; called by a unit of systemd that `serve` has written
-  agent faults undo            ends what `serve` left behind, and undoes it; servers that are down stay down
+  agent faults boot HOST       continues after the host was off; called by a systemd unit that `serve` wrote
+  agent faults undo            ends a `serve` that still runs, and undoes its faults; servers that are down stay down
 
 The plan is JSON:
   {"role": system, "spared": processes, "events": [{"n", "kind", "at", "apart": addresses, "rate": bytes a second}],
    "folders": of the data,  "unit": continues after a boot, "" if systemd does not start the servers,  "patience": seconds}
-The controller switches hosts off and on; events of kind power only tell where to go on after a boot. Files in HOME/run/fault-HOST:
+The controller switches hosts off and on; an event of kind power only marks where to continue after a boot. HOME/run/fault-HOST has:
 
-  agent        pid file of the conversation, which writes it. When that process is gone, everything is undone at once
+  agent        pid file that conversation.py writes. When its process is gone, all faults are undone at once
   pid          pid file of this process
-  window       "BEGIN END" of the measured window, in seconds since 1970 by this host's clock; written by the conversation
-  done.jsonl   a JSON object for each event, read by the conversation: {"n": of the event, null for the undoing at the end,
-               "kind", "began", "done", "what", "error"}; the last is {"whole": when all servers were ready, or null}
-  changed      changes to undo, written before they are made
-  plan         the plan, with "servers", the names of the servers that ran; for undo, and after a boot
+  window       "BEGIN END" of the measured window, in seconds since 1970 by this host's clock; written by conversation.py
+  done.jsonl   one JSON object per event, for conversation.py: {"n": number of the event, null for an undo at the end,
+               "kind", "began", "done", "what", "error"}; the last is {"whole": time when all servers were ready, or null}
+  changed      changes to undo; each is recorded before it is made
+  plan         the plan, with "servers", the names of the servers that ran; for `undo` and `boot`
 
-If this process is killed, too, no fault stays for long. The kernel drops a partition's addresses at the end of the window.
-A disk is filled by a file without a name, which ends with the process. A timer of systemd ends the limits of units.
+No fault lasts long even if this process is killed. The kernel removes the addresses of a partition soon after the window.
+The file that fills a disk has no name, so it disappears with the process. A systemd timer removes the limits of units.
 
-Faults of one host follow one another: a slow one, such as an orderly stop, delays the next. Faults on processes of other
+Faults on one host follow one another: a slow one, such as an orderly stop, delays the next. Faults on processes of other
 users need root; the caller becomes root as the site allows.
 """
 
@@ -40,18 +40,18 @@ import proc
 import units
 from processes import SELF, AgentError
 
-AHEAD = 1.0  # seconds before its time at which a fault is prepared
-STOP = 120  # seconds for an orderly stop of a server
-KILLED = 10  # seconds in which the kernel ends a process
-READY = 300  # seconds for the servers to become ready after the window
+AHEAD = 1.0  # seconds before the time of a fault at which its preparation begins
+STOP = 120  # seconds that an orderly stop of a server may take
+KILLED = 10  # seconds that the kernel may take to end a process after KILL
+READY = 300  # seconds after the window in which the servers must become ready
 PROBE = 0.5  # seconds between two checks whether the servers are ready
-FORGOTTEN = 10  # seconds after the window at which a partition, or the limit of a unit, ends by itself
-LEAST = 1 << 20  # bytes that may stay free on a full disk
+FORGOTTEN = 10  # seconds after the window at which a partition or a unit's limit expires
+LEAST = 1 << 20  # maximum number of bytes that stay free on a disk that counts as full
 TABLE = "inet dohyo_fault"  # table of nftables
 
 
 def run(*argv, stdin=""):
-    """Runs a program and returns its output; raises RuntimeError with its message if it fails."""
+    """Runs a program and returns its output; raises RuntimeError with the program's error output if it fails."""
     done = subprocess.run(list(map(str, argv)), input=stdin, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, check=False)
     if done.returncode:
         raise RuntimeError((done.stderr or done.stdout).strip() or f"{argv[0]} ended with exit code {done.returncode}")
@@ -76,15 +76,15 @@ class Servers:
         self._names = names
 
     def running(self):
-        """Returns name and pid of each process that runs."""
+        """Returns the name and pid of each running process."""
         return [(name, pid) for name in self._names if (pid := self._processes.pid(name)) is not None]
 
     def down(self):
-        """Returns the names of the processes that ended."""
+        """Returns the names of the processes that have ended."""
         return [name for name in self._names if self._processes.pid(name) is None]
 
     def units(self):
-        """Returns the systemd units that run."""
+        """Returns the names of the running systemd units."""
         return [self._processes.unit(name).unit for name, _ in self.running()]
 
     def stop(self, name):
@@ -99,7 +99,7 @@ class Servers:
 
 
 def freeze(pids):
-    """Stops processes and then their children, as a stopped process starts no others. Returns the pids of all."""
+    """Sends SIGSTOP to processes, and then to their children: a stopped process starts no others. Returns the pids of all."""
     proc.send(signal.SIGSTOP, pids)
     children = proc.descendants(pids)
     proc.send(signal.SIGSTOP, children)
@@ -121,7 +121,7 @@ class Changed:
         self._write()
 
     def forget_all(self):
-        """Forgets all changes: a power cut undoes them."""
+        """Clears the record, because a power cut has undone all changes."""
         self.what = {}
         self._write()
 
@@ -134,17 +134,17 @@ class Changed:
 
 
 class Faults:
-    """Faults by kind, and what undoes each. A method prepares the event and returns a function that executes it."""
+    """Fault kinds, one method for each, which prepares an event and returns a function that executes it."""
 
     def __init__(self, processes, folder, plan):
         self.changed = Changed(folder)
         self._servers = Servers(processes, plan["servers"])
         self._plan = plan
         self._fillers = []
-        self.until = time.time()  # seconds since 1970 of the window's end
+        self.until = time.time()  # end of the window, in seconds since 1970
 
     def prepare(self, event):
-        """Prepares an event; returns a function that executes it and returns a description."""
+        """Prepares an event; returns a function that executes the event and returns a description of it."""
         return getattr(self, f"_{event['kind']}")(event)
 
     def _there(self):
@@ -159,7 +159,7 @@ class Faults:
         def do():
             pids = freeze([pid for _, pid in found])
             proc.send(signal.SIGKILL, pids)
-            # The next fault must not find a process that is about to end.
+            # Wait for the end: the next fault must not find a process that is about to end.
             proc.waited(lambda: not any(map(proc.start_time, pids)), KILLED)
             return f"SIGKILL to {named(found)}"
 
@@ -189,7 +189,7 @@ class Faults:
         pids = [pid for _, pid in found]
 
         def do():
-            # Only these are recorded: resuming finds their children again.
+            # Record only these pids: the undo finds their children again.
             self.changed.note("pause", [[pid, proc.start_time(pid)] for pid in pids])
             freeze(pids)
             return f"SIGSTOP to {named(found)}"
@@ -281,11 +281,11 @@ def named(found):
     return ", ".join(f"{name} (process {pid})" for name, pid in found)
 
 
-NO_RULES = f"table {TABLE} {{}}\ndelete table {TABLE}\n"  # declared first, so that it can be deleted where there is none
+NO_RULES = f"table {TABLE} {{}}\ndelete table {TABLE}\n"  # the declaration keeps the deletion from failing without a table
 
 
 def rules(addresses, seconds):
-    """Returns nftables rules that drop incoming packets from these addresses; senders get no error. The other hosts do so, too."""
+    """Returns nftables rules that drop incoming packets from these addresses without an error; the peers drop packets as well."""
     text = ""
     for version, kind in (("ip", "ipv4_addr"), ("ip6", "ipv6_addr")):
         if own := [each for each in addresses if (":" in each) == (version == "ip6")]:
@@ -300,7 +300,7 @@ def nft(text, *options):
 
 
 def fill(descriptor):
-    """Fills the disk of an open file up to LEAST bytes; returns the size of the file."""
+    """Fills the disk of an open file until less than LEAST bytes are free; returns the size of the file."""
     size, step = 0, 1 << 30
     while step >= LEAST:
         try:
@@ -317,7 +317,7 @@ LIMITS = ("IOReadBandwidthMax", "IOWriteBandwidthMax")  # properties of systemd 
 
 
 def limit(unit, folders, rate, seconds):
-    """Limits what a unit reads and writes to `rate` bytes a second on each disk of its data, for at most `seconds`."""
+    """Limits a unit's reads and writes to `rate` bytes per second each on each data disk, for at most `seconds`."""
     allowed = run("systemctl", "show", "--property=DeviceAllow", "--value", unit).split()
     disks = [*folders, *(word for word in allowed if word.startswith("/dev/"))]
     # Start the timer that removes the limit before setting the limit.
@@ -335,11 +335,11 @@ def limit(unit, folders, rate, seconds):
 def end_limit(unit):
     stop_timer(unit)
     run(*no_limit(unit))
-    # The empty files that systemd leaves limit nothing, but would be leftovers.
+    # Remove the empty files that systemd leaves.
     folder = Path(f"/run/systemd/system.control/{unit}.d")
     for name in LIMITS:
         (folder / f"50-{name}.conf").unlink(missing_ok=True)
-    with contextlib.suppress(OSError):  # the folder has other files, or is gone
+    with contextlib.suppress(OSError):  # the folder contains other files, or does not exist
         folder.rmdir()
 
 
@@ -357,7 +357,7 @@ def stop_timer(unit):
 
 
 UNIT = """\
-# Goes on with the faults of a run after this host was off; the end of the run removes it.
+# Continues the faults of a run after this host was off. Dohyo removes this unit at the end of the run.
 [Unit]
 Description=Faults of a run of Dohyo
 After=network-online.target local-fs.target
@@ -366,7 +366,7 @@ After=network-online.target local-fs.target
 Type=exec
 Environment={mark}
 ExecStart={command}
-# What it starts goes on.
+# The processes that it starts must outlive it.
 KillMode=process
 
 [Install]
@@ -375,7 +375,7 @@ WantedBy=multi-user.target
 
 
 def install_unit(processes, host, unit, folders):
-    """Installs the unit that calls `boot`, and writes all that it and the servers need to the disks before the power goes."""
+    """Installs the unit that calls `boot`, and syncs its files and the servers' files to disk before the power is cut."""
     words = [*SELF, "faults", "boot", host]
     command = " ".join(json.dumps(word).replace("%", "%%").replace("$", "$$") for word in words)
     Path(units.UNITS, unit).write_text(UNIT.format(mark=processes.mark("fault"), command=command), "utf-8")
@@ -391,7 +391,7 @@ def remove_unit(unit):
 
 
 def wrong(kinds, plan):
-    """Yields the reasons why faults of these kinds are not possible here; all of them need root."""
+    """Yields the reasons why faults of these kinds are impossible here; every kind needs root."""
     if os.geteuid():
         yield f"{', '.join(sorted(kinds))}: takes root; set dohyo_systemd: true in the inventory, so that Ansible becomes root"
         return
@@ -404,8 +404,8 @@ def wrong(kinds, plan):
         for folder in plan["folders"]:
             if not os.path.ismount(folder):
                 yield (
-                    f"fill: {folder} is no file system of its own, and that of the system must not be full; give the databases"
-                    " disks of their own (dohyo_devices)"
+                    f"fill: {folder} is not on its own file system, and the system's must not become full;"
+                    " set dohyo_devices to give the databases their own disks"
                 )
     if "power" in kinds and not plan["unit"]:
         yield "power: takes units of systemd; set dohyo_systemd: true in the inventory, or leave the fault out"
@@ -439,9 +439,9 @@ class Serving:
         self._window = None
 
     def go_on(self):
-        """Continues after a boot, once the controller is back: only the controller ends this process."""
+        """Waits after a boot until the controller is back, and continues the plan."""
         self._faults.changed.forget_all()
-        # The order counts: the agent removes the earlier window before it writes its pid file.
+        # Check the pid file first: the agent removes the old window before it writes the pid file.
         while not (self._agent_lives(False) and self._read_window()):
             if time.time() > self._until:
                 remove_unit(self._unit)
@@ -502,7 +502,7 @@ class Serving:
             file.write(json.dumps(words) + "\n")
 
     def _read_window(self):
-        # The warm-up may end earlier than planned.
+        # Read the window again, because the warm-up may end earlier than planned.
         with contextlib.suppress(OSError, ValueError):
             begin, end = map(float, (self._folder / "window").read_text("ascii").split())
             self._window = begin, end
@@ -510,7 +510,7 @@ class Serving:
         return self._window
 
     def _agent_lives(self, before):
-        """Returns whether the conversation runs, or `before` if it has not begun."""
+        """Returns whether conversation.py runs, or `before` if it has not started yet."""
         agent = proc.read_pid(self._folder / "agent")
         return proc.is_alive(*agent) if agent else before
 
@@ -530,7 +530,7 @@ def serve(processes, host, plan):
     if switched:
         install_unit(processes, host, plan["unit"], plan["folders"])
     if child := os.fork():
-        # The host's sampler counts processes with a pid file as ours.
+        # With this pid file, the host's sampler counts the process as one of Dohyo's.
         proc.write_pid(folder / "pid", child)
         return
     os.setsid()
@@ -567,7 +567,7 @@ def undo(processes):
             (folder / file).unlink(missing_ok=True)
         for file in (*folder.glob("changed*"), *folder.glob("*.new")):
             file.unlink()
-        with contextlib.suppress(OSError):  # the folder has files that this program did not write
+        with contextlib.suppress(OSError):  # the folder contains files that this program did not write
             folder.rmdir()
 
 

@@ -1,7 +1,7 @@
 """Reads /proc, and reads and writes pid files; every other module uses this one.
 
-The kernel reuses pids, so a pid does not identify a process: pid and start time do, the latter in clock ticks since boot. A pid
-file has both: "PID START-TIME".
+The kernel reuses pids, so only pid and start time together identify a process. A pid file contains both: "PID START-TIME", the
+latter in clock ticks since boot.
 """
 
 import os
@@ -13,7 +13,7 @@ LOOK = 0.02  # seconds between two checks of something that is about to happen
 
 def read(path):
     """Returns the content of a file as bytes; raises OSError."""
-    # open() would take three times as long, and the sampler reads a file of each process every second.
+    # os.open is three times as fast as open(), and the sampler reads a file for each process every second.
     file = os.open(path, os.O_RDONLY)
     try:
         parts = []
@@ -25,12 +25,12 @@ def read(path):
 
 
 def stat(pid):
-    """Returns the fields of /proc/PID/stat after the name, which may hold spaces and brackets; raises OSError."""
+    """Returns the fields of /proc/PID/stat after the name, which may contain spaces and brackets; raises OSError."""
     return read(f"/proc/{pid}/stat").rpartition(b")")[2].split()
 
 
 def start_time(pid):
-    """Returns the start time of a process; None if it has ended, even if its parent has not waited for it."""
+    """Returns the start time of a process; None if it has ended, or is a zombie."""
     try:
         fields = stat(pid)
     except OSError:
@@ -39,7 +39,7 @@ def start_time(pid):
 
 
 def is_alive(pid, start):
-    """Returns whether the process with this pid and start time runs."""
+    """Returns whether a process with this pid and start time runs."""
     return start is not None and start_time(pid) == start
 
 
@@ -65,7 +65,7 @@ def descendants(pids, sessions=()):
 
 
 def send(number, pids):
-    """Sends a signal to the processes that still run; raises PermissionError."""
+    """Sends a signal to each process that still runs; raises PermissionError for another user's process."""
     for pid in pids:
         try:
             os.kill(pid, number)
@@ -74,7 +74,7 @@ def send(number, pids):
 
 
 def read_pid(file):
-    """Returns pid and start time of a pid file; None if the file is missing or has no start time."""
+    """Returns the pid and start time in a pid file; None if the file is missing or lacks the start time."""
     try:
         pid, start = read(file).split()
         return int(pid), int(start)
@@ -83,13 +83,13 @@ def read_pid(file):
 
 
 def write_pid(file, pid):
-    """Writes a pid file, also of a process that has just ended; raises OSError if its parent has waited for it."""
+    """Writes a pid file. A zombie still has a start time; raises OSError if the process no longer exists."""
     write(file, f"{pid} {int(stat(pid)[19])}\n")
 
 
 def write(file, text, sync=False):
     """Writes a file in one step, so that readers never see half of it; raises OSError."""
-    new = f"{file}.{os.getpid()}.new"  # hosts of an inventory may share a machine
+    new = f"{file}.{os.getpid()}.new"  # other agents on the same machine may write the same file
     with open(new, "w", encoding="utf-8", errors="surrogateescape") as output:
         output.write(text)
         if sync:
@@ -99,7 +99,7 @@ def write(file, text, sync=False):
 
 
 def waited(holds, seconds):
-    """Waits until `holds()` returns a true value; returns its last value."""
+    """Waits up to `seconds` until `holds()` returns a true value; returns the last value of `holds()`."""
     end = time.monotonic() + seconds
     while not (answer := holds()) and time.monotonic() < end:
         time.sleep(LOOK)
@@ -107,10 +107,10 @@ def waited(holds, seconds):
 
 
 def in_lane(name, lane):
-    """Returns the name of a process. Each trial that takes turns has its own."""
+    """Returns the name of a process, with the lane as its suffix if trials take turns on the hosts."""
     return f"{name}.{lane}" if lane else name
 
 
 def belongs(name, lane):
-    """Returns whether NAME belongs to the trial in that lane, which is its system's role; to "" all belong."""
+    """Returns whether NAME belongs to the trial in that lane, which is its system's role; always true for "" as lane."""
     return not lane or name == lane or name.startswith(f"{lane}-") or name.endswith(f".{lane}")

@@ -1,11 +1,11 @@
-"""Starts, watches and stops our processes; no other program of this project does.
+"""Starts, watches and stops all processes that Dohyo runs on this host.
 
-Files of NAME in HOME/run/NAME: pid (format: proc.py), exit (exit code), errors (link to ERR), command (DIR OUT ERR COMMAND…,
-each ended by a NUL; empty for a unit), probes (commands that succeed when NAME is ready, each a list in JSON), and for a unit of
-systemd also unit (units.py).
+Files of the process NAME in HOME/run/NAME: pid (format: proc.py), exit (exit code), errors (link to ERR),
+command (DIR OUT ERR COMMAND…, each followed by a NUL; empty for a systemd unit), probes (commands that succeed when NAME is
+ready, one JSON list per line), and for a systemd unit also unit (units.py).
 
-A process is ours only if its environment has our mark: the secret of this installation and the name. A pid file proves nothing,
-and the mark also finds a process whose pid file was lost.
+Dohyo marks its processes with an environment variable, which has the secret of this installation and the name. A process
+without this mark is never stopped, whatever a pid file says. The mark also finds a process whose pid file was lost.
 """
 
 import os
@@ -18,18 +18,18 @@ from failure import AgentError
 HERE = os.path.dirname(os.path.abspath(__file__))
 SELF = [sys.executable, "-EsSB", os.path.join(HERE, "agent.py")]  # command of this program
 HOME = os.path.dirname(os.path.dirname(HERE))  # folder of the deployment, if the modules are in HOME/bin/modules
-# Seconds for one check: ZooKeeper 3.8 does not answer a question that comes before it has read its database.
+# Maximum seconds for one check. It is high because ZooKeeper 3.8 never answers a request sent before it has read its database.
 LONGEST_CHECK = 150
-LONGEST_START = 30  # seconds for a supervisor to start its process
-LONGEST_EXIT = 30  # seconds for a living supervisor to write the exit code: a busy machine, or SIGSTOP, may delay it
-REST = 0.2  # seconds between two checks, at most
-TERM, KILL, STOP_SIGNAL = 15, 9, 19  # the module `signal` takes as long to import as all of this
+LONGEST_START = 30  # maximum seconds for a supervisor to start its process
+LONGEST_EXIT = 30  # maximum seconds for a supervisor to write the exit code; a busy machine or SIGSTOP may delay it
+REST = 0.2  # maximum seconds between two checks
+TERM, KILL, STOP_SIGNAL = 15, 9, 19  # numbers instead of the module `signal`, whose import would double the time of a call
 RUNS, ENDED, NOT_STARTED = 0, 3, 4  # exit codes of the verb `status`
 FIRST_ERROR = rb" \[?(?:ERROR|FATAL|CRITICAL)\]? |^(?:Error: |Exception in |[a-z.]+\.[A-Za-z]*(?:Exception|Error))"
 
 
 class Processes:
-    """The processes of one home folder."""
+    """The processes that were started from one home folder."""
 
     def __init__(self, home=HOME):
         self.home = home
@@ -56,7 +56,7 @@ class Processes:
         output = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
         try:
             os.write(output, proc.read("/proc/sys/kernel/random/uuid"))
-            # Several agents may share this folder: the first secret counts, and it is never half written.
+            # Several agents may share this folder. The link makes the first secret the valid one, and makes it visible as a whole.
             os.link(new, file)
         except FileExistsError:
             pass
@@ -70,7 +70,7 @@ class Processes:
         return f"DOHYO_SERVICE={self.secret()}:{name}"
 
     def own(self, *files):
-        """Gives files that root has made to the owner of the home, who must be able to write and remove them."""
+        """Changes the owner of files that root made to the owner of the home, who must be able to write and remove them."""
         if os.geteuid() == 0:
             owner = os.stat(proc.__file__)
             for file in files:
@@ -81,7 +81,7 @@ class Processes:
         return os.path.exists(self.path(name, "unit"))
 
     def unit(self, name):
-        """Returns NAME's unit. The import is late because most calls have no unit."""
+        """Returns the unit of NAME. Imports the module late, because most processes are not units."""
         import units
 
         return units.Unit(self, name)
@@ -102,7 +102,7 @@ class Processes:
             return False
 
     def marked(self, name):
-        """Returns the pids of NAME: the process, its supervisor, their children. For a unit, only the main pid."""
+        """Returns the pids of the process NAME, its supervisor and their children; for a unit only the main pid."""
         if self.is_unit(name):
             pid = self.pid(name)
             return [pid] if pid else []
@@ -110,7 +110,7 @@ class Processes:
         for pid in proc.process_ids():
             try:
                 environment = proc.read(f"/proc/{pid}/environ")
-            except OSError:  # it has ended, or belongs to another user
+            except OSError:  # the process has ended, or belongs to another user
                 continue
             if mark in environment and mark in environment.split(b"\0") and proc.start_time(pid) is not None:
                 found.append(pid)
@@ -128,21 +128,21 @@ class Processes:
     # ---- How it ended ----
 
     def exit_code(self, name):
-        """Returns the exit code of NAME, or 128 + the signal that ended it; None if there is none (yet)."""
+        """Returns the exit code of NAME, or 128 + the signal that ended it; None if it is not known, or not known yet."""
         try:
             return int(proc.read(self.path(name, "exit")))
         except (OSError, ValueError):
             return None
 
     def is_over(self, name):
-        """Returns whether nothing more will become known of the end of NAME."""
+        """Returns whether NAME has ended and its exit code is recorded, or can no longer be."""
         if self.is_unit(name):
             return self.unit(name).note_exit()
         has_exit = self.exit_code(name) is not None
         return has_exit or not os.path.exists(self.path(name, "pid")) or not self._is_supervised(name)
 
     def how_it_ended(self, name, patience=LONGEST_EXIT):
-        """Returns a sentence on the end of NAME; waits for the end up to `patience` seconds."""
+        """Returns a sentence that says how NAME ended; waits up to `patience` seconds for the end."""
         proc.waited(lambda: self.is_over(name), patience)
         code = self.exit_code(name)
         if code is not None:
@@ -153,7 +153,7 @@ class Processes:
         return f"{name} was not started"
 
     def last_words(self, name):
-        """Returns NAME's last error message; without one, the first error in its log and the next line; without that, the last line."""
+        """Returns the last error message of NAME. Without one, returns the first error in its log with the next line, or the last line."""
         import re
 
         try:
@@ -174,7 +174,7 @@ class Processes:
         return os.path.exists(self.path(name, "pid")) or self.is_unit(name)
 
     def status(self, name, patience=LONGEST_EXIT):
-        """Returns a sentence on NAME and an exit code: RUNS, ENDED or NOT_STARTED."""
+        """Returns a sentence that describes the state of NAME, and RUNS, ENDED or NOT_STARTED."""
         if pid := self.pid(name):
             return f"{name} runs as process {pid}", RUNS
         return self.how_it_ended(name, patience), ENDED if self.was_started(name) else NOT_STARTED
@@ -182,20 +182,20 @@ class Processes:
     # ---- Starting ----
 
     def refuse_second(self, name):
-        """Raises AgentError if NAME runs."""
+        """Raises AgentError if NAME runs already."""
         if pids := self.marked(name):
             listed = ", ".join(map(str, pids))
             way_out = f"{self.home}/bin/agent stop {name} 60"
             raise AgentError(f"{name} already runs as process {listed}; stop it first: {way_out}")
 
     def start(self, name, folder, out, err, *command):
-        """Starts NAME in a folder, in a session of its own, with its output in files; raises AgentError."""
+        """Starts NAME in a folder, in a new session, with its output in files; raises AgentError if that fails."""
         begun = self.begin(name, folder, out, err, *command)
         if not proc.waited(begun, LONGEST_START):
             raise AgentError(f"{name} was not started: {self.last_words(name)}")
 
     def begin(self, name, folder, out, err, *command):
-        """Begins to start NAME. Returns a function that tells whether it has started. Both raise AgentError."""
+        """Begins to start NAME. Returns a function that returns whether NAME has started. Both raise AgentError."""
         import fcntl
         import subprocess
 
@@ -241,7 +241,7 @@ class Processes:
         os.symlink(os.path.realpath(err), link)
 
     def supervise(self, name, folder, out, err, *command):
-        """Runs the command in the new session; records its pid and, in the end, its exit code."""
+        """Runs the command as the supervisor in the new session; records its pid and, at the end, its exit code."""
         import signal
 
         os.chdir(folder)
@@ -253,7 +253,7 @@ class Processes:
                 errors = output if is_one else os.open(err, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o666)
                 os.dup2(output, 1)
                 os.dup2(errors, 2)
-                for number in (signal.SIGPIPE, signal.SIGXFSZ):  # Python ignores these signals, and a program inherits that
+                for number in (signal.SIGPIPE, signal.SIGXFSZ):  # Python ignores these signals, and a child would inherit that
                     signal.signal(number, signal.SIG_DFL)
                 os.execvp(command[0], command)
             except OSError as error:
@@ -265,7 +265,7 @@ class Processes:
         proc.write(self.path(name, "exit"), f"{code}\n")
 
     def again(self, name):
-        """Starts NAME again after it has ended, with the same command; keeps its earlier files as OUT.N, ERR.N. Raises AgentError."""
+        """Starts NAME again after its end, with the same command; renames its earlier output to OUT.N and ERR.N. Raises AgentError."""
         try:
             log = os.readlink(self.path(name, "errors"))
             words = proc.read(self.path(name, "command")).decode("utf-8", "surrogateescape").split("\0")[:-1]
@@ -283,7 +283,7 @@ class Processes:
     # ---- Readiness ----
 
     def until(self, name, seconds, command):
-        """Waits until a command succeeds; raises AgentError at once if NAME ends first, and after `seconds`."""
+        """Waits until a command succeeds; raises AgentError after `seconds`, or at once if NAME ends first."""
         begin = time.monotonic()
         while (left := begin + seconds - time.monotonic()) > 0:
             used = _used_by_children()
@@ -291,14 +291,14 @@ class Processes:
                 return
             if not self.pid(name):
                 raise AgentError(self.how_it_ended(name))
-            # The command's processor time must not slow the server's start, so the pause is as long as the work.
+            # Pause as long as the check computed, so that checks take little processor time from the starting server.
             time.sleep(max(_rest(begin), _used_by_children() - used))
         if not self.pid(name):
             raise AgentError(self.how_it_ended(name))
         raise AgentError(f"{name} is not ready after {seconds} s: {self.last_words(name)}")
 
     def ready(self, name, seconds, command):
-        """Waits like `until`, and records the command, which succeeds when NAME is ready, for `probe`."""
+        """Waits like `until`, and records the command as a readiness check for `probe`."""
         import json
 
         line = json.dumps(command) + "\n"
@@ -309,7 +309,7 @@ class Processes:
         self.until(name, seconds, command)
 
     def probe(self, name):
-        """Returns whether NAME runs and all commands of `ready` succeed again."""
+        """Returns whether NAME runs and all recorded readiness checks succeed."""
         import json
 
         if not self.pid(name):
@@ -323,24 +323,24 @@ class Processes:
     # ---- Stopping ----
 
     def stop(self, name, seconds):
-        """Ends NAME: TERM, wait, KILL, or KILL at once for 0 seconds. Returns a sentence; empty if nothing ran."""
+        """Stops NAME: sends TERM, waits, sends KILL; for 0 seconds KILL at once. Returns a sentence; empty if nothing ran."""
         pids = self.marked(name)
         if not pids:
             return ""
         self.ask_to_end(name, pids, KILL if seconds == 0 else TERM)
-        # The kernel also needs a moment after KILL.
+        # After KILL, the kernel also needs a moment to end the process.
         if self.wait_for_end(name, seconds or 10):
             return f"stopped {name}"
         proc.send(KILL, self.marked(name))
         return f"killed {name}: it did not stop within {seconds or 10} s"
 
     def ask_to_end(self, name, pids, number):
-        """Sends a signal to the process only: its supervisor, or systemd, then records the exit code."""
+        """Sends a signal to the process but not to its supervisor, so that its exit code is recorded."""
         pid = self.pid(name)
         proc.send(number, [pid] if pid else pids)
 
     def wait_for_end(self, name, seconds):
-        """Returns whether all of NAME ends within `seconds`."""
+        """Waits up to `seconds`; returns whether all processes of NAME have ended."""
         begin = time.monotonic()
         while self.marked(name):
             if time.monotonic() >= begin + seconds:
@@ -349,10 +349,10 @@ class Processes:
         return True
 
     def stop_all(self, seconds, killed="", *spared):
-        """Stops everything that was started here, the last first: clients before the servers that they use. Yields sentences.
+        """Stops all processes in reverse order of their start: clients before the servers that they use. Yields sentences.
 
         Removes the files of connection settings, too. :param killed: the process of that name, and all NAME-PART, are killed at once
-        :param spared: lanes whose processes go on
+        :param spared: lanes whose processes keep running
         """
         started = []
         for name in _folders(self.run):
@@ -377,7 +377,7 @@ class Processes:
 
 
 def succeeds(command, seconds):
-    """Returns whether a command succeeds within `seconds` and LONGEST_CHECK; kills it with all its descendants otherwise."""
+    """Returns whether a command succeeds within `seconds`, and LONGEST_CHECK. If it does not end, kills it with all descendants."""
     import subprocess
 
     nothing = subprocess.DEVNULL
@@ -391,7 +391,7 @@ def succeeds(command, seconds):
         return False
     finally:
         if check.poll() is None:
-            # A stopped process starts no others.
+            # Stop the process first, so that it starts no further children.
             proc.send(STOP_SIGNAL, [check.pid])
             children = proc.descendants([check.pid], [check.pid])
             proc.send(STOP_SIGNAL, children)
@@ -400,7 +400,7 @@ def succeeds(command, seconds):
 
 
 def _rest(begin):
-    """Returns the seconds until the next check: a tenth of the time since the first one, up to REST."""
+    """Returns the seconds until the next check: a tenth of the time since the first check, at most REST."""
     return min(max((time.monotonic() - begin) / 10, proc.LOOK), REST)
 
 

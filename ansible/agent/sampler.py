@@ -1,25 +1,25 @@
-"""Writes the kernel's counters of this host to standard output, once a second; docs/method.md describes the metrics.
+"""Writes the kernel's counters of this host to standard output once per second; docs/method.md describes the metrics.
 
-The kernel counts everything that is needed, so this program only copies. On hosts without internet, root would have to install
-sysstat, and psutil would have to be compiled for each host. Hosts without a deployment get only this file and proc.py.
+This program only copies the kernel's counters. It replaces sysstat, which root would have to install on hosts without internet,
+and psutil, which would have to be compiled for each host. Hosts without a deployment receive only this file and proc.py.
 
-Gzip of JSON lines. The first describes the host, each further line is one sample:
+The output is JSON lines, compressed with gzip. The first line describes the host, each further line is one sample:
 {"cpus": number of processors,  "boot": the kernel's boot id,  "sees_all": sees_all(), and no attached server is here}
 {"time": seconds since 1970, "up": seconds since boot,
  "cpu": [user, nice, system, idle, iowait, irq, softirq, steal],               ticks of all processors together
  "memory": [total, free, available, buffers, cached, reclaimable slab],        bytes
  "disks": {name: [reads, bytes read, writes, bytes written, ms in which it was busy]},
  "networks": {name: [bytes received, bytes sent]},
- "known": [our processes, the kernel's own threads],                           their ticks; only if sees_all, and not
-                                                                               after one of ours ended unaccounted for
- "frequency": of the processors, mean as a share of their highest,              both every ten seconds, and only if
- "celsius": of the hottest sensor of a processor}                               the kernel has them
-  agent sample [SECONDS "PID START MACHINE" [SERVERS [LANE]]]   ends by itself when there is no reader left (class Reader);
-                                             SERVERS are the addresses of an attached system, whose processes are unknown;
-                                             with a LANE only processes of that trial are ours
+ "known": [Dohyo's processes, the kernel's own threads],                       ticks; only if sees_all is true, and not
+                                                                               if ticks of an ended process were lost
+ "frequency": mean processor frequency, as a share of the maximum,              both every ten seconds, and only if
+ "celsius": temperature of the hottest processor sensor}                        the kernel provides them
+  agent sample [SECONDS "PID START MACHINE" [SERVERS [LANE]]]   ends when the reader of the samples is gone (class Reader);
+                                             SERVERS: addresses of an attached system, whose processes are unknown;
+                                             LANE: only the processes of that trial count as Dohyo's
 
-The counters are since boot, as in the kernel; "known" is since the first sample. The reader computes the growth, and handles
-reboots and wraps.
+The counters begin at boot, as in the kernel; "known" begins at the first sample. The reader computes differences, and handles
+reboots and overflows.
 """
 
 import contextlib
@@ -39,9 +39,9 @@ import proc
 
 PERIOD = 1.0  # seconds between two samples
 FLUSH = 10  # samples between two flushes to the disk; each flush costs a few bytes
-LIMIT = 200 * 1024 * 1024  # bytes after which it ends by itself: some weeks
+LIMIT = 200 * 1024 * 1024  # bytes of output after which the sampler ends, which takes some weeks
 GZIP = 31  # zlib's number for a gzip stream
-SECTOR = 512  # bytes in /proc/diskstats, whatever the disk's sectors are (Documentation/admin-guide/iostats.rst)
+SECTOR = 512  # bytes of a sector in /proc/diskstats, whatever the disk uses (Documentation/admin-guide/iostats.rst)
 KERNEL_THREAD = 0x00200000  # PF_KTHREAD, a flag in /proc/PID/stat
 SENSORS = ("x86_pkg_temp", "cpu", "soc")  # beginnings of the types of thermal zones that measure processors
 MEMORY = ("MemTotal", "MemFree", "MemAvailable", "Buffers", "Cached", "SReclaimable")
@@ -52,7 +52,7 @@ def read(path):
 
 
 def processors():
-    """Reads the first line of /proc/stat, without guests' time at its end, which is in user and nice already."""
+    """Returns the first line of /proc/stat without the guests' time, which user and nice already include."""
     with open("/proc/stat", encoding="ascii") as file:
         return [int(field) for field in file.readline().split()[1:9]]
 
@@ -63,16 +63,16 @@ def memory():
 
 
 def has_device(kind, name):
-    """Returns whether it is hardware, or a virtual machine's, and not made of other devices."""
+    """Returns whether a disk or network card is real or virtual hardware, and not made of other devices."""
     return os.path.exists(f"/sys/{kind}/{name}/device")
 
 
 def disks():
-    """Returns the counters of whole disks, which include those of partitions and of loop, ram, dm and md devices."""
+    """Returns the counters of whole disks. They include the I/O of partitions, and of loop, dm and md devices on the disks."""
     found = {}
     for line in read("/proc/diskstats").splitlines():
         fields = line.split()
-        # /sys replaces a "/" of a name by a "!".
+        # In names in /sys, "!" replaces "/".
         if has_device("block", fields[2].replace("/", "!")):
             reads, _, read_sectors, _, writes, _, written_sectors, _, _, busy = map(int, fields[3:13])
             found[fields[2]] = [reads, read_sectors * SECTOR, writes, written_sectors * SECTOR, busy]
@@ -80,7 +80,7 @@ def disks():
 
 
 def networks():
-    """Returns the counters of network cards, without bonds and bridges made of them; in a container without cards, of all."""
+    """Returns the counters of network cards, without bonds and bridges; without cards, as in a container, of all interfaces."""
     found = {}
     for line in read("/proc/net/dev").splitlines()[2:]:
         name, _, fields = line.partition(":")
@@ -93,8 +93,8 @@ def networks():
 
 
 def sees_all():
-    """Returns whether other processes can be told from ours. In a container they cannot, as /proc/stat is of the whole
-    machine, nor if /proc hides them. A cgroup's quota hides how much time other processes leave."""
+    """Returns whether the use of other processes can be computed. In a container it cannot, as /proc/stat is of the whole
+    machine. It also cannot if /proc hides processes, or if a cgroup's quota hides how much time other processes leave."""
     try:
         return read("/proc/2/comm").strip() == "kthreadd" and not has_quota()
     except OSError:
@@ -102,7 +102,7 @@ def sees_all():
 
 
 def has_quota():
-    """Returns whether a cgroup has a quota, see cgroups(7): cpu.max begins with it or "max", cpu.cfs_quota_us is it or -1."""
+    """Returns whether a cgroup has a processor quota: cpu.max does not begin with "max", or cpu.cfs_quota_us is not -1."""
     for line in read("/proc/self/cgroup").splitlines():
         _, controllers, path = line.split(":", 2)
         root, file = ("cpu", "cpu.cfs_quota_us") if "cpu" in controllers.split(",") else ("", "cpu.max")
@@ -117,7 +117,7 @@ def has_quota():
 
 
 def has_servers(places):
-    """Returns whether one of the addresses (format: docs/attach.md) is of this host: only such a one can be bound."""
+    """Returns whether this host has one of the addresses (format: docs/attach.md), which it tests by binding a socket."""
     for place in filter(None, places.split(",")):
         name, plain = re.match(r"\[(.*)\]|([^:/]*)", place).groups()
         with contextlib.suppress(OSError, ValueError):
@@ -129,9 +129,9 @@ def has_servers(places):
 
 
 def clocks(root="/sys"):
-    """Returns frequency and temperature of the processors; reading a frequency interrupts a processor on some machines."""
+    """Returns the frequency and temperature of the processors. On some machines, reading a frequency interrupts a processor."""
     found = {}
-    # A highest frequency of 0 must not end the samples.
+    # A maximum frequency of 0 must not end the sampler.
     with contextlib.suppress(OSError, ValueError, ZeroDivisionError):
         folders = glob.glob(f"{root}/devices/system/cpu/cpufreq/policy*")
         shares = [int(read(f"{each}/scaling_cur_freq")) / int(read(f"{each}/cpuinfo_max_freq")) for each in folders]
@@ -143,14 +143,14 @@ def clocks(root="/sys"):
     return found
 
 
-# From /proc/PID/stat: used are the ticks of the process, of_children those of children that it has waited for.
+# Fields of /proc/PID/stat. `used` is the ticks of the process, `of_children` the ticks of children that it has waited for.
 Process = namedtuple("Process", "start parent session flags used of_children")
 
 
 def all_processes():
     found = {}
     for pid in proc.process_ids():
-        # A process may end meanwhile.
+        # A process may end before it is read.
         with contextlib.suppress(OSError, ValueError):
             fields = proc.stat(pid)
             user, system, of_user, of_system = map(int, fields[11:15])
@@ -159,11 +159,11 @@ def all_processes():
 
 
 class Known:
-    """Ticks that our processes and the kernel's own threads have used since the first look; the rest is of other processes.
+    """Ticks that Dohyo's processes and the kernel's own threads have used since the first look; other processes used the rest.
 
-    Our processes are those with a pid file in the folder `run`, all processes in their sessions, the conversation,
-    this process, and all their descendants. Their ancestors (Ansible, dohyo, sshd, a shell) count without
-    their other descendants: a shell starts other work, too.
+    Dohyo's processes are those with a pid file in the folder `run`, all processes in their sessions, conversation.py,
+    this process, and all descendants of these. Their ancestors (Ansible, dohyo, sshd, a shell) count without
+    their other descendants, because a shell also starts unrelated work.
     """
 
     def __init__(self, run, lane=""):
@@ -173,12 +173,12 @@ class Known:
         self._before, self._were = {}, set()
 
     def look(self):
-        """Returns both; None if some of our processes' ticks since the look before are unknown."""
+        """Returns the ticks of Dohyo's processes and of kernel threads; None if ticks since the previous look were lost."""
         now = all_processes()
         ours, starters = self._told_apart(now)
         is_whole = all(self._is_accounted(pid, now, ours) for pid in self._were)
         if self._before:
-            # A child that ended is in its parent's figure from then on, so the ticks that it had already are subtracted.
+            # A parent's figure includes a child from its end on, so subtract the ticks that were already counted for the child.
             ended = [self._before[pid] for pid in self._were if not self._is_same(pid, now)]
             children = sum(self._growth(now, pid, "of_children") for pid in ours)
             children -= sum(each.used + each.of_children for each in ended)
@@ -196,7 +196,7 @@ class Known:
             name = os.path.basename(os.path.dirname(path))
             if pid in now and now[pid].start == start and proc.belongs(name, self._lane):
                 named.add(pid)
-                # The conversation's session may be that of a terminal with other work.
+                # conversation.py may share its session with a terminal, in which other programs run.
                 sessions |= set() if name.startswith("agent") else {now[pid].session}
         ours = named | {pid for pid, each in now.items() if each.session in sessions}
         while children := {pid for pid, each in now.items() if each.parent in ours} - ours:
@@ -208,8 +208,8 @@ class Known:
         return ours, starters - ours
 
     def _is_accounted(self, pid, now, ours):
-        """Returns whether the process is there, or one of ours has waited for it. A client and its supervisor end within
-        milliseconds. Then init waits for them, and the ticks since the look before are lost."""
+        """Returns whether the process exists, or one of Dohyo's processes has waited for it. If a client and its supervisor
+        end within milliseconds, init waits for the client, and its ticks since the previous look are lost."""
         while not self._is_same(pid, now):
             if pid not in self._were:
                 return False
@@ -220,7 +220,7 @@ class Known:
         return pid in now and pid in self._before and now[pid].start == self._before[pid].start
 
     def _growth(self, now, pid, what):
-        """Returns the ticks since the look before; all ticks of a new process."""
+        """Returns the ticks since the previous look; for a new process, all of its ticks."""
         return getattr(now[pid], what) - (getattr(self._before[pid], what) if self._is_same(pid, now) else 0)
 
 
@@ -238,8 +238,8 @@ def sample(known, clock):
 
 
 class Reader:
-    """The reader of the samples: the controller (PID START as in the lookup `controller`), if it is visible here,
-    otherwise the agents. Agents run only during loads and runs, so for SECONDS there may be none."""
+    """Tells whether the reader of the samples is gone. The reader is the controller (PID START as in the lookup `controller`)
+    if it runs on this machine, otherwise the agents. Agents run only during loads and runs, so none may run for SECONDS."""
 
     def __init__(self, run, seconds="inf", controller="", _servers="", lane=""):
         pid, start, machine = (*controller.split(" ", 2), "", "", "")[:3]
@@ -278,7 +278,7 @@ class Output:
 
 def main(run="", *words):
     output = Output()
-    # A signal while writing would spoil the file, so signals are checked only between two samples.
+    # A signal during a write would damage the file, so signals are blocked and checked only between two samples.
     ends = (signal.SIGTERM, signal.SIGINT)
     signal.pthread_sigmask(signal.SIG_BLOCK, ends)
     reader = Reader(run, *words)
@@ -291,7 +291,7 @@ def main(run="", *words):
         output.line(sample(known, clocks() if count % FLUSH == 0 else {}))
         if count % FLUSH == 0:
             output.flush()
-        # A host that stood still has no samples of that time; later ones do not catch up.
+        # After a pause of the host, continue from now: do not take the missed samples.
         due = max(due + PERIOD, time.monotonic())
         ended = signal.sigtimedwait(ends, max(0, due - time.monotonic()))
         if ended is not None or output.written > LIMIT or reader.is_gone():

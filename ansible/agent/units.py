@@ -1,7 +1,7 @@
-"""Starts and watches processes that are units of systemd.
+"""Starts and watches processes that run as systemd units.
 
-NAME has one more file in HOME/run/NAME than in processes.py: unit ("UNIT INVOCATION"). HOME/run/slice has the name of the units'
-slice and its properties, one a line. A unit's file gets our mark and, as its user, the owner of the home.
+The folder HOME/run/NAME (processes.py) also contains the file unit ("UNIT INVOCATION"). HOME/run/slice contains the name of the
+units' slice and its properties, one per line. Each unit file sets the mark of processes.py, and the owner of the home as user.
 """
 
 import glob
@@ -15,13 +15,13 @@ UNITS = "/etc/systemd/system"
 
 
 def asked(unit, what):
-    """Returns a property of a unit; empty if systemd has none."""
+    """Returns a property of a unit from systemd; empty if it is not set."""
     words = ["systemctl", "show", "--property", what, "--value", "--", unit]
     return subprocess.run(words, stdout=subprocess.PIPE, text=True, check=False).stdout.strip()
 
 
 def as_root(*words, text=None):
-    """Runs a program that needs root; the caller becomes root as the site allows. Raises AgentError without root.
+    """Runs a program that needs root. Raises AgentError if this process is not root.
 
     :returns: whether it succeeded
     """
@@ -37,7 +37,7 @@ def must(*words):
 
 
 class Unit:
-    """The unit of NAME."""
+    """The systemd unit of the process NAME."""
 
     def __init__(self, processes, name):
         self._processes = processes
@@ -49,18 +49,18 @@ class Unit:
         return proc.read(self._processes.path(self._name, "unit")).decode("ascii").split()[0]
 
     def pid(self):
-        """Returns the pid of its process; None if none runs."""
+        """Returns the pid of the unit's main process; None if it does not run."""
         pid = int(asked(self.unit, "MainPID") or 0)
-        # The process may have ended a moment before systemd notices.
+        # systemd may still report a process that has just ended.
         return pid if pid and proc.start_time(pid) is not None else None
 
     def note_exit(self):
-        """Writes the exit code once systemd has it; returns whether the process has ended."""
+        """Writes the exit code once systemd reports it; returns whether the process has ended."""
         if asked(self.unit, "MainPID") not in ("", "0"):
             return False
         code = asked(self.unit, "ExecMainStatus")
         if code:
-            # CLD_KILLED, CLD_DUMPED: the status is a signal.
+            # With the codes CLD_KILLED (2) and CLD_DUMPED (3), the status is a signal.
             number = int(code) + (128 if int(asked(self.unit, "ExecMainCode") or 0) >= 2 else 0)
             file = self._processes.path(self._name, "exit")
             proc.write(file, f"{number}\n")
@@ -68,10 +68,10 @@ class Unit:
         return True
 
     def start(self, err, unit, text, slice_words):
-        """Starts NAME as that unit; raises AgentError if it does not start, or if a unit of that name is not ours.
+        """Starts NAME as that unit; raises AgentError if it does not start, or if the unit's file exists without Dohyo's mark.
 
         :param text: content of the unit's file
-        :param slice_words: its slice, and the properties that the slice gets first; empty without one
+        :param slice_words: name of the unit's slice, and properties that are set first; empty without a slice
         """
         processes, name = self._processes, self._name
         os.makedirs(processes.path(name), exist_ok=True)
@@ -82,7 +82,7 @@ class Unit:
         if os.path.lexists(file) and not is_ours(processes, file):
             raise AgentError(f"{file} is there already and was not written by {processes.home}/bin/agent; remove or rename it")
         text += f"\n[Service]\nEnvironment={mark}\nUser={owner()}\n"
-        # Everybody may read it: destroy.yml recognises our units by the mark before it asks for root.
+        # The file must be readable without root: destroy.yml looks for the mark before it becomes root.
         if not as_root("install", "-m", "644", "--", "/dev/stdin", file, text=text):
             raise AgentError(f"{file} cannot be written")
         must("systemctl", "daemon-reload")
@@ -101,7 +101,7 @@ class Unit:
             raise AgentError(f"{unit} did not start: {processes.how_it_ended(name)}")
 
     def again(self):
-        """Starts the unit that has ended; raises AgentError."""
+        """Starts the unit again after its end; raises AgentError if that fails."""
         if os.path.exists(self._processes.path(self._name, "exit")):
             os.unlink(self._processes.path(self._name, "exit"))
         limit_slice(self._processes)
@@ -125,14 +125,14 @@ def owner():
 
 
 def is_ours(processes, file):
-    """Returns whether a unit's file carries our mark, whatever the name."""
+    """Returns whether a unit file contains the mark of this installation, with any process name."""
     if os.path.islink(file) or not os.path.isfile(file):
         return False
     return f"Environment={processes.mark('')}".encode() in proc.read(file)
 
 
 def limit_slice(processes):
-    """Limits the slice in the running system; a boot removes the limits."""
+    """Sets the properties of the slice until the next boot."""
     if words := _slice(processes):
         must("systemctl", "set-property", "--runtime", "--", *words)
 
@@ -145,14 +145,14 @@ def _slice(processes):
 
 
 def files(processes):
-    """Returns the files of the units that were written here."""
+    """Returns the paths of the unit files with the mark of this installation."""
     if not os.path.exists(os.path.join(processes.run, "secret")):
         return []
     return [file for file in sorted(glob.glob(f"{UNITS}/dohyo-*.service")) if is_ours(processes, file)]
 
 
 def remove(processes):
-    """Removes the units that were written here, and the properties of the slice; raises AgentError."""
+    """Removes the unit files with the mark of this installation, and the properties of the slice; raises AgentError."""
     for file in files(processes):
         must("rm", "--", file)
     if words := _slice(processes):

@@ -57,7 +57,7 @@ def test_a_trial_on_an_attached_system_starts_nothing_and_removes_its_tables(tmp
 
 def test_a_place_that_could_not_be_removed_refuses_the_next_trial(tmp_path: Path) -> None:
     trial = attached(tmp_path)
-    left = "no such user on node1; what was made is still there. Remove it with: sh remove"
+    left = "no such user on node1; the trial's objects are still there. Remove them with: sh remove"
     trial.answers["node1", "detach"] = {"left": left}
     parts = trial.real()
     with pytest.raises(StepError, match="Remove the leftovers of earlier trials on the attached system"):
@@ -104,7 +104,7 @@ def detached(home: Path, *roles: str) -> str:
 def test_what_removes_a_place_is_run_and_then_removed(tmp_path: Path) -> None:
     well = left_on(tmp_path, "mysql", "echo removed\n")
     other = left_on(tmp_path, "hbase", "echo no way; exit 3\n")
-    said = f"no way on node1; what was made is still there. Remove it with: sh {other}/remove"
+    said = f"no way on node1; the trial's objects are still there. Remove them with: sh {other}/remove"
     assert detached(tmp_path, "mysql", "cassandra", "hbase") == said
     assert not well.exists()
     assert len([*other.iterdir()]) == 3

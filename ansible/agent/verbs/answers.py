@@ -1,9 +1,9 @@
 """Executes the controller's requests on a host, one after another.
 
 The controller sends this program with all modules of the agent over the connection (conducting/sent.py). So nothing has to be
-installed, and both sides have one version. In lines of JSON:
+installed, and both sides have the same version. Messages are lines of JSON:
 
-In:   {"do": VERB, "arguments": {...}, "bound": bool}    bound: programs that the verb has started end with the connection
+In:   {"do": VERB, "arguments": {...}, "bound": bool}    bound: end the programs that the verb started with the connection
 Out:  {"is": "hello"}
       {"is": "answer", "answer": {...}}                  return value of the function `answer` in the verb's module
       {"is": "failure", "msg": "...", "answer": {...}}
@@ -27,14 +27,14 @@ VERBS = (
 
 
 def perform(verb, arguments):
-    """Executes a verb and returns its answer; raises AgentError.
+    """Executes a verb and returns its answer; raises AgentError if the verb fails.
 
     :param arguments: keyword arguments of the function `answer` of the verb's module
     """
     if verb not in VERBS:
         raise AgentError(f"unknown verb '{verb}': {', '.join(VERBS)}")
     module = importlib.import_module(verb)
-    code = module.answer.__code__  # importing the module inspect takes 4 ms
+    code = module.answer.__code__  # not inspect.signature, because importing inspect takes 4 ms
     known = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
     if unknown := [name for name in arguments if name not in known]:
         raise AgentError(f"{verb} has no {', '.join(unknown)}: {', '.join(known)}")
@@ -45,7 +45,7 @@ def perform(verb, arguments):
 
 
 def reply(verb, arguments):
-    """Executes a verb and prints its answer, or why it failed."""
+    """Executes a verb, and prints its answer or the reason of its failure."""
     try:
         said = {"is": "answer", "answer": perform(verb, arguments)}
     except AgentError as error:
@@ -56,7 +56,7 @@ def reply(verb, arguments):
 
 
 def say(message):
-    """Prints a line at once."""
+    """Prints a message as a line and flushes it."""
     sys.stdout.buffer.write(json.dumps(message).encode() + b"\n")
     sys.stdout.buffer.flush()
 
@@ -64,9 +64,9 @@ def say(message):
 def serve():
     """Executes requests until the end of the input.
 
-    A bound verb also ends if the controller is silent meanwhile: it sends an empty line every few seconds while it waits.
+    A bound verb also ends if the controller is silent: while the controller waits, it sends an empty line every few seconds.
     """
-    # The login shell may have printed a line without an end.
+    # Begin with a line break, because the login shell may have printed text without one.
     sys.stdout.buffer.write(b"\n")
     say({"is": "hello"})
     work, bound, received = None, False, b""
@@ -75,14 +75,14 @@ def serve():
         if busy and not select.select([0], [], [], SILENCE)[0]:
             if work.is_alive():
                 break
-            continue  # the verb has answered meanwhile, and the controller may be silent before the next request
+            continue  # the verb has just ended, and between requests the controller may be silent
         fresh = os.read(0, 65536)
         if not fresh:
             break
         *lines, received = (received + fresh).split(b"\n")
         for request in map(json.loads, filter(None, lines)):
             bound = request["bound"]
-            # The controller asks only after an answer. The end of the input is noticed while the verb is at work.
+            # A thread lets this loop notice the end of the input while the verb works. The controller sends one request at a time.
             work = threading.Thread(target=reply, args=(request["do"], request["arguments"]), daemon=True)
             work.start()
     if work is not None and work.is_alive():

@@ -1,9 +1,9 @@
 """Measures hosts, and the network between them, while no server runs (docs/method.md).
 
 The step ``host`` measures processors, memory and disks of this host in about 3 s. ``listen`` starts a listener, and ``end``
-ends it. ``network`` measures the paths from this host to any number of other listeners in about 3 s. Every figure is
-measured in several short slices, and all are returned. A figure that cannot be measured becomes a problem in words, not a failure.
-Nothing stays on the host: the kernel ends a listener after its lifetime.
+ends it. ``network`` measures the paths from this host to the listeners on other hosts in about 3 s. Every figure is measured
+in several short slices, whose values are all returned. A figure that cannot be measured adds a problem to the answer and does
+not fail the step. Nothing stays on the host: the kernel ends a listener after its lifetime.
 """
 
 from __future__ import annotations
@@ -29,26 +29,26 @@ from failure import AgentError
 from listeners import in_background
 from ours import existing
 
-# Number of slices: seven of one canary are hardly ever all above seven of another by chance (docs/method.md).
+# Slices per figure. With seven, chance hardly ever puts all slices of one canary above all of another (docs/method.md).
 SLICES = 7
-# Seconds for each figure of a host, with a first slice that does not count.
+# Seconds for each figure of a host, including a first slice that does not count.
 FIGURE_SECONDS = 0.3
-# Factor by which a busy host may exceed these seconds: with fewer than five slices no drift could be seen.
+# Factor by which a busy host may exceed these seconds, so that it still gets the five slices that show a drift.
 MOST_TIMES = 4
 
-# CPU: SHA-256 of these bytes is all in C (OpenSSL), without the interpreter's lock, so threads share only what they read. It takes 2 to
-# 10 ms: with shorter computations a hundred threads would queue for the lock between them.
+# CPU: OpenSSL computes the SHA-256 of these bytes without the interpreter's lock, so threads share only their input. One hash takes
+# 2 to 10 ms: after shorter ones, a hundred threads would queue for the lock.
 HASHED = bytes(range(256)) * 2**14
-# Memory: each of the two buffers is twice the largest cache, within these bounds, and at most this share of all memory.
+# Memory: each of two buffers is CACHES times the largest cache, within these bounds, and at most 1/MEMORY_SHARE of the memory.
 CACHES = 2
 LEAST_BUFFER, MOST_BUFFER = 64 * 2**20, 256 * 2**20
 MEMORY_SHARE = 32
-# Disk: the file is written once before the measurement, so that no slice pays for new blocks.
+# Disk: the file is written once before the measurement, so that no slice includes the allocation of blocks.
 FILE_NAME = ".dohyo-canary"
 FILE_BYTES, PIECE_BYTES, SMALL_BYTES = 64 * 2**20, 8 * 2**20, 4096
 
-# Network: seconds that a client needs for all of its servers, and at most for one. Last comes its least number of servers, if there are
-# as many. A quarter of a turn is left to connect, and for clocks that differ a little.
+# Network: seconds of a client for all of its servers; maximum seconds for one server; minimum number of servers, if there are that
+# many. A quarter of each turn is left to connect, and for small differences between clocks.
 NETWORK_SECONDS = 3.0
 TURN_SECONDS = 0.75
 LEAST_SERVERS = 4
@@ -59,15 +59,15 @@ LENGTH = struct.Struct("!Q")
 
 
 def figure(name: str, unit: str, slices: list[float], of: str | None = None) -> dict[str, Any]:
-    """Returns a figure, with four significant digits."""
+    """Returns a figure whose slices have four significant digits."""
     return {"name": name, "of": of, "unit": unit, "slices": [float(f"{value:.4g}") for value in slices]}
 
 
 def sliced(take: Callable[[float], float], seconds: float, clock: Callable[[], float] = time.perf_counter) -> list[float]:
-    """Returns the values of `SLICES` equal slices of that time; a first one before them does not count.
+    """Returns the values of `SLICES` equal slices of that time, after a first slice that does not count.
 
-    :param take: gets the seconds of a slice, which it may exceed, and returns its value
-    :returns: fewer values if slices take so long that `MOST_TIMES` the time has passed, but at least one
+    :param take: measures one slice: takes its seconds, which it may exceed, and returns its value
+    :returns: at least one value; fewer than `SLICES` if the slices take longer than `MOST_TIMES` the requested time
     """
     late = clock() + MOST_TIMES * seconds
     found: list[float] = []
@@ -77,9 +77,9 @@ def sliced(take: Callable[[float], float], seconds: float, clock: Callable[[], f
 
 
 def rate(work: Callable[[], int], seconds: float, clock: Callable[[], float] = time.perf_counter) -> float:
-    """Returns the amount of work per second, of at least one call.
+    """Calls `work` for that time, at least once; returns the amount of work per second.
 
-    :param work: does a piece of work and returns its amount
+    :param work: does one piece of work and returns its amount
     """
     begin = now = clock()
     done = 0
@@ -94,7 +94,7 @@ def rate(work: Callable[[], int], seconds: float, clock: Callable[[], float] = t
 
 @contextmanager
 def on_one_processor() -> Iterator[None]:
-    """Pins the thread to one processor, as its memory may be nearer; to the last, because interrupts gather on the first."""
+    """Pins the thread to one processor, so that its memory stays near: to the last one, as the first handles most interrupts."""
     usable = os.sched_getaffinity(0)
     os.sched_setaffinity(0, {max(usable)})
     try:
@@ -104,13 +104,13 @@ def on_one_processor() -> Iterator[None]:
 
 
 def compute() -> int:
-    """Does one computation, the same on every host."""
+    """Computes one hash, of the same bytes on every host; returns 1."""
     hashlib.sha256(HASHED).digest()
     return 1
 
 
 def processors(seconds: float) -> list[dict[str, Any]]:
-    """Measures computations per second: of one thread, and of a thread on each processor that we may use."""
+    """Measures computations per second: of one thread, and of one thread for each usable processor."""
     with on_one_processor():
         one = sliced(partial(rate, compute), seconds)
     threads = len(os.sched_getaffinity(0))
@@ -123,7 +123,7 @@ def processors(seconds: float) -> list[dict[str, Any]]:
 
 
 def largest_cache() -> int:
-    """Returns the bytes of the largest cache of the first processor; 0 if the kernel does not say."""
+    """Returns the size of the largest cache of the first processor in bytes; 0 if the kernel does not show it."""
     sizes = [0]
     folder = "/sys/devices/system/cpu/cpu0/cache"
     for index in os.listdir(folder) if os.path.isdir(folder) else ():
@@ -137,7 +137,7 @@ def largest_cache() -> int:
 
 
 def buffer_bytes() -> int:
-    """Returns the bytes of a buffer to copy: the same before every trial, whatever memory is free."""
+    """Returns the size of a buffer in bytes. It does not depend on free memory, so it is equal before all trials."""
     wanted = min(max(LEAST_BUFFER, CACHES * largest_cache()), MOST_BUFFER)
     return min(wanted, os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // MEMORY_SHARE)
 
@@ -145,7 +145,7 @@ def buffer_bytes() -> int:
 def memory(seconds: float, size: int) -> list[dict[str, Any]]:
     """Measures bytes copied per second, by one thread, from one buffer of `size` bytes to another."""
     with on_one_processor():
-        # Every page is written first: untouched ones would all be the same page of zeros, which stays in a cache.
+        # Write every page first: untouched pages all map to one page of zeros, which would stay in a cache.
         source = memoryview(bytes(range(256)) * (size // 256))
         target = memoryview(bytearray(len(source)))
 
@@ -160,14 +160,14 @@ def memory(seconds: float, size: int) -> list[dict[str, Any]]:
 
 
 class Written:
-    """A file that is written repeatedly, from its beginning to its end, in pieces that are each forced to disk."""
+    """A file that is written repeatedly from beginning to end, in pieces; each piece is synced to disk."""
 
     def __init__(self, handle: int, piece: int, size: int) -> None:
         self._handle, self._size, self._at = handle, size, 0
         self._piece = os.urandom(piece)  # random bytes, which a disk cannot compress
 
     def write(self) -> int:
-        """Writes the next piece; returns its bytes. Raises OSError, as when the disk is full."""
+        """Writes the next piece; returns its bytes. Raises OSError, for example if the disk is full."""
         done = os.pwrite(self._handle, self._piece, self._at)
         os.fsync(self._handle)
         self._at = (self._at + len(self._piece)) % self._size
@@ -175,23 +175,23 @@ class Written:
 
 
 class Read:
-    """A file that is read at random, in small pieces, from the disk and not from the page cache."""
+    """A file that is read in small pieces at random places, from the disk instead of the page cache."""
 
     def __init__(self, path: str, size: int) -> None:
         try:
             self._handle = os.open(path, os.O_RDONLY | os.O_DIRECT)
         except OSError as error:
-            if error.errno != errno.EINVAL:  # a file system in memory, or one that must see all data
+            if error.errno != errno.EINVAL:  # the file system does not support direct reads
                 raise
             self._handle = os.open(path, os.O_RDONLY)
         self._pieces, self._random = size // SMALL_BYTES, random.Random(size)  # noqa: S311 - no secret
-        # Direct reads need memory that begins with a page.
+        # Direct reads need a buffer that begins at a page boundary.
         self._piece = mmap.mmap(-1, SMALL_BYTES)
 
     def read(self) -> int:
         """Reads a piece; returns 1. Raises OSError."""
         at = self._random.randrange(self._pieces) * SMALL_BYTES
-        # If reads are not direct, drop the pages of earlier ones from the cache.
+        # If reads are not direct, drop the pages of earlier reads from the cache.
         os.posix_fadvise(self._handle, 0, 0, os.POSIX_FADV_DONTNEED)
         os.preadv(self._handle, [self._piece], at)
         return 1
@@ -203,15 +203,15 @@ class Read:
 
 
 def disk(folder: str, seconds: float, of: str | None, size: int = FILE_BYTES) -> list[dict[str, Any]]:
-    """Measures bytes per second of sequential writes, small writes per second, both forced to disk, and random reads per second.
+    """Measures synced sequential writes in bytes per second, synced small writes per second, and random reads per second.
 
-    :param seconds: for each of the three
-    :param of: name that distinguishes the figures from those of other disks
+    :param seconds: time for each of the three figures
+    :param of: name of the disk in the figures; None if only one disk is measured
     :param size: bytes of the file, a multiple of PIECE_BYTES
     :raises OSError: if the folder cannot be written to
     """
     path = os.path.join(existing(os.path.abspath(folder)), FILE_NAME)
-    # This also replaces and removes the file of a killed canary.
+    # If a killed canary left the file, replace and remove it.
     handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_TRUNC, 0o600)
     try:
         large, small = Written(handle, PIECE_BYTES, size), Written(handle, SMALL_BYTES, size)
@@ -232,7 +232,7 @@ def disk(folder: str, seconds: float, of: str | None, size: int = FILE_BYTES) ->
 
 
 def host(folders: list[str], seconds: float = FIGURE_SECONDS) -> dict[str, Any]:
-    """Returns all figures of this host; several folders share the time of one."""
+    """Returns all figures of this host. Several folders together take no more time than one."""
     figures = processors(seconds) + memory(seconds, buffer_bytes())
     problems = []
     for folder in folders:
@@ -244,7 +244,7 @@ def host(folders: list[str], seconds: float = FIGURE_SECONDS) -> dict[str, Any]:
 
 
 # ---- Network ----
-# The listener answers each block, which has its length before it, with one byte. A block of length 0 ends the listener.
+# The client sends each block after its length, and the listener replies with one byte. A length of 0 ends the listener.
 
 
 def receive(connection: socket.socket, count: int) -> bytes:
@@ -259,7 +259,7 @@ def receive(connection: socket.socket, count: int) -> bytes:
 
 
 def serve(listener: socket.socket) -> None:
-    """Answers all clients, until one of them asks for the end."""
+    """Replies to all clients until one of them ends the listener."""
     while True:
         try:
             connection, _ = listener.accept()
@@ -269,7 +269,7 @@ def serve(listener: socket.socket) -> None:
 
 
 def take_blocks(connection: socket.socket, listener: socket.socket) -> None:
-    """Receives blocks until the other side, or an error, ends the connection."""
+    """Receives blocks until the client or an error ends the connection."""
     buffer = bytearray(2**20)
     try:
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
@@ -291,7 +291,7 @@ def take_blocks(connection: socket.socket, listener: socket.socket) -> None:
 
 
 def listen(address: str, lifetime: int) -> int:
-    """Starts a listener in a process of its own; returns its port. Raises OSError if that address is not the host's."""
+    """Starts a listener in a new process; returns its port. Raises OSError if the host does not have that address."""
     listener = socket.create_server((address, 0), backlog=1024)
     in_background(lifetime, partial(serve, listener))
     port: int = listener.getsockname()[1]
@@ -311,7 +311,7 @@ def end(address: str, port: int) -> bool:
 
 
 def round_trip(connection: socket.socket, seconds: float) -> float:
-    """Returns the median time, in ms, from sending a byte to its answer."""
+    """Returns the median time in ms from sending a byte to receiving the reply."""
     times = []
     begin = now = time.perf_counter()
     while now < begin + seconds or not times:
@@ -323,7 +323,7 @@ def round_trip(connection: socket.socket, seconds: float) -> float:
 
 
 def throughput(connection: socket.socket, seconds: float) -> float:
-    """Returns the bytes per second that arrived on the other side: it waits for the answer to the last block."""
+    """Returns the bytes per second that arrived at the listener, measured up to its reply to the last block."""
     begin = now = time.perf_counter()
     blocks = 0
     while now < begin + seconds or not blocks:
@@ -335,7 +335,7 @@ def throughput(connection: socket.socket, seconds: float) -> float:
 
 
 def pair(address: str, port: int, of: str, seconds: float) -> list[dict[str, Any]]:
-    """Returns the figures of the path to one listener; raises OSError if it cannot be reached."""
+    """Returns the round-trip time and throughput of the path to one listener; raises OSError if it cannot be reached."""
     with socket.create_connection((address, port), timeout=PATIENCE_SECONDS) as connection:
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         trips = sliced(partial(round_trip, connection), seconds / 2)
@@ -344,7 +344,7 @@ def pair(address: str, port: int, of: str, seconds: float) -> list[dict[str, Any
 
 
 def rotation(client: int, clients: int, servers: int) -> list[int]:
-    """Returns the numbers of the servers that a client measures, in the order of its turns.
+    """Returns the indices of the servers that a client measures, in the order of its turns.
 
     In a turn, no two clients measure the same server, unless there are more clients than servers. Every server is measured by at least
     one client, and all by about the same number of clients.
@@ -357,10 +357,10 @@ def rotation(client: int, clients: int, servers: int) -> list[int]:
 def network(servers: dict[str, dict[str, Any]], client: int, clients: int, seconds: float = NETWORK_SECONDS) -> dict[str, Any]:
     """Returns the figures of the paths from this client to its share of the listeners.
 
-    All clients take the same turn at the same time without messages: turns follow the wall clock. If clocks disagree, slices spread
-    more.
+    Turns follow the wall clock, so all clients take the same turn at the same time without messages. If clocks differ, the values of
+    the slices spread more.
 
-    :param seconds: for all turns; servers that cannot be reached may take that long once more
+    :param seconds: time for all turns; servers that cannot be reached may double it
     """
     names = list(servers)
     asked = rotation(client, clients, len(names))
@@ -406,7 +406,7 @@ def answer(
     :param clients: for ``network``: number of all clients
     :returns: for ``host`` and ``network``, ``measured``: ``figures``, each with ``name``, ``of`` (its folder or server, or null),
         ``unit`` and ``slices``, and ``problems``, a list of sentences; for ``listen``, ``listener``: its ``address`` and ``port``
-    :raises AgentError: if it cannot listen on the address
+    :raises AgentError: if an argument is wrong, or if listening on the address is impossible
     """
     if state not in ("host", "listen", "network", "end"):
         raise AgentError(f"state '{state}': must be one of host, listen, network, end")

@@ -6,12 +6,12 @@ import os
 
 
 def sysfs_of(number: tuple[int, int]) -> str:
-    """Returns the kernel's folder of the block device with this major and minor number."""
+    """Returns the folder in /sys of the block device with this major and minor number."""
     return os.path.realpath(f"/sys/dev/block/{number[0]}:{number[1]}")
 
 
 def text(path: str) -> str:
-    """Returns the content of a file of /sys; empty if it does not exist."""
+    """Returns the content of a file in /sys; empty if it does not exist."""
     try:
         with open(path, encoding="ascii") as file:
             return file.read().strip()
@@ -20,7 +20,7 @@ def text(path: str) -> str:
 
 
 def kind_of(sysfs: str) -> str:
-    """Returns the kind of a disk by its folder: nvme, rotational or ssd, which is also the default."""
+    """Returns the kind of the disk with this folder in /sys: nvme, rotational or, by default, ssd."""
     if os.path.basename(sysfs).startswith("nvme"):
         return "nvme"
     return "rotational" if text(f"{sysfs}/queue/rotational") == "1" else "ssd"

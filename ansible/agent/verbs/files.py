@@ -1,6 +1,6 @@
-"""Makes several folders and writes several files.
+"""Makes folders and writes files in one call.
 
-Files that are as requested stay untouched; others are replaced in one step.
+A file that already has the requested content is not written; any other is replaced atomically.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ def answer(
 ) -> dict[str, Any]:  # fmt: skip
     """Makes folders, then writes files.
 
-    :param folders: made in this order; missing parents get the user's default mode
-    :param folder_mode: in octal digits, such as ``"0755"``
-    :param folder_owner: name or number, as ``folder_group``
+    :param folders: paths, which are made in this order; missing parents get the user's default mode
+    :param folder_mode: mode of the folders in octal digits, such as ``"0755"``
+    :param folder_owner: owner of the folders, a name or a number, like ``folder_group``
     :param files: each with ``path``, ``content`` and optionally ``owner``, a name or a number
-    :param mode: of the files, in octal digits
-    :param dry: only reports the changes
+    :param mode: mode of the files, in octal digits
+    :param dry: whether to report the changes without making them
     :returns: ``written`` (the paths of files whose content was different) and ``diff`` (their contents)
     """
     folders_changed = [make_folder(expanded(path), folder_mode, folder_owner, folder_group, dry) for path in folders]
@@ -47,7 +47,7 @@ def expanded(path: str) -> str:
 
 
 def make_folder(path: str, mode: str | None, owner: str | None, group: str | None, dry: bool) -> bool:
-    """Makes a folder if it is missing, and sets its mode and owner; returns whether that changed anything."""
+    """Makes a folder if it is missing, and sets its mode and owner; returns whether anything changed."""
     missing = not os.path.isdir(path)
     if missing and dry:
         return True
@@ -73,9 +73,9 @@ def write_file(path: str, content: str, owner: str | None = None, *, mode: str |
 
 
 def replace(path: str, content: str, mode: str | None, owner: str | None) -> None:
-    """Writes a file under another name and renames it, so that no reader sees half of it, or a secret before its mode is set.
+    """Writes a file under another name and renames it. So no reader sees half of it, or a secret before its mode is set.
 
-    Mode and owner, if not given, are those of the file before.
+    A mode or an owner that is not given is kept from the replaced file.
     """
     handle, new = tempfile.mkstemp(prefix=UNFINISHED, dir=os.path.dirname(path))
     try:
@@ -98,12 +98,12 @@ def replace(path: str, content: str, mode: str | None, owner: str | None) -> Non
 
 
 def set_attributes(path: str, mode: str | None, owner: str | None, group: str | None, dry: bool) -> bool:
-    """Sets mode, owner and group if they are given; returns whether that changed anything."""
+    """Sets mode, owner and group if they are given; returns whether anything changed."""
     there = os.lstat(path)
     uid = there.st_uid if owner is None else id_of(owner, "user")
     gid = there.st_gid if group is None else id_of(group, "group")
     is_owned = (uid, gid) == (there.st_uid, there.st_gid)
-    # The mode of a link is not set, because that would change its target.
+    # Setting the mode of a link would change its target.
     has_mode = mode is None or stat.S_ISLNK(there.st_mode) or stat.S_IMODE(there.st_mode) == number_of(mode)
     if not is_owned and not dry:
         os.chown(path, uid, gid, follow_symlinks=False)
@@ -113,7 +113,7 @@ def set_attributes(path: str, mode: str | None, owner: str | None, group: str | 
 
 
 def number_of(mode: str | int) -> int:
-    """Returns a mode as a number; raises AgentError."""
+    """Returns a mode as a number; raises AgentError if it is not octal."""
     try:
         return int(mode, 8) if isinstance(mode, str) else mode
     except ValueError:
@@ -121,7 +121,7 @@ def number_of(mode: str | int) -> int:
 
 
 def id_of(name: str, kind: str) -> int:
-    """Returns the number of a user or group given by name or number; raises AgentError."""
+    """Returns the id of a user or group given by name or id; raises AgentError if it does not exist."""
     try:
         return int(name)
     except ValueError:

@@ -1,8 +1,8 @@
 """Finds a free TCP port for every named purpose.
 
-With ``search`` it takes the next free port above one that is taken. The kernel does not choose. Its ports are in the range of outgoing
-connections, and such a connection could take the port before the server listens. Without ``search`` a taken port is an error that names
-the port and its process. With ``chosen`` it only reports which process listens on these ports now.
+With ``search``, the next free port replaces a port that is in use. The kernel must not choose it: its ports are those of outgoing
+connections, and such a connection could take the port before the server listens. Without ``search``, a port in use is an error that
+names the port and its process. With ``chosen``, the verb only reports which other programs listen on these ports now.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ TRIES = 500
 
 
 def choose(address: str, preferred: dict[str, int], search: bool) -> tuple[dict[str, int], list[str]]:
-    """Returns different ports by purpose, and a sentence for each replaced one; raises AgentError if a port is not free."""
+    """Returns a port for each purpose, and a sentence for each replaced port; raises AgentError if no port is free."""
     ports: dict[str, int] = {}
     moved: list[str] = []
     for name, first in preferred.items():
         if not 1 <= first <= 65535:
-            raise AgentError(f"port {first} for {name}: a port is a number from 1 to 65535")
+            raise AgentError(f"port {first} for {name}: must be a number from 1 to 65535")
         last = min(first + TRIES * search, 65535)
         others = {port: other for other, port in ports.items()}
         port = next((p for p in range(first, last + 1) if p not in others and not can_listen(address, p)), None)
@@ -38,7 +38,7 @@ def choose(address: str, preferred: dict[str, int], search: bool) -> tuple[dict[
 
 
 def lost(chosen: dict[str, Any], secret: str) -> list[str]:
-    """Returns a sentence for each chosen port that another program took before our server listened."""
+    """Returns a sentence for each chosen port that another program took before the server listened on it."""
     mark, notes = our_mark(secret), []
     for name, port in chosen.get("ports", {}).items():
         found = sockets(chosen["address"], port)
@@ -55,15 +55,15 @@ def answer(
     chosen: dict[str, Any] | None = None,
     secret: str | None = None,
 ) -> dict[str, Any]:
-    """Chooses ports, or looks at those that were chosen.
+    """Chooses ports, or checks ports that were chosen earlier.
 
     :param preferred: port by purpose
-    :param address: to listen on
-    :param search: whether to replace a preferred port that is taken
-    :param chosen: an earlier answer, or an empty one, instead of `preferred`
-    :param secret: with `chosen`: file with the secret in the environment of all our processes
-    :returns: ``address``, ``ports`` by purpose, and ``moved``, one sentence for each purpose that got another port; with `chosen`,
-              ``notes``, one sentence for each port on which another program, and no process of ours, listens
+    :param address: address to listen on
+    :param search: whether to replace a preferred port that is in use
+    :param chosen: an earlier answer of this verb, or an empty dict, instead of `preferred`
+    :param secret: with `chosen`: file with the secret that all of Dohyo's processes have in their environment
+    :returns: ``address``, ``ports`` by purpose, and ``moved``, a sentence for each purpose whose port was replaced; with `chosen`,
+              ``notes``, a sentence for each port on which another program listens instead of one of Dohyo's processes
     :raises AgentError: if a port is not free
     """
     if (preferred is None) == (chosen is None):

@@ -1,10 +1,10 @@
-"""Tells empty block devices from those that Dohyo has formatted and from others.
+"""Classifies block devices: empty, formatted by Dohyo, or in other use.
 
-Looks at exactly the given devices, as root, and changes nothing. A name with ``*``, ``?`` or ``[`` is a pattern of links, as in
-``/dev/disk/by-id/nvme-MODEL_*``; several links to one device count once, partitions not at all. A device is ``empty`` if it is whole
+Needs root, reads only the given devices, and changes nothing. A name with ``*``, ``?`` or ``[`` is a pattern of links, such as
+``/dev/disk/by-id/nvme-MODEL_*``. Several links to one device count once, and partitions are ignored. A device is ``empty`` if it is whole
 and not in use (mount, RAID, LVM, swap), and has no partition, file system or other signature that libblkid knows. It is ``ours`` if it
-has an XFS with our label that is mounted only below ``root``. It is a ``member`` if it belongs to an md array of that name. Otherwise it
-is ``refused``, also if the mount point is not ours, or if its layout is not ``layout``.
+has an XFS with Dohyo's label that is mounted only below ``root``. It is a ``member`` if it belongs to an md array of that name.
+Otherwise it is ``refused``, also if its mount point is not Dohyo's, or if it does not fit the requested layout.
 """
 
 from __future__ import annotations
@@ -22,17 +22,17 @@ from disks import kind_of, sysfs_of, text
 from failure import AgentError
 from ours import NotOursError, decoded, foreign_in, free_mb, path_of, shown
 
-# TYPE of a device in an array; Dohyo's arrays have metadata of version 1, which have a name.
+# libblkid's TYPE of a device in an md array. Dohyo's arrays have version-1 metadata, which contain a name.
 MEMBER = "linux_raid_member"
 LAYOUTS = ("raid0", "jbod")
 # Mount point of the one volume that the layout raid0 makes.
 ONE = "data"
-# root's PATH may lack the folders of administrators' programs.
+# PATH with the folders of administrative programs, which root's own PATH may lack.
 PATH = f"{os.environ.get('PATH', '')}:/usr/sbin:/sbin"
 
 
 def table(file: str) -> list[list[str]]:
-    """Returns the fields of the lines of /proc/self/mounts or /etc/fstab."""
+    """Returns the fields of each line of a file like /proc/self/mounts or /etc/fstab."""
     try:
         with open(file, encoding="utf-8") as lines:
             rows = [line.split() for line in lines if not line.startswith("#")]
@@ -42,19 +42,19 @@ def table(file: str) -> list[list[str]]:
 
 
 def signatures(path: str) -> dict[str, str]:
-    """Returns what libblkid finds on the device, without its cache; raises ValueError if it cannot tell."""
+    """Returns the signatures that libblkid finds on the device, without its cache; raises ValueError if blkid fails."""
     probe = subprocess.run(["blkid", "-p", "-o", "export", path], capture_output=True, text=True, check=False)
     if probe.returncode == 2 and not probe.stderr.strip():
         return {}
     if probe.returncode != 0:
         raise ValueError(probe.stderr.strip() or "blkid finds signatures that contradict each other")
     pairs = (line.partition("=") for line in probe.stdout.splitlines())
-    # blkid escapes special characters of shells, such as the colon in the name of an array.
+    # blkid escapes characters that are special in shells, such as the colon in an array's name.
     return {key: re.sub(r"\\(.)", r"\1", value) for key, _, value in pairs}
 
 
 def number_of(path: str) -> tuple[int, int] | None:
-    """Returns major and minor number of a block device; None for any other path."""
+    """Returns the major and minor number of a block device; None for any other path."""
     try:
         status = os.stat(path)
     except OSError:
@@ -63,13 +63,13 @@ def number_of(path: str) -> tuple[int, int] | None:
 
 
 def resolved(names: Sequence[str]) -> list[str]:
-    """Returns the devices, each once; a pattern without a match stays, as a missing device."""
+    """Returns each device once. A pattern without a match stays in the list, and counts as a missing device."""
     found: dict[tuple[int, int] | str, str] = {}
     for name in names:
         if not glob.has_magic(name):
             found.setdefault(number_of(name) or name, name)
             continue
-        # The shortest of several links to one disk is its name; newer versions of udev add -ns-1 or _1.
+        # Take the shortest of several links to one disk; newer versions of udev add links that end with -ns-1 or _1.
         matches = sorted(glob.glob(name), key=lambda path: (len(path), path))
         whole = [(number, path) for path in matches if (number := number_of(path)) and not is_partition(number)]
         for number, path in sorted(whole, key=lambda each: each[1]):
@@ -86,11 +86,11 @@ def is_partition(number: tuple[int, int]) -> bool:
 
 
 def lasting_name(path: str, folder: str = "/dev/disk/by-id") -> str:
-    """Returns the name of the disk in udev that does not change with the kernel's name at the next boot; empty without one."""
+    """Returns udev's link to the disk, which stays the same when the kernel's name changes at a boot; empty without one."""
     number = number_of(path)
     names = os.listdir(folder) if os.path.isdir(folder) else []
     links = [link for link in (f"{folder}/{name}" for name in names) if number_of(link) == number]
-    # Model and serial number come before a number of the protocol.
+    # Prefer a link with model and serial number to one with a number of the protocol.
     return min(
         links,
         key=lambda link: (bool(re.search(r"/(nvme-(eui|nvme)\.|nvme-uuid|wwn-)", link)), len(link), link),
@@ -104,12 +104,12 @@ def holders(sysfs: str) -> list[str]:
 
 
 def named(found: dict[str, str]) -> str:
-    """Returns the name in an array's superblock, which is HOST:NAME if mdadm knew the host."""
+    """Returns the array's name from its superblock, without the host's name that mdadm may put before it."""
     return found.get("LABEL", "").rpartition(":")[2]
 
 
 def of_an_array(path: str, found: dict[str, str], label: str) -> str:
-    """Returns why a part of an array is not for us, or nothing; only its owner may take it from a running array."""
+    """Returns why Dohyo must not use this part of another array; empty if it may."""
     if named(found) == label:
         return ""
     theirs = "another deployment's" if named(found).startswith("dohyo-") else "another program's"
@@ -119,7 +119,7 @@ def of_an_array(path: str, found: dict[str, str], label: str) -> str:
 def foreign(  # noqa: PLR0911 - a reason each
     path: str, sysfs: str, found: dict[str, str], places: list[str], label: str, root: str
 ) -> str:
-    """Returns why a device is not for us, or nothing."""
+    """Returns why Dohyo must not use a device; empty if it may."""
     whole = f"{path}: "
     if os.path.exists(f"{sysfs}/partition"):
         return f"{whole}it is a partition; name a whole device"
@@ -142,10 +142,10 @@ def foreign(  # noqa: PLR0911 - a reason each
 
 
 class Host:
-    """Devices of a host, and the volumes made of them."""
+    """The devices of a host, and the volumes made of them."""
 
     def __init__(self, label: str, root: str, deployment: str, layout: str) -> None:
-        """Takes the parameters of `answer`."""
+        """Takes the parameters of the same names of `answer`."""
         self._label, self._root, self._deployment, self._layout = (label, root, deployment, layout)
 
     def device(self, path: str) -> tuple[dict[str, Any], dict[str, str]]:
@@ -189,13 +189,13 @@ class Host:
         for volume in volumes:
             problem = volume.pop("problem") or taken(volume)
             for member in [entry for entry in devices if problem and entry["path"] in volume["devices"]]:
-                # The problem is named once for all devices of an array.
+                # Report the problem of an array once, with its first device.
                 member.update(state="refused", problem=problem if member["path"] == volume["devices"][0] else "")
         refused = {entry["path"] for entry in devices if entry["state"] == "refused"}
         return {"devices": devices, "volumes": [each for each in volumes if refused.isdisjoint(each["devices"])]}
 
     def array(self, members: list[dict[str, Any]]) -> dict[str, Any]:
-        """Returns our array that these devices belong to."""
+        """Returns the entry of Dohyo's array that these devices belong to."""
         paths = ", ".join(member["path"] for member in members)
         names = sorted({name for member in members for name in holders(f"/sys/class/block/{member['name']}")})
         if not names:
@@ -205,7 +205,7 @@ class Host:
         if count != str(len(members)) or state in ("", "clear", "inactive"):
             problem = (
                 f"{paths}: {path} is Dohyo's RAID0 of {count or '?'} devices ({state or 'not running'}), and"
-                f" dohyo_devices names {len(members)} that are there; name all of them, also for destroy.yml"
+                f" dohyo_devices names {len(members)} existing ones; name all of them, also for destroy.yml"
             )
             return {**self.volume(path, members, {}, array=True), "problem": problem}
         try:
@@ -227,7 +227,7 @@ class Host:
         return volume
 
     def new(self, devices: list[dict[str, Any]]) -> list[dict[str, Any]]:
-        """Returns the volumes to make of empty devices; none without a layout, and none of an array if some devices are in use."""
+        """Returns the volumes to make of empty devices. Without a layout, or for an array with a device in use, there are none."""
         empty = [entry for entry in devices if entry["state"] == "empty"]
         if self._layout == "jbod" or (self._layout and len(devices) == 1):
             return [self.volume(entry["path"], [entry], {}) for entry in empty]
@@ -238,7 +238,7 @@ class Host:
     def volume(
         self, path: str, members: list[dict[str, Any]], found: dict[str, str], *, state: str = "", array: bool = False
     ) -> dict[str, Any]:
-        """Returns an entry of the answer, with its present or future mount point."""
+        """Returns the entry of a volume, with its present or future mount point."""
         array = array or bool(state)
         entry: dict[str, Any] = {
             "path": path, "name": members[0]["name"], "devices": [member["path"] for member in members], "array": array,
@@ -251,8 +251,8 @@ class Host:
         number = number_of(path)
         if array and number:
             entry.update(name=os.path.basename(sysfs_of(number)), discards=measured(sysfs_of(number))["discards"])
-        # Names of devices may change at a boot, the UUID in fstab does not. Without udev (in a container), file systems are not found
-        # by UUID.
+        # Device names may change at a boot, so fstab has the UUID. Without udev, as in a container, a file system is not found by its
+        # UUID.
         entry["source"] = f"UUID={entry['uuid']}" if os.path.isdir("/dev/disk/by-uuid") else path
         for row in table("/etc/fstab"):
             if row[0] == entry["source"] and row[1].startswith(f"{self._root}/"):
@@ -263,11 +263,11 @@ class Host:
         return entry
 
     def place(self, path: str) -> str:
-        """Returns the mount point of the volume of this device, or whose first device this is."""
+        """Returns the mount point of the volume on this device, or of the array whose first device it is."""
         return f"{self._root}/{os.path.basename(path) if self._layout == 'jbod' else ONE}"
 
     def refuse_misfits(self, devices: list[dict[str, Any]], volumes: list[dict[str, Any]]) -> None:
-        """Refuses our devices if their layout is not the requested one, unless there is another problem."""
+        """Refuses Dohyo's devices if their layout is not the requested one, unless another problem is reported."""
         if not self._layout or any(entry["problem"] for entry in [*devices, *volumes]):
             return
         together = self._layout == "raid0" and len(devices) > 1
@@ -295,7 +295,7 @@ class Host:
 
 
 def no_array() -> str:
-    """Returns why a host cannot make an array; empty if it can."""
+    """Returns why the host cannot make an array; empty if it can."""
     makes = "host_disk_layout=raid0 makes one RAID0 of several devices"
     other = "or set host_disk_layout=jbod, which mounts each of them by itself"
     if not shutil.which("mdadm", path=PATH):
@@ -309,7 +309,7 @@ def no_array() -> str:
 
 
 def measured(sysfs: str) -> dict[str, Any]:
-    """Returns the kernel's facts of a device."""
+    """Returns what the kernel reports about a device: kind, size, and whether it supports discards."""
     return {
         "name": os.path.basename(sysfs),
         "kind": kind_of(sysfs),
@@ -319,29 +319,29 @@ def measured(sysfs: str) -> dict[str, Any]:
 
 
 def mounts_of(path: str) -> list[list[str]]:
-    """Returns the lines of /proc/self/mounts for a device, without binds of the device's path into a container."""
+    """Returns the mounts of a device from /proc/self/mounts, without bind mounts of the device file into a container."""
     number = number_of(path)
     rows = [row for row in table("/proc/self/mounts") if row[0].startswith("/") and number_of(row[0]) == number]
     return [row for row in rows if number and row[1] != path]
 
 
 def taken(volume: dict[str, Any]) -> str:
-    """Returns why a mount point is not ours; empty if it is free."""
+    """Returns why Dohyo must not use a volume's mount point; empty if it is free."""
     place, paths = volume["mount_point"], ", ".join(volume["devices"])
     way_out = "that Dohyo did not make; move it, or take the device out of dohyo_devices"
-    # The file system of an array that does not run, and so its UUID in /etc/fstab, is not known yet.
+    # The UUID of a file system on a stopped array is unknown, so its line in /etc/fstab cannot be recognised.
     if volume["mounted"] or volume["state"] == "stopped":
         return ""
     for row in [*table("/proc/self/mounts"), *table("/etc/fstab")]:
         if row[1] == place and row[0] != volume["source"]:
             return f"{paths}: {row[0]} is to be mounted on {place}, {way_out}"
     if os.path.islink(place) or (os.path.lexists(place) and not os.path.isdir(place)) or (os.path.isdir(place) and os.listdir(place)):
-        return f"{paths}: {place}, where it would be mounted, holds something {way_out}"
+        return f"{paths}: {place}, where it would be mounted, contains something {way_out}"
     return ""
 
 
 def foreign_on(place: str, deployment: str) -> str:
-    """Returns the names of foreign files on one of our file systems; empty if there are none."""
+    """Returns the names of files that Dohyo did not make on one of its file systems; empty if there are none."""
     others = [name for name in sorted(os.listdir(place)) if name != "dohyo"]
     if others:
         return f"{place} holds {', '.join(map(shown, others[:4]))}"
@@ -354,19 +354,19 @@ def foreign_on(place: str, deployment: str) -> str:
 
 
 def answer(devices: Sequence[str], label: str, root: str, deployment: str, layout: str = "") -> dict[str, Any]:
-    """Looks at devices.
+    """Classifies devices, and describes the volumes on them.
 
     :param devices: paths, and patterns of paths
-    :param label: label of our file systems and arrays
-    :param root: folder of our mount points
-    :param deployment: deployment in the marks of the folders on our file systems
+    :param label: label of Dohyo's file systems and arrays
+    :param root: folder of Dohyo's mount points
+    :param deployment: deployment in the marks of the folders on Dohyo's file systems
     :param layout: requested layout; empty accepts any layout, for its removal
     :returns: ``devices``, each with ``path``, ``name`` (the kernel's), ``kind`` (nvme, ssd, rotational), ``size_mb``, ``state``,
-        ``discards`` (whether it supports discards) and ``problem`` (why it was refused), and ``volumes``, with a file system or for
-        one. Each has ``path``, ``name``, ``devices`` (paths), ``array`` (whether it is one), ``kind`` (also array), ``size_mb``,
-        ``free_mb`` (of the file system, once mounted), ``discards``, ``state`` (``absent`` or ``stopped``, an array; ``empty``,
-        ``ours``), ``uuid`` (of the file system), ``source`` (its name in /etc/fstab), ``mount_point`` (present or future), ``mounted``,
-        ``options`` (of the mount) and ``foreign`` (what on ours is not ours). Refused devices have no volume
+        ``discards`` (whether it supports discards) and ``problem`` (why it was refused); and ``volumes``, which have a file system or
+        will get one. Each has ``path``, ``name``, ``devices`` (paths), ``array`` (whether it is one), ``kind`` (also array),
+        ``size_mb``, ``free_mb`` (of the mounted file system), ``discards``, ``state`` (``empty``, ``ours``; for an array also ``absent``
+        or ``stopped``), ``uuid`` (of the file system), ``source`` (its name in /etc/fstab), ``mount_point`` (present or future),
+        ``mounted``, ``options`` (of the mount) and ``foreign`` (files that Dohyo did not make). Refused devices have no volume
     """
     if layout not in (*LAYOUTS, ""):
         raise AgentError(f"layout '{layout}': must be one of {', '.join(LAYOUTS)}")

@@ -1,6 +1,6 @@
-"""Reads the resources of a host for servers and clients, and names every reason why it cannot run them.
+"""Reads the resources of a host for servers and clients, and lists every reason why it cannot run them.
 
-It needs no root, changes nothing, and is much faster than gathering facts.
+This verb needs no root, changes nothing, and is much faster than gathering Ansible's facts.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ from ours import NotOursError, existing, free_mb, links_in, path_of, shown, why_
 
 
 def version_of(java_home: str, key: str = "JAVA_VERSION") -> str:
-    """Returns the version of the JDK in this folder, as "17.0.15" or "1.8.0_504", or its JAVA_RUNTIME_VERSION, or empty."""
+    """Returns a version of the JDK in this folder, such as "17.0.15" or "1.8.0_504"; empty if it is unknown."""
     if not os.access(os.path.join(java_home, "bin", "java"), os.X_OK):
         return ""
     release = os.path.join(java_home, "release")
     if os.path.exists(release):
         with open(release, encoding="utf-8", errors="replace") as lines:
             text = lines.read()
-    else:  # some packages have no release file
+    else:  # some packages lack the file `release`
         command = [os.path.join(java_home, "bin", "java"), "-XshowSettings:properties", "-version"]
         text = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60).stderr
     match = re.search(rf"^{key}=\"([^\"]+)\"|java\.version = (\S+)", text, re.MULTILINE)
@@ -40,13 +40,13 @@ def version_of(java_home: str, key: str = "JAVA_VERSION") -> str:
 
 
 def major_of(version: str) -> int:
-    """Returns the major version, which is 8 for 1.8; 0 if there is none."""
+    """Returns the major version, which is 8 for 1.8; 0 for an empty version."""
     match = re.match(r"(?:1\.)?(\d+)", version)
     return int(match.group(1)) if match else 0
 
 
 def candidates(java_home: str, major: int) -> list[str]:
-    """Returns folders that may contain a JDK, best first."""
+    """Returns folders that may contain a JDK, the preferred ones first."""
     if java_home:
         return [java_home]
     found = [os.environ.get("JAVA_HOME", ""), *sorted(glob.glob(f"/usr/lib/jvm/*{major}*"))]
@@ -64,33 +64,33 @@ def memory_mb(field: str) -> int:
 
 
 def carrier(path: str) -> int:
-    """Returns the device of the file system of this path, which need not exist."""
+    """Returns the device number of the file system of this path, which need not exist."""
     return os.stat(existing(path)).st_dev
 
 
 def rooms_mb(paths: list[str]) -> list[int]:
-    """Returns the free space in MiB for each folder; folders on one file system share it."""
+    """Returns the free space in MiB for each folder; folders on the same file system share its space equally."""
     carriers = [carrier(path) for path in paths]
     return [free_mb(path) // carriers.count(carrier(path)) for path in paths]
 
 
 def whole(sysfs: str) -> str:
-    """Returns the kernel's folder of the disk that a partition belongs to; for other devices the same folder."""
+    """Returns the folder in /sys of the disk that a partition belongs to; for other devices, the given folder."""
     return os.path.dirname(sysfs) if os.path.exists(f"{sysfs}/partition") else sysfs
 
 
 def disk_kind(path: str) -> str:
-    """Returns the kind of disk of a file system: nvme, ssd or rotational; ssd if it is on no disk of this host, as in a container."""
+    """Returns the kind of disk of a file system: nvme, ssd or rotational; ssd if its disk is not visible, as in a container."""
     device = carrier(path)
     sysfs = whole(sysfs_of((os.major(device), os.minor(device))))
-    # An array or a volume has the kind of its first part.
+    # An array or a logical volume counts as the kind of its first disk.
     while parts := sorted(glob.glob(f"{sysfs}/slaves/*")):
         sysfs = whole(os.path.realpath(parts[0]))
     return kind_of(sysfs)
 
 
 def huge_pages() -> bool:
-    """Returns whether processes can get transparent huge pages: the setting is the word in brackets."""
+    """Returns whether processes can get transparent huge pages; the kernel shows the chosen setting in brackets."""
     try:
         with open("/sys/kernel/mm/transparent_hugepage/enabled", encoding="ascii") as file:
             return "[never]" not in file.read()
@@ -108,7 +108,7 @@ def os_release() -> dict[str, str]:
 
 
 def runs(unit: str) -> bool:
-    """Returns whether this unit of systemd is active."""
+    """Returns whether this systemd unit is active."""
     try:
         return subprocess.run(["systemctl", "is-active", "--quiet", unit], check=False, timeout=30).returncode == 0
     except (OSError, subprocess.SubprocessError):
@@ -119,7 +119,7 @@ def runs(unit: str) -> bool:
 
 
 def resolve(name: str) -> list[str]:
-    """Returns the addresses of a name; none if it does not resolve."""
+    """Returns the addresses of a name; an empty list if it does not resolve."""
     try:
         return [str(entry[4][0]) for entry in socket.getaddrinfo(name, None, type=socket.SOCK_STREAM)]
     except (OSError, UnicodeError):  # UnicodeError for an impossible name, such as a..b
@@ -127,7 +127,7 @@ def resolve(name: str) -> list[str]:
 
 
 def is_ours(pid: str, mark: bytes, deployment: str) -> bool:
-    """Returns whether this process was started by our tool, or as a unit of our deployment."""
+    """Returns whether the agent started this process, or it is a systemd unit of this deployment."""
     try:
         with open(f"/proc/{pid}/cgroup", encoding="ascii", errors="replace") as cgroup:
             return f"/dohyo-{deployment}-" in cgroup.read() or carries(pid, mark)
@@ -136,7 +136,7 @@ def is_ours(pid: str, mark: bytes, deployment: str) -> bool:
 
 
 def check_system(known: list[str], processors: list[str]) -> list[str]:
-    """Checks operating system and processor."""
+    """Checks that the operating system and the processor are supported."""
     release = os_release()
     problems = []
     if not {release.get("ID", ""), *release.get("ID_LIKE", "").split()} & set(known):
@@ -152,13 +152,13 @@ def check_system(known: list[str], processors: list[str]) -> list[str]:
 
 
 def check_names(address: str, addresses: dict[str, str]) -> list[str]:
-    """Checks that every address resolves, that this host's is its own, and that all differ."""
+    """Checks that all hosts' addresses resolve and differ, and that this host has the address given for it."""
     problems = [
         f"dohyo_address of {host}, {other}, does not resolve here; add it to /etc/hosts or the name service"
         for host, other in sorted(addresses.items())
         if not resolve(other)
     ]
-    # Java in Hadoop and Cassandra resolves the host's own name.
+    # Hadoop and Cassandra resolve the host's own name.
     if not resolve(socket.gethostname()):
         problems.append(f"its own name {socket.gethostname()} does not resolve; add it to /etc/hosts")
     twins = sorted(host for host, other in addresses.items() if other == address)
@@ -166,7 +166,7 @@ def check_names(address: str, addresses: dict[str, str]) -> list[str]:
         problems.append(f"{', '.join(twins)} have the same dohyo_address {address}; set each host's own in the inventory")
     own = resolve(address)
     if own and all(":" in number for number in own):
-        problems.append(f"dohyo_address {address} is an address of IPv6, and servers and clients here speak IPv4; set one of IPv4")
+        problems.append(f"dohyo_address {address} is an IPv6 address, and servers and clients use IPv4; set an IPv4 address")
     elif own and all(can_listen(numbers, 0) for numbers in own):
         problems.append(f"dohyo_address {address} is not an address of this host; to list them: ip address")
     return problems
@@ -179,7 +179,7 @@ def check_public(open_to_all: dict[str, str]) -> list[str]:
         systems.setdefault(address, []).append(system)
     found = []
     for address, names in systems.items():
-        # A link-local address is tested without its zone.
+        # Test a link-local address without its zone, such as %eth0.
         numbers = [number for number in resolve(address) if is_public(number.partition("%")[0])] if address else []
         if numbers:
             shown_address = address if address in numbers else f"{address} ({', '.join(numbers)})"
@@ -192,13 +192,13 @@ def check_public(open_to_all: dict[str, str]) -> list[str]:
 
 
 def is_public(number: str) -> bool:
-    """Returns whether it is an address of the internet, by IANA's registries, or the wildcard address."""
+    """Returns whether an address is global by IANA's registries, or is the wildcard address."""
     address = ipaddress.ip_address(number)
     return address.is_global or address.is_unspecified
 
 
 def check_clock(wanted: str) -> list[str]:
-    """Checks that the clock is synchronised, by whatever service."""
+    """Checks that the clock is synchronised, by any service."""
     if wanted != "synchronised":
         return []
     command = ["timedatectl", "show", "--property", "NTPSynchronized", "--value"]
@@ -215,7 +215,7 @@ def check_clock(wanted: str) -> list[str]:
 
 
 def check_folders(home: str, folders: Sequence[list[str]], deployment: str, *, by_root: bool) -> list[str]:
-    """Checks that the folders are ours, or empty, and that our folder is writable, or that root may make it."""
+    """Checks that Dohyo may use the folders, and that its home is writable, or that root may make it."""
     problems = []
     for base, below in [[home, ""], *folders]:
         try:
@@ -239,7 +239,7 @@ def check_user(given_root: bool) -> list[str]:
 
 
 def check_selinux(home: str, enforce: str = "/sys/fs/selinux/enforce") -> list[str]:
-    """Checks that units can start programs in our folder: SELinux does not let them below /home."""
+    """Checks that systemd units can start programs in Dohyo's home: SELinux does not permit that below /home."""
     try:
         with open(enforce, encoding="ascii") as file:
             enforcing = file.read().strip() == "1"
@@ -247,7 +247,7 @@ def check_selinux(home: str, enforce: str = "/sys/fs/selinux/enforce") -> list[s
         return []
     if not enforcing or not (os.path.realpath(home) + "/").startswith("/home/"):
         return []
-    return [f"SELinux is enforcing, and lets no unit start programs in dohyo_home {home}; set dohyo_home to /opt/dohyo"]
+    return [f"SELinux lets no systemd unit start programs in dohyo_home {home}; set dohyo_home to /opt/dohyo"]
 
 
 def check_memory(needs: dict[str, int]) -> list[str]:
@@ -261,11 +261,11 @@ def check_memory(needs: dict[str, int]) -> list[str]:
 
 
 def check_ports(address: str, ports: dict[str, int], home: str, deployment: str) -> list[str]:
-    """Checks that ports are free, or belong to our own servers."""
+    """Checks that ports are free, or belong to servers that Dohyo started."""
     problems = []
     mark = our_mark(os.path.join(home, "run", "secret"))
     for what, port in sorted(ports.items(), key=lambda entry: int(entry[1])):
-        # Some ports, such as JMX, are opened on loopback.
+        # Servers open some ports, such as JMX, on loopback.
         for place in dict.fromkeys((address, "127.0.0.1")):
             if can_listen(place, int(port)) == errno.EADDRINUSE:
                 pids = having(sockets(place, int(port)))
@@ -296,18 +296,18 @@ def problems_of(
 ) -> list[str]:
     """Returns all problems, one sentence each.
 
-    :param systems: supported ones, by ID or ID_LIKE of /etc/os-release
-    :param processors: supported ones, as uname prints them
+    :param systems: supported operating systems, by ID or ID_LIKE of /etc/os-release
+    :param processors: supported processors, as uname prints them
     :param address: address of this host in the cluster's network
     :param addresses: address of each host by name
-    :param clock: ``synchronised`` if it must be; other values are not checked
-    :param home: folder that only we may use
-    :param deployment: deployment in the marks of our folders
-    :param units: whether servers are units of systemd; then root may make that folder, too
-    :param folders: further folders, as for ``owned``
-    :param memory_mb: memory that the largest of the systems needs, in MiB, by purpose
+    :param clock: ``synchronised`` if the clock must be synchronised; otherwise it is not checked
+    :param home: Dohyo's home folder on this host
+    :param deployment: deployment in the marks of Dohyo's folders
+    :param units: whether servers are systemd units; if so, root may make the home folder
+    :param folders: further folders, as for the verb ``owned``
+    :param memory_mb: memory in MiB that the largest of the systems needs, by purpose
     :param root: whether the login user may be root
-    :param ports: ports that must be free or of our servers, by purpose
+    :param ports: ports by purpose, which must be free or belong to Dohyo's servers
     """
     home = expanded(home)
     names = check_names(address, addresses)
@@ -334,17 +334,17 @@ def shortages(
     spare_gb: float,
     playbook: str,
 ) -> list[str]:
-    """Returns why the host cannot carry a server or client, one sentence each.
+    """Returns why the host cannot run a server or client, one sentence for each reason.
 
     :param answered: the resources, as :func:`answer` returns them
     :param path: folder for the data
     :param host: name of the host
     :param memory_mb: memory that the process needs, in MiB
     :param shared_mb: memory for a client on the same host, in MiB
-    :param disk_mb: disk space that it needs, in MiB
-    :param disk_by: variables with which it needs less
-    :param spare_gb: disk space that must be left over, in GB
-    :param playbook: beginning of the command of a playbook
+    :param disk_mb: disk space that the process needs, in MiB
+    :param disk_by: variables that reduce the need for disk space, for messages
+    :param spare_gb: disk space that must stay free, in GB
+    :param playbook: beginning of a command that runs a playbook, for messages
     """
     problems = []
     if not answered["java_home"]:
@@ -380,15 +380,15 @@ def answer(
 ) -> dict[str, Any]:
     """Reads the resources of the host, and checks them.
 
-    :param path: path, which need not exist, of the file system for the free space and the kind of disk
-    :param java_home: the only folder in which to look for a JDK; empty for the usual ones
+    :param path: path, which need not exist, on the file system whose free space and kind of disk are returned
+    :param java_home: the only folder in which to look for a JDK; empty for the usual folders
     :param java_major: required version of the JDK
-    :param java_also: further folders, looked at last
-    :param data: folders, which need not exist, for whose free space to look
+    :param java_also: further folders, which are searched last
+    :param data: folders, which need not exist, whose free space is returned
     :param needs: paths that should exist
-    :param open: addresses on which servers without passwords are to listen, by the server's name; empty ones do not count
-    :param checks: arguments of :func:`problems_of`; nothing is checked without them
-    :param carries: arguments of :func:`shortages` beside the answer itself; nothing is checked without them
+    :param open: addresses on which servers without passwords will listen, by server name; empty addresses are ignored
+    :param checks: arguments of :func:`problems_of`, which is called only with them
+    :param carries: further arguments of :func:`shortages`, which is called only with them
     :returns: ``java_home`` (empty without a JDK of that version), ``java_build`` (its build, as "17.0.15+6-Debian-1deb12u1"),
         ``java_seen`` (what was found instead, "folder (version)" each), ``missing`` (missing paths of `needs`); ``disk_free_mb``,
         ``rooms_mb`` (free for each folder of `data`), ``disk_kind`` (of `path`: nvme, ssd, rotational), ``memory_mb`` (total),

@@ -1,8 +1,8 @@
 """Sets kernel values and restores them. ansible.posix.sysctl does not save former values and does not support /sys.
 
-Each value is read back after it was set. A value that the kernel or a container denies is reported, and is not a failure. The former
-value is saved on the host before the change; ``restored`` writes exactly that and removes the file. A setting that is no longer
-requested is restored, too.
+Each value is read back after it was set. If the kernel or a container denies a value, the verb reports that and does not fail. The
+former value is saved on the host before the change. ``restored`` writes all former values back and removes the file that has them.
+``set`` also restores settings that are no longer requested.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from failure import AgentError
 
 
 def read(file: str) -> str:
-    """Returns the value of a file; for a choice like "always [madvise] never" the chosen one. Raises OSError."""
+    """Returns the value in a file; for a choice such as "always [madvise] never", the chosen word. Raises OSError."""
     with open(file, encoding="ascii") as lines:
         text = " ".join(lines.read().split())
     if "[" in text:
@@ -27,7 +27,7 @@ def read(file: str) -> str:
 
 
 def write(file: str, value: str) -> str:
-    """Writes a value; returns why that was not possible, or nothing."""
+    """Writes a value; returns why that was not possible, or an empty text."""
     try:
         with open(file, "w", encoding="ascii") as output:
             output.write(value)
@@ -36,12 +36,12 @@ def write(file: str, value: str) -> str:
     return "" if read(file) == value else "the kernel keeps its own value"
 
 
-# Names in /proc/PID/limits.
+# Names of the limits in /proc/PID/limits.
 LIMITS = {"open files": "Max open files", "processes": "Max processes"}
 
 
 def read_limits(wanted: dict[str, Any]) -> list[dict[str, Any]]:
-    """Returns the hard limits of a unit that requests no others."""
+    """Returns the hard limits that a systemd unit gets by default."""
     command = ["systemd-run", "--quiet", "--pipe", "--wait", "--collect", "cat", "/proc/self/limits"]
     lines = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60).stdout.splitlines()
     hard = {name: line[len(title) :].split()[1] for name, title in LIMITS.items() for line in lines if line.startswith(title)}
@@ -60,7 +60,7 @@ def as_wanted(setting: dict[str, Any]) -> bool:
 
 
 class Kept:
-    """Former values by file, in a JSON file that is saved at every change."""
+    """Former values by path, in a JSON file that is written at every change."""
 
     def __init__(self, path: str) -> None:
         self._path = path
@@ -70,12 +70,12 @@ class Kept:
                 self.values = json.load(file)
 
     def remember(self, file: str, value: str) -> None:
-        """Records a value, unless one is recorded: the first is the host's own."""
+        """Records a value unless the file has one already: the first value is the one that the host had before Dohyo."""
         self.values.setdefault(file, value)
         self.save()
 
     def save(self) -> None:
-        """Writes the file in one step; removes it if there are no values."""
+        """Writes the JSON file atomically; removes it if there are no values."""
         if not self.values:
             if os.path.exists(self._path):
                 os.remove(self._path)
@@ -91,7 +91,7 @@ def put_back(kept: Kept, files: list[str], dry: bool) -> list[str]:
     problems = []
     for file in [] if dry else files:
         before = kept.values[file]
-        # A device that is gone needs no value.
+        # Skip the file of a device that no longer exists.
         problem = write(file, before) if os.path.exists(file) and read(file) != before else ""
         if problem:
             problems.append(f"{file} was {before} and cannot be put back: {problem}")
@@ -102,7 +102,7 @@ def put_back(kept: Kept, files: list[str], dry: bool) -> list[str]:
 
 
 def container() -> str:
-    """Returns the kind of container, as systemd names it; empty on a machine."""
+    """Returns the kind of container, as systemd names it; empty outside of containers."""
     try:
         with open("/run/systemd/container", encoding="ascii") as file:
             return file.read().strip()
@@ -123,7 +123,7 @@ def wanted_settings(
 
 
 def tune(state: str, settings: list[dict[str, Any]], kept: Kept, dry: bool) -> tuple[list[dict[str, Any]], list[str]]:
-    """Reads every setting, and sets it if that is requested.
+    """Reads every setting, and sets it if `state` requests that.
 
     Returns an entry for each file, and the names of settings that this kernel does not have.
     """
@@ -181,15 +181,15 @@ def answer(
     """Sets, reads or restores kernel values.
 
     :param state: ``set``, ``read`` or ``restored``
-    :param kept: the file on the host with the former values
-    :param settings: each with name and value; with a file or a pattern, unless the name is a sysctl
-    :param disks: block devices, by name and kind, to which `queue` applies
+    :param kept: path of the file on the host with the former values
+    :param settings: each with name and value; also with a file or a pattern of files, unless the name is a sysctl
+    :param disks: block devices to which `queue` applies, each with name and kind
     :param queue: settings in /sys/block/NAME/queue by kind of device
-    :param limits: for ``read``: the lowest limits that a systemd unit must be able to have
-    :param dry: only reports the changes
+    :param limits: for ``read``: minimum limits that a systemd unit must be able to have
+    :param dry: whether to report the changes without making them
     :returns: ``settings`` (for each file its name, path, the values wanted, before and now, and the problem), ``differences`` (a phrase
         for every name whose value is not the wanted one), ``absent`` (names that this kernel does not have), ``container`` (the kind of
-        container, empty on a machine), ``changed`` and ``diff``
+        container, empty outside of one), ``changed`` and ``diff``
     :raises AgentError: for a value that cannot be restored
     """
     if state not in ("set", "read", "restored"):

@@ -1,7 +1,7 @@
-"""Notes that a trial is under way on a host, so that a second one is refused.
+"""Records on a host that a trial is under way there, so that a second trial is refused.
 
-Every playbook that starts servers writes a file to ``folder``, which all users share. Notes of an earlier boot do not count. The host
-cannot tell whether the playbook still runs; see the filter ``others``.
+Every playbook that starts servers writes a note, a file in ``folder``, which all users share. Notes from before the last boot do not
+count. The host cannot tell whether the playbook still runs; the filter ``others`` decides that on the controller.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ STATES = ("seen", "taken", "kept", "withdrawn", "free", "ended")
 
 
 def boot() -> str:
-    """Returns the id of this boot of the host."""
+    """Returns the kernel's id of the current boot."""
     with open("/proc/sys/kernel/random/boot_id", encoding="ascii") as file:
         return file.read().strip()
 
 
 def read(path: str) -> dict[str, Any]:
-    """Returns the note in a file; empty for any other file, and for a note of an earlier boot."""
+    """Returns the note in a file; empty for any other file, and for a note from before the last boot."""
     note = read_object(path)
     types = {"boot": str, "since": float, "pid": int, "start": int, "deployment": str}
     if not all(isinstance(note.get(key), kind) for key, kind in types.items()):
@@ -39,7 +39,7 @@ def read(path: str) -> dict[str, Any]:
 
 
 def write(path: str, note: dict[str, Any]) -> None:
-    """Writes a note in one step, and never through a symbolic link."""
+    """Writes a note atomically, and never through a symbolic link."""
     new = f"{path}.new"
     if os.path.lexists(new):
         os.unlink(new)
@@ -58,14 +58,14 @@ def answer(
 ) -> dict[str, Any]:
     """Writes or removes the note that a trial is under way.
 
-    :param state: ``seen`` only reads, ``taken`` writes the note, ``kept`` notes that servers stay up; ``withdrawn`` removes the note,
-        ``free`` also the notes of the deployment's kept servers, ``ended`` all notes of the deployment
+    :param state: ``seen`` only reads. ``taken`` writes the note, ``kept`` also records in it that servers stay up. ``withdrawn``
+        removes the note, ``free`` also the deployment's notes of kept servers, ``ended`` all notes of the deployment
     :param deployment: deployment of the trial
     :param controller: the controller of the playbook, from the lookup ``controller``
-    :param folder: of the notes
-    :param dry: only reads
-    :param group: trials of the same group take turns on the host
-    :returns: ``uses``, all notes of this boot, oldest first; ``own`` is true for the one written now
+    :param folder: folder of the notes
+    :param dry: whether only to read
+    :param group: group of trials that may take turns on the host
+    :returns: ``uses``, all notes since the last boot, oldest first; ``own`` is true for the note of this call
     """
     if state not in STATES:
         raise AgentError(f"state '{state}': must be one of {', '.join(STATES)}")
@@ -80,7 +80,7 @@ def answer(
     elif state in ("withdrawn", "free", "ended") and not dry:
         for path in glob.glob(os.path.join(glob.escape(folder), NAME % (glob.escape(deployment), "*"))):
             if state == "ended" or path == own or (state == "free" and read(path).get("kept")):
-                # All users share the folder, so it may have a folder of this name, or a file that only its owner can remove.
+                # In the shared folder, another user may have made a folder of this name, or a file that only its owner can remove.
                 with contextlib.suppress(IsADirectoryError, PermissionError):
                     os.unlink(path)
     found = filter(None, map(read, glob.glob(os.path.join(glob.escape(folder), NAME % ("*", "*")))))

@@ -1,8 +1,8 @@
 """Keeps the data of a load on a host, so that later trials with the same load start from a copy.
 
-The data is in ``dohyo/kept`` of every data folder, which has our mark. A file beside it, written last, has its size; data without that
-file was interrupted and is removed. Data is copied, not hard-linked, because servers change files in place (pages, indexes, logs). If
-the file system supports it, a copy shares its blocks until they are changed.
+The data is in the folder ``dohyo/kept`` of every data folder, which has Dohyo's mark. A file beside the data, written last, records its
+size; without that file, keeping was interrupted and the data is removed. Data is copied, not hard-linked, because servers change files
+in place (pages, indexes, logs). If the file system supports it, a copy shares its blocks with the original until they change.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ STATES = ("found", "room", "kept", "placed")
 
 
 def amount(folder: str) -> dict[str, int]:
-    """Returns the number of files in a folder, and their bytes, without our mark."""
+    """Returns the number of files in a folder, and their total bytes, without Dohyo's mark."""
     files, size = 0, 0
     for place, _, names in os.walk(folder):
         for name in names:
@@ -44,9 +44,9 @@ def amount(folder: str) -> dict[str, int]:
 
 
 def forget(folder: str) -> None:
-    """Removes the files in a folder from the page cache, which counts for the process that has read or written them.
+    """Removes the files in a folder from the page cache.
 
-    With cgroup version 2, pages that `cp` left there would not count for the servers, although they use them.
+    cgroup version 2 charges cached pages to the process that read them first. So pages that `cp` read would not be charged to servers.
     """
     for place, _, names in os.walk(folder):
         for path in (os.path.join(place, name) for name in names):
@@ -59,7 +59,7 @@ def forget(folder: str) -> None:
 
 
 class Disk:
-    """One of the data folders."""
+    """One of the data folders, with the kept loads on its disk."""
 
     def __init__(self, base: str, given: dict[str, Any]) -> None:
         self.own = path_of(base, f"dohyo/{given['role']}")
@@ -69,16 +69,16 @@ class Disk:
 
     @property
     def load(self) -> str:
-        """Folder of the kept data."""
+        """Path of the kept load."""
         return path_of(self.kept, self.name)
 
     @property
     def whole(self) -> dict[str, Any]:
-        """Facts of the kept load; empty if there is none, or if keeping it was interrupted."""
+        """Recorded facts of the kept load; empty if there is none, or if keeping it was interrupted."""
         return read_object(f"{self.load}.json") if os.path.isdir(self.load) else {}
 
     def begin(self) -> None:
-        """Marks the folder, and removes unusable loads."""
+        """Marks the folder of kept loads, and removes unusable loads."""
         if read_mark(self.kept).get("experiment") != self.given["experiment"]:
             self.remove("*")
         mark = new_mark(self.given["deployment"], self.given["controller"])
@@ -89,7 +89,7 @@ class Disk:
                 self.remove(name)
 
     def make_room(self) -> bool:
-        """Removes other kept loads, and the load itself last, until the trial has the room that it needs.
+        """Removes other kept loads, and at last the trial's own, until the disk has the free space that the trial needs.
 
         Returns whether anything was removed.
         """
@@ -101,15 +101,15 @@ class Disk:
         return gone
 
     def remove(self, pattern: str) -> None:
-        """Removes the kept loads, and their files, whose names match a pattern."""
+        """Removes the kept loads whose names match a pattern, with the files beside them."""
         remove_inside(self.kept, pattern, self.given["deployment"])
 
     def has_room(self) -> bool:
-        """Returns whether a copy fits, and the same again for what servers add to it."""
+        """Returns whether a second copy fits on the disk, and as much again for data that servers add to it."""
         return free_mb(self.own) >= 2 * amount(self.own)["bytes"] // 2**20 + self.given["need_mb"]
 
     def keep(self) -> None:
-        """Moves the data away. It does not count as kept before `certify`."""
+        """Moves the data to the kept loads. It counts as kept only after `certify`."""
         self.remove(f"{self.name}*")
         if foreign := foreign_in(self.own, self.given["deployment"]):
             raise NotOursError("; ".join(foreign))
@@ -118,25 +118,25 @@ class Disk:
             os.unlink(os.path.join(self.load, MARK))
 
     def certify(self) -> None:
-        """Records that the load is whole."""
+        """Records that the load is complete."""
         with open(f"{self.load}.json", "w", encoding="utf-8") as file:
             json.dump({"trial": self.given["trial"], **amount(self.load)}, file)
 
     def give_back(self) -> None:
-        """Replaces a failed copy by the load itself."""
+        """Replaces a failed copy by the kept load itself."""
         remove_inside(self.own, "*", self.given["deployment"])
         for name in os.listdir(self.load):
             os.rename(os.path.join(self.load, name), os.path.join(self.own, name))
 
     def place(self) -> str:
-        """Copies the load; returns why that has failed, or nothing."""
+        """Copies the load into the data folder; returns why that failed, or an empty text."""
         known = self.whole
         problem = ""
         try:
             program.answer(["cp", "-a", "--reflink=auto", "--", f"{self.load}/.", self.own])
         except AgentError as error:
             problem = str(error).partition("\n")[0]
-        # Later writes would disturb the trial.
+        # Write the copy to disk now, because later writes would disturb the trial.
         with suppress(AgentError):
             program.answer(["sync", "-f", self.own])
         if self.given["budget_mb"]:
@@ -178,7 +178,7 @@ def carry_out(given: dict[str, Any]) -> dict[str, Any]:
         if own:
             return {"found": True, "trial": given["trial"], "note": f"its load was not kept: {shown(problems[0])}"}
         note = f"loaded again: the copy is not whole: {shown(problems[0])}"
-    # Parts of different trials' loads make no load.
+    # The parts on all disks must be from the load of one trial.
     by = {str(disk.whole.get("trial", "")) for disk in disks}
     found = all(disk.whole for disk in disks) and len(by) == 1
     return {
@@ -192,22 +192,22 @@ def answer(
     state: str, data: Sequence[str], role: str, load: str, experiment: str, deployment: str, trial: str = "",
     controller: dict[str, Any] | None = None, need_mb: int = 0, budget_mb: int = 0,
 ) -> dict[str, Any]:  # fmt: skip
-    """Keeps a load, or starts from one.
+    """Finds, keeps or copies a load.
 
-    :param state: ``found`` removes loads that are half made or of other experiments and, unless ``need_mb`` are free, further loads.
-        ``room``: returns whether there is room for a second copy of the data folders. ``kept`` moves the data folders of stopped
-        servers away as the load. ``placed`` copies the load into the empty data folders; the trial that made the load gets it if that
-        fails
+    :param state: ``found`` removes incomplete loads, loads of other experiments and, unless ``need_mb`` are free, further loads.
+        ``room`` returns whether a second copy of the data folders fits. ``kept`` moves the data folders of stopped servers away as the
+        load. ``placed`` copies the load into the empty data folders; if that fails, the trial that made the load gets the load itself
     :param data: the user's data folders
-    :param role: system of the data, which is in dohyo/ROLE of each folder
+    :param role: system of the data, which is in dohyo/ROLE of each data folder
     :param load: id of the load within the role
-    :param experiment: folder of the experiment; two experiments share nothing
+    :param experiment: folder of the experiment; experiments do not share loads
     :param deployment: deployment of the mark
-    :param trial: id of the calling trial; with ``kept`` it made the load
+    :param trial: id of the calling trial, which with ``kept`` is the trial that made the load
     :param controller: the controller that marks the folders, from the lookup ``controller``
     :param need_mb: MiB that must be free on each disk
-    :param budget_mb: with ``placed`` the servers' limit, in MiB; the page cache of a copy would be beyond it. 0: there is no limit
-    :returns: ``found``, whether the load is there, ``trial``, which trial made it, and ``note``, why it is not there
+    :param budget_mb: for ``placed``: memory limit of the servers in MiB, for which the copy is removed from the page cache;
+        0 without a limit
+    :returns: ``found``, whether the load exists; ``trial``, the trial that made it; and ``note``, why the load does not exist
     """
     if state not in STATES:
         raise AgentError(f"state '{state}': must be one of {', '.join(STATES)}")

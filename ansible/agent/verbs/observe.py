@@ -1,7 +1,7 @@
 """Samples a host without a deployment, such as a host of an attached system (docs/attach.md).
 
-The sampler is in a folder of the login user that belongs to one deployment. It also ends by itself: soon if it sees that the controller
-is gone, otherwise after `seconds`.
+The sampler's folder belongs to the login user and one deployment. The sampler also ends by itself: soon after it finds that the
+controller is gone, otherwise after `seconds`.
 """
 
 import contextlib
@@ -15,15 +15,15 @@ import proc
 
 MODULES = ("proc", "sampler")
 SAMPLES = "metrics.jsonl.gz"
-PATIENCE = 10  # seconds for a sampler to end
+PATIENCE = 10  # seconds that a sampler may take to end
 
 
 def answer(state, deployment, seconds=0, controller=""):
     """Begins or ends sampling the host.
 
     :param state: `begin`, `end`, or `leave`, which removes the files of a sampler that has ended
-    :param seconds: after which the sampler ends by itself
-    :param controller: the process that runs the playbook (sampler.py)
+    :param seconds: seconds after which the sampler ends by itself
+    :param controller: process that runs the playbook, in the format of sampler.py
     :returns: `samples`, path of the samples
     """
     folder = os.path.expanduser(f"~/.dohyo-metrics-{deployment}")
@@ -48,7 +48,7 @@ def begin(folder, seconds, controller):
 
 
 def end(folder):
-    """Ends the sampler, if it runs, and waits until it has written its last sample."""
+    """Ends the sampler if it runs, and waits until it has written its last sample."""
     known = proc.read_pid(os.path.join(folder, "pid"))
     if known and proc.is_alive(*known):
         proc.send(signal.SIGTERM, [known[0]])
@@ -56,7 +56,7 @@ def end(folder):
 
 
 def leave(folder):
-    """Removes our files, and the folder if nothing else is in it."""
+    """Removes the sampler's files, and the folder if it contains nothing else."""
     for name in (*(f"{module}.py" for module in MODULES), "sampler.log", SAMPLES, "pid"):
         with contextlib.suppress(FileNotFoundError):
             os.unlink(os.path.join(folder, name))

@@ -1,11 +1,11 @@
-"""Recognises our folders on a host, which have our mark. All Python code of this project removes files on a host through it.
+"""Marks Dohyo's folders on a host, and recognises them. All Python code that removes files on a host uses this module.
 
-A name proves nothing: a site's own database may be in a folder with the name of ours. So a folder that deploy.yml or a trial makes, or
-takes over empty, gets a file ``.dohyo`` that names its deployment. A folder that is not empty and has no mark, or that of another
-deployment, is never written to and never removed. Symbolic links below the user's folder are never followed, and no mount is ever
-crossed.
+A folder's name proves nothing: a site's own database may use the same name. So each folder that deploy.yml or a trial makes, or takes
+over empty, gets a mark, the file ``.dohyo``, which names its deployment. A folder that is not empty and has no mark, or the mark of
+another deployment, is never written to and never removed. Symbolic links below the user's folder are never followed, and mount points
+are never crossed.
 
-A marked folder may also hold other files. MADE lists what we make in it. A folder is not removed if it has anything else, at any depth.
+A marked folder may also contain other files. MADE lists the files that Dohyo makes. A folder with other files, at any depth, stays.
 """
 
 from __future__ import annotations
@@ -22,20 +22,20 @@ from collections.abc import Collection
 from typing import Any
 
 MARK = ".dohyo"
-# Command of a playbook in the folder ansible/ of a checkout.
+# Command that runs a playbook from the folder ansible/ of a checkout, for messages.
 PLAYBOOK = "../.venv/bin/ansible-playbook"
-# Pattern of a deployment's id, which a checkout makes at its first deploy.
+# Pattern of a deployment's id, which a checkout gets with its first deployment.
 DEPLOYMENT = "[0-9a-f]{12}"
-# A mark or a note has a few hundred bytes; anything larger is not one.
+# Maximum size of a mark or a note in bytes; real ones have a few hundred.
 _LONGEST = 64 * 1024
-# Beginning of a file's name until it is complete. The file stays if the host's agent is killed meanwhile.
+# Prefix of a file's name until the file is complete. Such a file stays if the agent is killed while it writes.
 UNFINISHED = ".dohyo-new."
-# Name of a file in a folder of copied files, with a line for each of them, as `sha256sum` writes and checks it.
+# Name of the manifest in a folder of copied files, which has a line of `sha256sum` for each of them.
 MANIFEST = ".sha256"
-# Files that we make in a marked folder, by the kind of the folder. Each word is the path of a file, whose names may be patterns. ROLE
-# is each system that the mark names, and _STANDS_FOR has the other words in capitals. A path that ends with `/` is only a folder. One
-# with `/**` is a folder with any files of our programs, one with `/=` a folder whose MANIFEST lists our files. The folders above a path
-# are ours as well. Anything else belongs to others: it stays, with its folders. The last three of bin/ are of older versions.
+# Paths of the files that Dohyo makes in a marked folder, by kind of folder. The parts of a path may be patterns. ROLE stands for each
+# system that the mark names; _STANDS_FOR has the other words in capitals. A path that ends with `/` is only a folder. With `/**` it is
+# a folder with any files of Dohyo's programs, and with `/=` a folder whose MANIFEST lists Dohyo's files. The folders above a path are
+# Dohyo's as well. All other files belong to others and stay, with their folders. The last three files of bin/ are of older versions.
 MADE = {
     "home": """
         trial-under-way  trial-under-way.ROLE  aerospike-devices  .dohyo-canary  data/.dohyo-canary  data/dohyo/
@@ -72,9 +72,9 @@ MADE = {
         counted.json  load/**  load-server/**  server/**  hosts/**  *-COUNT/**
     """,
 }
-# Patterns for the words of MADE in capitals.
+# Patterns for the words in capitals in MADE.
 _STANDS_FOR = {
-    # Archives of other names, such as a user's own build, are used in place.
+    # Archives with other names, such as a user's own build, are not copied into these folders.
     "ARCHIVE": ("*.tgz", "*.tar.*", "*.deb", "*.rpm", "tmp????????"),
     "DIGEST": ("[0-9a-f]" * 16,),
     "SHA256": ("[0-9a-f]" * 64,),
@@ -82,7 +82,7 @@ _STANDS_FOR = {
     "COUNT": ("[0-9]", "[0-9][0-9]", "[0-9][0-9][0-9]"),
 }
 _SHOWN_ENTRIES = 4
-# Typical entries of databases' data folders: name, and program.
+# Typical names in data folders, and the program that each belongs to.
 _TELLTALES = [
     ("ibdata1", "MySQL or MariaDB"), ("aria_log_control", "MariaDB"), ("*.ibd", "MySQL or MariaDB"),
     ("PG_VERSION", "PostgreSQL"), ("commitlog", "Cassandra"), ("hbase.version", "HBase"),
@@ -92,11 +92,11 @@ _TELLTALES = [
 
 
 class NotOursError(Exception):
-    """Raised for something that is not ours; the text has its name, its likely content, and the way out."""
+    """Raised for a path that is not Dohyo's; the text has the path, its likely content, and what to do."""
 
 
 def read_object(path: str) -> dict[str, Any]:
-    """Returns the JSON object in a small file that any user may have put there; empty for a link, a pipe, or anything else."""
+    """Returns the JSON object in a small file, which any user may have written; empty for links, pipes and other content."""
     try:
         handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
     except OSError:
@@ -113,7 +113,7 @@ def read_object(path: str) -> dict[str, Any]:
 
 
 def new_mark(deployment: str, controller: dict[str, Any]) -> dict[str, Any]:
-    """Returns a mark with the present time; the controller is the value of the lookup of that name."""
+    """Returns a mark with the current time; `controller` is the value of the lookup of that name."""
     who = {key: controller.get(key, "") for key in ("controller", "checkout", "user", "machine_id")}
     systems = list(controller.get("systems") or [])
     return {"deployment": deployment, "at": time.strftime("%Y-%m-%dT%H:%M:%S%z"), "systems": systems, **who}
@@ -132,19 +132,19 @@ def free_mb(path: str) -> int:
 
 
 def read_mark(folder: str) -> dict[str, Any]:
-    """Returns the mark of a folder; empty without one, and if the file is not a mark."""
+    """Returns the mark of a folder; empty if the file is missing or is not a mark."""
     mark = read_object(os.path.join(folder, MARK))
     return mark if re.fullmatch(DEPLOYMENT, str(mark.get("deployment"))) else {}
 
 
 def whose(mark: dict[str, Any]) -> str:
-    """Returns the deployment of a mark in words."""
+    """Returns a phrase that names the deployment of a mark."""
     place = ":".join(str(mark[key]) for key in ("controller", "checkout") if mark.get(key))
     return f"deployment {mark['deployment']}" + (f" ({place}, {mark.get('at', '')})" if place else "")
 
 
 def contents(folder: str) -> str:
-    """Returns the likely content of a folder in words."""
+    """Returns a phrase that describes the likely content of a folder."""
     names = sorted(os.listdir(folder))
     inner = [f"{name}/{below}" for name in names[:50] for below in _names(os.path.join(folder, name))[:50]]
     for pattern, what in _TELLTALES:
@@ -159,12 +159,12 @@ def _listed(names: list[str]) -> str:
 
 
 def shown(name: str) -> str:
-    """Returns a name without characters that control a terminal."""
+    """Returns a name without control characters, for terminals."""
     return "".join(each if each.isprintable() else each.encode("unicode_escape").decode() for each in printable(name))
 
 
 def printable(name: str) -> str:
-    """Returns a name with escapes for bytes that are not UTF-8."""
+    """Returns a name in which bytes that are not UTF-8 are escaped."""
     return name.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
 
 
@@ -176,18 +176,18 @@ def _names(folder: str) -> list[str]:
 
 
 def path_of(base: str, below: str = "") -> str:
-    """Returns the folder ``below`` a base that the user has named; the base may itself be reached through a link.
+    """Returns the path of the folder ``below`` the user's folder ``base``, whose own path may contain links.
 
-    Raises NotOursError for names that would lead elsewhere, and for a link on the way.
+    Raises NotOursError for a path that leads out of ``base``, and for a link below it.
     """
     if not os.path.isabs(base) or "\0" in base + below:
         raise NotOursError(f"the folder {base!r} has no absolute path; name one that begins with /")
-    # Ansible's own modules would expand it to another folder.
+    # Ansible's modules would expand the variable, and use another folder.
     if re.search(r"\$[A-Za-z_{]", base):
         raise NotOursError(f"the folder {base!r} has a variable in its path, which Ansible may expand; name one without")
     path = os.path.realpath(base)
     if path == "/" and not below:
-        raise NotOursError("the folder / holds the whole system; name a folder of its own")
+        raise NotOursError("the folder / contains the whole system; name another folder")
     for name in below.split("/") if below else []:
         if name in ("", ".", ".."):
             raise NotOursError(f"{below!r} leads out of {base}; name a folder below it")
@@ -198,9 +198,9 @@ def path_of(base: str, below: str = "") -> str:
 
 
 def why_not(folder: str, deployment: str, beside: Collection[str] = ()) -> str:
-    """Returns why a folder must not be touched; empty if it is ours, empty, or does not exist.
+    """Returns why a folder must not be changed; empty if it is the deployment's, empty, or does not exist.
 
-    An empty ``deployment`` means any; entries in ``beside`` may exist before there is a mark.
+    An empty ``deployment`` accepts any deployment. Files named in ``beside`` may be in a folder before it is marked.
     """
     if not os.path.lexists(folder):
         return ""
@@ -219,7 +219,7 @@ def why_not(folder: str, deployment: str, beside: Collection[str] = ()) -> str:
         return (
             f"{folder} is not empty and does not carry Dohyo's mark: it contains {contents(folder)}; name another folder, or move that away"
         )
-    # The mark of a moved checkout has another place, too.
+    # Check only these kinds for copies: in a moved checkout, the marks of other folders have the old place.
     original = _original(folder, mark) if _kind(mark) in ("data", "kept") else ""
     return _copy_of(folder, original) if original else ""
 
@@ -243,14 +243,14 @@ def claim(
     *,
     dry: bool = False,
 ) -> bool:
-    """Makes the folder with its parents, or takes over an empty one, and marks it; returns whether anything changed.
+    """Makes a folder with its parents, or takes over an empty folder, and marks it; returns whether anything changed.
 
-    Raises like :func:`check`, and OSError if it cannot be made.
+    Raises NotOursError like :func:`check`, and OSError if the folder cannot be made.
     """
-    # The order counts: a mark that another process makes in between is not taken for ours.
+    # Read the mark before the check, so that a mark that another process writes in between does not count.
     there = read_mark(folder)
     check(folder, deployment, beside)
-    # The mark records the first folder that was made, which is removed with the last one; older folders stay.
+    # The mark records the topmost folder made here, which is removed together with the marked one. Older folders stay.
     wanted = {
         **mark,
         "made": there.get("made", "") if there else _made_with(folder, deployment),
@@ -272,13 +272,13 @@ def claim(
         try:
             with os.fdopen(handle, "w", encoding="utf-8") as file:
                 file.write(json.dumps(wanted, indent=1, sort_keys=True) + "\n")
-                # After a crash of the host, the data would have no owner if the mark were empty.
+                # Sync the mark: after a crash of the host, an empty mark would leave the data without an owner.
                 file.flush()
                 os.fsync(file.fileno())
             if there:
                 os.replace(new, os.path.join(folder, MARK))
             else:
-                # This fails if another process has marked the folder since.
+                # This fails if another process has marked the folder in the meantime.
                 os.link(new, os.path.join(folder, MARK))
         except FileExistsError:
             check(folder, deployment)
@@ -294,12 +294,12 @@ def claim(
 
 
 def _place(folder: str) -> dict[str, Any]:
-    """Returns the facts that tell a folder from its copies."""
+    """Returns the facts that distinguish a folder from its copies."""
     return {"folder": printable(folder), "inode": os.stat(folder).st_ino}
 
 
 def _made_with(folder: str, deployment: str) -> str:
-    """Returns the first folder made for it, or for one of ours beside it: whichever is removed last removes it, too."""
+    """Returns the topmost folder made for this folder, or for a marked folder beside it; it is removed with the last of them."""
     around = os.path.dirname(folder)
     for name in _names(around):
         mark = read_mark(os.path.join(around, name))
@@ -317,18 +317,18 @@ def _first_missing(folder: str) -> str:
 
 
 def _kind(mark: dict[str, Any]) -> str:
-    """Returns the key of MADE; marks of older versions have none."""
+    """Returns the kind of the marked folder, a key of MADE; marks of older versions lack it."""
     return str(mark.get("kind") or ("data" if mark.get("experiment") or mark.get("makes") else "home"))
 
 
 def _original(folder: str, mark: dict[str, Any]) -> str:
-    """Returns the folder that a mark was made for, if the mark was copied here; empty for a moved folder."""
+    """Returns the folder that a mark was made for if the mark was copied here; empty for the original and for a moved folder."""
     made_for = str(mark.get("folder", ""))
     return "" if made_for in ("", printable(folder)) or mark.get("inode") == os.lstat(folder).st_ino else made_for
 
 
 class Rules:
-    """Rules that tell what in a marked folder is ours."""
+    """Rules that tell which files in a marked folder Dohyo made."""
 
     def __init__(self, owner: str, mark: dict[str, Any]) -> None:
         # Marks of older versions do not name the systems.
@@ -341,7 +341,7 @@ class Rules:
         self._listed: dict[str, set[str] | None] = {}
 
     def __contains__(self, names: tuple[str, ...]) -> bool:
-        """Returns whether the path of these names below the folder is ours."""
+        """Returns whether Dohyo made the path with these names below the folder."""
         folder = stat.S_ISDIR(os.lstat(os.path.join(self._owner, *names)).st_mode)
         unfinished = re.fullmatch(re.escape(UNFINISHED) + r"\w{8}", "".join(names[-1:]))
         if unfinished or re.fullmatch(re.escape(MARK) + r"(\.\d+)?", "/".join(names)):
@@ -362,11 +362,11 @@ class Rules:
         return False
 
     def leads(self, names: tuple[str, ...]) -> bool:
-        """Returns whether these names lead to what we make, or are its last folder."""
+        """Returns whether these names are a folder in which Dohyo makes files, or lead to one."""
         return any(len(names) < len(word) and all(map(fnmatch.fnmatchcase, names, word)) for word in self._made)
 
     def _lists(self, names: tuple[str, ...], depth: int) -> bool:
-        """Returns whether the manifest in the folder of that depth lists a path, or is missing: that installation is incomplete."""
+        """Returns whether the manifest in the folder at that depth lists the path, or is missing because the copy is incomplete."""
         folder = os.path.join(self._owner, *names[:depth])
         if folder not in self._listed:
             self._listed[folder] = listed(folder)
@@ -375,9 +375,9 @@ class Rules:
 
 
 def listed(folder: str) -> set[str] | None:
-    """Returns our paths by the manifest of a folder, with the manifest and the folders on the way; None without a manifest.
+    """Returns the paths that a folder's manifest lists, with their folders and the manifest itself; None without a manifest.
 
-    If the manifest is not a file, nothing is ours. Raises OSError if it cannot be read.
+    If the manifest is not a regular file, the result is empty. Raises OSError if it cannot be read.
     """
     path = os.path.join(folder, MANIFEST)
     if not os.path.lexists(path):
@@ -395,12 +395,12 @@ def listed(folder: str) -> set[str] | None:
 
 
 class Contents:
-    """Content of a marked folder, sorted into what is ours and what is not."""
+    """Content of a marked folder, sorted into Dohyo's paths and foreign ones."""
 
     def __init__(self, owner: str, mark: dict[str, Any]) -> None:
-        self.ours: list[str] = []  # paths with nothing else below them; a folder's mark comes last
-        self.foreign: list[str] = []  # paths that are not ours, and why
-        # Manifests of folders that hold something else. They tell what is ours while the mark of the owner stays.
+        self.ours: list[str] = []  # paths without foreign files below them; a folder's mark comes last
+        self.foreign: list[str] = []  # foreign paths, each with the reason
+        # Manifests of folders with foreign files. They are needed to recognise Dohyo's files as long as the folder's mark stays.
         self.manifests: list[str] = []
         self.keeps_mark = False
         self._owner = owner
@@ -409,7 +409,7 @@ class Contents:
         self._mounts = set(mounts())
 
     def sort(self, path: str, names: tuple[str, ...], rules: Rules | None = None) -> None:
-        """Sorts a path with everything in it; ``names`` lead there from the marked folder of the rules."""
+        """Sorts a path and everything below it; ``names`` are the parts of the path below the marked folder of the rules."""
         rules = rules or self._rules
         ours, foreign = len(self.ours), len(self.foreign)
         try:
@@ -425,12 +425,12 @@ class Contents:
         except OSError as error:
             self.foreign.append(f"{path} cannot be read: {error.strerror}")
         except RecursionError:
-            self.foreign.append(f"{path} holds too many folders in each other; remove it yourself")
+            self.foreign.append(f"{path} contains too many nested folders; remove it yourself")
         if len(self.foreign) == foreign:
             self.ours[ours:] = [path]
 
     def refuse_mounts_above(self, path: str, owner: str) -> bool:
-        """Returns whether the path is in a mount inside of the owner; adds that mount to `foreign`."""
+        """Returns whether the path is in a file system mounted below the owner; adds its mount point to `foreign`."""
         while (path := os.path.dirname(path)).startswith(owner + "/"):
             if path in self._mounts:
                 self.foreign.append(f"{path} is a mount point that Dohyo did not make; unmount it first")
@@ -442,7 +442,7 @@ class Contents:
         if not reason and path != self._owner and (original := _original(path, mark)):
             reason = _copy_of(path, original)
         if not reason and (reason := unexpected(path)):
-            # The folder is still ours: the mark of the folder around it has the id with which it can be removed.
+            # Dohyo made this folder, but it stays. Keep the mark of the folder around it, which has the id needed to remove it later.
             self.keeps_mark = True
         if reason:
             self.foreign.append(reason)
@@ -461,7 +461,7 @@ class Contents:
                     self.sort(os.path.join(path, name), (*names, name), rules)
 
     def _sort_unknown(self, path: str, names: tuple[str, ...], rules: Rules) -> None:
-        """Sorts a path that the rules do not list: it may lead to data folders of ours in a folder that the user has named."""
+        """Sorts a path that the rules do not list: it may lead to a marked data folder, where the user has put it."""
         folder = stat.S_ISDIR(os.lstat(path).st_mode)
         made = [str(mark.get("made", "")) for mark in self._marks_below(path)] if folder else []
         if not any(first and (path + "/").startswith(first + "/") for first in made):
@@ -478,10 +478,10 @@ class Contents:
 
 
 def remove(folder: str, deployment: str, *, dry: bool = False, foreign: list[str] | None = None) -> list[str]:
-    """Removes a folder of ours; returns the removed paths. A folder that existed before us is only emptied.
+    """Removes a marked folder; returns the removed paths. A folder that existed before Dohyo marked it is only emptied.
 
-    Adds what is not ours to ``foreign`` and keeps it, with its folders. Without such a list, raises NotOursError and removes nothing.
-    Raises that error for a folder that is not ours, and OSError if removing is impossible.
+    Adds foreign files to the list ``foreign`` and keeps them, with their folders. Without that list, a foreign file raises NotOursError,
+    and nothing is removed. A folder without the deployment's mark raises it, too. Raises OSError if removing is impossible.
     """
     check(folder, deployment)
     mark = read_mark(folder)
@@ -491,8 +491,8 @@ def remove(folder: str, deployment: str, *, dry: bool = False, foreign: list[str
     contents.sort(folder, ())
     _accept(contents, foreign)
     made = str(mark.get("made", ""))
-    # Only the mark says what is ours, so the manifests are removed after it. Files that a manifest does not list never count as part of
-    # an incomplete installation.
+    # Remove the manifests after the mark. With the mark but without its manifest, a folder would count as an incomplete copy, and its
+    # foreign files as Dohyo's.
     paths = contents.ours + ([] if contents.keeps_mark else contents.manifests)
     if not dry and contents.ours != [folder]:
         _delete_all(paths, foreign)
@@ -517,9 +517,9 @@ def remove_inside(
     dry: bool = False,
     foreign: list[str] | None = None,
 ) -> list[str]:
-    """Removes the matches of a pattern, such as ``run/mysql-*``, in a folder of ours; returns the removed paths.
+    """Removes the matches of a pattern, such as ``run/mysql-*``, in a marked folder; returns the removed paths.
 
-    Only the last part is a pattern. Raises like :func:`remove`, also if the owner has no mark and is not empty.
+    Only the last part is a pattern. Raises like :func:`remove`, also if the owner is not empty and has no mark.
     """
     parent, _, last = pattern.rpartition("/")
     if last in ("", ".", ".."):
@@ -538,7 +538,7 @@ def remove_inside(
 
 
 def remove_path(path: str) -> None:
-    """Removes exactly this path, in a folder with any deployment's mark. Raises like :func:`remove`."""
+    """Removes a path in a folder with any deployment's mark. Raises like :func:`remove`."""
     if os.path.lexists(path):
         owner = _owner_of(path)
         if owner:
@@ -548,7 +548,7 @@ def remove_path(path: str) -> None:
 
 
 def refuse_links(path: str) -> None:
-    """Raises NotOursError for a link at the path, or on the way to it from the marked folder around it."""
+    """Raises NotOursError if the path, or a folder between it and the marked folder around it, is a link."""
     around = path
     while around != "/":
         around = os.path.dirname(around)
@@ -558,7 +558,7 @@ def refuse_links(path: str) -> None:
 
 
 def _owner_of(path: str) -> str:
-    """Returns the nearest marked folder around a path; empty without one, and if a link is on the way."""
+    """Returns the nearest marked folder around a path; empty without one, and if a link is in between."""
     while path != "/" and not os.path.islink(path):
         path = os.path.dirname(path)
         if read_mark(path):
@@ -585,7 +585,7 @@ def _accept(contents: Contents, foreign: list[str] | None) -> None:
 
 
 def foreign_in(folder: str, deployment: str) -> list[str]:
-    """Returns the foreign files in our folder, or why the folder is not ours; empty if it is empty or does not exist."""
+    """Returns the foreign files in a marked folder, or why it is not Dohyo's; empty if it is empty or does not exist."""
     found: list[str] = []
     try:
         remove(folder, deployment, dry=True, foreign=found)
@@ -595,7 +595,7 @@ def foreign_in(folder: str, deployment: str) -> list[str]:
 
 
 def unlisted(folder: str) -> list[str]:
-    """Returns why a folder of copied files is not replaced: the entries that its manifest does not list."""
+    """Returns why a folder of copied files must not be replaced: a line for each file that its manifest does not list."""
     known = listed(folder) or set()
     return [
         f"{os.path.join(place, name)} was not made by Dohyo; move it away"
@@ -606,9 +606,9 @@ def unlisted(folder: str) -> list[str]:
 
 
 def unexpected(folder: str) -> str:
-    """Returns why a folder of ours is not removed: kept servers have data that no trial has made.
+    """Returns why a data folder must not be removed: kept servers contain data that no trial made.
 
-    The mark has, by a path below, patterns of the folders that a trial makes there; for a path that ends with a slash, also of files.
+    The mark's `makes` has patterns of the folders that a trial makes, by their parent's path; if that ends with a slash, also of files.
     """
     for below, patterns in dict(read_mark(folder).get("makes") or {}).items():
         place = path_of(folder, below.rstrip("/"))
@@ -623,7 +623,7 @@ def unexpected(folder: str) -> str:
 
 
 def links_in(folder: str, *, deep: bool = True) -> str:
-    """Returns why nothing is written into a folder of ours: an entry is a link, which would lead elsewhere."""
+    """Returns why nothing may be written into a marked folder: an entry is a link, which would lead elsewhere."""
     mark = read_mark(folder)
     rules = Rules(folder, mark)
     waiting: list[tuple[str, ...]] = [()] if mark else []
@@ -638,12 +638,12 @@ def links_in(folder: str, *, deep: bool = True) -> str:
 
 
 def _last(name: str) -> tuple[int, str]:
-    """Sorts names so that the files that identify ours go last: after an interruption the rest is still ours."""
+    """Returns a sort key that puts marks and manifests last, so that an interrupted removal can be continued."""
     return ((MANIFEST, MARK).index(name) + 1 if name in (MANIFEST, MARK) else 0, name)
 
 
 def _delete_all(paths: list[str], foreign: list[str] | None) -> bool:
-    """Removes the paths, but marks only if all paths before are gone; returns whether all are."""
+    """Removes the paths, but a mark only if all paths before it are gone; returns whether all are gone."""
     failures: list[OSError] = []
     for path in paths:
         if failures and os.path.basename(path) in (MARK, MANIFEST):
@@ -662,7 +662,7 @@ def _delete_all(paths: list[str], foreign: list[str] | None) -> bool:
 
 
 def _report(failures: list[OSError], foreign: list[str] | None) -> None:
-    """Adds what could not be removed to `foreign`; without that list, raises the first failure."""
+    """Adds the paths that could not be removed to `foreign`; without that list, raises the first failure."""
     if failures and foreign is None:
         raise failures[0]
     if foreign is not None:
@@ -670,7 +670,7 @@ def _report(failures: list[OSError], foreign: list[str] | None) -> None:
 
 
 def _opened(folder: str) -> int:
-    """Returns a descriptor of a folder, with no link on the way: one may have been put there since the check."""
+    """Returns a descriptor of a folder. Follows no links, as one may have been made since the check."""
     at = os.open("/", os.O_RDONLY | os.O_DIRECTORY)
     for name in filter(None, folder.split("/")):
         try:
@@ -682,7 +682,7 @@ def _opened(folder: str) -> int:
 
 
 def _delete(path: str, parent: int, failures: list[OSError]) -> None:
-    """Removes a file, a link itself, or a folder with everything in it; ``parent`` is a descriptor of its folder."""
+    """Removes a file, a link (not its target), or a folder with its content; ``parent`` is a descriptor of the folder around it."""
     name, before = os.path.basename(path), len(failures)
     try:
         if not stat.S_ISDIR(os.lstat(name, dir_fd=parent).st_mode):
@@ -711,5 +711,5 @@ def mounts() -> list[str]:
 
 
 def decoded(field: str) -> str:
-    """Returns a path from a file of mounts, in which a space is written as an octal number."""
+    """Returns a path from /proc/self/mounts, in which spaces are octal escapes."""
     return re.sub(r"\\([0-7]{3})", lambda octal: chr(int(octal.group(1), 8)), field)

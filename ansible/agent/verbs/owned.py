@@ -1,7 +1,7 @@
-"""Checks, marks or removes our folders; no other verb removes folders on a host.
+"""Checks, marks or removes Dohyo's folders on a host; no other verb removes folders.
 
-A folder is ours if it has our mark (ours.py). A folder that is not empty and has no mark, or that of another deployment, is refused.
-The message has its path, its likely content, and the way out. A folder is not removed either if it has files that we do not make in it.
+Dohyo's folders have a mark (ours.py). A folder that is not empty and has no mark, or the mark of another deployment, is refused. The
+message has its path, its likely content, and what to do. A folder with files that Dohyo did not make is not removed either.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ STATES = ("checked", "present", "absent", "fresh")
 
 
 def folders_of(pairs: Sequence[list[str]], problems: list[str]) -> list[str]:
-    """Returns the folders; for a pattern, those that exist. Adds a path that leads elsewhere to `problems`."""
+    """Returns the paths of the folders; for a pattern, of existing ones. Adds paths that lead out of their base to `problems`."""
     found: list[str] = []
     waiting = [(base, below) for base, below in pairs]
     for base, below in waiting:
@@ -51,7 +51,7 @@ def folders_of(pairs: Sequence[list[str]], problems: list[str]) -> list[str]:
 
 
 class Folders:
-    """The folders of a request, and its steps."""
+    """The folders of a request, and the steps that it may need."""
 
     def __init__(self, given: dict[str, Any], dry: bool) -> None:
         self._given = given
@@ -64,7 +64,7 @@ class Folders:
         self._folders = folders_of(given["folders"], self.problems)
 
     def check(self) -> None:
-        """Finds folders that are not ours; raises NotOursError if the state requires that there are none."""
+        """Finds folders that are not Dohyo's; raises NotOursError for them unless the state permits them."""
         for folder in [*self._folders, *filter(None, [self._home])]:
             self.problems += filter(None, [why_not(folder, self.deployment, self._given["beside"])])
             if self._given["state"] != "absent":
@@ -73,7 +73,7 @@ class Folders:
             raise NotOursError("; ".join(self.problems))
 
     def remove(self) -> None:
-        """Removes what is ours; without ``leave``, nothing from a folder that also has something else."""
+        """Removes Dohyo's files; without ``leave``, removes nothing from a folder that also contains foreign files."""
         if self._dry or not self._given["leave"]:
             self._remove(dry=True)
         if not self._dry:
@@ -109,25 +109,25 @@ def answer(
     beside: Sequence[str] = (), makes: dict[str, list[str]] | None = None, kind: str = "", leave: bool = False,
     controller: dict[str, Any] | None = None, experiment: str = "", owner: str = "", dry: bool = False,
 ) -> dict[str, Any]:  # fmt: skip
-    """Checks, marks or removes folders of ours.
+    """Checks, marks or removes Dohyo's folders.
 
     :param state: ``checked`` reports problems. ``present`` makes the folders, or takes over empty ones, and marks them. ``absent``
         removes the folders and their content, and ``inside``. ``fresh``: absent, then present
-    :param deployment: deployment of the mark; empty: with ``present`` the folder's own or a new one, otherwise any
-    :param folders: [the user's folder, path of ours below it]; empty path: that folder; the last name may be *
-    :param home: a folder of ours that stays
-    :param inside: paths to remove in ``home``; the last name of each may be a pattern
-    :param beside: names that may be in a folder before it is marked
-    :param makes: by path below each folder, patterns of the folders that a trial makes there; for a path that ends with a slash, also
-        of files. Anything else is a user's data, and the folder is not removed
+    :param deployment: deployment of the mark. If empty, ``present`` uses the one in the folder's mark or a new one; others accept any
+    :param folders: pairs of the user's folder and the path below it, which may be empty or have * as its last part
+    :param home: a marked folder that stays
+    :param inside: paths to remove in ``home``; the last part of each may be a pattern
+    :param beside: names of files that may be in a folder before it is marked
+    :param makes: patterns of the folders that a trial makes, by their parent's path below each folder; if that ends with a slash, also
+        of files. Anything else is a user's data, and prevents the removal
     :param kind: key of MADE (ours.py) for the folders; empty: ``data`` with an experiment, otherwise ``home``
-    :param leave: names what is not ours in ``problems`` and keeps it instead of failing; what is ours beside it is removed
+    :param leave: whether to keep foreign files, report them in ``problems``, and remove the rest, instead of failing
     :param controller: the controller that marks the folders, from the lookup ``controller``
     :param experiment: folder of the evidence of the trial that uses the folders
-    :param owner: user to whom root gives the mark, and the folders that it makes; empty: root keeps them
-    :param dry: only reports the changes
-    :returns: ``problems`` (what is not ours, and why), ``removed`` (what was removed, or would be) and ``deployment`` (of the mark)
-    :raises AgentError: names what is not ours, and the way out
+    :param owner: user who becomes the owner of the mark and of new folders if this process is root; empty: root stays the owner
+    :param dry: whether to report the changes without making them
+    :returns: ``problems`` (foreign paths, with the reasons), ``removed`` (paths that were removed, or would be) and ``deployment``
+    :raises AgentError: for a foreign path; the text says what to do
     """
     if state not in STATES:
         raise AgentError(f"state '{state}': must be one of {', '.join(STATES)}")

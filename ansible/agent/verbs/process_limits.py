@@ -1,4 +1,4 @@
-"""Reads the limits of memory and processors for a system's processes on this host. It needs no root and changes nothing."""
+"""Reads the memory and processor limits of a system's processes on this host. Needs no root and changes nothing."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ CGROUP = "/sys/fs/cgroup"
 
 
 def pids_of(run: str, name: str) -> list[str]:
-    """Returns the pids of the running processes that the agent has started as NAME or NAME-PART."""
+    """Returns the pids of the running processes that the agent started as NAME or NAME-PART."""
     found = []
     for path in sorted(glob.glob(os.path.join(run, name, "pid")) + glob.glob(os.path.join(run, f"{name}-*", "pid"))):
         with open(path, encoding="ascii", errors="replace") as file:
@@ -19,15 +19,15 @@ def pids_of(run: str, name: str) -> list[str]:
 
 
 def cgroup_of(pid: str) -> str:
-    """Returns the path of the process in the hierarchy of version 2; empty if there is none."""
+    """Returns the path of the process's cgroup in the hierarchy of version 2; empty without that hierarchy."""
     with open(f"/proc/{pid}/cgroup", encoding="utf-8", errors="replace") as lines:
         return next((line.rstrip("\n")[3:] for line in lines if line.startswith("0::")), "")
 
 
 def limit_of(paths: list[str], root: str = CGROUP) -> tuple[int | None, str]:
-    """Returns the lowest limit, in bytes, of the cgroups that contain all processes; without one, None and the reason.
+    """Returns the lowest memory limit, in bytes, of the cgroups that contain all processes; without one, None and the reason.
 
-    :param paths: of the processes, from :func:`cgroup_of`
+    :param paths: cgroups of the processes, from :func:`cgroup_of`
     """
     try:
         with open(os.path.join(root, "cgroup.controllers"), encoding="ascii") as file:
@@ -62,7 +62,7 @@ def listed(numbers: set[int]) -> str:
 
 
 def cpus_of(pids: list[str]) -> str:
-    """Returns the processors on which any thread of the processes may run; empty if that is all of them."""
+    """Returns the processors on which any thread of the processes may run; empty if these are all processors of the host."""
     found: set[int] = set()
     for pid in pids:
         for task in glob.glob(f"/proc/{pid}/task/*"):
@@ -76,12 +76,12 @@ def cpus_of(pids: list[str]) -> str:
 
 
 def answer(run: str, name: str) -> dict[str, Any]:
-    """Looks at the processes.
+    """Returns the limits of a system's processes.
 
-    :param run: the folder run of the host
-    :param name: name of the process, or the beginning of its parts' names
-    :returns: ``memory_mb``, the limit in MiB of the cgroup that contains all of the processes, null without one, with ``why``;
-        ``cpus``, the processors on which any of their threads may run, as in 0-3,8, empty for all; and ``processes``, their number
+    :param run: folder `run` in Dohyo's home
+    :param name: NAME of the processes that were started as NAME or NAME-PART
+    :returns: ``memory_mb``, the limit in MiB of the cgroups that contain all processes; null without a limit, with the reason in
+        ``why``; ``cpus``, the processors on which their threads may run, such as 0-3,8, empty for all; ``processes``, their number
     """
     pids = pids_of(os.path.expanduser(os.path.expandvars(run)), name)
     memory, why = limit_of([cgroup_of(pid) for pid in pids])

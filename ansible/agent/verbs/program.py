@@ -8,20 +8,20 @@ import threading
 from failure import AgentError
 
 PATIENCE = 10  # seconds between TERM and KILL
-# Programs that run; after the controller is gone, no program begins any more.
+# Running programs. `end_all` ends them; after it, no program starts.
 _running = set()
 _lock = threading.Lock()
 _gone = False
 
 
 def answer(argv, stdin="", chdir=None, creates=None, removes=None, timeout=None, environment=None):
-    """Runs a program without a shell, and returns its output as `stdout` and `stderr`, and its exit code as `rc`.
+    """Runs a program without a shell; returns its output as `stdout` and `stderr`, and its exit code as `rc`.
 
-    :param creates: a path; the program does not run if it exists
-    :param removes: a path; the program does not run if it does not exist
-    :param timeout: seconds, after which it is ended with all processes that it has started
-    :param environment: variables beside those of this process
-    :raises AgentError: with its output, if the exit code is not 0
+    :param creates: path; if it exists, the program does not run
+    :param removes: path; if it does not exist, the program does not run
+    :param timeout: seconds after which the program is ended with all processes of its session
+    :param environment: environment variables that are added to those of this process
+    :raises AgentError: with the program's output, if its exit code is not 0
     """
     if (creates and os.path.exists(creates)) or (removes and not os.path.exists(removes)):
         return {"rc": 0, "stdout": "", "stderr": "", "changed": False}
@@ -41,12 +41,12 @@ def answer(argv, stdin="", chdir=None, creates=None, removes=None, timeout=None,
 
 
 def text(output):
-    """Returns output as text without the line ends at its end."""
+    """Returns output as text without line breaks at the end."""
     return output.decode("utf-8", "surrogateescape").rstrip("\r\n")
 
 
 def begin(command, folder, environment):
-    """Starts a program in a session of its own; raises AgentError."""
+    """Starts a program in a new session; raises AgentError if that fails, or after `end_all`."""
     with _lock:
         if _gone:
             raise AgentError("the controller is gone")
@@ -62,16 +62,16 @@ def begin(command, folder, environment):
 
 
 def end(process):
-    """Ends a program with its session, and returns its output."""
+    """Ends a program with all processes of its session; returns its output."""
     kill(process)
     try:
         return process.communicate(timeout=1)
-    except subprocess.TimeoutExpired as error:  # a descendant with a session of its own keeps the pipes open
+    except subprocess.TimeoutExpired as error:  # a descendant in another session keeps the pipes open
         return error.stdout or b"", error.stderr or b""
 
 
 def kill(process):
-    """Ends a program and all processes of its session: with TERM, and with KILL after PATIENCE."""
+    """Sends TERM to a program and all processes of its session, and KILL after PATIENCE."""
     for number in (signal.SIGTERM, signal.SIGKILL):
         try:
             os.killpg(process.pid, number)
@@ -84,7 +84,7 @@ def kill(process):
 
 
 def end_all():
-    """Ends all programs that run, and lets no other begin."""
+    """Ends all running programs, and prevents further starts."""
     global _gone  # noqa: PLW0603 - the state of this process
     with _lock:
         _gone = True

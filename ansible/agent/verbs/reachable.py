@@ -1,7 +1,7 @@
-"""Tests whether hosts can reach each other on the ports that servers will use. Changes nothing.
+"""Tests whether hosts can reach each other on the ports that servers will use.
 
-``listen`` starts a process that listens for two minutes on those ports of a host that are free, and on one that the kernel chooses.
-``try`` connects to the ports of other hosts.
+``listen`` starts a process that listens for up to two minutes on the free ports of this host, and on one port that the kernel
+chooses. ``try`` connects to the ports of other hosts.
 """
 
 from __future__ import annotations
@@ -17,18 +17,18 @@ from typing import Any
 from failure import AgentError
 from listeners import in_background
 
-# Seconds after which the listening process ends by itself.
+# Seconds after which the kernel ends the listening process.
 LIFETIME = 120
-# Seconds to wait for a connection: the kernel repeats its first packet after 1 s.
+# Seconds to wait for a connection, so that the kernel can repeat its first packet, which it does after 1 s.
 PATIENCE = 3
-# Most connections at a time.
+# Maximum number of simultaneous connections.
 TOGETHER = 200
 SHOWN = 4
 CANARY = "one that the kernel chooses, as for the canary"
 
 
 def listener(address: str, port: int) -> socket.socket:
-    """Returns a socket that listens; raises OSError if that is impossible."""
+    """Returns a listening socket; raises OSError if that is impossible."""
     family, kind, protocol, _, place = socket.getaddrinfo(address, port, type=socket.SOCK_STREAM)[0]
     found = socket.socket(family, kind, protocol)
     try:
@@ -56,7 +56,7 @@ def accept_all(sockets: list[socket.socket]) -> None:
 
 
 def listen(address: str, ports: dict[str, int]) -> tuple[int, dict[str, int]]:
-    """Starts a process that listens; returns its pid, and the ports on which a process listens now."""
+    """Starts a process that listens on free ports; returns its pid, and all ports on which a process listens now."""
     sockets, found, seen = [], {}, set()
     for name, port in {**ports, CANARY: 0}.items():
         if port not in seen:
@@ -83,7 +83,7 @@ async def obstacle(address: str, port: int) -> str:
 
 
 def sentence(host: str, address: str, failed: dict[str, tuple[int, str]], tried: int) -> str:
-    """Returns a sentence on the ports of another host that this one does not reach."""
+    """Returns a sentence that names the ports of another host that this host cannot reach, and the reasons."""
     names = [f"{port} ({name})" for name, (port, _) in failed.items()]
     some = ", ".join(names[:SHOWN]) + (f" and {len(names) - SHOWN} more" if len(names) > SHOWN else "")
     which = f"any of {tried} ports" if len(names) == tried > 1 else f"port{'s' * (len(names) > 1)} {some}"
@@ -95,7 +95,7 @@ def sentence(host: str, address: str, failed: dict[str, tuple[int, str]], tried:
 
 
 async def attempt(targets: dict[str, dict[str, Any]]) -> list[str]:
-    """Tries all ports of all targets; returns a sentence for each target with ports that cannot be reached."""
+    """Connects to all ports of all targets; returns a sentence for each target with ports that cannot be reached."""
     gate = asyncio.Semaphore(TOGETHER)
     failed: dict[str, dict[str, tuple[int, str]]] = {}
 
@@ -115,14 +115,14 @@ def answer(
     ports: dict[str, int] | None = None,
     targets: dict[str, dict[str, Any]] | None = None,
 ) -> dict[str, Any]:
-    """Listens or connects.
+    """Listens on ports, or connects to ports of other hosts.
 
     :param state: ``listen`` or ``try``
     :param address: for ``listen``: address to listen on
     :param ports: for ``listen``: port by purpose
     :param targets: for ``try``: the answers of ``listen``, by host
-    :returns: for ``listen``, ``pid``, the process to end afterwards, ``address``, and ``ports`` by purpose, without ports on which
-        listening is not permitted; for ``try``, ``problems``, a sentence for each host that it does not reach
+    :returns: for ``listen``: ``pid`` of the process to end afterwards, ``address``, and ``ports`` by purpose, without ports on which
+        listening is not permitted; for ``try``: ``problems``, a sentence for each host that cannot be reached
     :raises AgentError: for an invalid address or port
     """
     if state not in ("listen", "try"):

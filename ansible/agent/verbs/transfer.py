@@ -1,4 +1,4 @@
-"""Moves a folder as one archive, on the host's side; plugins/action/transfer_folder.py and conducting/hosts.py are the other side."""
+"""Packs and unpacks folders on a host; the controller's side is in plugins/action/transfer_folder.py and conducting/hosts.py."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from failure import AgentError
 from ours import MANIFEST, NotOursError, refuse_links, remove_path, unlisted
 
 PART = 4 * 2**20  # bytes of a part
-archives = []  # the archive that was packed last, if it was not read to its end
+archives = []  # the archive that `pack` made last, until `read` has reached its end
 
 
 def read_manifest(folder: str) -> str:
-    """Returns the manifest of the last push to this folder; empty if there is none, or if a file of it is missing."""
+    """Returns the manifest of the files that were last unpacked to this folder; empty without one, or if a file is missing."""
     try:
         with open(os.path.join(folder, MANIFEST), encoding="utf-8") as file:
             manifest = file.read()
@@ -27,15 +27,15 @@ def read_manifest(folder: str) -> str:
 
 
 def digest_of(manifest: str) -> str:
-    """Returns the SHA-256 of a manifest; empty without one."""
+    """Returns the SHA-256 of a manifest; empty for an empty manifest."""
     return hashlib.sha256(manifest.encode()).hexdigest() if manifest else ""
 
 
 def verify(folder: str, digest: str) -> None:
-    """Reads every file back; raises ValueError for one that differs from the packed one."""
+    """Reads every file back; raises ValueError if one differs from the packed file."""
     manifest = read_manifest(folder)
     if digest_of(manifest) != digest:
-        raise ValueError(f"{folder} does not hold the files that were packed on the control machine")
+        raise ValueError(f"{folder} does not contain the files that were packed on the control machine")
     for line in manifest.splitlines():
         wanted, _, name = line.partition("  ")
         total = hashlib.sha256()
@@ -43,18 +43,18 @@ def verify(folder: str, digest: str) -> None:
             for chunk in iter(lambda: file.read(1 << 20), b""):
                 total.update(chunk)
         if total.hexdigest() != wanted:
-            raise ValueError(f"{name} is not what was packed on the control machine; is the disk of {folder} in order?")
+            raise ValueError(f"{name} differs from the file on the control machine; check the disk of {folder}")
 
 
 def unpack(archive: str, folder: str, digest: str) -> int:
     """Replaces the folder by the archive's contents; returns the number of files.
 
-    Raises ValueError for damage, and NotOursError if the folder has a file that was not in the last archive.
+    Raises ValueError if a file is damaged, and NotOursError if the folder contains a file that was not in the last archive.
     """
     refuse_links(folder)
     if foreign := unlisted(folder):
         raise NotOursError("; ".join(foreign))
-    # Names under which users keep no copies of their own.
+    # Use names that users hardly choose for their own copies.
     new, old = f"{folder}.dohyo-new", f"{folder}.dohyo-old"
     for leftover in (new, old):
         remove_path(leftover)
@@ -72,9 +72,9 @@ def unpack(archive: str, folder: str, digest: str) -> int:
 
 
 def pack(folder, archive):
-    """Writes every regular file below a folder, or a file, into an archive; returns their number.
+    """Writes a file, or every regular file below a folder, into an archive; returns the number of files.
 
-    :param archive: a path, or a file that is open
+    :param archive: path, or open file
     """
     count, walked = 0, os.walk(folder)
     if not os.path.isdir(folder):
@@ -91,10 +91,10 @@ def pack(folder, archive):
 
 
 def packed(folder):
-    """Packs a folder, or a file, into an unnamed file, from which :func:`read` reads."""
+    """Packs a folder or a file into an unnamed file, from which :func:`read` reads."""
     if archives:
         archives.pop().close()
-    # The archive is on the disk of the evidence because /tmp may be small.
+    # Put the archive on the disk of the packed files, because /tmp may be small.
     place = folder if os.path.isdir(folder) else os.path.dirname(folder)
     archive = tempfile.TemporaryFile(dir=place if os.access(place, os.W_OK) else None)  # noqa: SIM115 - read later
     archives.append(archive)
@@ -102,9 +102,9 @@ def packed(folder):
 
 
 def read(at):
-    """Returns the part of the packed archive that begins at byte `at`, in Base64."""
+    """Returns the part of the unnamed archive that begins at byte `at`, in Base64."""
     if not archives:
-        raise AgentError("nothing was packed: the connection was lost since")
+        raise AgentError("the packed archive is gone: the connection was lost")
     archives[0].seek(at)
     part = archives[0].read(PART)
     if len(part) < PART:
@@ -113,11 +113,11 @@ def read(at):
 
 
 def answer(step, folder="", archive="", digest="", at=0):
-    """Executes one step of moving a folder; the controller executes the others (plugins/action/transfer_folder.py).
+    """Executes one step of a transfer; the controller executes the others (plugins/action/transfer_folder.py).
 
     :param step: look: returns the folder's ``manifest`` and its ``digest``. unpack: replaces the folder by the contents of an archive
-        with that digest. pack: packs the folder, into an archive if one is named. read: returns a ``part`` of what was packed without a
-        name.
+        with that digest. pack: packs the folder, into ``archive`` or, if that is empty, an unnamed one. read: returns a ``part`` of the
+        unnamed archive.
     """
     folder, archive = (os.path.expanduser(path) for path in (folder, archive))
     if step == "look":
