@@ -96,7 +96,7 @@ def test_why_a_command_fails_is_its_last_line(tmp_path: Path) -> None:
     [(_, _, _, error)] = ended(switch)
     assert error == "dohyo_power_off ended with exit code 3: no such host"
     assert switch.restore() is None
-    assert run("dohyo_power_on", ["false"]) == "dohyo_power_on ended with exit code 1: it has said nothing"
+    assert run("dohyo_power_on", ["false"]) == "dohyo_power_on ended with exit code 1: without output"
     assert (
         run("dohyo_power_on", ["/nowhere/ipmitool"]) == "dohyo_power_on: /nowhere/ipmitool: No such file or directory"
     )
@@ -109,5 +109,5 @@ def test_what_fails_to_switch_a_host_on_is_tried_again(tmp_path: Path, monkeypat
     busy = f"cd {tmp_path} && echo try >>tries && [ $(wc -l <tries) = 3 ]"
     assert power.switched_on(["sh", "-c", busy]) is None
     monkeypatch.setattr(power, "COMMAND_SECONDS", 0.1)
-    assert power.switched_on(["false"]) == "dohyo_power_on ended with exit code 1: it has said nothing"
-    assert run("dohyo_power_off", ["sleep", "9"]) == "dohyo_power_off has not ended within 0 s"
+    assert power.switched_on(["false"]) == "dohyo_power_on ended with exit code 1: without output"
+    assert run("dohyo_power_off", ["sleep", "9"]) == "dohyo_power_off did not end within 0 s"

@@ -1,8 +1,8 @@
-"""Finds out how Ansible would reach a host, and with which variables. Only this file uses private names of Ansible.
+"""Finds out how Ansible would connect to a host, and with which variables. Only this file uses its private names.
 
-Ansible may change them in any release: analysis/tests/test_ansible_private.py runs this file with the lowest and the
-highest release that analysis/pyproject.toml allows. They are the variable manager and the inventory of ``hostvars``, a
-task's play and ``dump_attrs``, an action's ``_play_context``, and ``_build_command`` of the ssh connection.
+Ansible may change these names in any release, so analysis/tests/test_ansible_private.py runs this file with the lowest
+and the highest release that analysis/pyproject.toml allows. The names are the variable manager and inventory of
+``hostvars``, a task's play and ``dump_attrs``, an action's ``_play_context``, and ssh's ``_build_command``.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from ansible.plugins.loader import become_loader, connection_loader, shell_loade
 from conducting.channel import Rise, Way
 
 ASKPASS = Path(__file__).resolve().with_name("askpass")
-# Passwords of the play context, and the variables of a host that set them.
+# Passwords in the play context, each with the host variables that set it.
 PASSWORDS = {
     "password": ("ansible_password", "ansible_ssh_pass", "ansible_ssh_password"),
     "become_pass": ("ansible_become_password", "ansible_become_pass"),
@@ -30,9 +30,9 @@ PASSWORDS = {
 
 
 def forget_passwords(action: ActionBase, variables: Mapping[str, Any]) -> None:
-    """Makes the action forget passwords that are set by the variables of its own host: other hosts must not get them.
+    """Clears passwords that the variables of the action's own host set, so that other hosts never receive them.
 
-    Passwords that the user has typed for all hosts (-k, -K) stay.
+    Passwords that the user typed for all hosts (-k, -K) stay.
     """
     context = action._play_context.copy()
     for name, names in PASSWORDS.items():
@@ -42,7 +42,7 @@ def forget_passwords(action: ActionBase, variables: Mapping[str, Any]) -> None:
 
 
 def variables_of(action: ActionBase, hostvars: Any, host: str) -> dict[str, Any]:
-    """Returns the variables of a host, not yet resolved, as a task of this play would see them."""
+    """Returns the variables of a host as a task of this play would see them, with unresolved templates."""
     manager, inventory = hostvars._variable_manager, hostvars._inventory
     found: dict[str, Any] = manager.get_vars(play=action._task.get_play(), host=inventory.get_host(host))
     return found
@@ -52,11 +52,11 @@ def way_to(action: ActionBase, values: Mapping[str, Any], command: str, *, root:
     """Returns the command line that runs a command on a host, as the host's variables request.
 
     :param values: the host's variables; each is resolved when it is read
-    :param command: words for the shell of the host
-    :param root: run as root, as the inventory requests
-    :raises AnsibleActionFail: for other connections than ssh and local
+    :param command: command for the shell of the host
+    :param root: whether to become root, by the method in the inventory
+    :raises AnsibleActionFail: for connections other than ssh and local
     """
-    # Since ansible-core 2.21, the task has the connection of its own host.
+    # Read the connection of the play, because since ansible-core 2.21 the task has that of its own host.
     kind = str(values.get("ansible_connection", action._task.get_play().connection))
     if kind == "local":
         rise = _rise(action, values, command, pwd.getpwuid(os.geteuid()).pw_name) if root else None
@@ -66,29 +66,29 @@ def way_to(action: ActionBase, values: Mapping[str, Any], command: str, *, root:
         raise AnsibleActionFail(f"ansible_connection={kind} of {host}: trials reach their hosts over ssh or local")
     context = action._play_context
     connection = connection_loader.get("ssh", context, None)
-    # The task's values of these options belong to its own host.
+    # Leave out the task's values of these two options, which are those of the task's own host.
     keys = {name: each for name, each in action._task.dump_attrs().items() if name not in ("retries", "timeout")}
     if context.password:
         keys["password"] = context.password
     connection.set_options(task_keys=keys, var_options=_options("connection", "ssh", values))
-    # It is part of the name of the socket that connections share.
+    # Set the host, which is part of the name of the socket that connections share.
     connection.host = connection.get_option("host")
-    # If the inventory names no user, ssh's own configuration may name one.
+    # Without a user in the inventory, remote_user is empty, and ssh's own configuration may name one.
     rise = _rise(action, values, command, connection.get_option("remote_user")) if root else None
     ssh = connection.get_option("ssh_executable")
     words = connection._build_command(ssh, "ssh", connection.host, rise.command if rise else command)
     password = connection.get_option("password")
     environment = {"SSH_ASKPASS": str(ASKPASS), "SSH_ASKPASS_REQUIRE": "force", "DOHYO_PASSWORD": str(password)}
-    # Before 8.4, ssh only asked the helper if it could open a window.
+    # OpenSSH before 8.4 calls the helper for passwords only if DISPLAY is set.
     environment["DISPLAY"] = os.environ.get("DISPLAY") or "-"
-    # The first words may be a program that types the password.
+    # Leave out the words before ssh, which may call a program that types the password.
     return Way([ssh, *words[words.index(ssh.encode()) + 1 :]], environment if password else {}, rise)
 
 
 def _rise(action: ActionBase, values: Mapping[str, Any], command: str, user: str | None) -> Rise | None:
     """Returns how the command becomes root; None if the user is root already."""
     context = action._play_context
-    # The method in the play context is that of the first host.
+    # Do not use the play context, which has the method of the first host.
     asked = (values.get("ansible_become_method"), action._task.become_method, CLIARGS.get("become_method"))
     method = str(next(filter(None, asked), constants.DEFAULT_BECOME_METHOD))
     become = become_loader.get(method)

@@ -115,7 +115,7 @@ END
 # Two i3en.large of another project have 2 virtual processors each; six hosts of ours have 4 × 24 and 2 × 32.
 echo 163 > "$work/server/quota"
 refuses 'may run 163 virtual processors in us-east-1 (Running On-Demand Standard (A, C, D, H, I, M, R, T, Z) instances, L-1216C47A),'\
-' 4 are running, and 160 more are asked for' -e aws_confirm=yes-13.60
+' 4 are running, and 160 more are needed' -e aws_confirm=yes-13.60
 echo 164 > "$work/server/quota"
 
 cp "$work/server/changes" "$work/before"
@@ -217,7 +217,7 @@ if aws -e aws_confirm=yes-2.72; then fail 'a replacement is in another zone'; fi
 said 'no zone has room for all instances (us-east-1c: InsufficientInstanceCapacity)'
 rm "$work/server/full" "$work/server/quota"
 aws_ok -e aws_confirm=yes-2.72
-said 'the quota L-1216C47A was not looked up: An error occurred (AccessDeniedException)'
+said 'the quota L-1216C47A was not checked: An error occurred (AccessDeniedException)'
 ec2 'if True:
   assert sorted(tag(i, "Name") for i in ours("instances"))[:4] == ["dohyo-1", "dohyo-2", "dohyo-3", "dohyo-4"], ours("instances")
   assert {i["ImageId"] for i in ours("instances")} == {"ami-0000000b"}, ours("instances")
@@ -231,7 +231,7 @@ ec2 'ec2.terminate_instances(InstanceIds=[i["InstanceId"] for i in ours("instanc
 aws_ok --check -e aws_clients=0
 said '4 database hosts i3en.6xlarge with debian-12-amd64-20261101-1 in us-east-1a'
 sed -i 's/ami-0000000b/ami-000000ff/' "$work/inventory/hosts.yml"
-refuses "the cluster's image ami-000000ff does not exist any more" -e aws_confirm=yes-13.60
+refuses "the cluster's image ami-000000ff no longer exists" -e aws_confirm=yes-13.60
 aws_ok -e aws_confirm=yes-10.87 -e aws_clients=0 -e aws_inventory="$work/other"
 "${python%python}ansible-inventory" -i "$work/other" --list > "$work/list"
 "$python" -c 'import json, sys; assert json.load(sys.stdin)["client"]["children"] == ["database"]' < "$work/list"

@@ -82,7 +82,7 @@ def test_an_agent_that_ends_is_told_from_a_greeting() -> None:
     [
         ("echo 'No route to host' >&2; exit 255", "the host does not answer: No route to host"),
         ("exit 7", "the host does not answer: its connection ended with exit code 7"),
-        ("exec sed -n d", "the host does not answer: no agent has begun within 1 s"),
+        ("exec sed -n d", "the host does not answer: its agent did not start within 1 s"),
     ],
 )
 def test_no_way_to_the_host_is_said(script: str, words: str, monkeypatch: pytest.MonkeyPatch) -> None:

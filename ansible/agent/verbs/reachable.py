@@ -1,7 +1,7 @@
 """Tests whether hosts can reach each other on the ports that servers will use.
 
-``listen`` starts a process that listens for up to two minutes on the free ports of this host, and on one port that the kernel
-chooses. ``try`` connects to the ports of other hosts.
+``listen`` starts a process that listens for up to two minutes on the free ports, and on one port that the kernel chooses.
+``try`` connects to the ports of other hosts.
 """
 
 from __future__ import annotations

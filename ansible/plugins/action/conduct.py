@@ -1,20 +1,20 @@
-"""Ansible action plugin: executes a trial, or a part of it, on all hosts of the play, from this process only.
+"""Ansible action plugin: executes a trial, or a part of it, on all hosts of the play from one process.
 
     conduct:
       do: check               checks before anything is changed (dohyo.trial.refusals)
-          begin               steps before Ansible looks at the hosts (dohyo.trial.trial)
-          trial               the trial, or only its end if Ansible has found a problem with the hosts
+          begin               steps before Ansible checks the hosts (dohyo.trial.trial)
+          trial               the trial, or only its end if Ansible found a problem with the hosts
           clients             clients that need no servers, for clients.yml and doctor.yml
           stop                the steps of stop.yml
-          halt                the first of them, with which destroy.yml begins
-          doctor              questions to attached systems, for attached.yml
-      load: {}                for ``trial``, the ``load`` that ``begin`` has returned
+          halt                the first step of stop.yml, with which destroy.yml begins
+          doctor              checks of attached systems, for attached.yml
+      load: {}                for ``trial``, the ``load`` that ``begin`` returned
 
-The fact trial_failure of a host has the problem that Ansible found there before ``trial``.
+Before ``trial``, a problem that Ansible found on a host is in the host's fact trial_failure.
 
-It opens connections as the inventory says, also for the agents of the clients (docs/clients.md). It runs once for all
-hosts, and does not fail if a step does: such a task would fail only on the first host. It returns ``failures``, the
-problem of each host, for a task that fails on all of them; ``load``; and ``reason``, why the trial failed.
+The plugin opens connections as the inventory says, also to the agents of the clients (docs/clients.md). It runs once
+for all hosts. If a step fails, the task does not, because it would fail only on the first host. It returns
+``failures``, each host's problem, for a task that fails on all of them; ``load``; and ``reason``, why the trial failed.
 """
 
 from __future__ import annotations
@@ -53,8 +53,8 @@ from dohyo.trial.servers import ServerSteps, ask_attached
 from dohyo.trial.trial import TrialSteps, begin
 from dohyo.trial.world import StepError, World
 
-# A dead host is noticed within ten seconds, even if no message tells ssh so. Other traffic must not share the
-# connection, which ends with the phase. If an option is given twice, ssh uses the first.
+# Options with which ssh notices within ten seconds that a host is dead. Other traffic must not share the connection,
+# because the connection ends with the phase. If an option is given twice, ssh uses the first.
 SSH_OPTIONS = (
     *("-o", "ServerAliveInterval=2", "-o", "ServerAliveCountMax=5"),
     *("-o", "ControlMaster=no", "-o", "ControlPath=none"),
@@ -62,7 +62,7 @@ SSH_OPTIONS = (
 
 
 class ActionModule(ActionBase):  # type: ignore[misc]
-    """Runs only on the controller, once for all hosts."""
+    """Executes the task on the controller, once for all hosts."""
 
     _requires_connection = False
     _supports_check_mode = False
@@ -103,7 +103,7 @@ class ActionModule(ActionBase):  # type: ignore[misc]
                 ask_attached(world)
         except StepError as error:
             answer["failures"] = error.by_host
-        except Exception as error:  # a task that fails would skip the rescue section on other hosts
+        except Exception as error:  # a failed task would skip the rescue section on other hosts
             answer["failures"] = dict.fromkeys(world.hosts, unforeseen(error))
         if given["do"] == "trial" and answer["failures"]:
             said = [*failures_of(variables).values(), *answer["failures"].values()]
@@ -129,7 +129,7 @@ class ActionModule(ActionBase):  # type: ignore[misc]
         )
 
     def _decrypted(self, file: str) -> str:
-        """Returns the text of a file of this machine, which Ansible Vault may have encrypted."""
+        """Returns the text of a file on this machine, and decrypts it if Ansible Vault has encrypted it."""
         try:
             real = self._loader.get_real_file(os.path.expanduser(file), decrypt=True)
             return Path(real).read_text(encoding="utf-8")
@@ -138,9 +138,9 @@ class ActionModule(ActionBase):  # type: ignore[misc]
 
 
 def await_turn() -> None:
-    """Waits for the end of the trial before, while which run.sh has started this playbook.
+    """Waits for the end of the previous trial, during which run.sh started this playbook.
 
-    :raises AnsibleActionFail: if run.sh has ended
+    :raises AnsibleActionFail: if run.sh ends first
     """
     turn = os.environ.get("DOHYO_TURN")
     if turn and not os.read(int(turn), 1):
@@ -156,8 +156,8 @@ def unforeseen(error: Exception) -> str:
 def hosts_of(variables: Mapping[str, Any]) -> list[str]:
     """Returns the names of the hosts of a play that answer, in the inventory's order.
 
-    After a failure, Ansible lists in ansible_play_hosts only the hosts on which it happened. Others that
-    any_errors_fatal has sent to the rescue section are missing. All hosts of that section have the fact trial_failure.
+    After a failure, ansible_play_hosts has only the hosts that failed, without those that any_errors_fatal sent to the
+    rescue section. All hosts of that section have the fact trial_failure.
     """
     hostvars = variables["hostvars"]
     names: list[str] = variables["ansible_play_hosts_all"]
@@ -166,9 +166,9 @@ def hosts_of(variables: Mapping[str, Any]) -> list[str]:
 
 
 def failures_of(variables: Mapping[str, Any]) -> dict[str, str]:
-    """Returns the problems of the hosts of a play, by host; nothing if there are none.
+    """Returns the problem of each host of a play that failed.
 
-    A host that does not answer has no fact trial_failure.
+    A host that does not answer has no fact trial_failure, and counts as failed.
     """
     hostvars, names = variables["hostvars"], variables["ansible_play_hosts_all"]
     said = {name: hostvars.raw_get(name).get("trial_failure") for name in names}
@@ -178,13 +178,13 @@ def failures_of(variables: Mapping[str, Any]) -> dict[str, str]:
 
 
 class Events:
-    """Appends events to the file of the progress display; without that file, shows phases and notes as Ansible does."""
+    """Appends events to the file of the progress display; without that file, prints phases and notes like Ansible."""
 
     def __init__(self) -> None:
         self._path = os.environ.get("DOHYO_EVENTS", "")
 
     def event(self, event: str, **fields: Any) -> None:
-        """Reports an event."""
+        """Writes or prints an event."""
         if self._path:
             with open(self._path, "a", encoding="utf-8") as file:
                 file.write(json.dumps({"time": time.time(), "event": event, **fields}) + "\n")
@@ -196,13 +196,13 @@ class Events:
 
 
 class Drive:
-    """Drives the clients of all hosts through a phase, each by the agent of its host."""
+    """Runs a phase of the clients on all hosts, through the agents."""
 
     def __init__(self, world: World) -> None:
         self._world = world
 
     def __call__(self, plan: Mapping[str, Any], phase: ClientPhase, folder: Path) -> Outcome:
-        """Conducts a phase and returns its outcome; its files are in the folder, on the control machine."""
+        """Runs a phase and returns its outcome; writes the phase's files to a folder on the control machine."""
         hosts = self._world.hosts
         conductor = Conductor(Plan(**plan), clock())
         ways = {name: self._way(hosts[name], begin["tool"]) for name, begin in plan["agents"].items()}
@@ -224,7 +224,7 @@ class Drive:
 
     @staticmethod
     def _way(host: Any, tool: str) -> Way:
-        """Returns the command that starts a host's agent from here, connected as Ansible would connect."""
+        """Returns the command that starts a host's agent over a connection like Ansible's."""
         way: Way = host.way(f"exec {shlex.join([tool, 'converse'])}")
         if way.is_local:
             return way
@@ -232,7 +232,7 @@ class Drive:
 
 
 class Mirror:
-    """The clients' growing logs, on the controller: live progress reads them, and they survive the loss of a host."""
+    """Copies of the clients' growing logs on the controller, for live progress, and in case a host is lost."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -241,7 +241,7 @@ class Mirror:
         """Appends new text of a log."""
         folder = self._folder / host
         folder.mkdir(parents=True, exist_ok=True)
-        # The name comes from another machine, so it must not lead out of the folder.
+        # Use only the last part of the name, which another machine sent: it must not lead out of the folder.
         path = folder / Path(log).name
         try:
             with path.open("ab") as file:

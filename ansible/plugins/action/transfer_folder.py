@@ -1,11 +1,11 @@
 """Ansible action plugin: copies a whole folder from the control machine to a host, as one archive.
 
-``src`` and ``dest`` are folders; a missing ``src`` is an error. It compares a digest of the contents and copies only if
-it differs. The archive is made once for all hosts, in dohyo_control/archives. The host reads every unpacked file back
-and compares its SHA-256; then the new folder replaces the old one in one step, so readers never see half of it. A
-hundred files take one task and half a second; ``ansible.builtin.copy`` takes a minute.
+``src`` and ``dest`` are folders; a missing ``src`` is an error. The plugin copies only if a digest of the contents
+differs. It makes the archive once for all hosts, in dohyo_control/archives. The host reads every unpacked file back and
+compares its SHA-256. Then the new folder atomically replaces the old one. A hundred files take half a second;
+``ansible.builtin.copy`` takes a minute.
 
-Returns ``files``, their number.
+Returns ``files``, the number of files.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ from ours import MANIFEST
 
 
 def files_of(folder: Path) -> list[Path]:
-    """Returns all files below the folder, always in the same order.
+    """Returns all files below the folder, in a fixed order.
 
-    :raises AnsibleActionFail: for a link out of the folder; a JDK's archive may have one to a file of this machine
+    :raises AnsibleActionFail: for a link out of the folder, such as a JDK's archive may contain
     """
     found = sorted(path for path in folder.rglob("*") if path.is_file() and path != folder / MANIFEST)
     whole = folder.resolve()
@@ -45,7 +45,7 @@ def files_of(folder: Path) -> list[Path]:
 
 
 def manifest_of(folder: Path) -> str:
-    """Returns the manifest: a line with the SHA-256 of every file below the folder."""
+    """Returns the folder's manifest, which has a line with the SHA-256 of every file."""
     lines = []
     for path in files_of(folder):
         with path.open("rb") as file:
@@ -54,10 +54,10 @@ def manifest_of(folder: Path) -> str:
 
 
 def seal(folder: Path) -> None:
-    """Writes a new folder's manifest into it, so that its removal can tell our files from others."""
+    """Writes a new folder's manifest into it, so that its removal can tell Dohyo's files from others."""
     if not (folder / MANIFEST).exists():
         new = folder / f"{MANIFEST}.{os.getpid()}"
-        # A link that leads to a folder, or nowhere, has no contents to verify.
+        # A link to a folder, or a broken link, has no contents to verify.
         links = [path for path in sorted(folder.rglob("*")) if path.is_symlink() and not path.is_file()]
         new.write_text(
             manifest_of(folder) + "".join(f"{'0' * 64}  {path.relative_to(folder)}\n" for path in links), "utf-8"
@@ -66,7 +66,7 @@ def seal(folder: Path) -> None:
 
 
 def state_of(folder: Path) -> str:
-    """Returns a digest that nearly always changes with a file, without reading its contents."""
+    """Returns a digest of the files' metadata, which nearly always changes when a file changes."""
     total = hashlib.sha256()
     for path in files_of(folder):
         status = path.stat()
@@ -75,14 +75,14 @@ def state_of(folder: Path) -> str:
 
 
 class Archives:
-    """The archive of a folder, made once for all hosts; their tasks are processes of their own, so it is locked."""
+    """The archive of a folder, made once for all hosts. A lock is needed because each host's task is a process."""
 
     def __init__(self, home: Path, folder: Path) -> None:
         self._folder = folder
         self._base = home / hashlib.sha256(str(folder.resolve()).encode()).hexdigest()[:16]
 
     def manifest(self) -> str:
-        """Returns the folder's manifest; reads the files only after they have changed."""
+        """Returns the folder's manifest; reads the files only if they have changed since the last time."""
         kept = self._base.with_suffix(".sha256")
         with self._locked():
             state = state_of(self._folder)
@@ -97,7 +97,7 @@ class Archives:
         with self._locked():
             if not archive.exists():
                 new = self._base.with_suffix(".new")
-                # The files are stored, not deflated, because jars are compressed already.
+                # Store the files uncompressed, because jars are compressed already.
                 with zipfile.ZipFile(new, "w", strict_timestamps=False) as files:
                     for path in files_of(self._folder):
                         files.write(path, path.relative_to(self._folder))

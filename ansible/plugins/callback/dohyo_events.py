@@ -1,17 +1,17 @@
 """Ansible callback: appends events for a progress display to the file named by DOHYO_EVENTS, as JSON lines.
 
 {"time": epoch seconds, "event": "phase", "phase": str, "run": int|null, "client_dirs": [str]}
-    a phase has begun: one of a trial (written by the action conduct), or a task named "Phase …".
+    A phase has begun: a phase of a trial (written by the action conduct), or a task named "Phase …".
 {"time": …, "event": "system", "system": str, "unavailable": str}
-    a task named "System …" has ended: why that system is not available, or empty.
+    A task named "System …" has ended. `unavailable` says why that system is not available; empty if it is.
 {"time": …, "event": "needs", "system": str, "needs": [{…}]}
-    a task named "Needs of …" has ended; the needs on each host, in the order of the hosts (tasks/plan.yml).
+    A task named "Needs of …" has ended. `needs` has the needs on each host, in the order of the hosts (tasks/plan.yml).
 {"time": …, "event": "note", "text": str}
-    a message of a task for the user.
+    A task has a message for the user.
 {"time": …, "event": "failed", "task": str, "host": str, "message": str, "ignored": bool}
-    ignored: the play continues, or a rescue section will fail with a message of its own.
+    A task has failed. It is ignored if the play continues, or a rescue section will fail with its own message.
 {"time": …, "event": "task", "task": str, "action": str, "began": epoch seconds}
-    a task has ended on the first of its hosts; skipped tasks are left out.
+    A task has ended on the first of its hosts. Skipped tasks have no event.
 {"time": …, "event": "end"}
 """
 
@@ -37,10 +37,10 @@ type: notification
 short_description: Write phases and failures of a trial as JSON lines
 description:
   - Appends one JSON object per event to the file named by the environment variable DOHYO_EVENTS.
-  - Refuses an ansible-core with which the playbooks do not work, as it is loaded before any of them begins.
+  - Also refuses versions of ansible-core with which the playbooks do not work, because it is loaded before them.
 """
 
-# File with the versions of ansible-core that the playbooks work with; it is the only place.
+# The only file that names the versions of ansible-core with which the playbooks work.
 REQUIREMENTS = Path(__file__).resolve().parents[3] / "analysis" / "pyproject.toml"
 
 
@@ -56,15 +56,15 @@ def refusal(version: str) -> str:
 
 
 def import_once() -> None:
-    """Imports the plugins of templates once: each of the processes that Ansible forks would import them again."""
+    """Imports the template plugins before Ansible forks, because otherwise each forked process would import them."""
     for loader in (filter_loader, test_loader):
         list(loader.all())
     lookup_loader.get("controller", class_only=True)
-    gc.freeze()  # a collection in such a process would copy every page of the shared memory
+    gc.freeze()  # a garbage collection in a forked process would copy every page of the shared memory
 
 
 def message_of(result: dict[str, Any]) -> str:
-    """Returns the reason of a failure, in the words of the failed program if it wrote any."""
+    """Returns the reason of a failure: the output of the failed program, if there is any, or Ansible's message."""
     message = str(result.get("msg", "")).strip()
     if message.startswith("non-zero return code"):
         message = str(result.get("stderr") or result.get("stdout") or message).strip()
@@ -75,7 +75,7 @@ def message_of(result: dict[str, Any]) -> str:
 
 
 def is_rescued(task: Any) -> bool:
-    """Returns whether a block around the task has a rescue section that handles its failure."""
+    """Returns whether a block around the task has a rescue section, which handles its failure."""
     child, parent = task, task._parent
     while parent is not None:
         handlers = [*(getattr(parent, "rescue", None) or []), *(getattr(parent, "always", None) or [])]
@@ -86,7 +86,7 @@ def is_rescued(task: Any) -> bool:
 
 
 def parts_of(result: Any) -> tuple[Any, Any, dict[str, Any]]:
-    """Returns the task, the host and the answer of a result, which have other names before ansible-core 2.19."""
+    """Returns the task, host and return values of a result; their names were others before ansible-core 2.19."""
     if hasattr(result, "task"):
         return result.task, result.host, result.result
     return result._task, result._host, result._result
@@ -102,13 +102,13 @@ class CallbackModule(CallbackBase):  # type: ignore[misc]
 
     def __init__(self) -> None:
         if reason := refusal(release.__version__):
-            # For any other exception, Ansible would report a probable bug.
+            # Exit, because Ansible would report any other exception as a probable bug.
             sys.exit(f"ERROR: {reason}")
         super().__init__()
         import_once()
         self._path = os.environ.get("DOHYO_EVENTS", "")
         self.disabled = not self._path
-        # Begin of the current task, until one host has ended it.
+        # Start time of the current task; None after the first host has ended it.
         self._began: float | None = None
 
     def _write(self, event: str, **fields: object) -> None:
@@ -125,7 +125,7 @@ class CallbackModule(CallbackBase):  # type: ignore[misc]
         self._began = time.time()
 
     def v2_runner_on_ok(self, result: Any) -> None:
-        """Writes a phase, a system or its needs; the message is only known at the task's end."""
+        """Writes an event for a phase, a system, its needs or a note."""
         task, _, answer = parts_of(result)
         self._took(task)
         if task.name.startswith("Phase "):
@@ -138,13 +138,13 @@ class CallbackModule(CallbackBase):  # type: ignore[misc]
             self._write("note", text=str(text))
 
     def v2_runner_on_failed(self, result: Any, ignore_errors: bool = False) -> None:
-        """Writes a failed task."""
+        """Writes that a task failed."""
         task, host, answer = parts_of(result)
         self._took(task)
         self._failed(task, host, message_of(answer), ignored=ignore_errors or is_rescued(task))
 
     def v2_runner_on_unreachable(self, result: Any) -> None:
-        """Writes that a host does not answer; no rescue section handles that."""
+        """Writes that a host does not answer, which no rescue section handles."""
         task, host, answer = parts_of(result)
         reason = message_of(answer).partition("\n")[0]
         self._failed(task, host, f"the host does not answer: {reason}", ignored=bool(task.ignore_unreachable))

@@ -1,7 +1,7 @@
-"""Conducts the clients of one load or run from the controller; docs/clients.md describes it.
+"""Controls the clients of one load or run from the controller; docs/clients.md describes the protocol.
 
-clock      offset of a host's clock from the controller's
-conductor  decides when to do what, without processes or files
+clock      computes the offset of a host's clock from the controller's
+conductor  decides which messages to send when, without processes or files
 report     makes the result and the messages for the user
-agents     the connections to the hosts' agents
+agents     connects to the hosts' agents
 """

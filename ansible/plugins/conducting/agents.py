@@ -15,21 +15,21 @@ from .conductor import Conductor
 from .power import Commands, Switch
 
 TICK_SECONDS = 0.05
-# Seconds for a process to end after its output has ended; the others must not wait longer for it.
+# Seconds that a process may take to end after its output; other hosts wait meanwhile.
 GONE_SECONDS = 0.5
-# Seconds for an agent to end after the phase.
+# Seconds that an agent may take to end after the phase.
 LAST_SECONDS = 1.0
-# Start of a clock that never steps: wall-clock time minus the monotonic time that has passed.
+# Epoch of a clock that never steps: the difference between wall-clock and monotonic time.
 _EPOCH = time.time() - time.monotonic()
 
 
 def clock() -> float:
-    """Returns the seconds since 1970 by the controller's clock."""
+    """Returns the seconds since 1970 by a clock of the controller that never steps."""
     return _EPOCH + time.monotonic()
 
 
 class Conversation(Connection):
-    """A connection over which both sides send messages at any time; a greeting of the host is ignored."""
+    """A connection over which both sides send messages at any time. Ignores what the host's login prints."""
 
     def __init__(self, host: str, way: Way) -> None:
         super().__init__(way)
@@ -39,8 +39,8 @@ class Conversation(Connection):
             os.set_blocking(pipe, False)
 
     def send(self, message: dict[str, Any]) -> None:
-        """Sends at once what the pipe takes, and the rest when it takes more."""
-        # A stuck connection gets no further pings: its host is soon lost.
+        """Sends as much of a message as the pipe accepts; `flush` sends the rest later."""
+        # Do not queue pings on a stuck connection, whose host will soon count as lost.
         if message["do"] == "ping" and self._unsent:
             return
         if message["do"] == "ping":
@@ -49,19 +49,19 @@ class Conversation(Connection):
         self.flush()
 
     def flush(self) -> None:
-        """Sends what the pipe has not taken yet."""
+        """Sends the bytes that the pipe has not accepted yet."""
         with suppress(OSError):
             while self._unsent:
                 self._unsent = self._unsent[os.write(self.input, self._unsent) :]
 
     def receive(self) -> list[dict[str, Any]] | None:
-        """Returns the messages that have arrived; None at the end."""
+        """Returns the messages that have arrived; None at the end of the connection."""
         lines = self.lines()
         return None if lines is None else [json.loads(line) for line in lines if line.startswith(b'{"is": ')]
 
 
 class Connections:
-    """Connections to the agents, one for each host; each may be opened again."""
+    """The connections to the agents, one for each host; each may be opened again."""
 
     def __init__(self, ways: Mapping[str, Way]) -> None:
         self._ways = ways
@@ -81,7 +81,7 @@ class Connections:
         self._open[host].send(message)
 
     def heard(self) -> Iterator[Conversation]:
-        """Yields the connections that have messages, or have ended; waits a moment for some."""
+        """Waits briefly; yields the connections that have messages or have ended."""
         for connection in self._open.values():
             connection.flush()
         for key, _ in self._selector.select(TICK_SECONDS):
@@ -106,12 +106,12 @@ def conduct(
     power: Mapping[str, Commands],
     warn: Callable[[str], None],
 ) -> None:
-    """Opens a connection to every host, and carries out the conductor's decisions until it is done.
+    """Opens a connection to every host, and carries out the conductor's decisions until it has finished.
 
-    :param ways: by host, how to start its agent
-    :param keep: gets host, file name and new text of every log
-    :param power: by host, the commands that switch it off and on; only for hosts that are switched
-    :param warn: gets a sentence about a host that stays off
+    :param ways: command that starts the agent, by host
+    :param keep: called with the host, file name and new text of a log
+    :param power: commands that switch a host off and on, by host; only for hosts with power faults
+    :param warn: called with a sentence about a host that stays off
     """
     connections = Connections(ways)
     switches = {host: Switch(of_host, clock) for host, of_host in power.items()}
@@ -145,7 +145,7 @@ def _carry_out(host: str, message: dict[str, Any], connections: Connections, swi
 
 
 def _deliver(connection: Conversation, conductor: Conductor, keep: Callable[[str, str, str], None]) -> bool:
-    """Passes a connection's messages on; returns False at its end."""
+    """Passes the messages of a connection to the conductor; returns False at its end."""
     messages = connection.receive()
     now = clock()
     if messages is None:

@@ -17,26 +17,26 @@ from dohyo.trial.world import HostError
 
 from . import sent
 
-# Seconds for becoming root on a host, and for the agent to begin.
+# Seconds for becoming root on a host, and for the start of the agent.
 OPEN_SECONDS = 60.0
-# Bytes of error output that are read, from the end.
+# Number of bytes that are read from the end of the error output.
 LAST_BYTES = 1 << 16
-# Seconds for an agent to end after its connection was closed.
+# Seconds that an agent may take to end after its connection was closed.
 CLOSE_SECONDS = 5.0
 LOOK_SECONDS = 0.01
-# Seconds between two signs of life while waiting for an answer; without them the agent ends its work.
+# Seconds between two empty lines that are sent while waiting for an answer. Without them, the agent ends its work.
 SIGN_SECONDS = 5.0
 
 
 @dataclass(frozen=True)
 class Rise:
-    """How a command becomes root, from a plugin of Ansible.
+    """How a command becomes root, from one of Ansible's become plugins.
 
-    :ivar command: becomes root and then runs the command
-    :ivar password: None if there is no prompt for one
-    :ivar succeeded: whether output says that it is root
-    :ivar prompts: whether output asks for the password
-    :ivar refused: whether output says that the password is wrong
+    :ivar command: command line that becomes root and then runs the command
+    :ivar password: password to type at the prompt; None without a prompt
+    :ivar succeeded: function that returns whether output says that the command runs as root
+    :ivar prompts: function that returns whether output asks for the password
+    :ivar refused: function that returns whether output says that the password is wrong
     """
 
     command: str
@@ -48,10 +48,10 @@ class Rise:
 
 @dataclass(frozen=True)
 class Way:
-    """How to run a command on a host: here, or over ssh.
+    """How to run a command on a host, locally or over ssh.
 
-    :ivar environment: further variables beside those of this process
-    :ivar rise: how the command becomes root; None if it does not
+    :ivar environment: environment variables that are added to those of this process
+    :ivar rise: how the command becomes root; None if it stays the login user's
     """
 
     command: Sequence[str | bytes]
@@ -61,20 +61,20 @@ class Way:
 
 
 class Connection:
-    """One agent's process, here or at the other end of ssh, and its pipes.
+    """The process of an agent, or of the ssh that leads to it, and its pipes.
 
     :ivar input, output: descriptors of the pipes
     """
 
     def __init__(self, way: Way) -> None:
-        self._parts: list[bytes] = []  # beginning of a line that is not whole yet
-        self._greeted = 0  # bytes of error output before the agent's hello, such as the host's greeting
-        # A file, because it is only read after a failure, and a full pipe would stop ssh.
+        self._parts: list[bytes] = []  # pieces of a line whose end has not arrived
+        self._greeted = 0  # bytes of error output before the agent's hello, such as a login banner
+        # Error output goes to a file: it is read only after a failure, and a full pipe would block ssh.
         self._complaints = tempfile.TemporaryFile()  # noqa: SIM115 - closed with the connection
         self._process = subprocess.Popen(
             way.command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._complaints, bufsize=0,
             env={**os.environ, **way.environment},
-            # A new session has no terminal, on which ssh would ask for a password.
+            # Start a new session, which has no terminal on which ssh could ask for a password.
             start_new_session=True,
         )  # fmt: skip
         pipes = (self._process.stdin, self._process.stdout)
@@ -86,7 +86,7 @@ class Connection:
         return self._process.poll() is None
 
     def lines(self) -> list[bytes] | None:
-        """Returns the whole lines of the next read; None at the end."""
+        """Reads once; returns the complete lines, or None at the end."""
         fresh = os.read(self.output, 1 << 20)
         if not fresh:
             return None
@@ -98,18 +98,18 @@ class Connection:
         return whole
 
     def why_gone(self, patience: float) -> str:
-        """Returns why the connection ended: the last line of error output, such as ssh's own message.
+        """Returns why the connection ended: the last line of error output, such as a message of ssh, or the exit code.
 
-        :param patience: seconds for the process to end
+        :param patience: seconds to wait for the end of the process
         """
         with suppress(subprocess.TimeoutExpired):
             self._process.wait(patience)
         return self._last_words() or f"its connection ended with exit code {self._process.returncode}"
 
     def close(self, patience: float = CLOSE_SECONDS) -> None:
-        """Closes the connection; the agent sees the end of its input, and ends the programs that it has started.
+        """Closes the connection. At the end of its input, the agent ends the programs that it started.
 
-        :param patience: seconds for the process to end by itself
+        :param patience: seconds to wait before the process is killed
         """
         process = self._process
         for pipe in (process.stdin, process.stdout):
@@ -125,7 +125,7 @@ class Connection:
 
     def _words(self) -> bytes:
         file = self._complaints.fileno()
-        # pread, because the process writes at the file's own position. The last bytes count.
+        # Use pread, because the process writes at the shared position of the file.
         return os.pread(file, LAST_BYTES, max(self._greeted, os.fstat(file).st_size - LAST_BYTES))
 
     def _last_words(self) -> str:
@@ -134,7 +134,7 @@ class Connection:
 
 
 class Channel(Connection):
-    """A connection for requests and answers, one after another. A request's programs end with the connection.
+    """A connection for one request after another. Programs that a request started end with the connection.
 
     :raises HostError: if the host cannot be reached, or root is refused
     """
@@ -155,7 +155,7 @@ class Channel(Connection):
     def ask(self, verb: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
         """Sends a request and returns the agent's answer.
 
-        :raises HostError: in the agent's words, or saying that the host does not answer
+        :raises HostError: with the agent's message if it failed, or if the host does not answer
         """
         self._send(sent.request(verb, dict(arguments), bound=True))
         message = self._receive("answer")
@@ -191,8 +191,8 @@ class Channel(Connection):
     def _receive(self, kind: str, seconds: float | None = None) -> dict[str, Any]:
         """Returns the next message; ignores what the host's login prints.
 
-        :param seconds: time limit
-        :raises HostError: in the agent's words if it failed, or saying that it has ended
+        :param seconds: time limit; None for no limit
+        :raises HostError: with the agent's message if it failed, or if the connection has ended
         """
         until = None if seconds is None else time.monotonic() + seconds
         while True:
@@ -203,7 +203,7 @@ class Channel(Connection):
                 if line.startswith(f'{{"is": "{kind}"'.encode()):
                     return dict(json.loads(line))
             if until is not None and time.monotonic() > until:
-                raise HostError(f"the host does not answer: no agent has begun within {seconds:.0f} s")
+                raise HostError(f"the host does not answer: its agent did not start within {seconds:.0f} s")
             if select.select([self.output], [], [], SIGN_SECONDS)[0]:
                 fresh = self.lines()
                 if fresh is None:

@@ -1,4 +1,4 @@
-"""Computes the offset of a host's clock from the controller's, from round trips over the connection to its agent."""
+"""Computes the offset of a host's clock from the controller's clock, from round trips between controller and agent."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Reading:
-    """One round trip.
+    """The clock offset that one round trip shows.
 
     :ivar offset: the host's clock minus the controller's, in seconds, if both directions took equally long
-    :ivar error: bound of the offset's error in seconds: half the round trip, as if one direction had taken no time
+    :ivar error: maximum error of the offset, in seconds: half of the round trip, if one direction took no time
     """
 
     offset: float
@@ -19,7 +19,7 @@ class Reading:
 
 
 class HostClock:
-    """The best of the latest round trips: the shortest one was delayed least, so it bounds the error best."""
+    """The best of the latest round trips. The shortest one has the smallest maximum error."""
 
     KEPT = 200
 
@@ -28,7 +28,7 @@ class HostClock:
         self.count = 0
 
     def add(self, sent: float, host_time: float, received: float) -> None:
-        """Adds one round trip; ``sent`` and ``received`` by the controller's clock, all in seconds."""
+        """Adds one round trip. Times are in seconds; ``sent`` and ``received`` are by the controller's clock."""
         self._readings.append(Reading(host_time - (sent + received) / 2, (received - sent) / 2))
         self.count += 1
 
@@ -36,6 +36,6 @@ class HostClock:
     def best(self) -> Reading:
         """The best reading.
 
-        :raises ValueError: before the first one
+        :raises ValueError: before the first reading
         """
         return min(self._readings, key=lambda reading: reading.error)

@@ -1,6 +1,6 @@
-"""Decides when to do what with the clients of one load or run. Messages and times come in, messages go out.
+"""Decides what the clients of one load or run do when. Its input is messages and times, its output is messages.
 
-All times are seconds of the controller's clock, which runs evenly (agents.py); hosts' clocks are converted at once.
+All times are in seconds by the controller's clock, which never steps (agents.py). Times of hosts are converted to it.
 """
 
 from __future__ import annotations
@@ -14,28 +14,28 @@ from .warmup import LEAST, LOG, MOST_COMPILING, Progress, compiling, is_steady
 
 Message = dict[str, Any]
 
-# Readings of a clock, one round trip after the other, before clients may begin; about 10 ms on one network. If its
-# error is still too large, because processors are busy, the readings continue up to the most.
+# Number of clock readings, each a round trip, before clients may begin; about 10 ms in a local network. If the error is
+# still too large, because processors are busy, the readings continue up to a maximum.
 READINGS = 20
 GOOD_ENOUGH_SECONDS = 0.0005
 MOST_READINGS = 200
-# Seconds between two pings, which also tell an agent that its controller lives.
+# Seconds between two pings, which also tell an agent that its controller still runs.
 PING_SECONDS = 1.0
 # Seconds without an answer to a ping after which a host counts as vanished.
 SILENCE_SECONDS = 10.0
-# Seconds for an agent to start: to connect, and to start Python.
+# Seconds for connecting to a host and starting Python there.
 CONNECT_SECONDS = 30.0
-# Seconds for clients to end after the signal; the agent kills them after 10.
+# Seconds for clients to end after the message to stop; the agent kills them after 10.
 STOP_SECONDS = 14.0
 # Seconds for the agents' last messages.
 FINISH_SECONDS = 5.0
-# Least seconds until a client begins, which has to notice its start file.
+# Seconds until a single client begins, so that it notices its start file in time.
 ALONE_SECONDS = 0.2
 # Seconds between two attempts to connect to a host that boots.
 RECONNECT_SECONDS = 1.0
-# Seconds by which the end of a server's process may be seen before, or after, the fault that caused it.
+# Maximum seconds between the end of a server process and the fault that caused it, in either order.
 TOGETHER_SECONDS = 1.0
-# Least seconds from "the rate is steady" to the measured window: hosts are busy now, and a client looks every 50 ms.
+# Minimum seconds between the decision to end the warm-up and the window: hosts are busy, and clients check every 50 ms.
 NOTICE_SECONDS = 1.0
 
 
@@ -43,19 +43,19 @@ NOTICE_SECONDS = 1.0
 class Plan:
     """Plan of one load or run. Times are in seconds.
 
-    :ivar agents: by host, the first message to its agent: ``tool``, ``client`` (None without one), ``servers``
-    :ivar start_delay: from "all are ready" to the agreed instant of several clients, so that all get it in time
-    :ivar launch_interval: between the launches of two clients
-    :ivar warmup: from the agreed instant to the measured window
-    :ivar steady: whether `warmup` is the most, and the window begins when the rate is steady and JIT compilers rest
-    :ivar duration: length of the measured window; None if clients end by their count of operations
-    :ivar bound: from the agreed instant to when a client must have ended
-    :ivar patience: without an answer to a ping, after which a host counts as vanished
-    :ivar silence: without growth of a client's logs in the measured window, after which the client hangs
-    :ivar faults: in the order of their times: ``kind``, ``target``, ``at``, ``hosts``, …; all but ``power`` are
-        prepared on the hosts
-    :ivar undo: after the window, for faults to be undone and for the servers to be ready again
-    :ivar boot: for a host to answer after it was powered on; may be a part of `undo`
+    :ivar agents: first message to each agent, by host: ``tool``, ``client`` (None without one), ``servers``
+    :ivar start_delay: time from "all are ready" to the common start of several clients, so that all learn it in time
+    :ivar launch_interval: time between the launches of two clients
+    :ivar warmup: time from the common start to the measured window
+    :ivar steady: whether the window may begin before `warmup` is over, once rate and JIT compilers are steady
+    :ivar duration: length of the measured window; None if clients end after a number of operations
+    :ivar bound: time after the common start by which a client must have ended
+    :ivar patience: time without an answer to a ping after which a host counts as vanished
+    :ivar silence: time without new lines in a client's logs, in the measured window, after which the client hangs
+    :ivar faults: faults in the order of their times, each with ``kind``, ``target``, ``at``, ``hosts``, …; all but
+        ``power`` are prepared on the hosts
+    :ivar undo: time after the window for undoing faults and for the servers to become ready
+    :ivar boot: time for a host to answer after it was powered on; may be a part of `undo`
     """
 
     agents: Mapping[str, Message]
@@ -77,11 +77,11 @@ class Plan:
 class Client:
     """The client of one host.
 
-    :ivar state: waiting, launched, ready, running; in the end: ended, failed, vanished or stopped
-    :ivar started: when it really began
-    :ivar finished: when its last operation was answered, if it has reported that
-    :ivar at: when its end was noticed
-    :ivar inserted: key numbers that it has used for new records, in earlier runs and in this one, if reported
+    :ivar state: waiting, launched, ready, running, and finally ended, failed, vanished or stopped
+    :ivar started: actual start time
+    :ivar finished: time of the reply to its last operation; None until reported
+    :ivar at: time at which its end was noticed
+    :ivar inserted: number of keys that it used for new records in this and earlier runs; None until reported
     """
 
     state: str = "waiting"
@@ -96,22 +96,22 @@ class Client:
 
     @property
     def is_active(self) -> bool:
-        """Whether it may have a process."""
+        """Whether the client may have a running process."""
         return self.state in ("launched", "ready", "running")
 
     @property
     def is_over(self) -> bool:
-        """Whether it has reached a final state."""
+        """Whether the client has reached a final state."""
         return self.state in ("ended", "failed", "vanished", "stopped")
 
 
 @dataclass
 class Node:
-    """The servers of one host.
+    """The servers on one host.
 
-    :ivar state: ran, ended (at least one of its processes) or vanished; an end by a fault counts as running
-    :ivar at: when that was noticed
-    :ivar down: when a fault has taken it down; None if it is up
+    :ivar state: ran, ended (at least one process ended, and not by a fault) or vanished
+    :ivar at: time at which this state was noticed
+    :ivar down: time at which a fault took the servers down; None while they are up
     """
 
     state: str = "ran"
@@ -126,12 +126,12 @@ class Node:
 class Host:
     """A host with a client, servers, or both.
 
-    :ivar power: on, off (or going off), starting (the command has not ended), booting (no answer yet) or back (its
-        clock is read again)
-    :ivar switched: when it was last switched off or on
-    :ivar attempt: when to connect to it again
-    :ivar was_off: whether it was off in this run
-    :ivar awaits_start: whether its servers have not been started since
+    :ivar power: on, off (or going off), starting (the power-on command runs), booting (no answer yet) or back (its
+        clock is being read again)
+    :ivar switched: time at which the host was last switched off or on
+    :ivar attempt: time of the next attempt to connect to it
+    :ivar was_off: whether the host was off in this run
+    :ivar awaits_start: whether its servers have not been started since it was off
     """
 
     name: str
@@ -139,8 +139,8 @@ class Host:
     node: Node | None
     heard: float
     clock: HostClock = field(default_factory=HostClock)
-    reading: Reading | None = None  # clock offset when the start was agreed
-    compilers: list[tuple[float, float]] = field(default_factory=list)  # by its clock: processor seconds until then
+    reading: Reading | None = None  # clock offset at the agreement on the start
+    compilers: list[tuple[float, float]] = field(default_factory=list)  # times, and processor seconds so far
     greeted: bool = False
     lost: bool = False
     finished: bool = False
@@ -151,12 +151,12 @@ class Host:
     was_off: bool = False
     awaits_start: bool = False
     has_faults: bool = False  # whether faults are prepared on the host
-    done: list[Message] = field(default_factory=list)  # faults that were carried out
-    whole: list[float | None] = field(default_factory=list)  # when its servers were ready after faults, if reported
+    done: list[Message] = field(default_factory=list)  # faults that the host has executed
+    whole: list[float | None] = field(default_factory=list)  # times at which its servers were ready after faults
 
 
 class Conductor:
-    """The decisions. Call `heard`, `lost` and, often, `tick`, and send the messages of `take_outbox`, until `over`."""
+    """Decisions of a phase. Until `over`, call `heard`, `lost` and, often, `tick`; send what `take_outbox` returns."""
 
     def __init__(self, plan: Plan, now: float) -> None:
         self.plan = plan
@@ -167,27 +167,27 @@ class Conductor:
         for name, begin in plan.agents.items():
             self.hosts[name].has_faults = bool(begin.get("faults"))
         self.agreed: float | None = None
-        self.measure: float | None = None  # when the window begins
-        self.steady: bool | None = None  # whether the rate was steady by then; None if not requested or unknown
-        self.compiling: float | None = None  # most processors that JIT compilers of a host used by then
+        self.measure: float | None = None  # begin of the window
+        self.steady: bool | None = None  # whether the rate was steady at that time; None if not requested or unknown
+        self.compiling: float | None = None  # maximum over the hosts of processors in use by JIT compilers then
         self.failure = ""
-        self.events: list[tuple[float, str, str]] = []  # when, host, what
+        self.events: list[tuple[float, str, str]] = []  # time, host, description
         self.over = False
         self._outbox: list[tuple[str, Message]] = []
         self._began = now
-        self._deadline: float | None = None  # for stopping, or for the agents' last messages
+        self._deadline: float | None = None  # deadline for stopping, or for the agents' last messages
         self._finishing = False
         self._next_launch = now
         self._progress = Progress(self._clients())
-        self._judged = 0  # seconds of the progress that were judged
-        self._switched: set[int] = set()  # numbers of the faults that have switched hosts
+        self._judged = 0  # seconds of the progress that were checked for steadiness
+        self._switched: set[int] = set()  # numbers of the power faults that have begun
         self._undone = not any(host.has_faults for host in self.hosts.values())
         for name, begin in plan.agents.items():
             self._send(name, "begin", **begin)
             self._ping(self.hosts[name], now)
 
     def take_outbox(self) -> list[tuple[str, Message]]:
-        """Returns the messages to send since the last call, each with its host."""
+        """Returns the messages to send, each with its host, and empties the outbox."""
         messages, self._outbox = self._outbox, []
         return messages
 
@@ -238,12 +238,12 @@ class Conductor:
             host.node.state, host.node.at, host.node.reason = "vanished", host.heard, what
         if host.client is not None and not host.client.is_over:
             host.client.state, host.client.at, host.client.reason = "vanished", host.heard, what
-        # Hosts with only servers may vanish: how the others continue without them is a result.
+        # A host with only servers may vanish in a run: how the others continue without it is a result.
         if host.client is not None or self.agreed is None:
             self.fail(what, now)
 
     def switched(self, name: str, on: bool, began: float, ended: float, error: str | None) -> None:
-        """Handles the end of the inventory's command that switches a host on or off; `error` says why it failed."""
+        """Handles the end of the command that switched a host on or off; `error` says why it failed, or is None."""
         host = self.hosts[name]
         what = "power on" if on else "power off"
         if not on:
@@ -257,15 +257,15 @@ class Conductor:
                 if host.node is not None:
                     host.node.down = None
         elif error and host.power == "starting":
-            host.power, host.switched = "booting", -self.plan.boot  # its boot is not waited for
+            host.power, host.switched = "booting", -self.plan.boot  # do not wait for its boot
             self.lost(name, f"{what} failed: {error}", ended)
         elif host.power == "starting":
             self.events.append((began, name, f"fault: {what}"))
-            # Not earlier: two agents might run, and the one without a connection might write its pid file last.
+            # Connect only now: with two agents, the one that lost its connection might write its pid file last.
             host.power, host.attempt = "booting", ended
 
     def fail(self, why: str, now: float) -> None:
-        """Gives up and stops all clients."""
+        """Records why the phase failed, and stops all clients."""
         if self.failure:
             return
         self.failure = why
@@ -278,11 +278,11 @@ class Conductor:
                 client.state = "stopped"
 
     def tick(self, now: float) -> None:
-        """Handles the passing of time; to be called at least ten times a second."""
+        """Takes the decisions that depend on time; must be called at least ten times per second."""
         for host in self._living():
             silent = now - host.heard
             if not host.greeted and silent > CONNECT_SECONDS:
-                self.lost(host.name, f"it has not said anything for {silent:.0f} s", now)
+                self.lost(host.name, f"it has sent nothing for {silent:.0f} s", now)
             elif host.greeted and silent > self.plan.patience:
                 self.lost(host.name, f"no answer for {silent:.0f} s (powered off, hung, or cut off)", now)
             elif now - host.pinged >= PING_SECONDS:
@@ -339,7 +339,7 @@ class Conductor:
         return [begin, begin + self.plan.duration if self.plan.duration is not None else None]
 
     def _warm_up(self, now: float) -> None:
-        """Begins the window early when the rate is steady and JIT compilers rest."""
+        """Begins the window early when the rate is steady and JIT compilers are nearly idle."""
         assert self.agreed is not None  # noqa: S101 - for the type checker
         assert self.measure is not None  # noqa: S101 - for the type checker
         latest = self.agreed + self.plan.warmup
@@ -376,7 +376,7 @@ class Conductor:
                 )
 
     def _switch(self, now: float) -> None:
-        """Switches hosts off and on at their times, and all on at the end of the window."""
+        """Switches hosts off and on at the planned times, and all hosts on at the end of the window."""
         assert self.measure is not None  # noqa: S101 - for the type checker
         for number, fault in enumerate(self.plan.faults):
             if number not in self._switched and now >= self.measure + fault["at"]:
@@ -415,12 +415,12 @@ class Conductor:
             self._send(host.name, "begin", **self.plan.agents[host.name])
 
     def _last_power(self, name: str) -> int:
-        """Returns the number of the fault that switched a host off last."""
+        """Returns the number of the last fault that switched a host off."""
         faults = self.plan.faults
         return max(n for n in self._switched if faults[n]["kind"] == "power" and name in faults[n]["hosts"])
 
     def _read_back(self, now: float) -> None:
-        """Lets clients read back when all changes of faults are undone, or will not be undone."""
+        """Lets clients read their records back when all faults are undone, or cannot be undone."""
         if self._undone:
             return
         assert self.measure is not None  # noqa: S101 - for the type checker
@@ -432,7 +432,7 @@ class Conductor:
                     self._send(host.name, "readback")
 
     def _conclude(self, now: float) -> None:
-        """Asks for the last messages when all clients have ended; ends when they have come, or are late."""
+        """Requests the agents' last messages when all clients have ended; ends when they have arrived, or are late."""
         clients = self._clients().values()
         if not self._finishing and all(client.is_over for client in clients) and (self._undone or self.failure):
             self._finishing = True
@@ -445,7 +445,7 @@ class Conductor:
         elif late:
             for name, client in self._clients().items():
                 if not client.is_over:
-                    client.state, client.reason = "stopped", f"{name} has not said that its client ended"
+                    client.state, client.reason = "stopped", f"{name} did not report that its client ended"
             self.over = True
 
     def _clock_read(self, host: Host, message: Message, now: float) -> None:
@@ -494,7 +494,7 @@ class Conductor:
     def _finished(self, host: Host, message: Message) -> None:
         host.finished = True
         if host.node is not None:
-            # The servers' use of processors before a boot is unknown.
+            # The processor time that servers used before a boot is unknown.
             host.node.cpu, host.node.memory = None if host.was_off else message["cpu"], message["memory"]
 
     def _fault_done(self, host: Host, done: Message) -> None:

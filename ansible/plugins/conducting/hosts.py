@@ -1,4 +1,4 @@
-"""Hosts of a trial, each with an agent behind a connection that is opened as Ansible would open it."""
+"""Opens connections to the hosts of a trial, like Ansible, and executes requests with the agents there."""
 
 from __future__ import annotations
 
@@ -27,21 +27,21 @@ from dohyo.bad_input import BadInputError
 from dohyo.systems.option import plain
 from dohyo.trial.world import HostError
 
-# Most hosts that are reached at the same time, as `forks` in ansible.cfg.
+# Maximum number of simultaneous connections, as `forks` in ansible.cfg.
 MOST_AT_ONCE = 50
-# Seconds for ssh to end a connection that others share.
+# Seconds for ssh to end a shared connection.
 SHARED_SECONDS = 30
-# Constant of prctl(2).
+# Constant of prctl(2) that requests a signal when the parent ends.
 PR_SET_PDEATHSIG = 1
-# Variables that are not resolved: ansible-core 2.19 would take paths of the command line for templates.
+# Variables that are never resolved: ansible-core 2.19 would treat paths of the command line as templates.
 AS_THEY_ARE = ("hostvars", "inventory_dir", "inventory_file", "playbook_dir", "ansible_inventory_sources")
 
-# Lock, because Ansible resolves variables, and configures its plugins, in one thread.
+# Lock around Ansible's code that resolves variables and configures plugins, which is not thread-safe.
 RESOLVING = threading.RLock()
 
 
 class Values(Mapping[str, Any]):
-    """The variables of a host; each is resolved when it is read, and then is a plain value."""
+    """The variables of a host. Reading a variable resolves its templates and returns a plain value."""
 
     __UNSAFE__ = True  # ansible-core before 2.19 would resolve all of them
 
@@ -66,7 +66,7 @@ class Values(Mapping[str, Any]):
 
 
 class Others(Mapping[str, Any]):
-    """The variables of all hosts by their names; those of the trial's hosts include what its steps remember."""
+    """The variables of all hosts, by host name. They include facts that steps have set on the trial's hosts."""
 
     __UNSAFE__ = True  # ansible-core before 2.19 would resolve all of them
 
@@ -85,9 +85,9 @@ class Others(Mapping[str, Any]):
 
 
 class AnsibleHost:
-    """A host, for the steps of a trial.
+    """A host of a trial.
 
-    :param hosts: all hosts of the trial by name, this one among them
+    :param hosts: all hosts of the trial by name, including this one
     """
 
     def __init__(self, action: ActionBase, hostvars: Any, name: str, hosts: Mapping[str, AnsibleHost]) -> None:
@@ -98,18 +98,18 @@ class AnsibleHost:
         self._channels: dict[bool, Channel] = {}  # key: whether the agent is root
 
     def remember(self, facts: Mapping[str, Any]) -> None:
-        """Sets variables of the host."""
+        """Sets facts, which are then variables of the host."""
         self.variables.update(facts)
 
     def way(self, command: str, *, root: bool = False) -> Way:
-        """Returns how to run a command on the host, as the inventory says."""
+        """Returns the command line that runs a command on the host, as the inventory says."""
         with RESOLVING:
             return way_to(self._action, self.values, command, root=root)
 
     def do(self, verb: str, *, become: bool = False, **arguments: Any) -> dict[str, Any]:
-        """Asks the agent of the host to execute a verb (ansible/agent/verbs).
+        """Executes a verb of the host's agent (ansible/agent/verbs), and returns its answer.
 
-        :raises HostError: saying why it failed, or that the host does not answer
+        :raises HostError: with the reason if the verb failed, or if the host does not answer
         """
         channel = self._channels.get(become)
         if channel is None or not channel.is_open:
@@ -121,11 +121,11 @@ class AnsibleHost:
         return channel.ask(verb, arguments)
 
     def pull(self, source: str, folder: Path) -> None:
-        """Fetches a file, or all files below a folder, and adds them to the local folder.
+        """Copies a file, or all files below a folder, from the host to a local folder.
 
         A source that does not exist is not an error.
 
-        :raises HostError: if that fails
+        :raises HostError: if copying fails
         """
         packed = self.do("transfer", step="pack", folder=source)
         if not packed["files"]:
@@ -143,7 +143,7 @@ class AnsibleHost:
             raise HostError(f"{folder} cannot be written: {error.strerror}") from error
 
     def reset(self) -> None:
-        """Closes the connections to the host after it was off, also the one that Ansible shares."""
+        """Closes all connections to the host after it was off, including the one that Ansible shares."""
         self.close()
         way = self.way("")
         if not way.is_local:
@@ -151,7 +151,7 @@ class AnsibleHost:
             subprocess.run(command, capture_output=True, timeout=SHARED_SECONDS, check=False)
 
     def close(self) -> None:
-        """Closes the connections to the agents."""
+        """Closes the connections to the host's agents."""
         for channel in self._channels.values():
             channel.close()
         self._channels.clear()
@@ -160,8 +160,8 @@ class AnsibleHost:
 def die_with_parent() -> None:
     """Makes the kernel kill this process when its parent ends.
 
-    Ansible's processes for actions are in sessions of their own. Nothing else ends them with the playbook, and a trial
-    that continues could start servers after stop.yml.
+    Ansible runs each action in a new session, so the end of the playbook does not end it. Without this call, a trial
+    could continue and start servers after stop.yml.
     """
     parent = os.getppid()
     ctypes.CDLL(None, use_errno=True).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
@@ -173,7 +173,7 @@ def at_once(calls: Mapping[str, Callable[[], Any]]) -> dict[str, Any]:
     """Calls functions at the same time.
 
     :param calls: function by host
-    :returns: result of each, or the HostError that it raises
+    :returns: by host, the function's result, or the HostError that it raised
     """
     with ThreadPoolExecutor(MOST_AT_ONCE) as pool:
         return dict(zip(calls, pool.map(_tried, calls.values()), strict=True))
@@ -185,10 +185,10 @@ def _tried(call: Callable[[], Any]) -> Any:
         return call()
     except HostError as error:
         return error
-    except Exception as error:  # one host must not prevent the others from ending a step
+    except Exception as error:  # an error of one host must not end the step on others
         return HostError(said_of(error))
 
 
 def said_of(error: Exception) -> str:
-    """Returns the message of an error, without its type if the message is made for users."""
+    """Returns the message of an error, with the error's type unless the message is written for users."""
     return str(error) if isinstance(error, BadInputError | AnsibleError) else f"{type(error).__name__}: {error}"

@@ -1,8 +1,8 @@
 """Runs the inventory's commands that switch a host off and on, on the controller (docs/faults.md).
 
-Both run in a program of their own, so that the host is switched on however Ansible's processes end. In: a line of JSON,
-the words of the two commands. It runs the first, waits for the end of its input, and runs the second, repeatedly if
-that fails. Out: for each a line of JSON that says why it failed, or null.
+Both commands run in a separate program, so that the host is switched on however Ansible's processes end. The program
+reads one JSON line with the words of both commands. It runs the first, waits for the end of its input, and runs the
+second until it succeeds. For each command it writes a JSON line: the reason of its failure, or null.
 """
 
 from __future__ import annotations
@@ -17,41 +17,41 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 
-# Seconds for a command to end, and between two attempts to switch on: a host's controller may be busy.
+# Maximum seconds of a command, and seconds between two attempts to switch on, as the host's controller may be busy.
 COMMAND_SECONDS = 120.0
 AGAIN_SECONDS = 5.0
-# Characters of a command's last line in a message.
+# Maximum number of characters of a command's output in a message.
 MOST_CHARACTERS = 300
 
 
 @dataclass(frozen=True)
 class Commands:
-    """Words of the commands that switch a host off and on."""
+    """The commands that switch a host off and on, each as a list of words."""
 
     off: Sequence[str]
     on: Sequence[str]
 
 
 class Switch:
-    """Power of one host. It is on in the end, even if Ansible is killed."""
+    """The power of one host, which is switched on again even if Ansible is killed."""
 
     def __init__(self, commands: Commands, clock: Callable[[], float]) -> None:
         self._commands = commands
         self._clock = clock
         self._process: subprocess.Popen[bytes] | None = None
-        self._began: list[float] = []  # when off and on were requested
-        self._said: list[str | None] = []  # how they ended
+        self._began: list[float] = []  # times at which off and on were requested
+        self._said: list[str | None] = []  # why each command failed, or None
 
     def turn(self, on: bool) -> None:
-        """Switches the host off, and on again after the first command has ended."""
+        """Switches the host off; or on, after the command that switches it off has ended."""
         if on and self._process is not None and self._process.stdin is not None:
             self._process.stdin.close()
         elif not on:
-            # In a session of its own, neither Ctrl-C nor the end of Ansible ends it.
+            # Start a new session, so that neither Ctrl-C nor the end of Ansible ends the program.
             self._process = subprocess.Popen(
                 [sys.executable, __file__], stdin=subprocess.PIPE, stdout=subprocess.PIPE, start_new_session=True
             )
-            # All users of this machine can read the arguments of a process.
+            # Pass the commands as input, because all users of this machine can read the arguments of a process.
             words = json.dumps([self._commands.off, self._commands.on])
             os.write(self._process.stdin.fileno() if self._process.stdin else -1, words.encode() + b"\n")
             os.set_blocking(self._output, False)
@@ -59,7 +59,7 @@ class Switch:
         self._began.append(self._clock())
 
     def ended(self) -> Iterator[tuple[bool, float, float, str | None]]:
-        """Yields, of each command that ended since the last call: whether on, begin, end, and why it failed."""
+        """Yields each command that ended since the last call: whether it switched on, begin, end, and why it failed."""
         if self._process is None:
             return
         with suppress(BlockingIOError):
@@ -68,16 +68,16 @@ class Switch:
                 yield len(self._said) > 1, self._began[len(self._said) - 1], self._clock(), self._said[-1]
 
     def restore(self) -> str | None:
-        """Waits until the host is switched on, if it is off; returns why that failed."""
+        """Waits until the host is switched on, if it is off; returns why that failed, or None."""
         if self._process is None or self._process.stdin is None:
             return None
         self._process.stdin.close()
-        # The time covers the rest of the first command, all attempts of the second, and the last of these.
+        # The time is enough for the rest of the first command, the attempts of the second, and its last attempt.
         with suppress(subprocess.TimeoutExpired):
             self._process.wait(3 * COMMAND_SECONDS)
         with suppress(BlockingIOError):
             self._said += map(json.loads, os.read(self._output, 65536).splitlines())
-        # If the program was killed, switch on from here.
+        # If the program was killed, switch the host on from this process.
         return self._said[1] if len(self._said) > 1 else switched_on(self._commands.on)
 
     @property
@@ -86,7 +86,7 @@ class Switch:
 
 
 def main() -> None:
-    """Runs both commands, and prints how they ended if there is still a reader."""
+    """Runs both commands, and prints their outcomes as long as there is a reader."""
     off, on = json.loads(sys.stdin.readline())
     say(run("dohyo_power_off", off))
     sys.stdin.read()
@@ -94,13 +94,13 @@ def main() -> None:
 
 
 def say(failure: str | None) -> None:
-    """Prints a line of the output."""
+    """Prints the outcome of a command as a JSON line."""
     with suppress(OSError):
         os.write(sys.stdout.fileno(), json.dumps(failure).encode() + b"\n")
 
 
 def switched_on(words: Sequence[str]) -> str | None:
-    """Runs a command until it succeeds, or for a while; returns why its last run failed."""
+    """Runs a command until it succeeds, for a limited time; returns why its last run failed, or None."""
     until = time.monotonic() + COMMAND_SECONDS
     while (failure := run("dohyo_power_on", words)) is not None and time.monotonic() < until:
         time.sleep(AGAIN_SECONDS)
@@ -108,8 +108,8 @@ def switched_on(words: Sequence[str]) -> str | None:
 
 
 def run(name: str, words: Sequence[str]) -> str | None:
-    """Runs a command; returns why it failed, with the last line of its output."""
-    # A file, because programs that the command leaves in the background would keep a pipe open.
+    """Runs a command; returns why it failed, with the last line of its output, or None."""
+    # Write the output to a file, because programs that the command leaves in the background would keep a pipe open.
     with tempfile.TemporaryFile() as output:
         try:
             code = subprocess.run(
@@ -123,12 +123,12 @@ def run(name: str, words: Sequence[str]) -> str | None:
         except OSError as error:
             return f"{name}: {words[0]}: {error.strerror}"
         except subprocess.TimeoutExpired:
-            return f"{name} has not ended within {COMMAND_SECONDS:.0f} s"
+            return f"{name} did not end within {COMMAND_SECONDS:.0f} s"
         if code == 0:
             return None
         output.seek(0)
         lines = output.read().decode("utf-8", "replace").split("\n")
-    last = next((line.strip() for line in reversed(lines) if line.strip()), "it has said nothing")
+    last = next((line.strip() for line in reversed(lines) if line.strip()), "without output")
     return f"{name} ended with exit code {code}: {last[-MOST_CHARACTERS:]}"
 
 

@@ -1,4 +1,4 @@
-"""Makes the result of conducting: clients.json, the sentences for the user, and whether the phase counts."""
+"""Makes the result of a phase: clients.json, the messages for the user, and whether the phase is valid."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from .conductor import Client, Conductor, Node
 def report(conductor: Conductor, skew_limit_ms: float, *, measured: bool) -> dict[str, Any]:
     """Returns the content of clients.json.
 
-    :param skew_limit_ms: limit of the clients' start skew, and of the error of a clock's offset
-    :param measured: whether it is a run, or a load that is measured; the start skew of other loads does not matter
+    :param skew_limit_ms: maximum start skew of the clients, and maximum error of a clock's offset
+    :param measured: whether the phase is measured; the start skew of an unmeasured load does not matter
     """
     agreed = conductor.agreed
     clients = {name: host.client for name, host in conductor.hosts.items() if host.client is not None}
@@ -81,10 +81,10 @@ def faults(conductor: Conductor, asked: str) -> dict[str, Any] | None:
         return None if at is None or window is None else round(at - window, 3)
 
     def entry(kind: str, target: str, at: float | None, done: dict[str, Any]) -> dict[str, Any]:
-        """Returns one fault, with its effects on each host."""
+        """Returns the entry of one fault, with its effect on each host."""
 
         begins = {name: round(each["at"] - window, 3) for name, each in done.items() if each["at"] and window}
-        # By the host's clock at the beginning of the fault.
+        # Compute the end from the begin, with the duration by the host's clock.
         ends = {
             name: round(begins[name] + each["done"] - each["began"], 3)
             for name, each in done.items()
@@ -106,7 +106,7 @@ def faults(conductor: Conductor, asked: str) -> dict[str, Any] | None:
     known = {name: host for name, host in conductor.hosts.items() if host.reading is not None}
     events = []
     for number, fault in enumerate(plan.faults):
-        unknown = {"at": None, "began": None, "done": None, "what": None, "error": "nothing was heard of it"}
+        unknown = {"at": None, "began": None, "done": None, "what": None, "error": "the host did not report it"}
         done = dict.fromkeys(fault["hosts"], unknown)
         done |= {name: each for name, host in known.items() for each in host.done if each["n"] == number}
         events.append(entry(fault["kind"], fault["target"], fault["at"], done))
@@ -128,8 +128,8 @@ def faults(conductor: Conductor, asked: str) -> dict[str, Any] | None:
 
 
 def _failure(conductor: Conductor, result: dict[str, Any], skew_limit_ms: float, *, measured: bool) -> str:
-    """Returns why the phase does not count; empty if it does."""
-    # The end of servers under faults is a result.
+    """Returns why the phase is invalid; empty if it is valid."""
+    # With faults, the end of servers is a result.
     good = {"ran", "ended"} if conductor.plan.faults else {"ran"}
     broken = [row["reason"] for row in result["nodes"].values() if row["state"] not in good]
     if conductor.failure or broken:
@@ -140,19 +140,19 @@ def _failure(conductor: Conductor, result: dict[str, Any], skew_limit_ms: float,
     if skew is None or skew > skew_limit_ms:
         return (
             f"the clients began {skew} ms apart, and client_skew_limit_ms is {skew_limit_ms:g}:"
-            " look for hosts with busy processors, and raise client_start_delay if they got the start too late"
+            " look for hosts with busy processors, or raise client_start_delay"
         )
     for name, row in result["clients"].items():
         if row["offset_error_ms"] > skew_limit_ms:
             return (
-                f"the clock of {name} is known to ±{row['offset_error_ms']} ms only, and client_skew_limit_ms is"
-                f" {skew_limit_ms:g}: its connection is too slow to agree on a start over it"
+                f"the offset of {name}'s clock is known only to ±{row['offset_error_ms']} ms, and"
+                f" client_skew_limit_ms is {skew_limit_ms:g}: the connection is too slow for a common start"
             )
     return ""
 
 
 def sentences(phase: str, result: dict[str, Any]) -> list[str]:
-    """Returns the messages for the user: the failure, or the start and end skew of several clients."""
+    """Returns the messages for the user: the failure or, for several clients, the start and end skew."""
     rows = result["clients"].values()
     if result["failure"]:
         return [f"{phase}: {result['failure']}"]

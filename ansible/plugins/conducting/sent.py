@@ -1,4 +1,4 @@
-"""Sends the agent over a connection, so that nothing has to be installed on a host, and both sides have one version."""
+"""Sends the agent over a connection, so that a host needs no installation, and both sides have the same version."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any
 
 AGENT = Path(__file__).resolve().parents[2] / "agent"
-# Executes the line that follows. Any other line is not quoted in an error, as it may be a password.
+# Program that executes the line after it. An error never quotes another line, which may be a password.
 RECEIVE = "l = open(0, 'rb', 0, closefd=False).readline(); exec(l if l[:5] == b'exec(' else 'raise SystemExit(9)')"
-# That line, which reads the program after it. It reads no further: the rest of the input is for the program.
+# Program, sent as that line, that reads and executes the agent. It reads no further, as the agent reads the rest.
 READ = """
 source = open(0, "rb", 0, closefd=False)
 program = b""
@@ -22,12 +22,12 @@ while len(program) < {count}:
     program += part
 exec(program)
 """
-# -I: no modules of the current folder, which may be another user's; -S: no installed packages, which take time.
+# -I: no modules from the current folder, which may be another user's; -S: no installed packages, whose search is slow.
 OPTIONS = "-ISB"
-# Python that a host needs (docs/cluster.md).
+# Minimum version of Python on a host (docs/cluster.md).
 OLDEST = (3, 9)
 NEEDED = "Python {}.{}".format(*OLDEST)
-# Searched if the inventory names no Python: the first of these that is new enough is used.
+# Names that are tried if the inventory names no Python; the first one that is new enough is used.
 SEARCHED = ("python3", *(f"python3.{minor}" for minor in range(15, OLDEST[1] - 1, -1)))
 LOADER = f"""
 import importlib.machinery, sys
@@ -51,7 +51,7 @@ answers.serve()
 
 @cache
 def program() -> bytes:
-    """Returns the bytes to send before any request."""
+    """Returns the bytes to send before the first request: the agent's modules and their loader."""
     files = [*AGENT.glob("*.py"), *AGENT.glob("verbs/*.py")]
     sources = {file.stem: file.read_text("utf-8") for file in files}
     text = f"SOURCES = {sources!a}\n{LOADER}".encode()
@@ -64,9 +64,9 @@ def request(verb: str, arguments: dict[str, Any], *, bound: bool) -> bytes:
 
 
 def command(python: str) -> str:
-    """Returns the words for a shell of the host that receive the program.
+    """Returns the command for the host's shell that receives and executes the program.
 
-    :param python: Python of the host; ``python3`` if the inventory names none
+    :param python: Python on the host; ``python3`` if the inventory names none
     """
     receive = f"{OPTIONS} -c {shlex.quote(RECEIVE)}"
     if python != "python3":

@@ -7,20 +7,20 @@ from itertools import pairwise
 from math import sqrt
 from statistics import fmean, linear_regression
 
-# Log of a client with warmup=steady, a line per second: seconds since the agreed instant, its operations until then.
+# Log of a client with warmup=steady: a line per second with the seconds since the start and the operations so far.
 LOG = "warmup.txt"
-# Least seconds of a warm-up.
+# Minimum seconds of a warm-up.
 LEAST = 5
-# Most difference between the rates of the later and the earlier half of the judged seconds, as a share of the mean.
+# Maximum difference between the rates of the second and the first half of the checked seconds, as a share of the mean.
 MOST_CHANGE = 0.05
-# Most rise or fall of the rate per second with its standard error, as a share of the mean.
+# Maximum slope of the rate per second plus its standard error, as a share of the mean.
 MOST_SLOPE = 0.02
-# Most processors that the JIT compilers of one host may have used over the last `LEAST` seconds.
+# Maximum number of processors that JIT compilers of a host may use, as a mean over the last `LEAST` seconds.
 MOST_COMPILING = 0.1
 
 
 def is_steady(rates: Sequence[float]) -> bool:
-    """Returns whether a rate is steady by now. docs/method.md#warm-up has the rule and its sources.
+    """Returns whether a rate is steady at the end. docs/method.md#warm-up has the rule and its sources.
 
     :param rates: operations per second, one value for each second since the first operation
     """
@@ -38,9 +38,9 @@ def is_steady(rates: Sequence[float]) -> bool:
 
 
 def compiling(samples: Sequence[tuple[float, float]]) -> float:
-    """Returns a host's processors in use by JIT compilers: the mean of the last `LEAST` seconds, or of all if fewer.
+    """Returns the mean number of processors that JIT compilers used in the last `LEAST` seconds, or in all if fewer.
 
-    :param samples: successive instants in seconds, each with the processor seconds used until then
+    :param samples: successive times in seconds, each with the processor seconds used so far
     """
     if len(samples) < 2:
         return 0.0
@@ -50,29 +50,29 @@ def compiling(samples: Sequence[tuple[float, float]]) -> float:
 
 
 class Progress:
-    """Operations that the clients have reported during their warm-up."""
+    """Operations that the clients reported during the warm-up."""
 
     def __init__(self, clients: Iterable[str]) -> None:
-        # By client: operations at the end of each whole second, and the last line.
+        # By client: operations at the end of each whole second; last line of the log.
         self._done: dict[str, list[float]] = {name: [0.0] for name in clients}
         self._last: dict[str, tuple[float, float]] = dict.fromkeys(self._done, (0.0, 0.0))
 
     def add(self, client: str, text: str) -> None:
-        """Adds further whole lines of a client's log."""
+        """Adds further complete lines of a client's log."""
         done = self._done[client]
         for line in text.splitlines():
             before, less = self._last[client]
             after, more = self._last[client] = float(line.split()[0]), float(line.split()[1])
-            # Lines come a little late; operations between two lines count in proportion.
+            # Lines are not exactly one second apart, so interpolate the operations at the end of the second.
             while len(done) <= after:
                 done.append(less + (more - less) * (len(done) - before) / (after - before))
 
     @property
     def seconds(self) -> int:
-        """Whole seconds that all clients have reported."""
+        """Number of whole seconds that all clients have reported."""
         return min(map(len, self._done.values()), default=1) - 1
 
     def rates(self) -> list[float]:
-        """Returns the operations of all clients together in each of these seconds."""
+        """Returns the operations of all clients together, for each second that all have reported."""
         total = [sum(at) for at in zip(*self._done.values(), strict=False)]
         return [after - before for before, after in pairwise(total)]

@@ -1,4 +1,4 @@
-"""Ansible filters: computations of playbooks in Python. Each function is the filter of its name."""
+"""Ansible filters for the playbooks. Each function is the filter of the same name."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "lookup"))
-# These modules need no other package: Ansible may be the user's own, without the packages that dohyo needs.
+# Import only modules that need no other packages: the user's own Ansible may lack the packages that dohyo needs.
 sys.path.append(str(Path(__file__).resolve().parents[3] / "analysis"))
 from controller import machine, start_of
 
@@ -19,17 +19,17 @@ from dohyo.systems.context import cpus
 
 
 def no_cpus(text: Any) -> str:
-    """Returns why a text is not a list of processors."""
+    """Returns the message for a text that is not a list of processors."""
     return f"{text!r} must be numbers and ranges, as in 0-3,8-11"
 
 
 def shortages(has: Mapping[str, Any], needs: Mapping[str, Any], given: Mapping[str, Any]) -> list[str]:
-    """Returns why a host cannot divide its memory and processors as requested, one sentence each.
+    """Returns why a host cannot divide its memory and processors as requested, one sentence for each reason.
 
-    :param has: answer of the agent's ``host_resources``: ``memory_mb``, ``cpus``; empty without one
-    :param needs: least MiB of each system, by its name
-    :param given: ``budget`` as it was given, ``budget_mb``, ``client_mb`` of a client beside the servers (otherwise 0),
-        ``server_cpus``, ``client_cpus``
+    :param has: answer of the agent's ``host_resources`` with ``memory_mb`` and ``cpus``; empty without an answer
+    :param needs: minimum MiB of each system, by name
+    :param given: ``budget`` as the user set it, ``budget_mb``, ``client_mb`` of a client on the same host (0 without
+        one), ``server_cpus``, ``client_cpus``
     """
     budget, client, memory = int(given["budget_mb"]), int(given["client_mb"]), int(has.get("memory_mb", 0))
     found = []
@@ -51,7 +51,7 @@ def shortages(has: Mapping[str, Any], needs: Mapping[str, Any], given: Mapping[s
         try:
             asked[who] = cpus(str(text))
         except BadInputError:
-            # An exception would hide the other problems.
+            # Do not raise an exception, which would hide the other problems.
             found.append(f"host_cpus_{who}: {no_cpus(text)}")
             asked[who] = set()
         if has.get("cpus") and (missing := asked[who] - set(has["cpus"])):
@@ -68,11 +68,11 @@ def shortages(has: Mapping[str, Any], needs: Mapping[str, Any], given: Mapping[s
 
 
 def disk_shortages(needs_mb: dict[str, Any], disks: dict[str, Any], rooms_mb: list[Any]) -> list[str]:
-    """Returns the systems for which a host has no room, one sentence each.
+    """Returns a sentence for each system for whose data a host has too little free space.
 
-    :param needs_mb: MiB for the data on this host, by system
-    :param disks: number of folders of ``dohyo_data``, from the first on, that have a system's data
-    :param rooms_mb: free MiB of each of these folders
+    :param needs_mb: MiB of the data on this host, by system
+    :param disks: number of folders of ``dohyo_data``, from the first on, that hold a system's data
+    :param rooms_mb: free MiB in each of these folders
     """
     rooms = [int(room) for room in rooms_mb]
     return [
@@ -87,14 +87,14 @@ def disk_shortages(needs_mb: dict[str, Any], disks: dict[str, Any], rooms_mb: li
 def others(
     notes: Sequence[dict[str, Any]], deployment: str, exclusive: bool = True, attaches: bool = False, group: str = ""
 ) -> list[str]:
-    """Returns other users of a host, one sentence each, oldest first, from the notes of the agent's ``in_use``.
+    """Returns a sentence for each other user of a host, oldest first, from the notes of the agent's ``in_use``.
 
-    A note counts until its process has ended or, if written on another machine, until it is removed or the host boots.
-    If two are written at the same time, the older counts. Servers that this deployment has kept up are its own.
+    A note counts until its process has ended. A note from another machine counts until it is removed or the host boots.
+    The older of two simultaneous notes counts. Servers that this deployment keeps up do not count by default.
 
-    :param exclusive: whether other deployments count, too
-    :param attaches: whether servers that this deployment has kept up count, too, because they may not be stopped
-    :param group: trials of this group take turns, and do not count
+    :param exclusive: whether other deployments count
+    :param attaches: whether servers that this deployment keeps up count, because they must not be stopped
+    :param group: group of trials that may take turns on the host, and so do not count
     """
     own = next((note["since"] for note in notes if note["own"]), float("inf"))
     rivals = [note for note in notes if not note["own"] and note["since"] <= own and not _takes_turns(note, group)]
@@ -114,7 +114,7 @@ def _counts(note: dict[str, Any], ours: bool, attaches: bool) -> bool:
         return attaches or not ours
     if note.get("machine") == machine():
         return start_of(note["pid"]) == note["start"]
-    # If this machine has rebooted since the note was written, the noted process has ended.
+    # If this machine has booted since the note was written, the process in the note has ended.
     return not (ours and note.get("controller") == socket.gethostname())
 
 
@@ -132,9 +132,9 @@ def _use(note: dict[str, Any]) -> str:
 def cost(counts: Mapping[str, float], prices: Mapping[str, Any], address: float, hours: float = 1) -> str:
     """Returns the cost of instances in US dollars, or "unknown".
 
-    :param counts: number of instances, or their hours, by type
-    :param prices: US dollars per hour of one, by type
-    :param address: US dollars per hour of the public address that each has
+    :param counts: number of instances, or their total hours, by type
+    :param prices: US dollars per hour and instance, by type
+    :param address: US dollars per hour for the public address of each instance
     """
     if counts.keys() - prices.keys():
         return "unknown"
@@ -144,7 +144,7 @@ def cost(counts: Mapping[str, float], prices: Mapping[str, Any], address: float,
 def price_from(
     kind: str, given: Mapping[str, Any], asked: Mapping[str, Any], known: Mapping[str, Any], listed: Mapping[str, Any]
 ) -> str:
-    """Returns the source of an instance type's price, as aws.yml shows it."""
+    """Returns the source of an instance type's price, which aws.yml shows."""
     if kind in given:
         return "aws_price or aws_client_price"
     if kind in asked:
@@ -153,9 +153,9 @@ def price_from(
 
 
 def answered(state: Mapping[str, Any], role: str, answers: Mapping[str, Any]) -> dict[str, Any]:
-    """Returns the facts of all systems on a host, with further facts of one system.
+    """Returns the facts of all systems on a host, with the answers added to the facts of one system.
 
-    :param role: role of that system
+    :param role: role of the system that the answers are about
     """
     return {**state, role: {**state.get(role, {}), **answers}}
 

@@ -1,4 +1,4 @@
-"""Ansible lookup: describes the control machine, for marks on folders and for the note that hosts are in use."""
+"""Ansible lookup: describes the control machine, for marks in folders and for notes that hosts are in use."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from ansible.plugins.lookup import LookupBase
 
 DOCUMENTATION = r"""
 name: controller
-short_description: Checkout, host, user and process that play the playbook
+short_description: Checkout, host, user and process that run the playbook
 description:
   - The process is the topmost ansible-playbook, with its start time in clock ticks since boot.
-  - With a path, the control machine's folder, also the id of the deployment that this very checkout has marked there.
+  - With the path of a folder on the control machine, also the id of the deployment that this checkout has marked there.
 options:
-  _terms: {description: The folder., required: false}
+  _terms: {description: Path of a folder on the control machine., required: false}
 """
 
 CHECKOUT = Path(__file__).resolve().parents[3]
 
 
 def fields_of(pid: int) -> list[str]:
-    """Returns the fields of /proc/PID/stat after the name: state, parent, …; empty if the process has ended."""
+    """Returns the fields of /proc/PID/stat after the name (state, parent, …); empty if the process has ended."""
     try:
         fields = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace").rpartition(") ")[2].split()
     except OSError:
@@ -39,7 +39,7 @@ def start_of(pid: int) -> int:
 
 
 def playbook() -> int:
-    """Returns the pid of the topmost ansible-playbook among the ancestors; tasks of a play run in its children."""
+    """Returns the pid of the topmost ansible-playbook among this process's ancestors: tasks run in its children."""
     pid = found = os.getpid()
     while pid > 1 and (fields := fields_of(pid)):
         if b"ansible-playbook" in Path(f"/proc/{pid}/cmdline").read_bytes():
@@ -49,13 +49,13 @@ def playbook() -> int:
 
 
 def machine() -> str:
-    """Returns the id of this machine, or container, in this boot: only here are pid and start time unique."""
+    """Returns an id of this machine, or container, and its boot, within which pid and start time are unique."""
     boot = Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
     return f"{boot} {Path('/proc/self/ns/pid').readlink()}"
 
 
 def machine_id() -> str:
-    """Returns the id of this machine, the same in every boot; empty if it has none."""
+    """Returns the id of this machine, which is the same after every boot; empty if it has none."""
     try:
         return Path("/etc/machine-id").read_text(encoding="ascii").strip()
     except OSError:
@@ -63,7 +63,7 @@ def machine_id() -> str:
 
 
 def deployment(control: Path) -> str:
-    """Returns the id of this checkout's deployment; empty before the first, and for a copy of another checkout."""
+    """Returns the id of this checkout's deployment; empty before the first deployment, and in a copied checkout."""
     try:
         mark = json.loads((control / ".dohyo").read_text(encoding="utf-8"))
         own = mark["checkout"] == str(CHECKOUT) and mark["machine_id"] == machine_id()
@@ -73,10 +73,10 @@ def deployment(control: Path) -> str:
 
 
 class LookupModule(LookupBase):  # type: ignore[misc]
-    """Entry point of the plugin."""
+    """The lookup ``controller``."""
 
     def run(self, terms: Any, variables: Any = None, **kwargs: Any) -> list[dict[str, Any]]:  # noqa: ARG002
-        """Returns one dictionary."""
+        """Returns one dictionary, in a list."""
         pid = playbook()
         try:
             user = getpass.getuser()

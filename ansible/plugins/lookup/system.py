@@ -1,4 +1,4 @@
-"""Ansible lookup: returns a value of a system's class on this host."""
+"""Ansible lookup: evaluates an attribute or method of a system's class for a host."""
 
 from __future__ import annotations
 
@@ -19,19 +19,19 @@ from dohyo.systems.context import Context
 
 DOCUMENTATION = r"""
 name: system
-short_description: What the class of a system says on this host
+short_description: Value of an attribute or method of a system's class
 description:
-  - Evaluates a member of the class in systems/NAME/system.py with the variables of this host, and returns plain values.
-  - A member of the context is C(context.NAME), which needs no system.
+  - Evaluates a member of the class in systems/NAME/system.py with the variables of the host, and returns plain values.
+  - C(context.NAME) is a member of the context, and needs no system.
 options:
   _terms: {description: "Name of the member, with dots for its parts.", required: true}
   system: {description: Name of the system; by default the variable system_name., type: str}
-  every: {description: One value for every system instead., type: bool, default: false}
+  every: {description: Whether to return the values of all systems., type: bool, default: false}
 """
 
 
 class Variables(Mapping[str, Any]):
-    """The variables of a host; each is resolved when it is read."""
+    """The variables of a host. Reading a variable resolves its templates."""
 
     def __init__(self, variables: Mapping[str, Any], templar: Any) -> None:
         self.variables = variables
@@ -51,14 +51,14 @@ class Variables(Mapping[str, Any]):
 
 
 def member(of: Any, path: str) -> Any:
-    """Returns the member of an object at a path of names with dots between them."""
+    """Returns the member of an object at a path, such as ``context.NAME``."""
     for name in path.split("."):
         of = getattr(of, name) if of is not None else None
     return as_plain(of)
 
 
 def as_plain(value: Any) -> Any:
-    """Returns a value as plain dicts and lists; a dataclass also has its properties, but no fields that are None."""
+    """Returns a value as plain dicts and lists; a dataclass as a dict of its properties and set fields."""
     if is_dataclass(value) and not isinstance(value, type):
         properties = [name for name, each in vars(type(value)).items() if isinstance(each, property)]
         every = {**asdict(value), **{name: getattr(value, name) for name in properties}}
@@ -71,7 +71,7 @@ def as_plain(value: Any) -> Any:
 
 
 class LookupModule(LookupBase):  # type: ignore[misc]
-    """Entry point of the plugin."""
+    """The lookup ``system``."""
 
     def run(
         self, terms: list[Any], variables: Mapping[str, Any] | None = None, system: str = "", every: bool = False
@@ -85,7 +85,7 @@ class LookupModule(LookupBase):  # type: ignore[misc]
                 return [member(context, path.removeprefix("context."))]
             names = [*all_systems()] if every else [system or str(values["system_name"])]
             if every and path == "name":
-                return names  # for the tags of every task; the variables of the host take longer
+                return names  # fast path for the tags of every task, without the host's variables
             return [ask(name, context, lambda each: member(each, path)) for name in names]
         except BadInputError as error:
             raise AnsibleError(str(error)) from error

@@ -1,17 +1,17 @@
-"""Ansible module: creates or removes EC2 instances with boto3. amazon.aws brings 21,000 files of other collections.
+"""Ansible module: creates or removes EC2 instances with boto3.
 
-PyPI has amazon.aws only inside the package ``ansible``, and its modules need boto3 too. This module handles key pair,
-cluster placement group, security group and instances, all with the tag ``dohyo:project``. It neither uses nor changes
-resources with another tag or none. In check mode it creates nothing. Credentials and endpoint are those of boto3
-(environment, ~/.aws).
+The collection amazon.aws also needs boto3, and PyPI has it only in the package ``ansible``, with 21,000 other files.
+This module handles key pair, cluster placement group, security group and instances, all with the tag ``dohyo:project``.
+It never uses or changes resources without this tag. In check mode it creates nothing. Credentials and endpoint are
+those of boto3 (environment, ~/.aws).
 
-Instances end themselves. ``user_data`` sets a timer that shuts the host down at the time in its tag ``dohyo:until``,
+Instances end by themselves. ``user_data`` sets a timer that shuts the host down at the time in its tag ``dohyo:until``,
 and EC2 terminates an instance that shuts itself down.
 
-Returns ``todo``, the changes made or, in check mode, planned; ``launched``, the number of instances started by type,
-``ran``, the hours that living instances have run by type, and ``notes``. With ``present`` also ``image``, the id of the
-cluster's image; and, not in check mode, ``until``, when the last instance ends, ``hosts`` and ``known_hosts``, lines
-for ssh. Each host has name, group, type, id, address and private_address. With ``absent``: ``left``, resources with the
+Returns ``todo``, the changes made or, in check mode, planned; ``launched``, the number of started instances by type;
+``ran``, the hours of existing instances by type; and ``notes``. With ``present`` also ``image``, the id of the image
+and, except in check mode, ``until`` (end of the last instance), ``hosts``, and ``known_hosts``, lines for ssh. Each
+host has name, group, type, id, address and private_address. With ``absent`` also ``left``, resources with the
 project's name or tag that still exist.
 """
 
@@ -33,14 +33,14 @@ except ImportError:
     boto3 = None
 
 TAG = "dohyo:project"
-# Tags for the time when the instance ends itself, in seconds since 1970, and for its group: database or client.
+# Tags for the time at which the instance ends, in seconds since 1970, and for its group, database or client.
 UNTIL = "dohyo:until"
 GROUP = "dohyo:group"
 DEFAULT_HOURS = 8
-# Variables of aws.yml with the numbers of hosts.
+# Variables of aws.yml with the number of hosts in each group.
 COUNTS = {"database": "aws_count", "client": "aws_clients"}
-# Codes of EC2's API for a zone without room, or without the type; another zone may have both ("Error codes" in the
-# Amazon EC2 API Reference).
+# Error codes for a zone without capacity, or without the instance type, so that another zone is tried ("Error codes" in
+# the Amazon EC2 API Reference).
 NO_ROOM = {
     "InsufficientInstanceCapacity",
     "InsufficientHostCapacity",
@@ -48,7 +48,7 @@ NO_ROOM = {
     "InsufficientCapacity",
     "Unsupported",
 }
-# Quotas on the virtual processors of running on-demand instances, by the letters with which the types begin.
+# Codes of the quotas on virtual processors of running on-demand instances, by the first letters of the type.
 QUOTAS = {
     **dict.fromkeys("acdhimrtz", "L-1216C47A"),
     **dict.fromkeys(("g", "vt"), "L-DB2E81BA"),
@@ -63,11 +63,11 @@ HOST_KEY = re.compile(r"\b(ssh-ed25519|ecdsa-sha2-nistp\d+|ssh-rsa) (AAAA[0-9A-Z
 
 
 class RefusedError(Exception):
-    """Raised for a state that prevents the request; the message has the state and the way out."""
+    """Raised for a state that prevents the request; the message has the state and what to do."""
 
 
 class Cluster:
-    """Resources of the project in one region, and the changes to make."""
+    """The resources of the project in one region, and the changes to them."""
 
     def __init__(self, options: dict[str, Any], check: bool) -> None:
         self.options = options
@@ -82,19 +82,19 @@ class Cluster:
     # ---- existing resources ----------------------------------------------------------------------------------------
 
     def tagged(self, call: Callable[..., dict[str, Any]], result: str, **arguments: Any) -> list[dict[str, Any]]:
-        """Returns the resources of one kind that have the tag."""
+        """Returns the resources of one kind that have the project's tag."""
         found: list[dict[str, Any]] = call(
             Filters=[{"Name": f"tag:{TAG}", "Values": [self.project]}, *arguments.pop("Filters", [])], **arguments
         )[result]
         return found
 
     def named(self, call: Callable[..., dict[str, Any]], result: str, name: str) -> list[dict[str, Any]]:
-        """Returns the resources of one kind with the project's name but not its tag, which are not ours."""
+        """Returns the resources of one kind with the project's name but not its tag, which Dohyo did not create."""
         found = call(Filters=[{"Name": name, "Values": [self.project]}])[result]
         return [thing for thing in found if tags_of(thing).get(TAG) != self.project]
 
     def instances(self, states: list[str]) -> list[dict[str, Any]]:
-        """Returns instances in one of these states, in the order of their names; those without a name yet come last."""
+        """Returns the instances in one of these states, ordered by name; instances without a name come last."""
         filters = [
             {"Name": f"tag:{TAG}", "Values": [self.project]},
             {"Name": "instance-state-name", "Values": states},
@@ -108,7 +108,7 @@ class Cluster:
         return sorted(found, key=lambda i: (number_of(i), i.get("AmiLaunchIndex", 0), i["InstanceId"]))
 
     def kinds(self) -> dict[str, tuple[Callable[..., dict[str, Any]], str, str, str]]:
-        """Returns the other kinds of resources in the order of removal: how to list them, and their fields."""
+        """Returns the other kinds of resources in the order of removal: the call that lists them, and their fields."""
         ec2 = self.ec2
         return {
             "security group": (ec2.describe_security_groups, "SecurityGroups", "GroupId", "group-name"),
@@ -119,7 +119,7 @@ class Cluster:
     # ---- present ----------------------------------------------------------------------------------------------------
 
     def do(self, what: str, call: Callable[..., dict[str, Any]], **arguments: Any) -> dict[str, Any]:
-        """Makes a change; in check mode only records it."""
+        """Records a change and, except in check mode, makes it."""
         self.todo.append(what)
         return {} if self.check else call(**arguments)
 
@@ -147,7 +147,7 @@ class Cluster:
             for foreign in self.named(call, result, name):
                 raise RefusedError(
                     f"there is a {kind} {self.project} ({foreign[key]}) without the tag {TAG}={self.project}:"
-                    " it is not ours; choose another name with aws_project"
+                    " Dohyo did not create it; choose another name with aws_project"
                 )
         self.choose_image(instances)
         subnets = self.subnets(instances)
@@ -177,12 +177,12 @@ class Cluster:
             self.settle()
 
     def tags(self, *resources: str) -> list[dict[str, Any]]:
-        """Returns tag specifications, with which a resource has its tags from the beginning."""
+        """Returns tag specifications, so that a resource has its tags from its creation on."""
         tags = [{"Key": TAG, "Value": self.project}, {"Key": "Name", "Value": self.project}]
         return [{"ResourceType": resource, "Tags": tags} for resource in resources]
 
     def key_pair(self) -> None:
-        """Imports the public key, or checks that it is the same; the private key stays local."""
+        """Imports the public key, or checks that EC2 already has the same; the private key stays local."""
         asked = self.options["public_key"].split()[:2]
         found = self.tagged(self.ec2.describe_key_pairs, "KeyPairs", IncludePublicKey=True)
         if not found:
@@ -195,19 +195,19 @@ class Cluster:
             )
         elif found[0]["PublicKey"].split()[:2] != asked:
             raise RefusedError(
-                f"the key pair {self.project} on EC2 is another one than aws_public_key:"
-                " name that key's file, or remove all with aws_state=absent first"
+                f"the key pair {self.project} on EC2 differs from aws_public_key:"
+                " set aws_public_key to its file, or remove all with aws_state=absent first"
             )
 
     def groups(self) -> dict[str, tuple[int, str]]:
-        """Returns number and type of the hosts for databases, and of the hosts for clients."""
+        """Returns the number and type of the hosts in each group."""
         return {
             "database": (self.options["count"], self.options["type"]),
             "client": (self.options["clients"], self.options["client_type"]),
         }
 
     def choose_image(self, instances: list[dict[str, Any]]) -> None:
-        """Chooses the cluster's image, if an instance or the inventory knows it; otherwise the newest."""
+        """Chooses the image of existing instances or of the inventory; without them, the newest image."""
         self.image = instances[0]["ImageId"] if instances else self.options["image"]
         if self.image:
             if (
@@ -217,8 +217,8 @@ class Cluster:
                 )["Images"]
             ):
                 raise RefusedError(
-                    f"the cluster's image {self.image} does not exist any more, and hosts of another one would be"
-                    " unequal: remove all with aws_state=absent, and create them again"
+                    f"the cluster's image {self.image} no longer exists, and hosts with another image would differ:"
+                    " remove all with aws_state=absent, and create them again"
                 )
             return
         images = self.ec2.describe_images(
@@ -237,7 +237,7 @@ class Cluster:
         self.image = str(max(images, key=lambda image: str(image["CreationDate"]))["ImageId"])
 
     def check_quotas(self) -> None:
-        """Refuses more virtual processors than the account may run, before anything is started."""
+        """Raises RefusedError, before anything is started, if the account may not run enough virtual processors."""
         wanted: Counter[str] = Counter()
         for kind, count in self.launched.items():
             wanted[QUOTAS.get(family_of(kind), "")] += count * self.processors([kind])[kind]
@@ -246,26 +246,26 @@ class Cluster:
                 quotas = boto3.client("service-quotas", region_name=self.options["region"])
                 quota = quotas.get_service_quota(ServiceCode="ec2", QuotaCode=code)["Quota"] if code else None
             except (BotoCoreError, ClientError) as error:
-                self.notes.append(f"the quota {code} was not looked up: {error}")
+                self.notes.append(f"the quota {code} was not checked: {error}")
                 continue
             if quota is None:
-                self.notes.append("a quota was not looked up: that of this family of types is not known")
+                self.notes.append("a quota was not checked: the quota of this family of instance types is not known")
                 continue
             used = self.processors_in_use(code)
             if used + needed > quota["Value"]:
                 raise RefusedError(
                     f"the account may run {quota['Value']:g} virtual processors in {self.options['region']}"
-                    f" ({quota['QuotaName']}, {code}), {used} are running, and {needed} more are asked for: raise it"
-                    " in AWS's console under Service Quotas, or take fewer or smaller instances, or another aws_region"
+                    f" ({quota['QuotaName']}, {code}), {used} are running, and {needed} more are needed: raise the"
+                    " quota in AWS's console (Service Quotas), or use fewer or smaller instances, or another aws_region"
                 )
 
     def processors(self, kinds: list[str]) -> dict[str, int]:
-        """Returns virtual processors by instance type."""
+        """Returns the number of virtual processors of each instance type."""
         found = self.ec2.describe_instance_types(InstanceTypes=kinds)["InstanceTypes"]
         return {each["InstanceType"]: each["VCpuInfo"]["DefaultVCpus"] for each in found}
 
     def processors_in_use(self, code: str) -> int:
-        """Returns the virtual processors of all running instances in the region that count for a quota."""
+        """Returns the number of virtual processors of all running instances in the region that count for a quota."""
         states = [{"Name": "instance-state-name", "Values": ["pending", "running"]}]
         running = Counter(
             instance["InstanceType"]
@@ -277,7 +277,7 @@ class Cluster:
         return sum(count * self.processors([kind])[kind] for kind, count in running.items())
 
     def subnets(self, instances: list[dict[str, Any]]) -> list[dict[str, Any]]:
-        """Returns the subnet of the instances, or the requested one, or the default ones whose zones have all types."""
+        """Returns the subnet of existing instances, the requested one, or default ones in zones that have all types."""
         wanted = instances[0]["SubnetId"] if instances else self.options["subnet"]
         if wanted:
             return list(self.ec2.describe_subnets(SubnetIds=[wanted])["Subnets"])
@@ -298,7 +298,7 @@ class Cluster:
         return sorted(found, key=lambda subnet: str(subnet["AvailabilityZone"]))
 
     def security_group(self, vpc: str) -> str:
-        """Returns the id of the security group, which is created if it is missing; "" in check mode without one."""
+        """Returns the id of the security group, and creates it if it is missing; in check mode, returns "" instead."""
         found = self.tagged(self.ec2.describe_security_groups, "SecurityGroups")
         if found:
             return str(found[0]["GroupId"])
@@ -313,7 +313,7 @@ class Cluster:
         return str(made.get("GroupId", ""))
 
     def rules(self, group: str) -> None:
-        """Sets the rules for incoming traffic: everything from members, SSH from the controller, nothing else."""
+        """Sets the rules for incoming traffic: all traffic from members, SSH from the controller, nothing else."""
         members = {"IpProtocol": "-1", "UserIdGroupPairs": [{"GroupId": group}]}
         controller = {
             "IpProtocol": "tcp",
@@ -347,7 +347,7 @@ class Cluster:
                 )
 
     def place(self, missing: dict[str, int], subnets: list[dict[str, Any]], security: str, until: int) -> None:
-        """Starts the missing instances, all in the first zone that has room for all of them."""
+        """Starts the missing instances in the first zone that has capacity for all of them."""
         full = []
         for subnet in subnets:
             started: list[str] = []
@@ -356,7 +356,7 @@ class Cluster:
                     if missing[group]:
                         started += self.launch(group, missing[group], subnet, security, until)
             except ClientError as error:
-                # The instances of the other group, for which there was room, are useless without these.
+                # Terminate the instances of the other group, which are useless without these.
                 if started:
                     self.do(f"terminate {', '.join(started)}", self.ec2.terminate_instances, InstanceIds=started)
                 code = error.response["Error"]["Code"]
@@ -399,7 +399,7 @@ class Cluster:
                     "Ebs": {"VolumeSize": self.options["disk_gb"], "VolumeType": "gp3", "DeleteOnTermination": True},
                 }
             ],
-            # The instance reads its own tags, and ends itself at the time in one of them.
+            # Let the instance read its own tags: it shuts itself down at the time in one of them.
             MetadataOptions={"HttpTokens": "required", "InstanceMetadataTags": "enabled"},
             InstanceInitiatedShutdownBehavior="terminate",
             UserData=self.options["user_data"].replace("@UNTIL@", str(until)),
@@ -411,13 +411,13 @@ class Cluster:
         return [instance["InstanceId"] for instance in made.get("Instances", [])]
 
     def until(self, instances: list[dict[str, Any]]) -> int:
-        """Returns when the instances end: after the requested hours, or together with the existing ones."""
+        """Returns the end of the instances: after the requested hours, or together with existing instances."""
         known = max((int(tags_of(instance).get(UNTIL, 0)) for instance in instances), default=0)
         hours = self.options["hours"] or (0 if known else DEFAULT_HOURS)
         return int(time.time() + 3600 * hours) if hours else known
 
     def settle(self) -> None:
-        """Numbers every instance, and waits until all run."""
+        """Gives every instance a numbered name, and waits until all run."""
         instances = self.instances(ALIVE)
         for group in self.groups():
             members = [instance for instance in instances if group_of(instance) == group]
@@ -435,7 +435,7 @@ class Cluster:
         self.wait("instance_running", instances)
 
     def wait(self, what: str, instances: list[dict[str, Any]]) -> None:
-        """Waits until all instances are in a state."""
+        """Waits until all instances have reached a state."""
         if instances:
             self.ec2.get_waiter(what).wait(
                 InstanceIds=[instance["InstanceId"] for instance in instances],
@@ -445,7 +445,7 @@ class Cluster:
     # ---- the hosts' addresses and keys ------------------------------------------------------------------------------
 
     def hosts(self) -> list[dict[str, str]]:
-        """Returns the addresses of the instances."""
+        """Returns the name, group, type, id and addresses of each instance."""
         return [
             {
                 "name": tags_of(instance)["Name"],
@@ -459,7 +459,7 @@ class Cluster:
         ]
 
     def ran(self) -> dict[str, float]:
-        """Returns the hours since the start of living instances, by type."""
+        """Returns the total hours since the start of existing instances, by type."""
         hours: dict[str, float] = {}
         for instance in self.instances(ALIVE):
             kind = instance["InstanceType"]
@@ -467,15 +467,15 @@ class Cluster:
         return hours
 
     def ends(self) -> str:
-        """Returns when the last instance ends, in UTC."""
+        """Returns the time in UTC at which the last instance ends, or "never"."""
         last = max(int(tags_of(instance).get(UNTIL, 0)) for instance in self.instances(ALIVE))
         return time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime(last)) if last else "never"
 
     def known_hosts(self, hosts: list[dict[str, str]]) -> list[str]:
-        """Returns the hosts' keys, as cloud-init wrote them on the console at the first boot.
+        """Returns the hosts' SSH keys, which cloud-init printed on the console at the first boot.
 
-        The console's output comes through EC2's own interface, so it is as trustworthy as the account; a scan of the
-        network is not. An instance whose keys are known is not asked again: later output replaces the first.
+        The console's output comes through EC2's API, so it is as trustworthy as the account; a network scan is not. If
+        the keys of an instance are known, they are not read again, because later output replaces the first.
         """
         file = Path(self.options["known_hosts"] or "/nonexistent")
         known = [line.split() for line in file.read_text().splitlines()] if file.exists() else []
@@ -490,7 +490,7 @@ class Cluster:
                 if not keys and time.monotonic() > end:
                     raise RefusedError(
                         f"{host['name']} ({host['id']}) has not shown its SSH host keys on its console within"
-                        f" {self.options['timeout']} s: look at the console's output in EC2, and call again;"
+                        f" {self.options['timeout']} s: check the console's output in EC2, and run aws.yml again;"
                         " an image without cloud-init does not show them"
                     )
                 if not keys:
@@ -501,7 +501,7 @@ class Cluster:
     # ---- absent -----------------------------------------------------------------------------------------------------
 
     def absent(self) -> list[str]:
-        """Removes resources with the tag; returns what could not be removed, or has our name but not our tag."""
+        """Removes resources with the tag; returns those that could not be removed, or have the name but not the tag."""
         instances = self.instances([*ALIVE, "shutting-down"])
         going = [instance["InstanceId"] for instance in instances if instance["State"]["Name"] != "shutting-down"]
         if going:
@@ -531,7 +531,7 @@ class Cluster:
 
 
 def tags_of(thing: dict[str, Any]) -> dict[str, str]:
-    """Returns tags as a dictionary."""
+    """Returns the tags of a resource as a dictionary."""
     return {tag["Key"]: tag["Value"] for tag in thing.get("Tags", [])}
 
 
@@ -541,7 +541,7 @@ def group_of(instance: dict[str, Any]) -> str:
 
 
 def family_of(kind: str) -> str:
-    """Returns the letters with which an instance type begins: i for i3en.6xlarge, c for c6i.8xlarge."""
+    """Returns the first letters of an instance type: i for i3en.6xlarge, c for c6i.8xlarge."""
     return re.sub("[^a-z].*", "", kind)
 
 
@@ -552,7 +552,7 @@ def number_of(instance: dict[str, Any]) -> int:
 
 
 def rule_of(rule: dict[str, Any]) -> tuple[str, str]:
-    """Returns the traffic that a rule lets in, and its source."""
+    """Returns the traffic that a rule allows, and its source."""
     ports = "" if rule["IpProtocol"] == "-1" else f" {rule.get('FromPort')}-{rule.get('ToPort')}"
     source = rule.get("ReferencedGroupInfo", {}).get("GroupId")
     return rule["IpProtocol"] + ports, str(
@@ -561,27 +561,27 @@ def rule_of(rule: dict[str, Any]) -> tuple[str, str]:
 
 
 def main() -> None:
-    """Reads the parameters, makes the changes, answers."""
+    """Reads the parameters, makes the changes, and returns the result to Ansible."""
     module = AnsibleModule(
         argument_spec={
             "state": {"type": "str", "choices": ["present", "absent"], "default": "present"},
-            "project": {"type": "str", "required": True},  # name and tag of everything
+            "project": {"type": "str", "required": True},  # name and tag of all resources
             "region": {"type": "str", "required": True},
             "count": {"type": "int", "default": 4},  # number of hosts for databases
             "type": {"type": "str"},
-            "clients": {"type": "int", "default": 0},  # number of hosts only for clients
+            "clients": {"type": "int", "default": 0},  # number of hosts for clients
             "client_type": {"type": "str", "default": ""},
-            "hours": {"type": "float", "default": 0},  # until all end; 0: with existing ones, otherwise 8
-            "user_data": {"type": "str", "default": ""},  # for the hosts, with @UNTIL@ for the time of their end
+            "hours": {"type": "float", "default": 0},  # until all end; 0: with existing instances, or 8
+            "user_data": {"type": "str", "default": ""},  # script; @UNTIL@ stands for the end
             "image": {"type": "str", "default": ""},  # id from the cluster's inventory, if there is one
-            "image_owner": {"type": "str"},  # the account that published the image
-            "image_name": {"type": "str"},  # with wildcards; the newest image is used
-            "public_key": {"type": "str", "no_log": False},  # SSH key that the instances accept, as in its file
+            "image_owner": {"type": "str"},  # account that published the image
+            "image_name": {"type": "str"},  # pattern; the newest image that matches is used
+            "public_key": {"type": "str", "no_log": False},  # SSH key for login, as in its file
             "controller": {"type": "str"},  # ADDRESS/BITS from which SSH is allowed
-            "subnet": {"type": "str", "default": ""},  # its id; empty: a default subnet of a zone that has the type
+            "subnet": {"type": "str", "default": ""},  # id; empty: a default subnet in a zone with the type
             "disk_gb": {"type": "int", "default": 30},  # system disk; databases use the instance's own disks
-            "known_hosts": {"type": "path"},  # file of an earlier answer, whose hosts are not asked again
-            "timeout": {"type": "int", "default": 600},  # seconds for the instances, and again for their host keys
+            "known_hosts": {"type": "path"},  # file with keys that are known from an earlier call
+            "timeout": {"type": "int", "default": 600},  # seconds for the start, and again for the host keys
         },
         required_if=[("state", "present", ["type", "image_owner", "image_name", "public_key", "controller"])],
         supports_check_mode=True,

@@ -1,7 +1,7 @@
-"""Ansible module: asks AWS for prices of EC2 instances. No collection in the package `ansible` asks the Price List API.
+"""Ansible module: requests prices of EC2 instances from AWS's Price List API, which no other module supports.
 
-The prices are on demand, for Linux on shared hardware. Returns ``usd_per_hour`` of one instance by type, for known
-prices, and ``reasons`` for the others. An API that does not answer or knows no price is not a failure.
+The prices are on-demand prices for Linux on shared hardware. Returns ``usd_per_hour``, known prices by instance type,
+and ``reasons`` for types without a price. The module does not fail if the API does not answer or has no price.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ try:
 except ImportError:
     boto3 = None
 
-# Region of the API itself, which has the prices of all regions.
+# Region of the API's endpoint, which has the prices of all regions.
 API_REGION = "us-east-1"
 
 
 def ask(region: str, instance_type: str) -> float:
-    """Returns US dollars per hour; raises LookupError if the API has no price."""
+    """Returns the price in US dollars per hour; raises LookupError if the API has no price."""
     quick = Config(connect_timeout=5, read_timeout=15, retries={"max_attempts": 1})
     wanted = {
         "instanceType": instance_type,
@@ -45,7 +45,7 @@ def ask(region: str, instance_type: str) -> float:
 
 
 def main() -> None:
-    """Reads the parameters, asks, answers."""
+    """Reads the parameters, requests the prices, and returns them to Ansible."""
     module = AnsibleModule(
         argument_spec={
             "region": {"type": "str", "required": True},

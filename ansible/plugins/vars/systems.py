@@ -1,4 +1,4 @@
-"""Ansible vars plugin: describes the systems under test, from systems/NAME/system.py."""
+"""Ansible vars plugin: provides a description of each system under test, from systems/NAME/system.py."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ansible.plugins.vars import BaseVarsPlugin
 
 try:
     from ansible.template import trust_as_template
-except ImportError:  # before ansible-core 2.19 every text may be a template
+except ImportError:  # before ansible-core 2.19, every text may be a template
     trust_as_template = str
 
 sys.path.append(str(Path(__file__).resolve().parents[3] / "analysis"))
@@ -24,25 +24,25 @@ from dohyo.systems.system import System
 
 DOCUMENTATION = r"""
 name: systems
-short_description: Systems under test by their names
+short_description: Systems under test by name
 description:
-  - C(systems) has of each system by its name what is the same on all hosts, with C(role), the name of its folder, and
-    C(verbs), the file of the role C(system) that does each of C(VERBS); C(systems/NAME/tasks/VERB.yml) takes the place
-    of the role's own, and the role's C(attached/VERB.yml) that of both for a system that is attached.
-  - What depends on the host, the lookup C(system) says.
+  - C(systems) has, by system, the values that are equal on all hosts. C(role) is the name of the system's folder.
+    C(verbs) has the task file of the role C(system) for each of C(VERBS). C(systems/NAME/tasks/VERB.yml) replaces the
+    file of the role. For an attached system, the role's C(attached/VERB.yml) replaces both.
+  - The lookup C(system) returns values that depend on the host.
 """
 
-# The profile of the scenario, from its conditions; an inventory may set it for playbooks that are called by hand.
+# Profile from the scenario's conditions; an inventory may set it for playbooks that users call directly.
 PROFILE = trust_as_template("{{ (trial_conditions | default({})).profile | default('vanilla') }}")
 ANSIBLE = Path(__file__).resolve().parents[2]
-# Verbs of playbooks for a system; a trial (dohyo.trial) calls methods of its class instead.
+# Steps that playbooks execute for a system; a trial (dohyo.trial) calls methods of the system's class instead.
 VERBS = ("needs", "available", "install", "preflight")
 
 
 def _file(system: System, verb: str) -> str:
-    """Returns the file of a verb, relative to the tasks of the role, which have a link to the systems."""
+    """Returns the task file of a verb, relative to the role's folder `tasks`, which has a link to the systems."""
     own = f"systems/{system.role}/tasks/{verb}.yml"
-    # Without .yml: Ansible looks up the arguments of `preflight` by the name that is included.
+    # Leave out .yml, because Ansible looks up the argument spec of `preflight` by this name.
     file = own if (ANSIBLE / own).is_file() else verb
     if not system.attaches or verb == "needs":
         return file
@@ -51,7 +51,7 @@ def _file(system: System, verb: str) -> str:
 
 
 def _described(system: System) -> dict[str, Any]:
-    """Returns the facts that are equal on all hosts."""
+    """Returns the values of a system that are equal on all hosts."""
     return {
         "role": system.role,
         "title": system.title,
@@ -69,10 +69,10 @@ def all_variables() -> dict[str, Any]:
 
 
 class VarsModule(BaseVarsPlugin):
-    """Offers the variables to Ansible."""
+    """Provides the variables to Ansible."""
 
     def get_vars(self, loader: DataLoader, path: str, entities: Any) -> dict[str, Any]:
-        """Returns the variables for all hosts, only beside the playbook, not again beside each inventory."""
+        """Returns the variables for the group of all hosts, once beside the playbook, not again for each inventory."""
         super().get_vars(loader, path, entities)
         groups = entities if isinstance(entities, Iterable) else [entities]
         of_all = any(isinstance(entity, Group) and entity.name == "all" for entity in groups)
