@@ -1,3 +1,3 @@
-"""Prints a summary: on one screen, in full in the terminal and in Markdown, and as files beside the evidence.
-It may import `dohyo.summary`, `dohyo.evidence`, `dohyo.scenario` and `dohyo.systems`.
+"""Prints a summary: on one screen, with all details in the terminal or in Markdown, and to files beside the evidence.
+Imports `dohyo.summary`, `dohyo.evidence`, `dohyo.scenario` and `dohyo.systems`.
 """

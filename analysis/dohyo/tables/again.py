@@ -21,9 +21,9 @@ from dohyo.summary.results import Summary
 from dohyo.summary.trust import LEAST_ROUNDS, Reason
 from dohyo.systems.catalogue import all_systems
 
-# Rounds to ask for if fewer were measured.
+# Number of rounds to suggest if fewer were measured.
 _ROUNDS = 5
-# Factor by which a warm-up or a window that was too short becomes longer.
+# Factor by which to lengthen a warm-up or a window that was too short.
 _LONGER = 3
 
 # Places where a sentence may be cut.
@@ -58,7 +58,7 @@ class Again:
         return next((line for line in lines if len(line) <= width), reason.short)
 
     def skipped(self, names: Sequence[str], width: int) -> str:
-        """Returns one line of at most `width` columns: the skipped systems and the command that most people need."""
+        """Returns one line of at most `width` columns: the skipped systems, and the command that most users need."""
         said = f"not measured: {', '.join(names)}"
         if self.folder is None:
             return said
@@ -69,7 +69,7 @@ class Again:
         return next((way for way in ways if len(way) <= width), said)
 
     def _mend(self, reason: Reason, summary: Summary) -> list[str]:
-        """Returns the command that fixes the reason and, shorter, only its options; empty if no command fixes it."""
+        """Returns the command that fixes the reason, then only its options, which are shorter; empty without a fix."""
         if self.folder is None:
             return []
         if re.match("no valid numbers|invalid rounds|interrupted rounds", reason.short):
@@ -83,7 +83,7 @@ class Again:
         return []
 
     def _command(self, *options: str) -> str:
-        """Returns the command that measures the experiment again with these options; empty if it is not known."""
+        """Returns the command that measures the experiment again with these options; empty if unknown."""
         return command(RUN, *self._words, *options) if self._words else ""
 
     @cached_property
@@ -105,7 +105,7 @@ class Again:
 
     @cached_property
     def _words(self) -> list[str]:
-        """Returns the scenario and the options that identify it: by name if the named file is still the same."""
+        """Returns the arguments that select the scenario: its name if that file is unchanged, otherwise a path."""
         measured, facts, folder = self._scenario, self._facts, self.folder
         if measured is None or folder is None or measured.role_variables.get("attached"):
             return []
@@ -144,21 +144,21 @@ def _rounds(summary: Summary, _: Scenario | None) -> list[str]:
 
 
 def _exactness(summary: Summary, scenario: Scenario | None) -> list[str]:
-    """Returns the rounds that all rates need."""
+    """Returns options for the rounds that make all rates precise enough."""
     short = summary.precision.short if summary.precision else []
     needed = max((each.rounds + (each.more or 2 * each.rounds) for each in short), default=_ROUNDS)
     return _further(max((each.rounds for each in short), default=1), needed, scenario)
 
 
 def _decision(summary: Summary, scenario: Scenario | None) -> list[str]:
-    """Returns the rounds that all neighbours in the ranking need."""
+    """Returns options for the rounds that decide all neighbours in the ranking."""
     measured = max((trial.round or 1 for trial in summary.trials), default=1)
     needed = measured + max((each.more or 2 * measured for each in undecided(summary)), default=_ROUNDS)
     return _further(measured, needed, scenario)
 
 
 def _further(measured: int, needed: int, scenario: Scenario | None) -> list[str]:
-    """Returns that number of rounds, or a larger budget if the scenario allows that many rounds."""
+    """Returns options for `needed` rounds: a larger budget if the scenario already allows that many rounds."""
     if scenario is None or scenario.most_rounds < needed or math.isinf(scenario.budget):
         return ["--rounds", str(needed)]
     return ["--set", f"budget={math.ceil(scenario.budget / 60 * needed / measured)}m"]

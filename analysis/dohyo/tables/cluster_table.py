@@ -1,4 +1,4 @@
-"""Tables of single rounds, clients, nodes and hosts, and of measured loads, which follow the table of results."""
+"""Builds the tables of rounds, clients, nodes, hosts and measured loads, which follow the table of results."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from dohyo.statistics import total
 from dohyo.summary.results import Trial
 from dohyo.tables.grid import MOST_LINES, TOTAL, Columns, Grid
 
-# Clients with the lowest and the highest rates that are listed if there are more than `MOST_LINES`; the files have all.
+# Number of slowest and of fastest clients to list if there are more than `MOST_LINES`. The files contain all clients.
 _AT_EACH_END = 5
 # Percentiles shown for each operation of a client.
 _LATENCIES = ("p50", "p99")
-# Columns of a node: field and number format.
+# Columns of a node: head → field and number format.
 _NODE = {
     "CPU s": ("cpu_seconds", ",.1f"),
     "cores": ("cpu_cores", ",.2f"),
@@ -31,7 +31,7 @@ Label = Callable[[Trial], str]
 
 
 def grids(trials: Sequence[Trial], label: Label) -> list[Grid]:
-    """Returns the tables; one round of a single client with a single server has lines only in those of its hosts."""
+    """Returns the tables. With one round of a single client and server, only the tables of hosts have lines."""
     return [
         _rounds(trials),
         _clients(trials, label),
@@ -60,7 +60,7 @@ def load_curve(trials: Sequence[Trial], label: Label) -> Grid:
 def _rounds(trials: Sequence[Trial]) -> Grid:
     rounds = [trial for trial in trials if trial.round is not None and trial.status != "skipped"]
     phases = list(dict.fromkeys(row.phase for trial in rounds for row in trial.measured_rows))
-    # Records have their own column only where they differ from operations.
+    # Records have a column of their own only if they differ from operations.
     rates = [_rates_of(trial, phases) for trial in rounds]
     differ = any(records not in (operations, UNKNOWN) for of in rates for operations, records in of)
     units = ("op/s", "rec/s") if differ else ("op/s",)
@@ -189,7 +189,7 @@ def _of_nodes(trial: Trial, label: str) -> list[list[str]]:
 
 
 def _mean(use: HostUse, *names: str) -> float | None:
-    """Returns the sum of the means; None if one of them is missing."""
+    """Returns the sum of the means of these figures; None if any is missing."""
     known = [use.figures[name].mean for name in names if name in use.figures]
     return sum(known) if len(known) == len(names) else None
 
@@ -223,7 +223,7 @@ _USE: Columns[HostUse] = {
 
 
 def _hosts(trials: Sequence[Trial], label: Label) -> Grid:
-    """Returns a line per host and phase, the load only if it was measured; of many the busiest processors."""
+    """Returns a line per host and phase, for a load only if it was measured; with many hosts only the busiest."""
     lines = []
     for trial in trials:
         uses = [use for use in trial.hosts if use.phase != LOAD or trial.load_is_measured]

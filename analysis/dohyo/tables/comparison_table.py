@@ -1,4 +1,4 @@
-"""Tables of comparisons: which system is faster, and by how much."""
+"""Builds the tables of comparisons: which system is faster, and by how much."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def grids(summary: Summary, label: Callable[[Trial], str]) -> list[Grid]:
 
 
 def neighbours(summary: Summary, names: Mapping[str, str]) -> list[Grid]:
-    """Returns a table of the neighbours in the rankings; empty if every ranking has fewer than three places."""
+    """Returns a table of the neighbours in the rankings; empty if the table of comparisons contains all of them."""
     ranked = [each for each in summary.neighbours if each.pair.low is not None]
     firsts = {(pair.key, pair.of, pair.to) for pair in summary.comparisons}
     if all((each.pair.key, each.pair.of, each.pair.to) in firsts for each in ranked):
@@ -53,26 +53,26 @@ def phase(name: str) -> str:
 
 
 def ratio(pair: Pair) -> str:
-    """Returns 1.34×, or says that the ratio is within the noise, or that the noise is too large to tell."""
+    """Returns text such as "1.34×"; "tie" if the ratio is within the noise, "cannot tell" if noise is too large."""
     return "cannot tell" if pair.is_unclear else "tie" if pair.tie else ratio_of(pair)
 
 
 def ratio_of(pair: Pair) -> str:
-    """Returns 1.34×, also for a tie."""
+    """Returns text such as "1.34×", even for a tie."""
     return f"{_number(pair.ratio)}\N{MULTIPLICATION SIGN}"
 
 
 def times(pair: Pair) -> str:
-    """Returns 1.34× [1.28, 1.41], also for a tie; without an interval only the ratio."""
+    """Returns text such as "1.34× [1.28, 1.41]", even for a tie; without an interval, only the ratio."""
     number = ratio_of(pair)
     return number if pair.low is None else f"{number} {interval(pair)}"
 
 
 def interval(pair: Pair) -> str:
-    """Returns [1.28, 1.41]."""
+    """Returns text such as "[1.28, 1.41]"."""
     if pair.low is None or pair.high is None:
         return UNKNOWN
-    # A low end below 0.005 is shown as 0 beside a larger high end.
+    # Show a low end below 0.005 as 0 if the high end is larger.
     return f"[{_number(pair.low, 0.005 if pair.high < 0.005 else 0.0)}, {_number(pair.high)}]"
 
 
@@ -93,7 +93,7 @@ def samples_words(of: Iterable[Pair | Rate]) -> str:
 
 
 def _number(value: float, least: float = 0.005) -> str:
-    """Returns two decimals or three digits; two digits below `least`, where two decimals would show 0."""
+    """Returns the number with two decimals or three digits; below `least` with two digits, as it would round to 0."""
     if value < least:
         return f"{value:.2g}"
     if value < 100:

@@ -1,4 +1,4 @@
-"""Shows the conditions as text: those equal for all systems in one line, the others side by side."""
+"""Shows conditions as text: equal ones in one line for all systems, different ones side by side."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from dohyo.summary.results import Trial
 class ConditionText:
     """A condition of a system as text.
 
-    :ivar fields: the fields of ``Conditions`` that it shows
+    :ivar fields: fields of ``Conditions`` that the text shows
     """
 
     label: str
@@ -31,12 +31,12 @@ _MOST_VALUES = 3
 
 
 def readable(trials: Sequence[Trial]) -> list[ConditionText]:
-    """Returns the known conditions of a system, in the order in which they are shown.
+    """Returns the known conditions of a system, in the order of the tables.
 
     :param trials: the system at each point of the matrix
     """
     found: dict[str, list[ConditionText]] = {}
-    # The accounts are added: with many points only the first and last value appear, which could hide a loss.
+    # Add up the accounts: with many points, only the first and the last value appear, which could hide a loss.
     accounts = together(trial.accounting for trial in trials)
     for trial in trials:
         for condition in _of_trial(trial, accounts):
@@ -56,7 +56,7 @@ def _of_trial(trial: Trial, accounts: Accounting | None) -> list[ConditionText]:
 
 
 def _phases(trial: Trial) -> Iterator[ConditionText]:
-    """Yields the conditions that differ from phase to phase."""
+    """Yields a text for each phase with the conditions that differ between phases."""
     nothing = Conditions()
     for phase, differing in trial.by_phase.items():
         # A condition's text may combine several fields, and some of them may be equal.
@@ -71,13 +71,13 @@ def _known(of: Conditions) -> list[ConditionText]:
 
 
 def common(systems: Sequence[Sequence[Trial]]) -> list[ConditionText]:
-    """Returns the conditions that are the same for all systems, each with its trials."""
+    """Returns the conditions that are equal for all systems; each system is given by its trials."""
     first, *others = map(readable, systems)
     return [condition for condition in first if all(condition in other for other in others)]
 
 
 def different(systems: Sequence[Sequence[Trial]]) -> list[list[ConditionText]]:
-    """Returns the conditions that differ: a list for each, with one entry per system."""
+    """Returns the conditions that differ: for each condition, a list with one entry per system."""
     same = common(systems)
     rows: dict[str, list[ConditionText]] = {}
     for position, trials in enumerate(systems):

@@ -1,5 +1,5 @@
-"""Tables of what faults cost: seconds and latencies of each fault, operations and records, and how the servers healed.
-The first screen has a line for each system instead.
+"""Builds the tables of the costs of faults: seconds and latencies, operations and records, and how the servers healed.
+The first screen shows a line for each system instead.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _HEALING = "Faults: what the servers did to heal, by their own logs; seconds aft
 
 
 def grids(trials: Sequence[Trial], label: Callable[[Trial], str]) -> list[Grid]:
-    """Returns tables with a line for each fault or system; empty without faults."""
+    """Returns the tables, with a line for each fault or system; empty without faults."""
     found = same_faults(trials)
     if not found:
         return []
@@ -73,7 +73,7 @@ def grids(trials: Sequence[Trial], label: Callable[[Trial], str]) -> list[Grid]:
 
 
 def sentences(trials: Sequence[Trial]) -> list[str]:
-    """Returns a line for each system at a point, with the most important figures of the tables."""
+    """Returns a line for each system at a point, with the most important costs of its faults."""
     every = same_faults(trials)
     several = len({each.phase for each in every}) > 1
     of_systems: dict[tuple[str, str], list[SameFault]] = {}
@@ -111,7 +111,7 @@ def _cost(fault: SameFault, name: str) -> str:
 
 
 def _fell_again(run: FaultedRun, fault: FaultCost) -> bool:
-    """Returns whether the rate fell again on the return, after it had recovered from the fault."""
+    """Returns whether the rate fell again when the fault ended, although it had recovered during the fault."""
     recovery = RECOVERY.of(run, fault)
     recovered = fault.until is not None and recovery is not None and recovery <= fault.until - fault.at
     return recovered and bool(RESTORE.of(run, fault))
@@ -143,7 +143,7 @@ def _in_phase(name: str, of: SameFault) -> str:
 
 
 def _by_kind(runs: Sequence[FaultedRun]) -> str:
-    """Returns the records by status, most frequent first; for several runs the medians."""
+    """Returns the failed records of each status, most frequent first; for several runs, the medians."""
     kinds = {status for run in runs for status in run.errors}
     medians = {kind: statistics.median(run.errors.get(kind, 0) for run in runs) for kind in sorted(kinds)}
     ordered = sorted(medians.items(), key=lambda each: -each[1])

@@ -1,4 +1,4 @@
-"""Writes the files of a summary, which are beside the evidence in the experiment's folder."""
+"""Writes the files of a summary into the experiment's folder."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from dohyo.tables import table
 def write(summary: Summary, experiment: Path) -> None:
     """Writes summary.json, .csv and .md, load.csv, servers.csv and hosts.csv into the experiment's folder.
 
-    :raises OSError: with the name of the file that could not be written
+    :raises OSError: if a file cannot be written; the error contains its name
     """
     folders.write(experiment / "summary.json", summary.json())
     folders.write(experiment / "summary.csv", summary.csv())

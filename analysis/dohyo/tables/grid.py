@@ -1,4 +1,4 @@
-"""A table of texts, and how it is written in the terminal and in Markdown. The page's template writes it as HTML."""
+"""Defines a table of texts, and writes it to the terminal and as Markdown. The page's template writes it as HTML."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from rich.text import Text
 from dohyo.figures import UNKNOWN
 
 Item = TypeVar("Item")
-# Columns of a table: head → what writes the cell of an item.
+# Columns of a table: head → function that returns the cell of an item.
 Columns = Mapping[str, Callable[[Item], str]]
 
 TOTAL = "all"
-# Largest number of clients or hosts that are all listed; the files have all.
+# Maximum number of clients or hosts that a table lists. The files contain all of them.
 MOST_LINES = 20
-# A number with its unit; the address of a host does not match.
+# Pattern of a number with its unit. The address of a host does not match.
 _NUMBER = re.compile(r"[-+]?[0-9,]+([.][0-9]+)?( ?[a-zA-Z/%]+)?")
 
 
@@ -35,10 +35,10 @@ class Grid:
     :ivar gap: spaces between columns in a terminal
     :ivar groups: sizes of the groups of other columns; a table too wide for the terminal is broken between groups, and
         every part repeats the keys
-    :ivar aside: positions of the lines that were not the aim of the measurement
-    :ivar strong: positions of emphasised lines; None: the lines of sums
+    :ivar aside: positions of lines that are not part of the measurement, such as discarded runs
+    :ivar strong: positions of emphasised lines; None: lines with sums are emphasised
     :ivar styles: styles of lines in a terminal, by position; other lines are bold if they are emphasised
-    :ivar reasons: positions of the lines whose first cell after the keys says why there are no numbers
+    :ivar reasons: positions of lines without numbers; the first cell after the keys contains the reason
     """
 
     title: str
@@ -68,7 +68,7 @@ class Grid:
         return bool(numbers) and not any(re.search("[1-9]", number) for number in numbers)
 
     def is_strong(self, position: int) -> bool:
-        """Returns whether the line is emphasised, as a sum of the lines above it is."""
+        """Returns whether the line is emphasised, for example because it is the sum of the lines above it."""
         return self.lines[position][1] == TOTAL if self.strong is None else position in self.strong
 
     def is_left(self, column: int) -> bool:
@@ -77,7 +77,7 @@ class Grid:
 
 
 def of(title: str, columns: Columns[Item], items: Iterable[Item], **more: Any) -> Grid:
-    """Returns a table with a line for each item; `more` has further attributes of the table."""
+    """Returns a table with a line for each item; `more` sets further attributes of the table."""
     return Grid(title, list(columns), [[cell(item) for cell in columns.values()] for item in items], **more)
 
 
@@ -109,7 +109,7 @@ def escape(text: str | None) -> str:
 
 
 def write(grid: Grid, console: Console, width: int) -> None:
-    """Prints the columns that the width has room for, and drops those before the last; summary.md has all."""
+    """Prints a table. Columns that do not fit are dropped, from the last but one backwards; summary.md contains all."""
     widths = _widths(grid)
     shown = list(range(len(widths)))
     while sum(widths[i] + grid.gap for i in shown) > width + grid.gap and len(shown) > 6 and not grid.groups:
@@ -123,8 +123,8 @@ def write(grid: Grid, console: Console, width: int) -> None:
 def write_whole(grid: Grid, console: Console, width: int, ways: Sequence[Sequence[Sequence[int]]]) -> None:
     """Prints all columns, with heads of two lines and without a title.
 
-    :param ways: ways to break the table; each way lists the columns of its parts without the keys. The first that fits
-        is used.
+    :param ways: ways to break the table; the first one that fits is used. Each way lists the columns of its parts,
+        without the keys.
     """
     keys = range(grid.keys)
     every = range(len(grid.lines))
@@ -135,7 +135,7 @@ def write_whole(grid: Grid, console: Console, width: int, ways: Sequence[Sequenc
         return needed <= width + grid.gap
 
     for number, part in enumerate(next((way for way in ways if all(map(fits, way))), ways[-1])):
-        # Later parts leave out reasons and lines without any known value.
+        # Leave out reasons and lines without any known value in later parts.
         lines = [at for at in every if not number or any(grid.lines[at][i] not in (UNKNOWN, "") for i in part)]
         _write_part(grid, console, width, [*keys, *part], lines, two_lines=True)
 
@@ -176,7 +176,7 @@ def _write_part(
 
 
 def _widths(grid: Grid, lines: Iterable[int] | None = None, *, two_lines: bool = False) -> list[int]:
-    """Returns the width of each column for these lines or all; a reason may extend beyond the keys."""
+    """Returns the width of each column for these lines (default: all). Reasons extend over several columns."""
     cells = [line if at not in grid.reasons else line[: grid.keys] for at, line in enumerate(grid.lines)]
     chosen = cells if lines is None else [cells[at] for at in lines]
     heads = [_head_lines(head) if two_lines else [head] for head in grid.heads]
@@ -190,7 +190,7 @@ def _head_lines(column: str) -> list[str]:
 
 
 def _broken(grid: Grid, widths: Sequence[int], width: int) -> list[list[int]]:
-    """Returns the columns of each part of a table with groups: the groups that fit beside the keys, at least one."""
+    """Returns the columns of each part of a table with groups: the keys, and the groups that fit, at least one."""
     columns = iter(range(grid.keys, len(widths)))
     room = width + grid.gap - sum(each + grid.gap for each in widths[: grid.keys])
     parts: list[list[int]] = []
@@ -207,7 +207,7 @@ def _broken(grid: Grid, widths: Sequence[int], width: int) -> list[list[int]]:
 
 
 def say(console: Console, text: Text | str = "", wrap: bool = False) -> None:
-    """Prints a line as it is: rich does not wrap it, crop it or read "[LOAD]" as markup.
+    """Prints a line unchanged: rich does not wrap or crop it, and does not read "[LOAD]" as markup.
 
     :param wrap: wrap a line that is too long for the terminal
     """

@@ -1,4 +1,4 @@
-"""Tables of published figures: in the published shape beside ours, and a list of the others."""
+"""Builds the tables of published figures: in the published layout beside our figures, and a list of all others."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _Place = tuple["Trial", str]
 
 
 def grids(published: Published, summary: Summary) -> list[Grid]:
-    """Returns the tables whose rows our experiment has, then a list of the figures outside them."""
+    """Returns the published tables whose rows our experiment contains, then a list of the figures of other tables."""
     shaped = [
         table
         for table in published.tables
@@ -44,7 +44,7 @@ def differences(found: SetupDifferences) -> Grid:
 
 
 def difference_lines(found: SetupDifferences) -> Iterator[str]:
-    """Yields the same differences as sentences, below the names of their groups."""
+    """Yields the differences from the published setup as sentences, below the names of their groups."""
     for group, lines in groupby(differences(found).lines, key=lambda line: line[0]):
         yield group
         for _, what, published, here in lines:
@@ -56,7 +56,7 @@ def _where(of: SetupDifference) -> str:
 
 
 def _list(published: Published, figures: Sequence[PublishedFigure]) -> Grid:
-    """Lists published figures in those columns of our table that have a number."""
+    """Returns a list of published figures, with those columns of our table for which any figure has a number."""
     columns = {**{METRICS[name].head: name for name in MEASURED}, "seconds": "seconds"}
     known = {head: name for head, name in columns.items() if any(getattr(each, name) for each in figures)}
     lines = [[each.of, each.system, *(_theirs(each, name) for name in known.values())] for each in figures]
@@ -108,7 +108,7 @@ def _varied(summary: Summary, table: Table) -> list[str]:
 
 
 def _places(table: Table, names: Sequence[str], summary: Summary) -> dict[tuple[str, ...], _Place]:
-    """Returns the trial and phase that we measured for each row; of several the one with the highest rate.
+    """Returns for each row the trial and phase that we measured; among several, those with the highest rate.
 
     :param names: dimensions, phase and system that distinguish rows
     """
@@ -154,14 +154,14 @@ def _ours(column: str, table: Table, figure: PublishedFigure | None, trial: Tria
 
 
 def _seconds(row: Row | None) -> float | None:
-    """Returns the mean duration of a run in seconds, computed from its rate; for a load from first to last insert."""
+    """Returns the mean duration of a run in seconds, computed from its rate; a load lasts from first to last insert."""
     if row is None or row.operations is None or not row.ops_per_second:
         return None
     return row.operations / row.repeats / row.ops_per_second
 
 
 def _theirs(figure: PublishedFigure | None, name: str) -> str:
-    """Returns a number with its published digits: ours could claim more precision, or lose some."""
+    """Returns a number with its published digits: our format could claim more precision, or lose some."""
     number = getattr(figure, name, None)
     if isinstance(number, list):
         return "\N{EN DASH}".join(f"{100 * each:g}" for each in number) + "%"

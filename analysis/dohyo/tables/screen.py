@@ -1,4 +1,4 @@
-"""Prints the answer on one screen: verdict, ranking, reasons against the verdict, and where to find the rest.
+"""Prints the result on one screen: verdict, ranking, reasons against the verdict, and where to find everything else.
 
 The table has at most `MOST_LINES` lines and `MOST_COLUMNS` columns; `--details` prints everything.
 """
@@ -41,8 +41,8 @@ _MOST_BAD, _MOST_LINES_OF_A_REASON = 4, 3
 _LONGEST_NAME, _LONGEST_POINT = 28, 48
 _STYLES: dict[Mark, str] = {"solid": "bold green", "caution": "bold yellow", "do not use": "bold red"}
 _SIGN, _TIMES, _ELLIPSIS = "\N{PLUS-MINUS SIGN}", "\N{MULTIPLICATION SIGN}", "\N{HORIZONTAL ELLIPSIS}"
-# Groups of columns that are dropped if the screen is too narrow, in this order.
 _PERCENTILES = ("p50", "p99", "p99.9")
+# Groups of columns that are dropped if the screen is too narrow, in this order.
 _DROPPED = ("zeros", "costs", "p99.9", "closed loop", "intervals", "p50", "ratios")
 
 
@@ -64,8 +64,8 @@ class _Place:
 class _Section:
     """Lines that are compared with each other, the best first.
 
-    :ivar ranked: False: the lines are the best of one point each
-    :ivar paced: a target rate was set, so the lines have no ranks
+    :ivar ranked: whether the lines are one ranking; otherwise each line shows the best system of another point
+    :ivar paced: whether a target rate was set, so that the lines have no ranks
     """
 
     title: str
@@ -86,7 +86,7 @@ class _Group:
     :ivar heads: heads of the single columns
     :ivar cells: cells of each line
     :ivar dropped: group of `_DROPPED` with which the column is dropped; empty: never
-    :ivar under: texts for a line below the head, longest first; the first that fits is used
+    :ivar under: texts for a line below the head, longest first; the first one that fits is used
     """
 
     head: str
@@ -97,10 +97,10 @@ class _Group:
 
 
 def render(summary: Summary, console: Console, folder: Path | None = None, more: Sequence[str] = ()) -> None:
-    """Prints the screen; a pipe or a file gets `MOST_COLUMNS` columns.
+    """Prints the screen; a pipe or a file receives `MOST_COLUMNS` columns.
 
     :param folder: folder of the experiment, for commands and paths; None: all reasons are printed in full
-    :param more: lines before the path of the page
+    :param more: lines to print before the path of the page
     """
     if not console.is_terminal:
         console.width = MOST_COLUMNS
@@ -128,7 +128,7 @@ def render(summary: Summary, console: Console, folder: Path | None = None, more:
 
 
 def _elsewhere(folder: Path, show: str, more: Sequence[str]) -> list[str]:
-    """Returns lines that say where the other results of an experiment are: last the page, or what makes it."""
+    """Returns lines that say where other results are; the last one names the page, or the command that makes it."""
     page = folder / PAGE
     return [
         f"everything else: {shown(folder)}/summary.md",
@@ -161,7 +161,7 @@ def figures(summary: Summary) -> str:
 
 
 def ranking(summary: Summary, width: int = MOST_COLUMNS) -> Text:
-    """Returns only the table, of the trials measured so far."""
+    """Returns the table without the rest of the screen, for the trials measured so far."""
     width = min(width, MOST_COLUMNS)
     console = Console(width=width, force_terminal=True, color_system="standard", file=io.StringIO())
     with console.capture() as captured:
@@ -170,7 +170,7 @@ def ranking(summary: Summary, width: int = MOST_COLUMNS) -> Text:
 
 
 def few_operations(rows: Iterable[Row], heads: Collection[str] = ()) -> str:
-    """Says which percentiles are missing because a row has too few operations; otherwise empty.
+    """Returns which percentiles are missing because a row has too few operations; empty if none is.
 
     :param heads: heads of the percentiles to check; empty: all
     """
@@ -204,7 +204,7 @@ def _print_table(summary: Summary, console: Console, width: int, again: Again) -
     sections = _sections(summary)
     bad = [line for text in _without_numbers(summary, sections) for line in _wrapped(text, width)]
     skipped = [*_few(sections), *_skipped(summary, again, width)]
-    # Room for the other lines: facts, three lines of heads, and the line of what was left out.
+    # Leave room for the other lines: facts, three lines of heads, and a line that counts omitted places.
     sections, hidden = _fitting(sections, MOST_LINES - 5 - len(bad) - len(skipped))
     places = [place for section in sections for place in section.places]
     columns = _columns(summary, sections) if places else []
@@ -244,7 +244,7 @@ def _fitted(
     for name in _DROPPED:
         if name in there and not fits():
             left_out.add(name)
-    # A group that was dropped before a wider one may fit again.
+    # A group that was dropped before a wider one may now fit.
     for name in reversed(_DROPPED):
         if name in left_out:
             left_out.remove(name)
@@ -292,7 +292,7 @@ def _merged(columns: Sequence[_Group]) -> list[_Group]:
 
 
 def _lined(column: _Group) -> list[str]:
-    """Returns the second line of the head and the cells, with figures aligned."""
+    """Returns the texts of a column, aligned: first the heads of its figures, then each line's cells."""
     lines = [column.heads, *column.cells]
     widths = [max(map(len, each)) for each in zip(*lines, strict=True)]
     return [" ".join(cell.rjust(width) for cell, width in zip(line, widths, strict=True)) for line in lines]
@@ -361,7 +361,7 @@ def _records_differ(places: Iterable[_Place]) -> bool:
 
 
 def _latencies(places: Sequence[_Place], at: tuple[str, ...]) -> list[_Group]:
-    """Returns the latencies of each operation type. If every place has one type, all share the same columns.
+    """Returns columns with the latencies of each operation type. If every place has one type, all share columns.
 
     :param at: texts that say at which rate they were measured
     """
@@ -385,7 +385,7 @@ def _word(operation: str) -> str:
 def _sections(summary: Summary) -> list[_Section]:
     """Returns the sections of all phases and points."""
     decide = dict.fromkeys(phase for trial in summary.compared for phase in decisive_phases(summary, trial))
-    # Rates of `AT_RATE` phases follow from the others, so they have sections of their own.
+    # Rates of the `AT_RATE` phases follow from those of other phases, so they have sections of their own.
     phases = [*decide, *(phase for phase in phases_of(summary) if phase in AT_RATE)]
     ranked = [trial for trial in summary.compared if decisive(summary, trial)]
     found = []
@@ -421,7 +421,7 @@ def _ranked(summary: Summary, trials: Sequence[Trial], phase: str, shared: Seque
 
 
 def _rate_in(summary: Summary, trial: Trial, phase: str) -> Rate | None:
-    """Returns the rate that decides; in a phase of `AT_RATE` the rate that was reached."""
+    """Returns the rate that decides; in a phase of `AT_RATE`, the rate that was reached."""
     if phase not in AT_RATE:
         return next((rate for key, rate in decisive(summary, trial).items() if key[0] == phase), None)
     figure = rate_figure(summary.compared, phase)
@@ -442,7 +442,7 @@ def _place(summary: Summary, trial: Trial, phase: str, name: str, found: Rate) -
     rows = [row for row in trial.rows if row.phase == phase and not row.discarded]
     of_all = next((row for row in rows if row.operation == OVERALL), Row(phase, OVERALL, 0))
     by_type = {row.operation: row for row in rows if has_latency(row.operation)}
-    # With a target rate, show latencies from the intended start: that is what a user waits.
+    # With a target rate, show latencies from the intended start, which is when a user begins to wait.
     waited = {name: by_type.get(INTENDED + name, row) for name, row in by_type.items() if not name.startswith(INTENDED)}
     latencies = {name: percentiles(row) for name, row in waited.items()}
     slowdowns = [each.load.slowdown for each in rounds_of(trial, summary.trials) if each.load and each.load_is_measured]
@@ -454,8 +454,8 @@ def _place(summary: Summary, trial: Trial, phase: str, name: str, found: Rate) -
 def _fitting(sections: list[_Section], room: int) -> tuple[list[_Section], int]:
     """Returns the sections shortened to `room` lines, and the number of lines left out.
 
-    The last places are dropped first. If not even all winners fit, points with an unusual winner and
-    points with a close result have priority.
+    The last places are dropped first. If not even all winners fit, points with an unusual winner come first, then
+    points with a close result.
     """
 
     def lines(of: Sequence[_Section]) -> int:
@@ -477,7 +477,7 @@ def _fitting(sections: list[_Section], room: int) -> tuple[list[_Section], int]:
 
 
 def _alone(section: _Section) -> _Place:
-    """Returns the best place of a section, compared with the second or with the first one it ties with."""
+    """Returns the best place of a section, compared with the first place that ties with it, or with the second."""
     best, *others = section.places
     pairs = [place.pair for place in others if place.pair]
     pair = next((pair for pair in pairs if pair.tie), next(iter(pairs), None))
@@ -512,7 +512,7 @@ def _without_numbers(summary: Summary, sections: Sequence[_Section]) -> list[str
 def _few(sections: Sequence[_Section]) -> list[str]:
     places = [place for section in sections for place in section.places]
     rows = [row for place in places for row in place.trial.measured_rows if has_latency(row.operation)]
-    # Without a p99.9 there is no column with dashes to explain; small runs seldom have one.
+    # Without any p99.9, there is no column whose dashes need an explanation; small runs seldom have one.
     last = _PERCENTILES[-1]
     drawn = any(latencies.get(last) is not None for place in places for latencies in place.latencies.values())
     return list(filter(None, [few_operations(rows, _PERCENTILES if drawn else _PERCENTILES[:-1])]))

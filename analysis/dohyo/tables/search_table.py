@@ -1,4 +1,4 @@
-"""Tables of the searches for the highest rate, which follow the table of the whole cluster."""
+"""Builds the tables of the searches for the highest rate, which follow the table of results."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ _Column = tuple[str, str]
 
 
 def block(trials: Sequence[Trial], label: Callable[[Trial], str]) -> tuple[list[Grid], list[str]]:
-    """Returns the maxima of all systems, all probes, and a sentence for each system; empty without a search.
+    """Returns tables of the maxima and of all probes, and a sentence for each system; empty without a search.
 
-    Only valid trials have numbers.
+    Trials that are not valid are left out.
     """
     found = [(label(trial), trial.search) for trial in trials if trial.search and trial.status == "ok"]
     if not found:
@@ -54,7 +54,7 @@ def block(trials: Sequence[Trial], label: Callable[[Trial], str]) -> tuple[list[
 
 
 def _columns(searches: Sequence[Search]) -> list[_Column]:
-    """Returns the bounded percentiles, then the medians; narrow terminals drop the last columns."""
+    """Returns the percentiles that have a bound, then the medians, because narrow terminals drop the last columns."""
     asked = {bound.percentile for search in searches for bound in slo.bounds(search.slo)}
     operations = {name for search in searches for probe in search.probes for name in intended(probe.rows)}
     bounded = [percentile for percentile in slo.PERCENTILES if percentile in asked]
@@ -86,5 +86,5 @@ def _share(search: Search) -> str:
 
 def _verdict(probe: Probe) -> str:
     if probe.held is None:
-        return "invalid"  # the conclusion says why
+        return "invalid"  # the search's conclusion says why
     return "yes" if probe.held else f"no: {probe.reason}"

@@ -1,4 +1,4 @@
-"""Tables of the servers' own view: pauses of JVMs, compactions and flushes, and the servers' own figures."""
+"""Builds the tables of what servers report: pauses of JVMs, compactions and flushes, and figures of the servers."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _UNITS = ("bytes", "ms", "seconds", "ratio")
 
 
 def grids(trials: Sequence[Trial], label: Callable[[Trial], str]) -> list[Grid]:
-    """Returns a table of all JVMs, and one for each set of figures that systems share."""
+    """Returns tables of pauses and of background work, and tables of figures for systems with the same figures."""
     found = [
         Grid(
             "Servers: garbage collection in the measured windows",
@@ -36,7 +36,7 @@ def grids(trials: Sequence[Trial], label: Callable[[Trial], str]) -> list[Grid]:
         title = "Servers: their own figures of a run of each phase, all hosts together"
         by_phase = [line for trial in of_these for line in _phases(trial, label(trial), names)]
         found.append(Grid(title, ["system", "phase", *heads], by_phase))
-        # With a single host the table by phase has everything.
+        # With a single host, the table by phase already contains everything.
         by_host = [trial for trial in of_these if len(trial.servers) > 1 or not trial.servers[-1].phases]
         lines = [line for trial in by_host for line in _figures(trial, label(trial), names)]
         found.append(Grid("Servers: their own figures since the start, at the end", ["system", "node", *heads], lines))
@@ -47,7 +47,7 @@ _OF_WORK = ("all nodes", "written", "longest", "busiest node", "total", "of the 
 
 
 def _paused(trial: Trial, label: str) -> list[list[str]]:
-    """Returns the pauses over all runs: JVMs that paused, and if there are many only those that paused longest."""
+    """Returns a line for each JVM that paused, over all runs; if there are many, only for those that paused longest."""
     of_jvms: dict[tuple[str, str | None], list[Pauses]] = {}
     for server in trial.servers:
         for pauses in server.pauses if server.host else ():
@@ -68,7 +68,7 @@ def _paused(trial: Trial, label: str) -> list[list[str]]:
 
 
 def _worked(trial: Trial, label: str) -> list[list[str]]:
-    """Returns a line for each kind of background work over all runs; empty if nothing is known of the trial."""
+    """Returns a line for each kind of background work, over all runs; empty if the trial has no such data."""
     known = any(server.background for server in trial.servers)
     return [[label, PLURALS[kind], *_of_work(trial, kind)] for kind in PLURALS] if known else []
 
@@ -112,13 +112,13 @@ def _summed(runs: Sequence[Pauses]) -> list[str]:
 
 
 def _known(trial: Trial) -> tuple[str, ...]:
-    """Returns the figures that at least one host has."""
+    """Returns the names of the figures that are known for at least one host."""
     names = dict.fromkeys(name for server in trial.servers for name in server.figures)
     return tuple(name for name in names if any(server.figures[name] is not None for server in trial.servers))
 
 
 def _phases(trial: Trial, label: str, names: Sequence[str]) -> list[list[str]]:
-    """Returns the figures of all hosts together, which are the last entry."""
+    """Returns a line for each phase with the figures of all hosts together, which the last server entry contains."""
     return [
         [label, phase.phase, *(named(name, phase.figures[name]) for name in names)]
         for phase in trial.servers[-1].phases

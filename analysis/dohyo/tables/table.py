@@ -32,13 +32,13 @@ from dohyo.tables import (
 )
 from dohyo.tables.grid import Grid, escape, say
 
-# With 120 columns everything fits into one table; narrower terminals get two or three.
+# Ways to break the table of results: 120 columns have room for one part, narrower terminals for two or three.
 _WAYS: tuple[tuple[tuple[Part, ...], ...], ...] = (
     (("rates", "latencies", "failures"),),
     (("rates", "failures"), ("latencies",)),
     (("rates",), ("latencies",), ("failures",)),
 )
-# Part of a note on a trial whose client mixes these latencies.
+# Part of a note on a trial whose client does not separate latencies by result.
 MIXED = "latencies include those of operations that failed or found nothing"
 _LEGEND = (
     "Latencies in ms{at}, of operations that succeeded{but}; failed ones have rows of their own (READ-FAILED). "
@@ -51,8 +51,8 @@ _FAULTS = " Windows with faults count as a whole, the seconds of the faults incl
 class _Column:
     """A column of the table of results.
 
-    :ivar cell: returns the text of a row; None if the value is unknown
-    :ivar metric: metric that the column shows; a column without one is left out if all its values are unknown
+    :ivar cell: function that returns the text for a row; None if the value is unknown
+    :ivar metric: metric that the column shows; a column without a metric is left out if all its values are unknown
     """
 
     head: str
@@ -68,14 +68,14 @@ def _of_metric(metric: Metric, part: Part) -> _Column:
 def _interval(mean: str) -> Callable[[Row, Trial], str | None]:
     def cell(row: Row, _: Trial) -> str | None:
         shown, low, high = getattr(row, mean), getattr(row, f"{mean}_low"), getattr(row, f"{mean}_high")
-        # The merged p99 may be near either end of the interval, so use the larger half.
+        # The p99 of merged rounds may be near either end of the interval, so show the larger half.
         return half_interval(shown, max(high, shown**2 / low)) if low and high and shown else None
 
     return cell
 
 
 def _price(row: Row, trial: Trial) -> str | None:
-    """Returns the price per million operations of all types: one type of several uses only a part of the hosts."""
+    """Returns the price per million operations; None for one type of several, which uses only a part of the hosts."""
     alone = not any(
         is_shown(each, trial) for each in trial.rows if (each.phase, each.operation) == (row.phase, OVERALL)
     )
@@ -86,7 +86,7 @@ def _price(row: Row, trial: Trial) -> str | None:
 
 _PRICE = _Column("$/M op", "rates", _price)
 _P99_INTERVAL = _Column("p99 ±", "latencies", _interval("p99_ms"))
-# Columns that only the table has, by the metric that they follow.
+# Columns that only this table has, by the metric after which they are placed.
 _AFTER = {
     "records_per_second": [_Column("±", "rates", _interval("ops_per_second")), _PRICE],
     "p99_ms": [_P99_INTERVAL],
@@ -94,7 +94,7 @@ _AFTER = {
 
 
 def _columns(after: Mapping[str, Sequence[_Column]]) -> list[_Column]:
-    """Returns all columns in order; KeyError names a metric that has no column."""
+    """Returns all columns in order; raises KeyError if a metric in `after` has no column."""
     found = {each.name: [_of_metric(each, each.part)] for each in METRICS.values() if each.part}
     for name, columns in after.items():
         found[name] += columns
@@ -102,15 +102,15 @@ def _columns(after: Mapping[str, Sequence[_Column]]) -> list[_Column]:
 
 
 _COLUMNS = _columns(_AFTER)
-# Columns that are left out if they equal another: column → the other one.
+# Columns that are left out if they equal another column: column → the other column.
 _SAME = {"records": "operations", "rec/s": "op/s"}
 _PRICE_LEGEND = f" {_PRICE.head}: US dollars for a million operations, only for the servers' hosts."
 
 
 def render(summary: Summary, console: Console) -> None:
-    """Prints the details: all rows, the conditions, and everything else that is known.
+    """Prints all details: rows, conditions, events and figures of servers and hosts.
 
-    A terminal's width is respected; in a pipe or a file a table has its full width.
+    Tables fit the width of a terminal; in a pipe or a file, they have their full width.
     """
     width = console.width if console.is_terminal else 10_000
     columns, results = _results(summary)
@@ -135,7 +135,7 @@ def markdown(summary: Summary, more: Sequence[Grid] = ()) -> str:
 
     :param more: tables that follow the table of results
     """
-    # Indentation makes it a code block, in which nothing is interpreted.
+    # Indent the screen, so that it is a code block, in which Markdown interprets nothing.
     out = [f"# {escape(summary.name)}", "", *(f"    {line}".rstrip() for line in screen.plain(summary)), ""]
     out += [*grid.markdown_table(results_grid(summary)), ""]
     out += _searches_markdown(summary)
@@ -166,7 +166,7 @@ def _remarks(summary: Summary) -> Iterator[tuple[str, str, str]]:
 
 
 def results_grid(summary: Summary) -> Grid:
-    """Returns the table of results. Its heads have units and the rate at which latencies were measured."""
+    """Returns the table of results. Its heads contain units, and the rate at which latencies were measured."""
     columns, results = _results(summary)
     *_, at = _latencies_at(summary) or ("",)
     titles = [
@@ -177,7 +177,7 @@ def results_grid(summary: Summary) -> Grid:
 
 
 def _results(summary: Summary) -> tuple[list[_Column], Grid]:
-    """Returns the columns with at least one value and their table, by phase, operation and system."""
+    """Returns the columns with at least one value, and the table of results by phase, operation and system."""
     rows = list(_rows(summary))
     cells = {column.head: [column.cell(row, trial) for row, trial in rows] for column in _COLUMNS}
     for repeated, of in _SAME.items():
@@ -200,14 +200,14 @@ def _results(summary: Summary) -> tuple[list[_Column], Grid]:
         lines,
         keys=len(heads),
         aside=aside,
-        strong=(),  # not the lines of sums: a value of the matrix may be "all"
+        strong=(),  # the default would emphasise lines whose second key is "all"
         styles={at: "bold" for at, line in enumerate(lines) if line[0].endswith(OVERALL)} | dict.fromkeys(aside, "dim"),
         reasons=tuple(range(len(rows), len(lines))),
     )
 
 
 def comparison_grids(summary: Summary) -> list[Grid]:
-    """Returns tables of the comparisons; empty if there is nothing to compare."""
+    """Returns the tables of comparisons; empty if there is nothing to compare."""
     return comparison_table.grids(summary, lambda trial: label(trial, summary))
 
 
@@ -217,7 +217,7 @@ def other_grids(summary: Summary) -> list[Grid]:
 
 
 def warnings(summary: Summary) -> list[tuple[bool, str]]:
-    """Returns each text that weakens the numbers, and True for a deviation from the request or broken evidence."""
+    """Returns the texts that weaken the numbers, each with True if it is a deviation or reports broken evidence."""
     return [
         *((True, text) for text in _said(summary, lambda trial: trial.deviations)),
         *((True, text) for text in summary.warnings),
@@ -236,7 +236,7 @@ def _events(summary: Summary) -> list[tuple[bool, str]]:
 
 
 def settings(summary: Summary) -> list[str]:
-    """Returns what systems and hosts report besides the conditions."""
+    """Returns the notes of the compared trials on systems and hosts, which are not conditions."""
     return _said(summary, lambda trial: trial.notes)
 
 
@@ -246,7 +246,7 @@ def findings(summary: Summary) -> list[str]:
 
 
 def label(trial: Trial, summary: Summary) -> str:
-    """Returns the system with its point of the matrix and its round; otherwise the trial's name if it is ambiguous."""
+    """Returns the system with its point and round; without these, the trial's name if the system is ambiguous."""
     mark = "(attached)" if trial.conditions.attached else ""
     if trial.point or trial.round:
         which = f"round {trial.round}" if trial.round else ""
@@ -256,7 +256,7 @@ def label(trial: Trial, summary: Summary) -> str:
 
 
 def _said(summary: Summary, texts: Callable[[Trial], Sequence[str]]) -> list[str]:
-    """Returns the remarks on the compared trials; one that applies to all points of a system appears once."""
+    """Returns the remarks on the compared trials. A remark that applies to all points of a system appears once."""
     said: dict[tuple[str, str], list[Trial]] = {}
     for trial in summary.compared:
         for text in texts(trial):
@@ -274,7 +274,7 @@ def _unequal(values: Mapping[str, str], summary: Summary) -> str:
 
 
 def _label_of(trials: Sequence[Trial], summary: Summary) -> str:
-    """Returns only the system if the trials are all of its points; otherwise the trials' labels."""
+    """Returns only the system if `trials` contains all its points; otherwise the labels of the trials."""
     of_system = sum(trial.system == trials[0].system for trial in summary.compared)
     if len(trials) == of_system > 1 and trials[0].point:
         return trials[0].system
@@ -330,7 +330,7 @@ def is_shown(row: Row, trial: Trial) -> bool:
 
 
 def _operation(row: Row) -> str:
-    """Returns the operation, with its phase unless that is the run."""
+    """Returns the operation; with its phase, unless that is the nameless phase `run`."""
     phase = {LOAD: "LOAD", RUN: ""}.get(row.phase, row.phase)
     which = ", ".join(filter(None, (phase, "discarded" if row.discarded else "")))
     return f"[{which}] {row.operation}" if which else row.operation
@@ -353,7 +353,7 @@ def _grids(summary: Summary) -> list[Grid]:
 
 
 def _loads(summary: Summary) -> Grid:
-    """Returns a table of loading rates if the load was not what was measured; latencies of a bulk load are left out."""
+    """Returns a table of the rates of loads that were not measured. Latencies of a bulk load are left out."""
     shown = [HEADS[head] for head in ("records", "rec/s", "errors")]
     lines = [
         [label(trial, summary), *(each.write(getattr(row, each.name)) for each in shown)]
@@ -370,7 +370,7 @@ def _searches(summary: Summary) -> tuple[list[Grid], list[str]]:
 
 
 def _rounds_together(summary: Summary) -> list[Trial]:
-    """Returns the trials with those of one system and point beside each other."""
+    """Returns the trials, sorted so that the rounds of a system at a point follow each other."""
     first: dict[tuple[str, str], int] = {}
     places = [first.setdefault((trial.system, point_name(trial.point)), len(first)) for trial in summary.trials]
     return [trial for _, trial in sorted(zip(places, summary.trials, strict=True), key=lambda each: each[0])]
@@ -393,7 +393,7 @@ def _searches_markdown(summary: Summary) -> list[str]:
 
 
 def _print_published(summary: Summary, console: Console, width: int) -> None:
-    """Prints published figures, apart from ours and below them."""
+    """Prints the published figures, and the differences from the published setups."""
     for each in summary.published:
         say(console)
         found = published_table.grids(each, summary)
@@ -485,7 +485,7 @@ def _latencies_at(summary: Summary) -> tuple[str, ...]:
 
 
 def legend(summary: Summary) -> str:
-    """Explains the columns, and how exactly the figures are known."""
+    """Returns an explanation of the columns, and of how precise the figures are."""
     rows = [(row, trial.is_aside(row)) for trial in summary.compared for row in trial.rows]
     repeats = sorted({row.repeats for row, aside in rows if not aside})
     priced = any(trial.conditions.usd_per_hour is not None for trial in summary.compared)

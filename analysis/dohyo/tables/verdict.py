@@ -18,7 +18,7 @@ from dohyo.tables.comparison_table import figure, samples_words, times
 
 @dataclass(frozen=True)
 class Verdict:
-    """The verdict in one sentence, and what a reader must know before believing it.
+    """The verdict in one sentence, with how far it can be trusted and what faults cost.
 
     :ivar sentence: the verdict, with the costs of faults
     :ivar brief: the verdict without absolute numbers, costs of faults and full stop
@@ -50,7 +50,7 @@ def verdict(summary: Summary) -> Verdict:
 
 
 class _Words:
-    """Text of one contest: which system won or, without a winner, which cannot be told apart."""
+    """The text of one contest: which system won or, without a winner, which systems cannot be told apart."""
 
     def __init__(self, summary: Summary, contest: Contest) -> None:
         self.summary = summary
@@ -62,12 +62,12 @@ class _Words:
 
     @property
     def brief(self) -> str:
-        """Returns the text with ratios only; a winner is compared only with the second."""
+        """Returns the text with ratios, but without numbers; a winner is compared only with the second system."""
         return self._won(self.contest.pairs[:1]) if self._has_winner else self._open
 
     @property
     def full(self) -> str:
-        """Returns the text with a comparison of the winner and all others."""
+        """Returns the text with ratios of the winner to all other systems."""
         return self._won(self.contest.pairs) if self._has_winner else self._open
 
     @property
@@ -87,7 +87,7 @@ class _Words:
         trials = {trial.name: trial for trial in self.summary.compared}
         names = [self.contest.nearest.of, *(pair.to for pair in self.contest.pairs)]
         if self.is_latency:
-            # Use the figures behind the ratios: the percentile of the merged rounds may come from a single round.
+            # Show the figures from which ratios are computed: one round may determine the percentile of merged rounds.
             rows = [figures(trials[name], percentiles=[self.key[2]])[self.key] for name in names]
             values = [milliseconds(centre(row, self.key[2])) for row in rows]
         else:
@@ -109,7 +109,7 @@ class _Words:
 
     @property
     def _open(self) -> str:
-        """Returns the systems that cannot be told apart, then the ratios of the others to the best."""
+        """Returns the systems that cannot be told apart, then the ratios of other systems to the best one."""
         of = f" in {figure(self.contest.nearest)}" if self.is_latency else ""
         unclear, alike = (
             [pair for pair in self.contest.pairs if pair.tie and pair.is_unclear == wide] for wide in (True, False)
@@ -167,14 +167,14 @@ def _several(summary: Summary, found: Sequence[Contest]) -> str:
 
 
 def _noise(pairs: Sequence[Pair]) -> str:
-    """Returns a sentence on comparisons without an interval."""
+    """Returns a clause on comparisons without an interval; empty if all have one."""
     unknown = [pair for pair in pairs if pair.tie is None]
     which = "" if len(unknown) == len(pairs) else f" ({len(unknown)} of {len(pairs)})"
     return f"; {without_interval(unknown)} has no interval{which}" if unknown else ""
 
 
 def _unit(summary: Summary, key: Key) -> str:
-    """Returns the unit, such as "records/s"; for the maxima of searches with their bounds."""
+    """Returns the unit, such as "records/s"; for the maxima of searches, followed by the latency bounds."""
     bounds = dict.fromkeys(trial.search.slo for trial in summary.trials if trial.search and key[0] == PROBE)
     return f"{UNITS[key[2]]} under {' or '.join(bounds)}" if bounds else UNITS[key[2]]
 
