@@ -1,3 +1,3 @@
-"""The report: one page of charts and tables per experiment, the same charts as files, and an index of many experiments.
-It may import `dohyo.scenario`, `dohyo.evidence`, `dohyo.summary` and `dohyo.tables`.
+"""Writes reports: a page of charts and tables for each experiment, the charts as files, and an index of experiments.
+Imports `dohyo.scenario`, `dohyo.evidence`, `dohyo.summary` and `dohyo.tables`.
 """

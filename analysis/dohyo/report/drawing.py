@@ -1,6 +1,6 @@
-"""Loads Vega, which draws all charts: a script on the page, vl-convert for files. setup.sh fetches each on demand.
+"""Loads Vega, which draws all charts: as a script on the page, and as the module vl-convert for files.
 
-The script comes from the same vl-convert that draws files; it has 84 MB, and nothing else needs it.
+setup.sh fetches each on demand. The script comes from vl-convert, which has 84 MB and is otherwise only for files.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from types import ModuleType
 from dohyo.bad_input import BadInputError
 from dohyo.places import SETUP, VEGA, command
 
-# The licences require this notice in every copy, and minification has removed it from the script.
+# Notice that the licences require in every copy; minification has removed it from the script.
 _NOTICE = Path(__file__).parent / "templates" / "vega-licences.txt"
 
 

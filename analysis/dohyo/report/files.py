@@ -1,4 +1,4 @@
-"""Writes the files of a report into the experiment's folder, or to another path."""
+"""Writes a report into the experiment's folder or to another path."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from dohyo.report.material import Material
 from dohyo.report.page import Report
 from dohyo.summary.summary import is_experiment
 
-# Bytes in which a page's title ends; the verdict and the scenario's name precede it.
+# Bytes of a page to search for its title, which follows the verdict and the scenario's name.
 _LONGEST_HEAD = 64 * 1024
 
 
 def write(experiment: Path, known: Material | None = None, *, figures: bool = False) -> list[Path]:
-    """Writes report.html and, if asked for, the folder `figures` into an experiment's folder; returns the paths.
+    """Writes report.html and, on request, the folder `figures` into an experiment's folder; returns the paths.
 
     :param known: result of `measured.read`, if the experiment has already been read
     """
@@ -28,14 +28,14 @@ def write(experiment: Path, known: Material | None = None, *, figures: bool = Fa
 
 
 def write_report(report: Report, path: Path, *, figures: bool) -> list[Path]:
-    """Writes a page and, if asked for, the folder `figures` beside it; returns the paths, the page first."""
+    """Writes a page and, on request, the folder `figures` beside it; returns the paths, the page first."""
     others = [static.write(path.parent, report.summary, report.charts)] if figures else []
     # Write the page last, because it links the other files.
     return [page.write(report, path), *others]
 
 
 def is_page(path: Path) -> bool:
-    """Returns whether a file is a page of ours, by its title."""
+    """Returns whether Dohyo wrote a page, which its title shows."""
     with path.open("rb") as file:
         return b" Dohyo</title>" in file.read(_LONGEST_HEAD)
 
@@ -47,22 +47,22 @@ def place(
     is_ours: Callable[[Path], bool] = is_page,
     kind: tuple[str, str] = ("page", "report"),
 ) -> Path:
-    """Returns the path of a file that is made of a folder: its page, by default.
+    """Returns the path to which a file about a folder, by default its page, is written.
 
-    :param out: another place than in that folder
-    :param is_ours: whether a file that is there may be replaced
-    :param kind: what the file is, and what it contains, in words
-    :raises BadInputError: if nothing can be written there
+    :param out: path from the user; None: a file in the folder
+    :param is_ours: function that returns whether Dohyo wrote an existing file, so that it may be replaced
+    :param kind: kind of the file and of its content, for messages
+    :raises BadInputError: if nothing can be written to the path
     """
     path = out or (folder if folder.is_dir() else folder.parent) / name
     if path.is_dir():
         raise BadInputError(f"--out {path} is a folder; name the file, such as {path / name}")
-    # A FIFO, a device or a socket would be gone, also behind /dev/stdout.
+    # Writing would replace a FIFO, a device or a socket, even behind /dev/stdout.
     if path.exists() and not path.is_file():
         raise BadInputError(
             f"{path} is {folders.kind(path.resolve())}; remove it, or name another file with --out FILE"
         )
-    # A link itself is replaced, not its target.
+    # Writing replaces a link itself, not its target, so links are not checked.
     if path.is_file() and not path.is_symlink() and not is_ours(path):
         what = f"{path} is not a {kind[0]} of dohyo and is not replaced"
         raise BadInputError(f"{what}; name another file with --out FILE")
@@ -71,7 +71,7 @@ def place(
     above = path.parent.resolve()
     if any(each.name == "raw" and is_experiment(each.parent) for each in (above, *above.parents)):
         raise BadInputError(f"--out {path}: raw is only for the evidence of an experiment; name another file")
-    # A link inside an experiment could lead out of it; the user's own links elsewhere are fine.
+    # A link inside an experiment could lead out of it. Links elsewhere belong to the user and are allowed.
     for link in (above for above in path.absolute().parents if above.is_symlink()):
         if any(is_experiment(above) for above in link.parents):
             raise BadInputError(f"--out {path}: {link} is a link inside an experiment; name another file")
@@ -81,5 +81,5 @@ def place(
 
 
 def open_in_browser(path: Path) -> bool:
-    """Opens a page in the desktop's browser; False without one, as over SSH."""
+    """Opens a page in the desktop's browser. Returns False without a browser, for example over SSH."""
     return webbrowser.open(path.resolve().as_uri())

@@ -1,8 +1,8 @@
-"""Parts of Vega-Lite specifications that all charts share, and the data class of a chart.
+"""Defines charts, and the parts of Vega-Lite specifications that all charts share.
 
-Vega draws the same specification in a browser and, through vl-convert, into SVG and PNG files. A chart is plain
-data. Text of logs and scenarios appears only in data, titles and domains, which Vega draws as text, never in an
-expression.
+Vega draws the same specification in a browser and, through vl-convert, into SVG and PNG files. A chart is plain data.
+Texts from logs and scenarios appear only in data, titles and domains, which Vega draws as text, and never in
+expressions.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ Spec = dict[str, Any]
 # On white they are darkened until each has a contrast of 3 : 1 (WCAG 2.2, 1.4.11).
 LIGHT_COLOURS = ["#0072b2", "#d55e00", "#00795a", "#b0508a", "#a06a00", "#3a97d4", "#5f5f5f"]
 DARK_COLOURS = ["#3d9be0", "#f0813a", "#2cc295", "#e09cc4", "#e6b422", "#9fdcff", "#b9b9b9"]
-# Colour of marks that belong to no system or do not count; visible on white and on black.
+# Colour of marks that do not belong to a system or do not count; visible on white and on black.
 GREY = "#80868e"
 # Shapes and dashes distinguish systems without colours.
 SHAPES = ["circle", "square", "triangle-up", "diamond", "cross", "triangle-down", "triangle-right"]
 DASHES = [[1, 0], [6, 3], [2, 2], [8, 2, 2, 2], [12, 3], [4, 4], [1, 3]]
-# Ratio of the largest to the smallest value above which a scale is logarithmic: the smallest bars would be invisible.
+# Ratio of the largest to the smallest value above which a scale is logarithmic, because small bars would be invisible.
 LOG_FROM = 10.0
 _FONT = "system-ui, -apple-system, 'Segoe UI', 'DejaVu Sans', sans-serif"
 
@@ -36,7 +36,7 @@ class Panel:
     :ivar spec: Vega-Lite without data, size and colours; a layer may name another table of the chart as its data
     :ivar data: name of the panel's table in the chart
     :ivar says: one-sentence description for people who cannot see the chart
-    :ivar cursor: x is the time in seconds, and the panel shares the cursor with all such panels
+    :ivar cursor: whether x is the time in seconds, and the panel shares the cursor with all such panels
     :ivar domains: domains of scales that differ between parts: part -> channel -> domain
     :ivar heads: titles of table columns with their units: column -> title
     """
@@ -60,10 +60,10 @@ class Panel:
 class Chart:
     """One or more pictures that answer a question.
 
-    :ivar name: name of the anchor and of the files
-    :ivar by_part: the tables have a column `part`, and one part is shown at a time
-    :ivar legend: only colour, shape and dashes distinguish systems
-    :ivar missing: reason if there is nothing to draw
+    :ivar name: name of the page's anchor and of the files
+    :ivar by_part: whether the tables have a column `part`, and one part is shown at a time
+    :ivar legend: whether the chart needs a legend, because only colour, shape and dashes distinguish systems
+    :ivar missing: reason why there is nothing to draw; None: there are panels
     """
 
     name: str
@@ -77,7 +77,7 @@ class Chart:
 
     @property
     def parts(self) -> list[str]:
-        """Returns the parts in the order of the tables; empty unless charts have parts."""
+        """Returns the parts in the order of the tables; empty if the chart has no parts."""
         if not self.by_part:
             return []
         return self._distinct("part")
@@ -92,7 +92,7 @@ class Chart:
 
 
 def table(rows: Sequence[Mapping[str, Any]], empty: Sequence[str] = ()) -> Table:
-    """Returns the table of rows that all have the same columns.
+    """Returns the columns of rows that all have the same columns.
 
     :param empty: columns of a table without rows
     """
@@ -100,14 +100,14 @@ def table(rows: Sequence[Mapping[str, Any]], empty: Sequence[str] = ()) -> Table
 
 
 def rows(of: Table, part: str | None = None) -> list[dict[str, Any]]:
-    """Returns the table as rows, as Vega reads them; with `part` only the rows of that part."""
+    """Returns the rows of a table, as Vega reads them; with `part`, only the rows of that part."""
     names = list(of)
     lines = (dict(zip(names, values, strict=True)) for values in zip(*of.values(), strict=True))
     return [line for line in lines if part is None or line["part"] == part]
 
 
 def with_data(panel: Panel, tables: Mapping[str, Table], part: str | None) -> Spec:
-    """Returns the panel's specification with its data, for a file; the page's script does the same in the browser."""
+    """Returns the panel's specification with its data, for a file. The page's script does the same in the browser."""
     spec = {**panel.spec, "data": {"values": rows(tables[panel.data], part)}}
     for channel, domain in panel.domains.get(part or "", {}).items():
         of_channel = spec["encoding"][channel]
@@ -122,7 +122,7 @@ def with_data(panel: Panel, tables: Mapping[str, Table], part: str | None) -> Sp
     return spec
 
 
-# Axis of row labels: the system in one line, its point in the next, which saves width on a phone.
+# Axis whose labels show the system in one line and its point in the next, which saves width on a phone.
 ROW_AXIS: Spec = {"labelExpr": "split(datum.label, ' · ')", "labelFontSize": 11, "labelLineHeight": 12}
 
 
@@ -132,11 +132,11 @@ def rows_high(labels: Sequence[str], lines: int = 1) -> int:
 
 
 def quantity(column: str, title: str | None = None, **more: Any) -> Spec:
-    """Returns a channel of numbers; `more` has further properties such as `scale`."""
+    """Returns a channel of numbers; `more` sets further properties such as `scale`."""
     return {"field": column, "type": "quantitative", **({"title": title} if title else {}), **more}
 
 
-# The seconds that are shown; the page sets the same range for all panels.
+# Parameter with the range of seconds that is shown; the page sets the same range for all panels.
 ZOOM: Spec = {"name": "zoom", "value": None}
 SECONDS = quantity(
     "time",
@@ -147,12 +147,12 @@ SECONDS = quantity(
 
 
 def rows_of(column: str, order: Sequence[str], title: str | None = None, **axis: Any) -> Spec:
-    """Returns a channel with a row or column for each of these texts; `axis` has properties of its axis."""
+    """Returns a channel with a row or column for each text in `order`; `axis` sets properties of its axis."""
     return {"field": column, "type": "nominal", "sort": list(order), "title": title, "axis": axis}
 
 
 def shown(*columns: str, **titles: str) -> list[Spec]:
-    """Returns a tooltip of columns under their own names, then of columns with titles."""
+    """Returns a tooltip that shows columns under their own names, then columns under other titles."""
     return [
         *({"field": each} for each in columns),
         *({"field": each, "title": words} for each, words in titles.items()),
@@ -182,7 +182,7 @@ def scale(values: Sequence[float | None]) -> tuple[Spec, str]:
     """Returns the scale of an axis and a suffix for its title; logarithmic beyond the ratio `LOG_FROM`."""
     known = [value for value in values if value is not None and value > 0]
     if known and max(known) / min(known) > LOG_FROM:
-        # Rounding the domain to decades could leave half of the chart empty.
+        # Do not round the domain to decades, which could leave half of the chart empty.
         return {"type": "log", "nice": False, "padding": 8}, ", log scale"
     return {"type": "linear", "zero": True, "nice": True}, ""
 
@@ -193,12 +193,12 @@ def config(*, dark: bool, legend: bool) -> Spec:
     return {
         "background": "transparent" if dark or not legend else "white",
         "font": _FONT,
-        # The right padding fits half of an axis's last label.
+        # Leave room on the right for half of an axis's last label.
         "padding": {"left": 5, "top": 5, "right": 14, "bottom": 5},
         "view": {"stroke": None},
         "range": {
             "category": DARK_COLOURS if dark else LIGHT_COLOURS,
-            # Both ends contrast with the page's background; lightness shows the order without colour.
+            # Both ends of viridis contrast with the page's background. Its lightness shows the order without colour.
             "heatmap": {"scheme": "viridis"},
             "ramp": {"scheme": "viridis"},
         },

@@ -1,4 +1,4 @@
-"""Data of all charts of an experiment: its summary, its runs second by second, and whole percentile curves."""
+"""Holds the data of all charts of an experiment: its summary, its runs second by second, and percentile curves."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ class MeasuredRun:
     :ivar number: number of the run; None for the load
     :ivar throughput: operations without error, second by second
     :ivar slots: latencies over time
-    :ivar faulted: costs of the faults; None without faults, and then the following are empty
+    :ivar faulted: costs of the faults; None without faults; the fields below are then empty
     :ivar successes: operations that succeeded, second by second
     :ivar failed: operations that failed, by second
     :ivar waited: latencies from the intended start; empty without a target rate
-    :ivar wrong: reads that were stale, corrupt or of what was never written, by second
+    :ivar wrong: reads that returned stale, corrupt or never written records, by second
     """
 
     trial: Trial
@@ -60,9 +60,9 @@ class MeasuredRun:
 
 @dataclass(frozen=True)
 class Curve:
-    """Latencies of one operation type over all runs of a system at a point that count: the whole distribution.
+    """The distribution of latencies of one operation type, over all runs of a system at a point that count.
 
-    :ivar values: percentile (0 to 100) and latency in ms; ends before a single operation would decide
+    :ivar values: percentile (0 to 100) and latency in ms, up to the percentile that a single operation would decide
     """
 
     trial: Trial
@@ -86,7 +86,7 @@ class Material:
 
     @property
     def systems(self) -> list[str]:
-        """Returns the systems with any number, in the order of measuring."""
+        """Returns the systems that have any numbers, in the order of measuring."""
         return systems_of([run.trial for run in self.runs] + [t for t in self.summary.compared if t.rows])
 
     @property
@@ -104,12 +104,12 @@ class Material:
         return " · ".join(filter(None, (trial.system, self.point(trial), status)))
 
     def part(self, phase: str, trial: Trial) -> str:
-        """Returns the text of a phase at a trial's point; charts over time show one at a time."""
+        """Returns the name of a chart's part: a phase at a trial's point, such as "load · threads=8"."""
         name = {RUN: "measured run", LOAD: "load"}.get(phase, phase)
         return " · ".join(filter(None, (name, self.point(trial))))
 
     def of_run(self, run: MeasuredRun) -> dict[str, Any]:
-        """Returns the first columns of a row of a chart over time; a run of an invalid trial has its status."""
+        """Returns the first columns of a row in charts over time. An invalid trial has its status in `series`."""
         status = "" if run.trial.status == "ok" else f" ({run.trial.status})"
         return {
             "part": self.part(run.phase, run.trial),
@@ -145,7 +145,7 @@ class Material:
 
 
 def operation_title(operation: str) -> str:
-    """Returns an operation type as text; with a target rate there are also latencies from the intended start."""
+    """Returns an operation type as text, such as "READ" or "READ, from the intended start"."""
     plain = operation.removeprefix(INTENDED)
     return operation if plain == operation else f"{plain}, from the intended start"
 
@@ -159,5 +159,5 @@ def significant(value: float | None, digits: int = 4) -> float | None:
 
 
 def systems_of(trials: Sequence[Trial]) -> list[str]:
-    """Returns the systems in the order of measuring, in which they get their colours."""
+    """Returns the systems in the order of measuring, in which colours are assigned to them."""
     return list(dict.fromkeys(trial.system for trial in trials))

@@ -1,4 +1,4 @@
-"""Matrix views with any dimension on either axis and all others in the rows."""
+"""Builds matrix views: any dimension is on either axis, and all others are in the rows."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from dohyo.tables.table import is_shown
 # Metrics that a matrix view can show.
 _SHOWN = sorted(
     (each for each in METRICS.values() if each.part in ("rates", "latencies") and each.unit),
-    key=lambda each: each.head != "rec/s",  # puts rec/s first, which is shown first
+    key=lambda each: each.head != "rec/s",  # the page shows the first metric first
 )
-# Metrics drawn into files; files of all metrics for each pair of dimensions would be too many.
+# Metrics drawn into files. All metrics for each pair of dimensions would be too many files.
 _IN_FILES = {"rec/s": "records per second", "p99": "p99 in ms"}
 
 
@@ -49,7 +49,7 @@ def matrix(summary: Summary) -> dict[str, Any]:
 
 
 def chart(summary: Summary) -> Chart:
-    """Returns the matrix as pictures: a panel for each pair of dimensions; the parts are metrics.
+    """Returns the matrix as pictures, with a panel for each pair of dimensions and a part for each metric.
 
     The page has a table instead, in which the reader chooses the dimensions.
     """
@@ -72,7 +72,7 @@ def chart(summary: Summary) -> Chart:
 
 
 def grids(summary: Summary) -> list[Grid]:
-    """Returns a table per metric, with the first dimension across and all others down."""
+    """Returns a table for each metric, with the first dimension in columns and all others in rows."""
     of = matrix(summary)
     if len(of["dimensions"]) < 2:
         return []
@@ -107,11 +107,11 @@ def _spec(title: tuple[str, str], rows: list[dict[str, Any]]) -> Spec:
     columns = list(dict.fromkeys(row["across"] for row in rows))
     kind = "log" if all(row["value"] > 0 for row in rows) else "linear"
     bare = {"domain": False, "ticks": False}
-    # Puts the title into the line of the column names.
+    # Place the title in the line of the column names.
     beside_the_columns = {
         "titleAngle": 0, "titleX": -5, "titleY": -5, "titleAlign": "right", "titleBaseline": "bottom",
     }  # fmt: skip
-    # The page's colours; black text on any of them has enough contrast.
+    # Use the page's colours, on which black text has enough contrast.
     colours = {"type": kind, "range": ["#f3f8fc", "#7db8dd"], "nice": False}
     return {
         "height": 26 * len(down),

@@ -1,4 +1,4 @@
-"""Reads the data of charts: the evidence is read once for them and for the summary."""
+"""Reads the data of charts together with the summary, so that the evidence is read only once."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ from dohyo.summary.summary import summarise
 _STEPS_PER_DECADE = 10
 _DECADES = 4  # to 99.99 %
 
-# Columns of an account's second that count wrong reads (stale, never written, corrupt); uncertain writes follow.
+# Number of columns of an account by second that count wrong reads (stale, never written, corrupt); others follow them.
 _KINDS_OF_WRONG = 3
 
 
 def _curve_percentiles() -> list[float]:
     steps = (10 ** (step / _STEPS_PER_DECADE) for step in range(_STEPS_PER_DECADE * _DECADES + 1))
-    # Rounding keeps 50, 90, 99, … exact; ranks are computed from the decimal number.
+    # Round, so that 50, 90, 99, … are exact: ranks are computed from the decimal number.
     return sorted({0.0, 50.0, *(round(100 - 100 / each, 4) for each in steps)})
 
 
@@ -42,7 +42,7 @@ def read(experiment: Path) -> Material:
     :raises FileNotFoundError: if there is no `raw` folder
     """
     runs: list[MeasuredRun] = []
-    # All valid runs of a system at a point make one curve.
+    # Latencies of all valid runs of a system at a point, which are drawn as one curve.
     merged: dict[tuple[str, str], tuple[Trial, dict[str, Latencies]]] = {}
 
     def add(trial: Trial, phases: Sequence[Phase]) -> None:
@@ -80,7 +80,7 @@ def _run(trial: Trial, phase: Phase) -> MeasuredRun:
 
 
 def curves(trial: Trial, phase: str, latencies: Mapping[str, Latencies]) -> list[Curve]:
-    """Returns the curves of the operation types that succeeded."""
+    """Returns the latency curve of each operation type that succeeded."""
     return [
         Curve(trial, phase, name, total.count, _values(total))
         for name, total in sorted(latencies.items())
@@ -94,17 +94,17 @@ def _values(latencies: Latencies) -> list[tuple[float, float]]:
 
 
 def is_drawn(trial: Trial, phase: str, seconds: float | None) -> bool:
-    """Returns whether charts show the phase: a load before the runs only if it is long enough for its curve."""
+    """Returns whether charts show the phase. An unmeasured load is shown only if it is long enough for a curve."""
     return phase != LOAD or trial.load_is_measured or (seconds or 0.0) >= SHORTEST_SECONDS
 
 
 class HostsOverTime:
-    """Activity of the hosts, second by second: the whole-host lines of `hosts.csv`, if the file exists.
+    """The use of the hosts, second by second: the lines of `hosts.csv` for whole hosts; empty without the file.
 
-    The file is read again on each iteration and never kept in memory: a day of many hosts is millions of lines. The
-    keys are system, point, round, phase, run, host, time (its beginning, in seconds after the agreed instant), cpu
-    (share that was not idle), others (share of other processes) and disk (share of the time in which the busiest disk
-    was busy). Unknown values are None.
+    Each iteration reads the file again and never keeps it in memory: a day of many hosts is millions of lines. The keys
+    are system, point, round, phase, run, host, time (beginning, in seconds after the agreed instant), cpu (share that
+    was not idle), others (share of other processes) and disk (share of time in which the busiest disk was busy).
+    Unknown values are None.
     """
 
     _NAMES = ("system", "point", "round", "phase", "run", "host")

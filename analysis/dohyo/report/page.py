@@ -1,7 +1,7 @@
-"""The page of an experiment, `report.html`: one self-contained file that loads nothing.
+"""Writes the page of an experiment, `report.html`, which is one self-contained file.
 
-Text of logs and scenarios is escaped by the template engine, and reaches scripts only as JSON data. The page's security
-policy allows only its own two scripts and no requests.
+The template engine escapes texts from logs and scenarios, and scripts receive them only as JSON data. The page's
+security policy allows only its own two scripts and no requests.
 """
 
 from __future__ import annotations
@@ -50,9 +50,9 @@ FILES = {
 }
 
 
-# Rows above which a ranking with its runs scrolls, so that the verdict stays in sight.
+# Number of rows above which a ranking with its runs scrolls, so that the verdict stays visible.
 _MOST_ROWS = 60
-# Systems above which a title gives their number instead of their names.
+# Number of systems above which a title contains their number instead of their names.
 _MOST_NAMED = 2
 _NUMBERS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve")
 
@@ -92,7 +92,7 @@ class Report:
 
     @property
     def title(self) -> str:
-        """Returns scenario, systems and hosts: "Workload A: …, four systems on one host"."""
+        """Returns scenario, systems and hosts, such as "Workload A: …, four systems on one host"."""
         what = self.facts.get("title") or self.facts.get("scenario") or self.summary.name
         names = systems_of([trial for trial in self.summary.trials if trial.status != "skipped"])
         systems = " and ".join(names) if len(names) <= _MOST_NAMED else f"{_in_words(len(names))} systems"
@@ -118,7 +118,7 @@ def gather(experiment: Path, material: Material) -> Report:
     evidence = {trial.name: experiment / "raw" / trial.name for trial in material.summary.trials}
     facts = read_object(experiment / experiment_folder.FACTS, lambda _: None)
     process = experiment_folder.running(experiment)
-    if process == os.getpid():  # the run itself writes the page when it is over
+    if process == os.getpid():  # a run writes the page itself when it is over
         process = None
     return Report(experiment, material, all_charts(material), facts, evidence, process=process)
 
@@ -179,7 +179,7 @@ def html(report: Report, *, with_evidence: bool = True, folder: Path | None = No
 
 
 def _comparisons(material: Material) -> list[tuple[str, Grid]]:
-    """Returns the comparisons of rates and those of latencies, each with the samples behind its intervals."""
+    """Returns the tables of compared rates and latencies, each with a note on the samples behind its intervals."""
     pairs = material.summary.comparisons
     found = []
     for title, of_latency in (("Rates compared", False), ("Latencies compared: less is better", True)):
@@ -251,7 +251,7 @@ def _data(charts: Sequence[Chart], systems: Sequence[str]) -> dict[str, Any]:
 
 
 def _packed(of: Table) -> dict[str, Any]:
-    """Returns a table that stores each text once: half an hour of 35 runs by the second has 63,000 lines."""
+    """Returns a table that stores each text once, because 35 runs of half an hour have 63,000 rows."""
     packed: dict[str, Any] = {}
     for name, values in of.items():
         if values and all(isinstance(value, str) for value in values):
@@ -305,7 +305,7 @@ def machine(facts: Mapping[str, Any]) -> str:
 
 
 def _files(report: Report, folder: Path, with_evidence: bool) -> list[tuple[str, str, str]]:
-    """Returns relative address, name and meaning of the files from which the page is computed."""
+    """Returns the relative address, name and content of each file from which the page is computed."""
     found = [(report.experiment / name, what) for name, what in FILES.items()]
     if with_evidence:
         statuses = {trial.name: trial.status for trial in report.summary.trials}

@@ -1,4 +1,4 @@
-"""Writes an index of many experiments, in a folder that works with any web server or none."""
+"""Writes an index of many experiments, in a folder that any web server can serve; it also works without a server."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def _may_be_one(path: Path) -> bool:
     try:
         return is_experiment(path)
     except OSError:
-        return True  # reading it later reports the error
+        return True  # reading the experiment reports the error later
 
 
 def write(chosen: Sequence[Path], site: Path, warn: Warn) -> Path:
@@ -40,7 +40,7 @@ def write(chosen: Sequence[Path], site: Path, warn: Warn) -> Path:
 
     An experiment that cannot be read is reported through `warn` and left out.
 
-    :raises BadInputError: if there is no experiment, or the folder or a subfolder contains foreign files
+    :raises BadInputError: if there are no experiments, or if the folder or a subfolder contains files of others
     """
     if not chosen:
         raise BadInputError(
@@ -53,7 +53,7 @@ def write(chosen: Sequence[Path], site: Path, warn: Warn) -> Path:
     owned.claim(site)
     entries = []
     for folder in chosen:
-        # The loop keeps the evidence of one experiment in memory at a time.
+        # Keep the evidence of only one experiment in memory at a time.
         try:
             experiment_folder.read(folder)
             report = page.gather(folder, measured.read(folder))
@@ -76,7 +76,7 @@ def write(chosen: Sequence[Path], site: Path, warn: Warn) -> Path:
 
 
 def _entry(report: Report) -> dict[str, Any]:
-    """Returns what the line of an experiment shows; its date is YYYY-MM-DD, or empty if it is unknown."""
+    """Returns the cells of an experiment's line; the date is YYYY-MM-DD, or empty if unknown."""
     facts, summary = report.facts, report.summary
     statuses = [trial.status for trial in summary.trials]
     under_way = f"; {report.under_way}" if report.under_way else ""

@@ -11,7 +11,7 @@ from dohyo.report.grammar import Chart, Panel, Spec, config, with_data
 from dohyo.summary.results import Summary
 from dohyo.tables import table
 
-# Width in pixels: half of a slide. PNG files have three times as many pixels, which is sharp on paper.
+# Width of a picture in pixels: half of a slide. PNG files have three times as many, which is sharp on paper.
 _WIDTH = 640
 _PNG_SCALE = 3
 
@@ -19,9 +19,9 @@ _PNG_SCALE = 3
 def write(beside: Path, summary: Summary, charts: Sequence[Chart]) -> Path:
     """Writes `figures/` below a folder: NAME.svg, NAME.png, results.md. Returns its path.
 
-    A chart with several panels or parts has a file for each of them; figures of an earlier report are removed.
+    A chart with several panels or parts has a file for each of them. Figures of an earlier report are removed.
 
-    :raises BadInputError: if the folder exists and is not Dohyo's, or vl-convert cannot be fetched
+    :raises BadInputError: if Dohyo did not make the existing folder, or if vl-convert cannot be fetched
     """
     vl_convert = drawing.converter()
     folder = beside / "figures"
@@ -33,7 +33,7 @@ def write(beside: Path, summary: Summary, charts: Sequence[Chart]) -> Path:
         files[f"{name}.svg"] = svg
         files[f"{name}.png"] = vl_convert.svg_to_png(svg, scale=_PNG_SCALE)
     files["results.md"] = table.markdown(summary, matrix.grids(summary))
-    # Note the files before they are written, so that a later call can also clear an interrupted one.
+    # Record the files before they are written, so that a later call can also clear up after an interrupted one.
     owned.note(folder, files)
     for name, content in files.items():
         folders.write(folder / name, content)

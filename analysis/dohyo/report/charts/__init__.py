@@ -1,6 +1,6 @@
-"""Charts of a report, in their order. To add one, add a module with a function `chart` here and a line below.
+"""Lists the charts of a report in their order. A new chart is a module with a function `chart`, and a line in `CHARTS`.
 
-The function returns None if the scenario has nothing of that kind to show.
+The function returns None if the chart does not apply to the scenario.
 """
 
 from collections.abc import Callable, Sequence
@@ -22,5 +22,5 @@ CHARTS: Sequence[Callable[[Material], Chart | None]] = (
 
 
 def charts(material: Material) -> list[Chart]:
-    """Returns all charts; a chart without data says why."""
+    """Returns all charts that apply; a chart without data contains the reason."""
     return [made for make in CHARTS if (made := make(material))]

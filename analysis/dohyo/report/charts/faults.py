@@ -1,4 +1,4 @@
-"""What happened under the faults? Throughput, latency and wrong reads of each system, with the faults as bands."""
+"""Draws throughput, latency and wrong reads of each system over time, with the faults as bands."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from dohyo.report.grammar import GREY, SECONDS, ZOOM, Chart, Panel, Spec, Table,
 from dohyo.report.material import Material, MeasuredRun, significant
 
 _P99 = 99
-# Minimum extent, so that the time axes of all panels are aligned.
+# Minimum extent of the vertical axes, in pixels, which aligns the time axes of all panels.
 _AXIS = {"minExtent": 64}
 _HEIGHT = 150
 _QUESTION = (
@@ -89,7 +89,7 @@ def _said(fault: FaultCost) -> str:
 
 
 def _healing(material: Material, run: MeasuredRun) -> list[dict[str, Any]]:
-    """Returns the interval in which the servers did each kind of healing, as far as it is in the window."""
+    """Returns for each kind of healing the part of the window in which the servers did it."""
     end = len(run.successes)
     of_run = (each for each in run.trial.faults if (each.phase, each.run) == (run.phase, run.number))
     rows = [
@@ -105,7 +105,7 @@ def _healing(material: Material, run: MeasuredRun) -> list[dict[str, Any]]:
         for did in fault.healing
         if did.begin is not None and did.begin < end
     ]
-    # Healing that counts for several faults is drawn once.
+    # Draw healing that counts for several faults only once.
     return list({row["what"]: row for row in rows}.values())
 
 
@@ -126,7 +126,7 @@ def _wrong(material: Material, run: MeasuredRun) -> list[dict[str, Any]]:
     ]
 
 
-# Tables of a system by the end of their names: what makes the rows of a run, and the columns without rows.
+# Tables of a system by the end of their names: function that returns the rows of a run, and columns of an empty table.
 _TABLES: dict[str, tuple[Callable[[Material, MeasuredRun], list[dict[str, Any]]], tuple[str, ...]]] = {
     "": (_rows, ()),
     "-bands": (_bands, ()),
@@ -137,7 +137,7 @@ _TABLES: dict[str, tuple[Callable[[Material, MeasuredRun], list[dict[str, Any]]]
 
 
 def _band(name: str) -> Spec:
-    """Returns the layer of the faults, which is behind all others."""
+    """Returns the layer with the bands of the faults, which is behind all other layers."""
     return {
         "data": {"name": f"{name}-bands"},
         "mark": {"type": "rect", "opacity": 0.18, "color": GREY, "clip": True},

@@ -1,4 +1,4 @@
-"""Heat map of latencies over time: shows modes, pauses and their rhythm, which percentiles hide."""
+"""Draws a heat map of latencies over time, which shows modes, pauses and their rhythm; percentiles hide these."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from dohyo.evidence.over_time import heat_row_ms
 from dohyo.report.grammar import Chart, Panel, Spec, Table, quantity, shown, table
 from dohyo.report.material import Material, MeasuredRun, significant
 
-# Maximum number of columns: narrower ones would have less than 5 pixels on paper.
+# Maximum number of columns: with more, a column would have less than 5 pixels on paper.
 _MOST_CELLS = 120
 
 
 def chart(material: Material) -> Chart:
-    """Returns a panel per system with its first valid run; several runs on top of each other would hide pauses."""
+    """Returns a panel for each system with its first run; several runs on top of each other would hide pauses."""
     panels: list[Panel] = []
     tables: dict[str, Table] = {}
     every: list[dict[str, Any]] = []
@@ -57,7 +57,7 @@ def _parts(rows: list[dict[str, Any]]) -> list[str]:
 
 
 def _domains(rows: list[dict[str, Any]]) -> dict[str, list[float]]:
-    """Returns the ranges over all systems, by channel."""
+    """Returns the range of each channel over all systems."""
     shares = [row["share"] for row in rows]
     return {
         "x": [0, max(row["end"] for row in rows)],
@@ -70,7 +70,7 @@ def _rows(part: str, run: MeasuredRun) -> list[dict[str, Any]]:
     # Leave out the few calls that a client begins after the last whole second of the window.
     slots = [slot for slot in run.slots if slot.start < len(run.throughput)] or run.slots
     end = slots[-1].start + slots[-1].seconds
-    # Columns consist of whole slots, so that all cover the same time.
+    # Make columns of whole slots, so that all columns cover the same time.
     width = slots[-1].seconds * max(1, -(-end // (slots[-1].seconds * _MOST_CELLS)))
     cells: dict[tuple[int, int], int] = {}
     totals: dict[int, int] = {}

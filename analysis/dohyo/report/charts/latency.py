@@ -1,4 +1,4 @@
-"""Percentiles of the latency of each operation type, side by side."""
+"""Draws percentiles of the latency of each operation type, with the systems in rows."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from dohyo.report.material import Material, operation_title, significant
 from dohyo.scenario.phases import RUN
 from dohyo.summary.comparison import latencies_at
 
-# Latencies of the table, without the mean.
+# Latencies that the table of results shows, without the mean: head → field.
 _SHOWN = {each.head: each.name for each in METRICS.values() if each.part == "latencies" and each.name != "mean_ms"}
 
 

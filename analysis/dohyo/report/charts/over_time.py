@@ -1,4 +1,4 @@
-"""Throughput, p99, servers' background work, processors and disks by the second, under one cursor."""
+"""Draws throughput, p99, the servers' background work, processors and disks over time, with one common cursor."""
 
 from __future__ import annotations
 
@@ -33,28 +33,28 @@ _MOST_HOSTS_NAMED = 3
 # Pixels of the axis and of its title, the same in all panels so that their seconds are aligned.
 _AXIS_WIDTH = 64
 _TITLE_WIDTH = 17
-# Panels of the hosts.
+# Panels of the hosts: column → title.
 _OF_HOSTS = {
     "cpu": "Processors, not idle",
     "others": "Processors, used by other processes",
     "disk": "Busiest disk, share of the time",
 }
 _P99 = 99
-# Points above which a line has no dashes: they would look like noise and take a browser many seconds to paint.
+# Number of points above which a line has no dashes, which would look like noise and take browsers seconds to paint.
 _MOST_DASHED = 300
-# A host's sample covers one second; it counts if more than this part of it is in the window.
+# Seconds of a host's sample, which covers one second, that must be in the window for the sample to count.
 _MOSTLY = 0.5
-# System, point, round, phase and number of a run, written as in hosts.csv.
+# System, point, round, phase and number of a run, as written in hosts.csv.
 _Place = tuple[str, str, str, str, str]
-# Limit that keeps the page small with many hosts.
+# Maximum number of points in the hosts' panels, which keeps the page small.
 _MOST_HOST_POINTS = 40_000
-# Key of a slot: part, system, series and begin. A sum: total and number of values.
+# Key of a time slot: part, system, series and begin. A sum: total and number of values.
 _Slot = tuple[str, str, str, float]
 _Sum = tuple[float, int]
 
 
 def chart(material: Material) -> Chart:
-    """Returns panels with a common time axis."""
+    """Returns panels with the same time axis."""
     clients = [row for run in _in_order(material) for row in _rows(material, run)]
     ends = {_place(run): run.run.seconds for run in material.runs}
     hosts = _thinned(row for line in material.hosts if (row := _host_row(material, line, ends)))
@@ -94,7 +94,7 @@ def chart(material: Material) -> Chart:
 
 
 def _in_order(material: Material) -> list[MeasuredRun]:
-    # Invalid runs are included, to show how they broke down.
+    # Include invalid runs, to show how they broke down.
     return sorted(
         (run for run in material.runs if run.slots and not run.discarded),
         key=lambda run: material.place(run.phase),
@@ -120,7 +120,7 @@ def _rows(material: Material, run: MeasuredRun) -> list[dict[str, Any]]:
 
 
 def _events(material: Material) -> list[dict[str, Any]]:
-    """Returns the events in the drawn runs: dips, errors, long pauses of the servers."""
+    """Returns the events in the drawn runs, such as dips, errors and long pauses of the servers."""
     drawn = {(run.trial.name, run.phase, run.number) for run in _in_order(material)}
     rows = []
     for trial in material.summary.trials:
@@ -140,7 +140,7 @@ def _place(run: MeasuredRun) -> _Place:
 
 
 def _host_row(material: Material, line: dict[str, Any], ends: Mapping[_Place, float | None]) -> dict[str, Any] | None:
-    """Returns the line with its time in the measured window; None if most of it is outside the window."""
+    """Returns a line of hosts.csv as a row of the chart; None if most of its second is outside the window."""
     trial = material.trial(line["system"], line["point"], str(line["round"]))
     if line["time"] is None or trial is None:
         return None
@@ -236,7 +236,7 @@ def _labels(material: Material, known: set[str]) -> list[str]:
 
 
 def _without(material: Material, rows: list[dict[str, Any]]) -> str:
-    """Returns a text that names the kinds of work that did not happen; unknown kinds are not named."""
+    """Returns text that names the kinds of work that did not occur; kinds that logs do not show are left out."""
     known = {_doing(trial, GC_PAUSE) for trial in material.summary.trials for each in trial.servers if each.pauses}
     known |= {
         _doing(trial, each.kind)
@@ -265,7 +265,7 @@ def _servers_panel(material: Material, rows: list[dict[str, Any]]) -> Panel:
             "y": {
                 "field": "doing",
                 "type": "nominal",
-                "title": "servers",  # for the column below the cursor; the axis needs no title
+                "title": "servers",  # head in the table of values; the axis itself has no title
                 "scale": {"paddingInner": 0.2},
                 "axis": {
                     **ROW_AXIS,
@@ -295,10 +295,10 @@ def _servers_panel(material: Material, rows: list[dict[str, Any]]) -> Panel:
 
 def _panel(material: Material, data: str, column: str, title: str, unit: str, rows: list[dict[str, Any]]) -> Panel:
     values = [row[column] for row in rows if row[column] is not None]
-    # A fixed axis for percentages, with room above 100.
+    # Use a fixed axis for percentages, with room above 100.
     axis, words = scale(values) if unit != "%" else ({"type": "linear", "domain": [0, 105]}, "")
     if column == "operations":
-        # A second without operations is the most important one, and a log scale has no place for 0.
+        # Use a linear scale: seconds without operations are the most important ones, and a log scale cannot show 0.
         axis, words = {"type": "linear", "zero": True, "nice": True}, ""
     extent = {"minExtent": _AXIS_WIDTH}
     longest = max(Counter((row["part"], row["series"]) for row in rows).values())

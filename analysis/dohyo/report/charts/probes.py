@@ -1,4 +1,4 @@
-"""The rates that a search tried, and the latencies that its bounds limit; shows where the knee is."""
+"""Draws the rates that a search tried against the latencies that its bounds limit, which shows the knee."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from dohyo.summary.probes import Probe, Search, intended
 from dohyo.summary.results import Trial
 
 _HELD, _VIOLATED = "yes", "no"
-# Operation, or None for the slowest of the mix, and percentile.
+# Operation (None: the slowest operation) and percentile that a bound limits.
 _Place = tuple[str | None, str]
 
 
@@ -61,7 +61,7 @@ def _limits(search: Search, place: _Place) -> list[float]:
 
 
 def _part(material: Material, trial: Trial) -> str:
-    """Returns the part of a search: the phase that was measured before it."""
+    """Returns the part that shows a search: that of the phase measured before it."""
     return material.part(next((row.phase for row in trial.rows if row.phase != LOAD), ""), trial)
 
 

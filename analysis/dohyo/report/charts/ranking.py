@@ -1,4 +1,4 @@
-"""Ranking: a bar for each mean rate, its interval, every run as a point, and the ratios beside."""
+"""Draws the ranking: a bar for each mean rate, its interval, every run as a point, and the ratios beside the bars."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from dohyo.tables.comparison_table import interval, ratio, samples_words
 
 _RUNS = ("label", "system", "run", "counts", "value")
 _YES, _NO = "yes", "no: discarded"
-# Factor of the highest rate at which a longer interval is cut off, to leave room for the rates.
+# Multiple of the highest rate at which an interval is cut off, to leave room for the rates.
 _WIDEST = 1.5
 # Height in pixels of a line of text beside a bar.
 _LINE = 15
@@ -75,7 +75,7 @@ def _mean(material: Material, phase: str, trial: Trial, of: Rate) -> dict[str, A
         ),
         None,
     )
-    # Leave out a half above 100 %: the drawn interval shows it.
+    # Leave out a half-width above 100 %: the drawn interval shows it.
     half = of.plus_minus if of.plus_minus.endswith("%") else ""
     beside = [f"{rate(of.mean)} {of.unit} {half}".rstrip()]
     if pair:
@@ -155,7 +155,7 @@ def _panel(
         "mark": {"type": "point", "shape": "triangle-right", "filled": True, "size": 90, "opacity": 1, "aria": False},
         "encoding": {"x": {"value": "width"}, "color": colour},
     }
-    # Vega warns about layers without data.
+    # Leave out layers without data, about which Vega warns.
     intervals = [ends] if any(row["low"] is not None for row in means) else []
     intervals += [beyond] if any((row["high"] or 0) > end for row in means) else []
     spec: Spec = {
@@ -171,7 +171,7 @@ def _panel(
 
 
 def _points(material: Material, name: str, x: Spec, runs: list[dict[str, Any]]) -> list[Spec]:
-    """Returns the layers of the runs: those that are discarded, and those that count."""
+    """Returns the layers with the points of runs: first discarded runs, then those that count."""
     point: Spec = {
         "x": {**x, "field": "value"},
         "shape": shape(material.systems),

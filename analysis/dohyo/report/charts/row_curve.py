@@ -1,4 +1,4 @@
-"""Rows against seconds of the loads; shows whether a system slows down as its tables grow."""
+"""Draws the inserted rows of loads over time, which shows whether a system slows down as its tables grow."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from dohyo.report.material import Material, significant
 from dohyo.report.measured import is_drawn
 from dohyo.scenario.phases import LOAD
 
-# Maximum number of points of a curve; more look the same.
+# Maximum number of points of a curve; more would not be visible.
 _MOST_POINTS = 400
-# Format such as 500, 1k, 1.5M, with the best unit for each number.
+# Vega expression that formats numbers of rows, such as 500, 1k or 1.5M.
 _ROWS = "format(datum.value, '~s')"
 
 

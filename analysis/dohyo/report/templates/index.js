@@ -1,5 +1,5 @@
 "use strict";
-// Shows the experiments that the filters let through.
+// Shows the experiments that match the filters.
 (() => {
   const prefersDark = matchMedia("(prefers-color-scheme: dark)");
   const colour = () => { document.documentElement.dataset.theme = prefersDark.matches ? "dark" : "light"; };

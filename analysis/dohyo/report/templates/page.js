@@ -1,15 +1,15 @@
 "use strict";
-// Draws the charts of the page with Vega. Texts reach the document as text alone, never as HTML.
+// Draws the charts of the page with Vega. Texts are added to the document only as text, never as HTML.
 (() => {
   const content = (id) => JSON.parse(document.getElementById(id).textContent);
   const report = content("report-data");
   const root = document.documentElement;
   const prefersDark = matchMedia("(prefers-color-scheme: dark)");
-  let chosen = null; // by the button
+  let chosen = null; // theme that the reader chose with the button
   const theme = () => chosen ?? (prefersDark.matches ? "dark" : "light");
 
   // ---- tables -------------------------------------------------------------------------------------------------------
-  // Columns as they were packed: texts once, and where they stand.
+  // Returns the values of a column. A column of texts is packed as distinct texts and the position of each value.
   const column = (packed) => (Array.isArray(packed) ? packed : packed.index.map((position) => packed.names[position]));
 
   function rowsOf(table, part) {
@@ -44,9 +44,9 @@
     tip.style.top = `${Math.max(0, Math.min(event.clientY + 12, innerHeight - tip.offsetHeight - 4))}px`;
   }
 
-  // More marks than this are painted on a canvas; fewer are elements, sharp on paper.
+  // Number of rows above which a chart is painted on a canvas. Smaller charts are SVG, which is sharp on paper.
   const CANVAS_FROM = 3000;
-  const drawn = new Map(); // element of a panel -> what is drawn in it
+  const drawn = new Map(); // element of a panel -> its view and its rows
 
   async function draw(holder, colours = theme()) {
     const chart = report.charts[holder.dataset.panel];
@@ -56,12 +56,12 @@
     drawn.get(holder)?.finalize();
     drawn.delete(holder);
     holder.replaceChildren();
-    // Nothing of this kind was recorded in this part.
+    // Hide a panel for which the chosen part has no data.
     holder.closest("figure").hidden = rows.length === 0;
     if (rows.length === 0) return;
     const axis = { labelLimit: Math.max(90, Math.min(260, holder.clientWidth * 0.5)) };
     const config = { ...report.themes[colours], axisY: axis };
-    // A layer may name a table of its own.
+    // A layer may draw another table than the panel.
     const layer = panel.spec.layer
       ?.map((each) => (each.data ? { ...each, data: { values: rowsOf(chart.tables[each.data.name], part) } } : each))
       .filter((each) => !each.data || each.data.values.length > 0);
@@ -73,7 +73,7 @@
     const spec = {
       width: "container", autosize: { type: "fit-x", contains: "padding" }, data: { values: rows }, ...panel.spec, encoding, ...(layer && { layer }), ...(params && { params }), config,
     };
-    // A chart that is drawn again meanwhile takes the place of this one.
+    // If the chart is drawn again meanwhile, that drawing replaces this one.
     const into = holder.appendChild(element("div"));
     const { view, finalize } = await vegaEmbed(into, spec, {
       mode: "vega-lite", renderer: rows.length > CANVAS_FROM ? "canvas" : "svg", actions: false, defaultStyle: false,
@@ -97,9 +97,9 @@
   const holders = [...document.querySelectorAll("[data-panel]")];
   const of = (name) => holders.filter((holder) => holder.dataset.panel === name);
 
-  // ---- one cursor and one stretch of time over all charts with the same axis of time ----------------------------------
+  // ---- common cursor and common range of seconds for all panels of a chart over time ----------------------------------
   const whole = new Map(); // name of a chart -> its last second
-  const zooms = new Map(); // name of a chart -> the first and the last second that are shown
+  const zooms = new Map(); // name of a chart -> the first and the last shown second
   const SHORTEST = 2;
 
   function follow(holder, view) {
@@ -114,7 +114,7 @@
     };
     let from = null;
     holder.onpointerdown = (event) => {
-      // A finger scrolls.
+      // Leave touches to the browser: they scroll.
       if (event.button !== 0 || event.pointerType === "touch") return;
       from = second(event);
       holder.setPointerCapture(event.pointerId);
@@ -128,7 +128,7 @@
       const ends = [from, second(event)].sort((a, b) => a - b);
       from = null;
       mark(name);
-      // A click is no drag, and a double one shows everything.
+      // Ignore clicks: only a drag zooms, and a double click shows everything.
       if (Math.abs(place(view, ends[1]) - place(view, ends[0])) > 5) zoom(name, ends);
     };
     holder.onpointercancel = () => {
@@ -140,7 +140,7 @@
 
   const place = (view, second) => view.scale("x")(second) + view.origin()[0] + leftPadding(view);
 
-  // The stretch that is being chosen; nothing without ends.
+  // Marks the range that a drag selects; without ends, removes the mark.
   function mark(name, from, to) {
     for (const holder of of(name)) {
       const { view, band } = drawn.get(holder) ?? {};
@@ -153,7 +153,7 @@
     }
   }
 
-  // Chooses whole seconds, at least SHORTEST of them, none beyond the ends.
+  // Sets the shown range to whole seconds, to at least SHORTEST of them, within the whole time.
   function choose(name, [from, to]) {
     const end = whole.get(name);
     const length = Math.min(end, Math.max(SHORTEST, Math.ceil(to) - Math.floor(from)));
@@ -169,7 +169,7 @@
     choose(name, seconds);
     const holders = of(name).filter((holder) => drawn.has(holder));
     await Promise.all(holders.map((holder) => drawn.get(holder).view.signal("zoom", zooms.get(name)).runAsync()));
-    // The slider is inside now, and the line goes with it.
+    // The browser has moved the slider into the range, so move the line there, too.
     if (holders.some((holder) => drawn.get(holder)?.hair.hidden === false)) show(name, Number(document.querySelector(`[data-cursor="${name}"]`).value));
   }
 
@@ -182,7 +182,7 @@
         zoom(name, [0, whole.get(name)]);
         return;
       }
-      // Around the second of the slider, which keeps its place.
+      // Zoom around the second of the slider, so that it keeps its place.
       const at = Number(document.querySelector(`[data-cursor="${name}"]`).value);
       const by = Number(button.dataset.by);
       const from = Math.max(0, at - (at - first) * by);
@@ -205,7 +205,7 @@
     readOut(name, second);
   }
 
-  // The values nearest to a second, one line for each run.
+  // Shows the values nearest to a second, in one line for each run.
   function readOut(name, second) {
     const table = document.querySelector(`[data-readout="${name}"]`);
     const chart = report.charts[name];
@@ -242,7 +242,7 @@
     slider.addEventListener("input", () => show(slider.dataset.cursor, Number(slider.value)));
   }
 
-  // The whole time of what is chosen; what was zoomed into stays where that is as long as before.
+  // Sets the whole time of the chosen part. The shown range is kept if that time is as long as before.
   function setTime(name) {
     const chart = report.charts[name];
     const timed = new Set(chart.panels.filter((panel) => panel.cursor).map((panel) => panel.data));
@@ -257,11 +257,11 @@
     document.querySelector(`[data-cursor="${name}"]`).value = String(zooms.get(name)[0]);
   }
 
-  // ---- what is chosen -------------------------------------------------------------------------------------------------
+  // ---- choice of a part -----------------------------------------------------------------------------------------------
   for (const select of document.querySelectorAll("select[data-chart]")) {
     select.addEventListener("change", () => {
       const part = select.selectedOptions[0].textContent;
-      // The other charts go along where they have the same.
+      // Show the same part in all other charts that have it.
       for (const other of document.querySelectorAll("select[data-chart]")) {
         const match = [...other.options].find((option) => option.textContent === part);
         if (match) other.value = match.value;
@@ -275,7 +275,7 @@
     await Promise.all(of(name).map((holder) => draw(holder, colours)));
   }
 
-  // One after the other, so that the first can be read while the others are drawn; a later call takes over.
+  // Draws one chart after another, so that the first can be read early. A later call ends an earlier one.
   let drawing = 0;
   async function drawAll() {
     const mine = ++drawing;
@@ -297,7 +297,7 @@
     drawAll();
   });
   prefersDark.addEventListener("change", () => drawAll());
-  // Paper is white. A browser does not wait for more than what is under way, so nothing is done one after the other here.
+  // Print on white. Start all drawings at once, because a browser waits only for those that have started.
   addEventListener("beforeprint", () => {
     if (theme() === "light") return;
     root.dataset.theme = "light";
@@ -351,7 +351,7 @@
   drawAll();
   let width = innerWidth;
   addEventListener("resize", () => {
-    // The bar of a phone's browser changes the height alone.
+    // The bar of a phone's browser changes only the height, which needs no new drawing.
     if (innerWidth !== width) {
       width = innerWidth;
       drawAll();
