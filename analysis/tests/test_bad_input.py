@@ -102,7 +102,7 @@ def test_a_client_with_a_different_scenario_is_named(tmp_path: Path) -> None:
     edit_json(tmp_path / "raw/01-cassandra/run-1/node2/client.json", batchsize=100)
     code, said = dohyo("report", str(tmp_path))
     assert code == 1
-    assert "run-1 on node2: the client did another scenario: batchsize 100 instead of 1" in said
+    assert "run-1 on node2: the client ran another scenario: batchsize 100 instead of 1" in said
     assert statuses(tmp_path) == {"01-cassandra": "invalid", "02-hbase": "ok"}
 
 
@@ -111,7 +111,7 @@ def test_a_trial_of_another_experiment_is_named(tmp_path: Path) -> None:
     write_json(tmp_path / "experiment.json", {"plan": ["01-cassandra"], "named": True})
     code, said = dohyo("report", str(tmp_path))
     assert code == 1
-    assert "raw/02-hbase is of another experiment: experiment.json plans 01-cassandra" in said
+    assert "raw/02-hbase belongs to another experiment: experiment.json plans 01-cassandra" in said
     assert statuses(tmp_path) == {"01-cassandra": "ok", "02-hbase": "invalid"}
 
 
@@ -133,7 +133,7 @@ def test_trials_of_different_scenarios_are_named(tmp_path: Path) -> None:
     edit_json(path, trial_properties={**properties, "readproportion": "0.95"})
     code, said = dohyo("report", str(tmp_path))
     assert code == 1
-    assert "raw/02-hbase is of another scenario than raw/01-cassandra: readproportion 0.95 instead of not given" in said
+    assert "raw/02-hbase ran another scenario than raw/01-cassandra: readproportion 0.95 instead of not given" in said
     # Values of the matrix may differ.
     edit_json(path, trial_point={"readproportion": "0.95"})
     edit_json(tmp_path / "raw/01-cassandra/trial.json", trial_point={"readproportion": "0.5"})

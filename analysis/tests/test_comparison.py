@@ -195,7 +195,7 @@ def test_single_runs_have_a_ratio_without_an_interval_everywhere(tmp_path: Path)
         assert row.ops_per_second_samples == row.records_per_second_samples == []
     assert block(summary)[-1] == "rec/s hbase 1.33× – cassandra"
     text = " ".join(rendered(summary).split())
-    assert "no intervals, as a single run has none; nothing is a tie or a difference" in text
+    assert "no intervals, because a single run has none; no ratio is a tie or a difference" in text
     shown = on_screen(summary)
     assert re.search(r"of the first +(.*\n)? *no interval", shown)
     for said in (text, shown):
@@ -230,7 +230,7 @@ def test_runs_that_are_too_short_have_no_interval(tmp_path: Path) -> None:
     (pair,) = summary.comparisons
     assert (pair.ratio, pair.low, pair.high, pair.tie) == (1.0, None, None, None)
     assert block(summary)[-1] == "rec/s cassandra 1.00× – hbase"
-    assert "no intervals, as a single run has none" in " ".join(rendered(summary).split())
+    assert "no intervals, because a single run has none" in " ".join(rendered(summary).split())
 
 
 def test_systems_are_compared_within_a_point_and_one_system_with_nobody(tmp_path: Path) -> None:

@@ -82,7 +82,7 @@ def test_a_trial_at_another_rate_has_no_numbers(tmp_path: Path, monkeypatch: pyt
     made.update(equal_targets={"": 600})
     trials = summarise(made.folder).trials
     assert [trial.status for trial in trials] == ["ok"] * 2 + ["invalid"] * 4
-    assert trials[2].reason == "trial.json: equal has the target 560 op/s, experiment.json 600"
+    assert trials[2].reason == "trial.json: equal has the target 560 op/s, but experiment.json 600"
 
 
 @pytest.mark.parametrize("before", ["02", "03", "05"])
@@ -327,7 +327,7 @@ def test_who_does_not_reach_its_share_is_named(tmp_path: Path, monkeypatch: pyte
     for at, row in enumerate(hbase.rows):
         if (row.phase, row.operation) == ("own", "OVERALL"):
             hbase.rows[at] = replace(row, ops_per_second=300)
-    said = "Not all reached the share of their own rate (hbase 300 of 400 op/s): they were busier than was asked for."
+    said = "Not all reached the share of their own rate (hbase 300 of 400 op/s): they were busier than requested."
     assert said in reasons(summary)
     # After faults the rate need not be reached; before the first fault it must be.
     for before, expected in ((380.0, False), (350.0, True), (None, False)):

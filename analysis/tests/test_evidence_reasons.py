@@ -98,7 +98,7 @@ def asked_in_vain(_: str, __: int, folder: Path) -> None:
         (servers(write_copies=3), "caution",
          ["Different numbers of copies acknowledge a write: cassandra 1, hbase 3."]),
         (servers(write_copies=3, write_acks="quorum", exceeded={"write_acks": "all"}), "caution",
-         ["Stricter write acks: hbase quorum, asked for all; it cannot be set to less, which is fair to the others."]),
+         ["Stricter write acks: hbase quorum, asked for all; it cannot be set to less, which favours the others."]),
         (servers(heap="1501m"), "solid", []),
         (servers(heap="31 GiB"), "caution",
          ["The servers have different memory: cassandra 1g, hbase 31 GiB; without a budget this affects the result."]),
@@ -121,9 +121,9 @@ def asked_in_vain(_: str, __: int, folder: Path) -> None:
           " back)."]),
         (canaries(lambda *_: ("node1", "node2")), "solid", []),
         (canaries(lambda system, _: ("node1",) if system == "cassandra" else ()), "caution",
-         ["Whether the hosts were the same is not known before 02-hbase, 04-hbase, 06-hbase: no canary."]),
+         ["Hosts may have differed before 02-hbase, 04-hbase, 06-hbase: no canary."]),
         (canaries(lambda system, at: ("node1", "node2") if (system, at) != ("hbase", 2) else ("node1",)), "caution",
-         ["Whether the hosts were the same is not known before 04-hbase (node2): no canary."]),
+         ["Hosts may have differed before 04-hbase (node2): no canary."]),
     ],
 )  # fmt: skip
 def test_it_is_a_reason(tmp_path: Path, change: Callable[[str, int, Path], object], mark: str, said: list[str]) -> None:

@@ -335,7 +335,7 @@ def test_it_is_in_the_table_and_in_summary_json(tmp_path: Path) -> None:
     healed(tmp_path)
     summary = summarise(tmp_path)
     shown = rendered(summary, 200)
-    assert "what the servers did to heal" in shown
+    assert "how the servers healed" in shown
     (line,) = [line for line in shown.splitlines() if "commit log replayed" in line]
     assert line.split()[-5:] == ["1", "17,066", "9.9", "21.9", "12.0"]
     written, *_ = json.loads(summary.json())["trials"][0]["faults"][0]["faults"][0]["healing"]

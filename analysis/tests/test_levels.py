@@ -127,7 +127,7 @@ def test_a_run_names_its_changes_and_what_changed_at_the_same_time(tmp_path: Pat
     what = "the level of the throughput fell from 1,000 to 600 op/s"
     assert of.level_changes == [f"run 1, second 2401 ({what})"]
     assert [str(event) for event in of.events] == [
-        f"run 1, second 2401: {what}; at the same time, whether or not it is the cause:"
+        f"run 1, second 2401: {what}; at the same time (not necessarily the cause):"
         " node1: busiest disk 10% \N{RIGHTWARDS ARROW} 90%; node1: processors' frequency 100% \N{RIGHTWARDS ARROW} 60%;"
         " node1: processors' temperature 72 °C \N{RIGHTWARDS ARROW} 98 °C"
     ]
@@ -154,4 +154,4 @@ def test_what_a_server_did_is_named_and_the_largest_change_comes_first(tmp_path:
     assert event.what.endswith(f"is the cause: node2: compactions 10% {arrow} 100%; node1: GC pauses 0% {arrow} 20%")
     assert (event.at, event.phase, event.run) == (at, "run", 1)
     (event,) = level_changes.events([change], window, spans[-1:], hosts)
-    assert event.what.endswith("; nothing that is sampled changed with it")
+    assert event.what.endswith("; no sampled figure changed at the same time")

@@ -133,7 +133,7 @@ def test_every_pair_with_the_winner_counts_and_the_one_that_cannot_be_told_is_na
     assert "cassandra from aerospike" in judged(one).reasons[0].text
     two = make(tmp_path / "two", {name: {"a": rates, "b": rates} for name, rates in UNCLEAR.items()})
     assert "was the fastest" not in verdict(two).sentence
-    assert (judged(two).mark, verdict(two).brief) == ("caution", "2 of 2 cannot be told")
+    assert (judged(two).mark, verdict(two).brief) == ("caution", "2 of 2 too noisy to tell")
 
 
 # ---- 3: 0 is a number, and units are never mixed --------------------------------------------------------------------
@@ -163,7 +163,7 @@ def test_a_system_that_found_nothing_is_the_last_everywhere(tmp_path: Path) -> N
 
 def test_two_systems_without_a_record_are_not_compared(tmp_path: Path) -> None:
     summary = make(tmp_path, {"cassandra": (1,) * 3, "hbase": (900,) * 3}, found_nothing)
-    assert verdict(summary).sentence == "cassandra found and wrote not one record: there is nothing to compare."
+    assert verdict(summary).sentence == "cassandra found and wrote no records: there is nothing to compare."
 
 
 def test_all_are_ranked_by_operations_where_the_records_of_one_are_not_known() -> None:
@@ -232,7 +232,7 @@ def test_what_was_not_found_does_not_reach_a_target(tmp_path: Path) -> None:
 
     summary = make(tmp_path, {"cassandra": (1000,) * 3, "hbase": (1000,) * 3}, hook)
     assert summary.comparisons == []
-    assert "rank nothing" in judged(summary).reasons[0].text
+    assert "nothing is ranked" in judged(summary).reasons[0].text
 
 
 # ---- 5 and 6: a target rate, and few operations ---------------------------------------------------------------------

@@ -441,7 +441,7 @@ def test_a_bar_begins_at_0_and_a_wide_interval_does_not_push_it_aside() -> None:
     axis = found.panels[0].spec["layer"][0]["encoding"]["x"]["scale"]
     assert (axis["type"], axis["domain"], axis["clamp"]) == ("linear", [0, 3673.5], True)
     assert rows(found.tables["ranking-0"])[0]["high"] > 3750
-    assert "one with a triangle goes on beyond the edge" in found.question
+    assert "triangle: the interval continues beyond the edge" in found.question
     (triangle,) = (each for each in found.panels[0].spec["layer"] if each["mark"].get("shape") == "triangle-right")
     assert triangle["transform"] == [{"filter": {"field": "high", "gt": 3673.5}}]
 

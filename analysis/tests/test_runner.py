@@ -307,5 +307,5 @@ def test_a_stray_folder_beside_the_trials_is_named(tmp_path: Path, monkeypatch: 
         assert measurement.carry_out() == 1
     assert "internal error" not in (tmp_path / "said").read_text()
     found = json.loads((made.folder / "summary.json").read_text())["trials"]
-    assert "raw/00-copy is of another experiment" in found[0]["reason"]
+    assert "raw/00-copy belongs to another experiment" in found[0]["reason"]
     assert [each["name"] for each in found[1:]] == [trial.name for trial in made.trials]

@@ -333,7 +333,7 @@ def test_runs_that_do_not_count_are_nothing_to_begin_at(tmp_path: Path) -> None:
     assert (found.next_target, found.conclusion) == (None, "the search for p99<10ms was ended: run-1 on node1: stalled")
     for run in folder.glob("run-*"):
         shutil.rmtree(run)
-    assert came_to(folder).conclusion.endswith("the runs before it have no rate to begin at")
+    assert came_to(folder).conclusion.endswith("the runs before it have no rate, so there is no first rate to try")
 
 
 def ask(folder: Path) -> Any:

@@ -227,7 +227,7 @@ def test_who_cannot_do_with_less_than_more_is_fair_beside_what_was_asked_for(
     edit_json(folders[0] / "conditions.json", replication=3, write_acks=other)
     edit_json(folders[1] / "conditions.json", replication=3, **hbase)
     summary = summarise(tmp_path)
-    note = f"stricter write acks: hbase all, asked for {asked}; it cannot be set to less, which is fair to the others"
+    note = f"stricter write acks: hbase all, asked for {asked}; it cannot be set to less, which favours the others"
     assert list(summary.unequal) == ([] if is_fair else ["write_acks"])
     assert (note in summary.notes) == is_fair
     assert any(reason.fatal and "write acks" in reason.text for reason in judged(summary).reasons) != is_fair
@@ -303,14 +303,12 @@ def test_inserts_of_the_load_that_were_sent_again_are_told(tmp_path: Path) -> No
     trial(tmp_path, 2, "hbase")
     edit_json(folder / "load/node1/client.json", retried_records=0, first_error=None)
     edit_json(folder / "load/node2/client.json", retried_records=1234, first_error="INSERT: WRITE_TIMEOUT: 2 of 3")
-    note = "load: 1,234 times an insert failed and was sent again; the first error was: INSERT: WRITE_TIMEOUT: 2 of 3"
+    note = "load: 1,234 inserts failed and were sent again; first error: INSERT: WRITE_TIMEOUT: 2 of 3"
     summary = summarise(tmp_path)
     assert [note in each.notes for each in summary.trials] == [True, False]
     edit_json(folder / "load/node1/client.json", retried_records=2, first_error="INSERT: OVERLOADED: busy")
     notes = [note for each in summarise(tmp_path).trials for note in each.notes if note.startswith("load: ")]
-    assert notes == [
-        "load: 1,236 times an insert failed and was sent again; the first error was: INSERT: OVERLOADED: busy"
-    ]
+    assert notes == ["load: 1,236 inserts failed and were sent again; first error: INSERT: OVERLOADED: busy"]
 
 
 def test_what_drivers_sent_again_and_how_clients_are_connected(tmp_path: Path) -> None:
@@ -347,7 +345,7 @@ def test_clients_that_retry_differently_did_not_do_the_same(tmp_path: Path) -> N
     folder = trial(tmp_path, 1, "cassandra", hosts=("node1", "node2", "node3"), repeats=1)
     for client in folder.glob("run-1/*/client.json"):
         edit_json(client, retries=3 if client.parent.name == "node2" else 0)
-    assert "on node2: the client did another scenario: retries 3 instead of 0" in str(
+    assert "on node2: the client ran another scenario: retries 3 instead of 0" in str(
         summarise(tmp_path).trials[0].reason
     )
 

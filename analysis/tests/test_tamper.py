@@ -166,7 +166,7 @@ CHANGES: dict[str, tuple[Change, str]] = {
         edit(f"{CLIENT}/client.json", "measured_seconds", to=2.0),
         "client.json measured 2 s, the result lines 4 s",
     ),
-    "a slightly shorter window": (window(3.5), "run-1 on host1: it measured 3.5 s, trial.json says 4 s"),
+    "a slightly shorter window": (window(3.5), "run-1 on host1: it measured 3.5 s, but trial.json requests 4 s"),
     "a window shorter than the logs": (
         window(1.0, of_trial=True),
         "client.json measured 1 s, operations of the histogram logs began after 3.0 s",
@@ -186,11 +186,11 @@ CHANGES: dict[str, tuple[Change, str]] = {
     ),
     "threads": (
         edit(f"{CLIENT}/client.json", "threads", to=64),
-        "the client did another scenario: threads 64 instead of 2",
+        "the client ran another scenario: threads 64 instead of 2",
     ),
     "binding": (
         edit(f"{CLIENT}/client.json", "binding", to="cassandra"),
-        "the client did another scenario: binding cassandra instead of mysql",
+        "the client ran another scenario: binding cassandra instead of mysql",
     ),
     "target": (
         edit(f"{CLIENT}/client.json", "target", to=400.0),
@@ -198,19 +198,19 @@ CHANGES: dict[str, tuple[Change, str]] = {
     ),
     "batch size": (
         edit(f"{CLIENT}/client.json", "batchsize", to=20),
-        "the client did another scenario: batchsize 20 instead of 1",
+        "the client ran another scenario: batchsize 20 instead of 1",
     ),
     "requests in flight": (
         edit(f"{CLIENT}/client.json", "inflight", to=50),
-        "the client did another scenario: inflight 50 instead of 1",
+        "the client ran another scenario: inflight 50 instead of 1",
     ),
     "tables": (
         edit(f"{CLIENT}/client.json", "tablecount", to=4),
-        "the client did another scenario: tablecount 4 instead of 1",
+        "the client ran another scenario: tablecount 4 instead of 1",
     ),
     "read before write": (
         edit(f"{CLIENT}/client.json", "readbeforewrite", to=True),
-        "the client did another scenario: readbeforewrite True instead of False",
+        "the client ran another scenario: readbeforewrite True instead of False",
     ),
     "another start": (
         edit(f"{CLIENT}/client.json", "agreed_start_ms", to=lambda ms: ms + 1000),
@@ -221,7 +221,7 @@ CHANGES: dict[str, tuple[Change, str]] = {
         "the client began 900 ms after the agreed instant; up to 100 ms are allowed",
     ),
     "an early end": (edit(f"{CLIENT}/client.json", "finished_ms", to=2000.0), SAME),
-    "phase": (edit(f"{CLIENT}/client.json", "phase", to="load"), "run-1: a client did the phase load"),
+    "phase": (edit(f"{CLIENT}/client.json", "phase", to="load"), "run-1: a client ran the phase load"),
     "warm-up": (
         edit(f"{CLIENT}/client.json", "warmup_seconds", to=9.0),
         "its window began 9.0 s after the agreed instant, that of the run 1.0 s afte",
@@ -305,7 +305,7 @@ CHANGES: dict[str, tuple[Change, str]] = {
     "a missing client": (remove(CLIENT), "the client has left nothing"),
     "a client twice": (
         put(f"{RUN}/host1", CLIENT),
-        "run-1: 2 clients have the clientnumber 0: their evidence is of one",
+        "run-1: 2 clients have the clientnumber 0: their evidence is from one client",
     ),
     "a client too many": (put(f"{RUN}/host1", f"{RUN}/host4"), "the client has left nothing"),
     "a client of another system": (
@@ -344,11 +344,11 @@ CHANGES: dict[str, tuple[Change, str]] = {
     # The trial
     "another system": (
         edit(f"{TRIAL}/trial.json", "trial_system", to="mysql-myisam"),
-        "trial.json: is of system mysql-myisam, experiment.json plans system mysql-i",
+        "trial.json: states system mysql-myisam, but experiment.json plans system mysql-i",
     ),
     "more records": (
         edit(f"{TRIAL}/trial.json", "trial_properties", "recordcount", to="12000"),
-        "is of another scenario than raw/01-mysql-innodb: recordcount 1200 instead o",
+        "ran another scenario than raw/01-mysql-innodb: recordcount 1200 instead o",
     ),
     "another mix": (
         edit(
@@ -366,24 +366,24 @@ CHANGES: dict[str, tuple[Change, str]] = {
     "another duration": (edit(f"{TRIAL}/trial.json", "trial_duration", to=40), SAME),
     "another duration of the phase": (
         edit(f"{TRIAL}/trial.json", "trial_phases", to=lambda all_: [{**all_[0], "duration": 40}]),
-        "run-1 on host1: it measured 4 s, trial.json says 40 s",
+        "run-1 on host1: it measured 4 s, but trial.json requests 40 s",
     ),
     "the same round twice": (
         edit(f"{TRIAL}/trial.json", "trial_round", to=2),
-        "trial.json: is of round 2, experiment.json plans round 1",
+        "trial.json: states round 2, but experiment.json plans round 1",
     ),
     "another name": (
         edit(f"{TRIAL}/trial.json", "trial_name", to="04-mysql-innodb"),
-        "trial.json: is of 04-mysql-innodb",
+        "trial.json: belongs to 04-mysql-innodb",
     ),
     "other threads": (
         edit(f"{TRIAL}/trial.json", "trial_phases", to=lambda all_: [{**all_[0], "threads": 64}]),
-        "run-1 on host1: the client did another scenario: threads 2 instead of 64",
+        "run-1 on host1: the client ran another scenario: threads 2 instead of 64",
     ),
-    "a trial twice": (put(TRIAL, "raw/05-mysql-innodb"), "raw/05-mysql-innodb is of another experiment"),
+    "a trial twice": (put(TRIAL, "raw/05-mysql-innodb"), "raw/05-mysql-innodb belongs to another experiment"),
     "another trial's evidence": (
         put(OTHER, TRIAL),
-        "trial.json: is of system mysql-myisam, experiment.json plans system mysql-i",
+        "trial.json: states system mysql-myisam, but experiment.json plans system mysql-i",
     ),
     "a missing trial": (remove(TRIAL), "its evidence is missing"),
     "a missing run": (remove(RUN), "0 of 1 repeats have left results"),
@@ -432,11 +432,11 @@ CHANGES: dict[str, tuple[Change, str]] = {
     ),
     "threads of all clients": (
         every(*(edit(f"{RUN}/host{at}/client.json", "threads", to=64) for at in (1, 2, 3))),
-        "run-1 on host1: the client did another scenario: threads 64 instead of 2",
+        "run-1 on host1: the client ran another scenario: threads 64 instead of 2",
     ),
     "retries of all clients": (
         every(*(edit(f"{RUN}/host{at}/client.json", "retries", to=7) for at in (1, 2, 3))),
-        "run-1 on host1: the client did another scenario: retries 7 instead of 0",
+        "run-1 on host1: the client ran another scenario: retries 7 instead of 0",
     ),
     # Hosts and servers
     "no samples of a host": (
@@ -473,7 +473,7 @@ CHANGES: dict[str, tuple[Change, str]] = {
     "no experiment.json": (remove("experiment.json"), "experiment.json: is missing"),
     "another plan": (
         edit("experiment.json", "plan", to=lambda all_: all_[1:]),
-        "raw/01-mysql-innodb is of another experiment",
+        "raw/01-mysql-innodb belongs to another experiment",
     ),
 }
 

@@ -369,10 +369,10 @@ def test_a_reason_of_one_of_them_puts_it_in_doubt(
     usual, other = made(tmp_path / "a"), made(tmp_path / "b", change)
     after = compared(usual, other)
     assert after.exit_code == 5
-    assert f"cassandra, after alone: {words}" in said(after)
+    assert f"cassandra, only after: {words}" in said(after)
     before = compared(other, usual)
     assert before.exit_code == before_alone
-    assert f"cassandra, before alone: {words}" in said(before)
+    assert f"cassandra, only before: {words}" in said(before)
     both = compared(other, other)
     assert both.exit_code == 0
     assert said(both).count(words) == 1
@@ -448,10 +448,10 @@ def on_hosts(
         (on_hosts(1.6, 2000, latency_us=200), "improvement", 0, "37 % slower before the first experiment"),
         # No worse on a slower host.
         (on_hosts(0.6, 1000), "within", 0, "40 % slower"),
-        (on_hosts(None), "within", 5, "The hosts have no canary after, so whether they were the same is not known"),
+        (on_hosts(None), "within", 5, "The hosts have no canary after, so they may have differed"),
         (on_hosts(None, 600), "regression", 3, "The hosts have no canary after"),
         # With other hosts, the machines themselves are compared.
-        (on_hosts(0.6, 600, host="node2"), "regression", 3, "No host has a figure of the canary in both"),
+        (on_hosts(0.6, 600, host="node2"), "regression", 3, "No host has a canary in both"),
         (on_hosts(0.7, 1000, step=80), "within", 0, "too unsteady to tell"),
     ],
 )

@@ -41,12 +41,12 @@ FILES = {
     "summary.md": "the tables as text",
     "summary.csv": "every row of numbers",
     "summary.json": "everything that was computed",
-    "load.csv": "rows against seconds",
+    "load.csv": "inserted rows, second by second",
     "servers.csv": "pauses, compactions and flushes of the servers, one by one",
-    "hosts.csv": "the hosts, second by second",
+    "hosts.csv": "use of the hosts, second by second",
     "scenario.properties": "the scenario as it was measured",
-    "experiment.json": "when, where and with which versions",
-    "figures/results.md": "the tables with those of the matrix",
+    "experiment.json": "when, where and with which versions it was measured",
+    "figures/results.md": "the tables, including those of the matrix",
 }
 
 

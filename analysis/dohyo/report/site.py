@@ -88,7 +88,7 @@ def _entry(report: Report) -> dict[str, Any]:
         "date": str(facts.get("started", ""))[:10],
         "machine": page.machine(facts),
         "status": f"{statuses.count('ok')} of {len(statuses)} trials valid{under_way}",
-        "sentence": "Not over yet." if report.under_way else report.sentence,
+        "sentence": "Still being measured." if report.under_way else report.sentence,
     }
 
 

@@ -102,11 +102,11 @@ def of_hosts(before: Sequence[Trial], after: Sequence[Trial]) -> tuple[list[Caut
         return [], []
     if not all(sides):
         which: Literal["before", "after"] = "after" if sides[0] else "before"
-        text = f"The hosts have no canary {which}, so whether they were the same is not known."
+        text = f"The hosts have no canary {which}, so they may have differed."
         return [Caution(system, point, which, text, "inconclusive")], []
     found = canary.compare({_FIRST: _usual(sides[0]), _SECOND: _usual(sides[1])})
     if found is None:
-        text = "No host has a figure of the canary in both experiments: whether they are as fast is not known."
+        text = "No host has a canary in both experiments, so the hosts may have differed."
         return [Caution(system, point, "between", text)], []
     drifts = sorted(found.drifts, key=lambda drift: drift.figure not in COMPUTING)
     said = [f"Hosts were not the same: {drift.what}." for drift in drifts[:MOST_DRIFTS]]
@@ -114,7 +114,7 @@ def of_hosts(before: Sequence[Trial], after: Sequence[Trial]) -> tuple[list[Caut
         said.append(f"{more} other figures of the hosts were not the same either.")
     if found.unsteady:
         which_figures = ", ".join(found.unsteady)
-        said.append(f"Whether the hosts were the same is not known of {which_figures}: too unsteady to tell.")
+        said.append(f"Hosts may have differed in {which_figures}: too unsteady to tell.")
     computed = [
         drift.value / drift.usual if drift.trial == _SECOND else drift.usual / drift.value
         for drift in drifts

@@ -56,10 +56,10 @@ def events(found: Sequence[LevelChange], window: Window, spans: Iterable[Span], 
 
 def _named(beside: Sequence[_Beside]) -> str:
     if not beside:
-        return "nothing that is sampled changed with it"
+        return "no sampled figure changed at the same time"
     largest = [words for words, _ in sorted(beside, key=lambda each: -each[1])[:_MOST_NAMED]]
     more = f", and {len(beside) - len(largest)} more" if len(beside) > len(largest) else ""
-    return f"at the same time, whether or not it is the cause: {'; '.join(largest)}{more}"
+    return f"at the same time (not necessarily the cause): {'; '.join(largest)}{more}"
 
 
 def in_words(change: LevelChange) -> str:

@@ -32,7 +32,7 @@ def _stricter(trials: Sequence[Trial]) -> list[str]:
     """Returns notes on systems that provide more than was requested, if other systems do not."""
     found = [
         f"stricter {name.replace('_', ' ')}: {trial.system} {stated(trial, name)}, asked for {trial.exceeded[name]};"
-        " it cannot be set to less, which is fair to the others"
+        " it cannot be set to less, which favours the others"
         for name, of in differing(trials)
         if is_exceeded(name, of)
         for trial in of
@@ -148,7 +148,7 @@ def of_the_load(kept: KeptLoad, settled: Sequence[str], load: Sequence[Phase]) -
     if failures := sum(report.retried_records or 0 for report in reports):
         errors = (report.first_error for report in reports if report.retried_records)
         first = next(filter(None, errors), "not known")
-        yield f"load: {failures:,} times an insert failed and was sent again; the first error was: {first}"
+        yield f"load: {failures:,} inserts failed and were sent again; first error: {first}"
 
 
 def of_runs(counted: Sequence[Phase], sending: Sequence[Phase]) -> Iterator[str]:

@@ -113,7 +113,7 @@ def result(
     state = Knee(settings.slo, start, settings.probes, settings.precision, tuple(tried))
     problems = [*problems_before, *(probe.reason or "" for probe in probes if probe.held is None)]
     if not problems and not start:
-        problems = ["the runs before it have no rate to begin at"]
+        problems = ["the runs before it have no rate, so there is no first rate to try"]
     next_target = None if problems else state.next_target()
     if problems:
         sofar = f"; before that, {state.conclusion()}" if start and tried else ""

@@ -282,9 +282,9 @@ def _rounds(summary: Summary, pairs: Sequence[Pair]) -> Iterator[Reason]:
         found = [rate for trial in summary.compared for rate in decisive(summary, trial).values()]
     rounds = [each.samples if each.sampled == "rounds" else 1 for each in found]
     if rounds and (least := max(1, min(rounds))) < LEAST_ROUNDS:
-        said = "One round says nothing" if least == 1 else f"{least} rounds say little"
+        said = "One round does not show" if least == 1 else f"{least} rounds hardly show"
         yield Reason(
-            f"{said} about what differs from round to round: rely on {LEAST_ROUNDS} or more.",
+            f"{said} how much rounds differ: measure {LEAST_ROUNDS} or more.",
             "one round" if least == 1 else f"{least} rounds",
         )
 
@@ -340,7 +340,7 @@ def _hosts(summary: Summary, nearest: Sequence[Pair], pairs: Sequence[Pair]) -> 
     if summary.canary.unsteady:
         which = ", ".join(summary.canary.unsteady)
         yield Reason(
-            f"Whether the hosts were the same before all trials is not known of {which}: too unsteady to tell.",
+            f"Hosts may have differed between trials in {which}: too unsteady to tell.",
             f"{which} of the hosts too unsteady to tell",
         )
 
@@ -472,7 +472,7 @@ def _accounted(summary: Summary) -> Iterator[Reason]:
         text = f"Acknowledged writes were not accounted for: {'; '.join(without)}."
         yield Reason(text, "acknowledged writes not accounted for")
     if any(trial.faults for trial in summary.trials):
-        text = "Faults were part of the windows, and rates and latencies include them: compare what the faults cost."
+        text = "Rates and latencies include the seconds of faults: compare what the faults cost."
         yield Reason(text, "faults in the windows")
 
 
@@ -491,7 +491,7 @@ def _unmeasured(summary: Summary) -> Iterator[Reason]:
     every = set[str]().union(*hosts.values())
     said = [f"{name} ({', '.join(sorted(every - of))})" if of else name for name, of in hosts.items() if every - of]
     if said:
-        text = f"Whether the hosts were the same is not known before {', '.join(said)}: no canary."
+        text = f"Hosts may have differed before {', '.join(said)}: no canary."
         yield Reason(text, f"no canary before {_few(said)}")
 
 
@@ -507,9 +507,9 @@ def _limited(summary: Summary) -> Iterator[Reason]:
         unlike = [phase for phase in phases if not is_equal(summary.compared, [phase])]
         compare = "compare latencies, not throughput"
         if unlike == phases:
-            compare = "not all had the same and reached it: rank nothing"
+            compare = "not all systems had the same rate and reached it, so nothing is ranked"
         elif unlike:
-            compare += f"; in {', '.join(unlike)} not all had the same and reached it: rank nothing there"
+            compare += f"; in {', '.join(unlike)}, not all had the same rate and reached it: no ranking"
         yield Reason(f"A target rate was set{where}: {compare}.", "a target rate was set")
     yield from _unknown_percentiles(summary)
     late = [each for together in at_points(summary.compared) for each in behind(together, EQUAL)]
@@ -524,7 +524,7 @@ def _limited(summary: Summary) -> Iterator[Reason]:
             for trial, target, mean in sorted(own, key=lambda each: each[2] / each[1])
         ]
         text = f"Not all reached the share of their own rate ({'; '.join(reached[:_MOST_BEHIND])})"
-        yield Reason(f"{text}: they were busier than was asked for.", "a share of the own rate was not reached")
+        yield Reason(f"{text}: they were busier than requested.", "a share of the own rate was not reached")
     said = []
     for trial in summary.trials:
         servers = {node.host for node in trial.nodes if node.cpu_seconds}

@@ -186,10 +186,10 @@ def same_client(run: RunFacts) -> Iterator[str]:
     """Finds clients that report the same number, and clients that ran another phase."""
     for of, count in Counter(client.number for client in run.clients if client.number).items():
         if count > 1:
-            yield f": {count} clients have the clientnumber {of}: their evidence is of one"
+            yield f": {count} clients have the clientnumber {of}: their evidence is from one client"
     phases = {client.report.phase for client in run.clients if client.report.phase}
     if wrong := phases - {LOAD if run.phase.kind == LOAD else RUN}:
-        yield f": a client did the phase {', '.join(sorted(wrong))}"
+        yield f": a client ran the phase {', '.join(sorted(wrong))}"
 
 
 def unsure_clock(run: RunFacts, client: ClientFolder) -> str | None:
@@ -214,7 +214,7 @@ def other_length(run: RunFacts, client: ClientFolder) -> str | None:
     seconds = client.run.seconds
     if not duration or seconds is None or abs(seconds - duration) <= _SAME_SECONDS:
         return None
-    return f"it measured {seconds:g} s, trial.json says {duration:g} s"
+    return f"it measured {seconds:g} s, but trial.json requests {duration:g} s"
 
 
 def saturated(run: RunFacts, client: ClientFolder) -> str | None:
@@ -288,7 +288,7 @@ def other_scenario(run: RunFacts) -> Iterator[str]:
                 and client.run.records <= (value or 0) < (usual or 0)
             )
             if value is not None and value != usual and not few:
-                yield f" on {client.host}: the client did another scenario: {key} {value} instead of {usual}"
+                yield f" on {client.host}: the client ran another scenario: {key} {value} instead of {usual}"
 
 
 def not_found(run: RunFacts) -> Iterator[str]:
@@ -422,7 +422,7 @@ def of_another_trial(trial: TrialFacts) -> Iterator[str]:
             until = f" and ended at {instant(end)}" if first <= agreed <= last else ""
             yield f"{phase.name}: began at {instant(agreed)}{until}, the trial lasted {lasted(first, last)}"
     if trial.files.settings.name not in (None, trial.files.path.name):
-        yield f"trial.json: is of {trial.files.settings.name}"
+        yield f"trial.json: belongs to {trial.files.settings.name}"
 
 
 def of_another_experiment(trial: TrialFolder, experiment: ExperimentFacts) -> Iterator[str]:
@@ -430,18 +430,18 @@ def of_another_experiment(trial: TrialFolder, experiment: ExperimentFacts) -> It
     name, settings = trial.path.name, trial.settings
     if experiment.plan and name not in experiment.plan:
         yield (
-            f"raw/{name} is of another experiment: experiment.json plans {', '.join(experiment.plan)}; two experiments"
-            " are mixed in one folder"
+            f"raw/{name} belongs to another experiment: experiment.json plans {', '.join(experiment.plan)}; two"
+            " experiments are mixed in one folder"
         )
     # Check the target rate of the phase `equal`.
     fixed = experiment.equal_targets.get(point_name(settings.matrix_point))
     given = settings.phase(EQUAL).workload.target or 0.0
     if fixed and EQUAL in settings.planned and given != fixed:
-        yield f"trial.json: {EQUAL} has the target {given:g} op/s, experiment.json {fixed:g}"
+        yield f"trial.json: {EQUAL} has the target {given:g} op/s, but experiment.json {fixed:g}"
     planned = next((each for each in experiment.trials if each.name == name), PlannedFacts())
     for key, stated, own in (("system", planned.system, settings.system), ("round", planned.round, settings.round)):
         if None not in (stated, own) and stated != own:
-            yield f"trial.json: is of {key} {own}, experiment.json plans {key} {stated}"
+            yield f"trial.json: states {key} {own}, but experiment.json plans {key} {stated}"
 
 
 def outside_the_experiment(trial: TrialFolder, experiment: ExperimentFacts) -> Iterator[str]:
@@ -514,34 +514,35 @@ class Check:
     of_experiment: Callable[[TrialFolder, ExperimentFacts], Iterator[str]] | None = None
 
 
-_APART = f"{LATE_MS:.0f} ms, or `client_skew_limit_ms` where that is more"
+_APART = f"{LATE_MS:.0f} ms, or `client_skew_limit_ms` if that is more"
 # Entries without a function describe checks by the client, by the conductor, or by the code that reads the evidence.
 CHECKS = (
     Check("a client is missing, died, lost a thread, did not become ready, or hung; a host was lost",
           looks="client, conducting"),
     Check("no operation succeeded in the window, or a load inserted fewer records than it was given", looks="client"),
     Check("a server ended; *the system failed*", looks="conducting"),
-    Check("clients began apart (*skew*), with several of them", "10 ms", by="client_skew_limit_ms", looks="conducting"),
-    Check("the clock of a client's host is not known exactly enough to agree on a start, with several clients", "10 ms",
-          by="client_skew_limit_ms", looks="conducting"),
+    Check("several clients began at different times (*skew*)", "10 ms", by="client_skew_limit_ms", looks="conducting"),
+    Check("several clients could not agree on a start, because the clock of a host is not known exactly enough",
+          "10 ms", by="client_skew_limit_ms", looks="conducting"),
     Check("nothing succeeded for some time, also in the warm-up; *the system failed*",
           "60 s; with a target rate the time in which ten operations of a client are due (thirty with"
-          " `arrival=poisson`), where that is more", by="stalltime", looks="client"),
+          " `arrival=poisson`), if that is longer", by="stalltime", looks="client"),
     Check("too many records failed; *the system failed*", "0.1 %; for a load 0", by="maxerrorrate", looks="client"),
     Check("evidence of another run: a client was to begin at another instant than its run, its run was not"
           " within the trial's time, two clients have one `clientnumber`, a client did another phase",
           f"{_APART}; none", of_client=other_start, of_run=same_client),
     Check("the clock of a client's host is not known exactly enough to tell when it began", _APART,
           of_client=unsure_clock),
-    Check("one of several clients began late: its first operation against the agreed instant", _APART, of_client=late),
+    Check("one of several clients began late: its first operation was after the agreed instant", _APART,
+          of_client=late),
     Check("a single client began late, and its window had begun",
-          "the same, after the warm-up; 1 s more where the window begins with its first operation: a load, a"
+          "the same, after the warm-up; 1 s more if the window begins with its first operation: a load, or a"
           " run without `duration`"),
     Check("a client measured in another window than was agreed, or than the other clients: its warm-up was"
           " longer or shorter", _APART, of_client=other_window),
     Check("a client measured for another time than `trial.json` says", "0", of_client=other_length),
     Check("a client is [saturated](#what-the-hosts-did): its process used nearly all of its host's processors"
-          " in the measured window, so that the figures are those of the client", f"{100 * SATURATED:.0f} % of them",
+          " in the measured window, so that the client limits the figures", f"{100 * SATURATED:.0f} % of them",
           of_client=saturated),
     Check("one thread of a client used nearly a whole processor in the measured window: an event loop of the"
           " driver, or a thread that sends the operations", f"{100 * SATURATED:.0f} % of one", of_client=busiest),
@@ -564,7 +565,7 @@ CHECKS = (
     Check("a trial is not in the plan of `experiment.json`, or the plan has another system or round for it",
           of_experiment=of_another_experiment),
     Check("a valid trial was not within the experiment's time", of_experiment=outside_the_experiment),
-    Check("the intervals of a client's histogram logs are those of another run of the experiment: the run is a copy",
+    Check("the histogram logs of a client have the intervals of another run of the experiment: the run is a copy",
           "logs of 100 operations or more"),
     Check("evidence differs from the trial's `manifest` or cannot be read, or a value in `trial.json` or"
           " `client.json` is of the wrong type; `clients.json` of several clients is missing",
@@ -575,8 +576,8 @@ CHECKS = (
           " not the same seconds; one of the histogram logs is missing", "0"),
     Check("the histogram logs end before the measured window, or have an operation that began after it: an interval"
           " began later than its shortest latency after the window's end",
-          "1 s, an interval of the logs, and 0.1 % of the window; in a window that ends with the last answer the first"
-          " interval, if that is longer"),
+          "1 s, an interval of the logs, and 0.1 % of the window; in a window that ends with the last answer, the first"
+          " interval if that is longer"),
     Check("the longest latency of a histogram log is not that of the result lines", "0.1 % and 1 µs"),
     Check("a histogram log is cut or damaged, of an unknown unit, or a clock jumped in it: back by more than 1"
           " s, ahead by more than 10 minutes"),
@@ -589,4 +590,4 @@ def table() -> str:
     """Returns the table of all checks in docs/method.md."""
     rows = [(check.what, check.limit, check.by and f"`{check.by}`", check.looks) for check in CHECKS]
     lines = [" | ".join(row).replace("|  |", "| |") for row in rows]
-    return "| what | limit | set by | who looks |\n|---|---|---|---|\n" + "".join(f"| {line} |\n" for line in lines)
+    return "| what | limit | set by | checked by |\n|---|---|---|---|\n" + "".join(f"| {line} |\n" for line in lines)

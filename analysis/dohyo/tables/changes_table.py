@@ -90,7 +90,7 @@ _FINDINGS: Columns[Finding] = {
 
 
 def _caution(of: Caution) -> str:
-    holds = {"both": ", before and after", "between": ""}.get(of.holds, f", {of.holds} alone")
+    holds = {"both": ", before and after", "between": ""}.get(of.holds, f", only {of.holds}")
     return f"{_where(of)}{holds}: {of.text}{' (inconclusive)' if of.verdict else ''}"
 
 
@@ -101,9 +101,9 @@ def _different(of: Difference) -> str:
 
 def _legend(changes: Changes) -> str:
     if not changes.comparable:
-        return "Not comparable: what is red must be equal, and is not. --force compares anyway."
+        return "Not comparable: the lines in red must be equal. To compare anyway: --force"
     over = comparison_table.samples_words(change.pair for change in changes.changes)
     return (
-        f"Ratios are after by before{over and f', intervals over {over}'}. Within the margin: the whole interval lies"
-        f" in 1 {percent(changes.margin)}; regression, improvement: all of it lies beyond; inconclusive: anything else."
+        f"Ratios are after / before{over and f', intervals over {over}'}. Within the margin: the whole interval is in"
+        f" 1 {percent(changes.margin)}; regression, improvement: all of it is beyond; inconclusive: anything else."
     )

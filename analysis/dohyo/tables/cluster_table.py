@@ -44,8 +44,8 @@ def grids(trials: Sequence[Trial], label: Label) -> list[Grid]:
 def load_curve(trials: Sequence[Trial], label: Label) -> Grid:
     """Returns a table with a line for each measured load: its speed as rows were added."""
     title = (
-        "Rows against seconds: seconds elapsed at each tenth of the rows; last/first: the last tenth's time by the"
-        " first one's, 1.0 for a straight line"
+        "Rows against seconds: seconds elapsed at each tenth of the rows; last/first: time of the last tenth / time of"
+        " the first tenth"
     )
     # The order matters: a narrow terminal drops columns from the last but one backwards.
     heads = ["system", "rows", "last/first", *(f"{10 * tenth} %" for tenth in range(1, TENTHS + 1))]
@@ -233,9 +233,7 @@ def _hosts(trials: Sequence[Trial], label: Label) -> Grid:
             lines.append([label(trial), host, *(cell(use) for cell in _USE.values())])
         if len(uses) > len(shown):
             lines.append([label(trial), f"({len(uses) - len(shown)} more)", *[""] * len(_USE)])
-    title = (
-        "Hosts in the measured windows: means; processors as shares of all of them, disk busy that of the busiest disk"
-    )
+    title = "Hosts in the measured windows: means; processors as shares of all processors of a host; the busiest disk"
     return Grid(title, ["system", "host", *_USE], lines)
 
 

@@ -29,9 +29,9 @@ from dohyo.summary.fault_figures import (
 from dohyo.summary.results import Trial
 from dohyo.tables.grid import Grid
 
-_TITLE = "Faults: seconds of the measured window{over}; 90 % of the rate before, for 5 s"
+_TITLE = "Faults: seconds of the measured window{over}; 90 % is of the rate before the fault, for 5 s"
 _RECORDS = "Faults: operations and records of the whole window{over}"
-_HEALING = "Faults: what the servers did to heal, by their own logs; seconds after the fault{over}"
+_HEALING = "Faults: how the servers healed, according to their logs; seconds after the fault{over}"
 
 
 def grids(trials: Sequence[Trial], label: Callable[[Trial], str]) -> list[Grid]:
@@ -40,7 +40,7 @@ def grids(trials: Sequence[Trial], label: Callable[[Trial], str]) -> list[Grid]:
     if not found:
         return []
     most = max(len(each.found) for each in found)
-    over = f", median [least, most] of {most} runs" if most > 1 else ""
+    over = f", median [minimum, maximum] of {most} runs" if most > 1 else ""
     of_faults = (BEFORE, *OF_FAULTS)
     lines = [
         [

@@ -44,7 +44,7 @@ _LEGEND = (
     "Latencies in ms{at}, of operations that succeeded{but}; failed ones have rows of their own (READ-FAILED). "
     "Errors and not found count records."
 )
-_FAULTS = " Windows with faults count as a whole, the seconds of the faults included."
+_FAULTS = " Windows with faults count completely, including the seconds of the faults."
 
 
 @dataclass(frozen=True)
@@ -494,7 +494,7 @@ def legend(summary: Summary) -> str:
     but = " (but for types that a note names)" if mixed else ""
     known = _LEGEND.format(at=f" {at}" if at else "", but=but) + (_PRICE_LEGEND if priced else "")
     known += _FAULTS if any(trial.faults for trial in summary.trials) else ""
-    discarded = " Discarded are first repeats, which count nowhere." if any(row.discarded for row, _ in rows) else ""
+    discarded = " The first repeats are discarded and count nowhere." if any(row.discarded for row, _ in rows) else ""
     samples = {(row.sampled, len(row.ops_per_second_samples)) for row, aside in rows if not aside and row.sampled}
     few = screen.few_operations(row for row, _ in rows)
     discarded += f" {few}." if few else ""

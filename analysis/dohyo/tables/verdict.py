@@ -157,7 +157,7 @@ def _several(summary: Summary, found: Sequence[Contest]) -> str:
     if ties:
         parts.append(f"no difference in {ties} of {len(found)} (ties)")
     if unclear:
-        parts.append(f"{unclear} of {len(found)} cannot be told")
+        parts.append(f"{unclear} of {len(found)} too noisy to tell")
     if every:
         return f"Preliminary: {'; '.join(parts)}{_noise([contest.nearest for contest in found])}"
     if preliminary := [contest for contest in found if not contest.is_won and not contest.is_tied]:
@@ -202,7 +202,7 @@ def _nothing_to_compare(summary: Summary) -> str:
     targets = [phase for phase in phases_of(summary) if is_paced(summary.compared, phase)]
     empty = {system for system, each, _ in measured if not each.mean}
     if len(systems) > 1 and len(empty) + 1 >= len(systems):
-        return f"{_listed(sorted(empty))} found and wrote not one record: there is nothing to compare."
+        return f"{_listed(sorted(empty))} found and wrote no records: there is nothing to compare."
     if len(systems) > 1 and targets:
         said = ", ".join(f"{system} {rate(each.mean)} {unit}" for system, each, unit in measured)
         if is_equal(summary.compared, targets):

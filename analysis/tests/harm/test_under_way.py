@@ -58,7 +58,7 @@ def test_it_is_labelled_while_it_lasts_and_no_longer(tmp_path: Path) -> None:
         assert f"{said[:1].upper()}{said[1:]}." in (newer / "report.html").read_text("utf-8").partition("</header>")[0]
         assert dohyo("site", tmp_path / "site", "--results", results).code == 0
         index = (tmp_path / "site/index.html").read_text("utf-8")
-        assert (index.count(said), index.count("Not over yet.")) == (1, 1)
+        assert (index.count(said), index.count("Still being measured.")) == (1, 1)
         # Without an ID, the command takes the newest experiment that has ended.
         assert dohyo("report", results=results).out.strip() == str(older / "report.html")
     # The experiment of a killed run has the status "running" forever, but does not run.

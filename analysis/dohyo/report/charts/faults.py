@@ -16,10 +16,10 @@ _P99 = 99
 _AXIS = {"minExtent": 64}
 _HEIGHT = 150
 _QUESTION = (
-    "What happened under the faults? A row for each system, all with the same axes; the grey bands are the faults. A"
-    " line for each run: operations that succeeded (solid) and that failed (dotted). The dashed line is 90 % of the"
-    " rate before the first fault. A cross is a second with reads that were stale or corrupt, or of"
-    " what was never written. The line at the bottom is when the servers healed, by their own logs."
+    "What happened under the faults? Each row is a system, all on the same axes; grey bands are the faults. Each line"
+    " is a run: operations that succeeded (solid) and operations that failed (dotted). The dashed line is 90 % of the"
+    " rate before the first fault. A cross is a second with reads of stale, corrupt or never written records. The"
+    " line at the bottom shows when the servers healed, according to their logs."
 )
 
 

@@ -75,13 +75,13 @@ def chart(material: Material) -> Chart:
     nothing = "No run or longer load has histogram logs or status lines, so nothing is known over time."
     missing = None if clients else nothing
     question = (
-        "Was it steady? One line per run, the warm-up left out; upright lines are events. Move over a chart, or use the"
-        " slider, to read a second; drag along a chart, or use the buttons, to look closer."
+        "Was it steady? One line per run, without its warm-up; vertical lines are events. Point at a chart, or use the"
+        " slider, to read a second; drag along a chart, or use the buttons, to zoom in."
     )
     if doing:
         question += (
-            " A tick in the rows of the servers is a second with a GC pause, a compaction or a flush, darker the longer"
-            f" it lasted; what a system's logs do not contain has no row{_without(material, doing)}."
+            " In the rows of the servers, a tick is a second with a GC pause, a compaction or a flush; a darker tick"
+            f" lasted longer. Work that a system's logs do not contain has no row{_without(material, doing)}."
         )
     if hosts:
         tables["hosts"] = table(hosts)

@@ -48,14 +48,14 @@ def chart(material: Material) -> Chart:
     return Chart(
         "percentiles",
         "Percentiles",
-        "What do the slowest calls look like? All runs that count, to 99.99 %; a curve ends where one call decides."
+        "What do the slowest calls look like? All runs that count, up to 99.99 %; a curve ends before one call decides."
         + (f" Each {at}." if at else "")
         + ("" if any(curve.phase != LOAD for curve in drawn) else " Only the load has latencies."),
         panels,
         tables,
         by_part=True,
         legend=True,
-        missing=None if panels else "There are no histogram logs; the table has what is known.",
+        missing=None if panels else "There are no histogram logs; the table contains what is known.",
     )
 
 

@@ -43,7 +43,7 @@ def chart(material: Material) -> Chart | None:
         "probes",
         "Rates under a bound",
         "Where is the knee? Each point is a rate that was tried. Filled: every bound held there; hollow: one did not."
-        " The latency is that from the intended start, the dashed line its bound.",
+        " Latencies are from the intended start; a dashed line is their bound.",
         panels,
         tables,
         by_part=True,
@@ -111,7 +111,7 @@ def _panel(
     title = f"{percentile} of {operation or 'the slowest operation type'}"
     x_axis, x_words = scale([row["rate"] for row in rows])
     y_axis, y_words = scale([*(row["value"] for row in rows), *limits])
-    x = quantity("rate", f"operations per second asked for{x_words}", scale=x_axis)
+    x = quantity("rate", f"requested operations per second{x_words}", scale=x_axis)
     y = {"type": "quantitative", "scale": y_axis, "title": f"ms{y_words}"}
     colour = by_system(material.systems)
     bounds: Spec = {"data": {"name": f"{name}-bounds"}}

@@ -46,8 +46,8 @@ def chart(material: Material) -> Chart:
     said = [
         "Bar: mean rate; point: one run",
         f"line: 95 % interval over {over}" if over else "the intervals are not known",
-        "one with a triangle goes on beyond the edge" if cut else "",
-        f"\N{MULTIPLICATION SIGN}: by the best{' of the same point' if summary.dimensions else ''}"
+        "triangle: the interval continues beyond the edge" if cut else "",
+        f"\N{MULTIPLICATION SIGN}: ratio to the best{' of the same point' if summary.dimensions else ''}"
         if summary.comparisons
         else "",
         "hollow and grey: discarded, counts nowhere" if discarded else "",

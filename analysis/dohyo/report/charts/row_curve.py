@@ -40,7 +40,7 @@ def chart(material: Material) -> Chart:
         if trial.load.slowdown is not None:
             slowdowns[series] = trial.load.slowdown
     said = "; ".join(f"{series} {value:.2f}" for series, value in slowdowns.items())
-    slow = f" Seconds of the last tenth of the rows by those of the first: {said}." if said else ""
+    slow = f" Seconds for the last tenth of the rows / for the first tenth: {said}." if said else ""
     panel = Panel("", _spec(material), "rows", f"Rows inserted against seconds elapsed.{slow}")
     return Chart(
         "rows",
