@@ -39,7 +39,7 @@ def test_one_entry_adds_a_condition_everywhere(tmp_path: Path) -> None:
             folder = trial(tmp_path / experiment, number + 1, system, 1, trial_round=turn, trial_rounds=2)
             reads(folder / "run-1/node1", [100] * 4)
             edit_json(folder / "conditions.json", colour=f"{colour}{turn}" if system == "hbase" else colour)
-    last = '    gc: str | None = _of("of the server, if it is a JVM", label="collector")\n'
+    last = '    gc: str | None = _of("collector of the server, if it is a JVM", label="collector")\n'
     more = '    colour: str | None = _of("of the rack", equal="systems", label="rack")\n'
     folders = [tmp_path / name for name in colours]
     found = altered_package.run(tmp_path, "summary/conditions.py", last, more, PROGRAM, *folders)

@@ -240,26 +240,26 @@ def _overlap(of: Conditions) -> str:
 class Conditions:
     """The conditions of a trial; None: unknown."""
 
-    version: str | None = _of("of the system")
+    version: str | None = _of("version of the system")
     attached: str | None = _of(
-        "where the servers are, if they are [not Dohyo's](attach.md); null: Dohyo has started them", label="attached"
+        "where the servers run, if Dohyo [did not start them](attach.md); null: Dohyo started them", label="attached"
     )
     replication: str | None = _of("copies of each record", equal="systems", label="replication")
     write_acks: str | None = _of(
-        "replicas that must have a write before it is acknowledged: `one`, `quorum`, `all`. Where it was `exceeded`,"
-        " what was asked for counts",
+        "replicas that must store a write before it is acknowledged: `one`, `quorum` or `all`. If a system `exceeded`"
+        " the request, the requested value is compared",
         equal="systems",
         label="acks",
         text=lambda of: f"write {of.write_acks or '?'}, read {of.read_acks or '?'}",
         also=("read_acks",),
     )
     read_acks: str | None = _of(
-        "replicas that must answer a read. A system that is `strong` with `one` reads from a primary, and is compared"
-        " with none",
+        "replicas that must answer a read. A system that is `strong` with `one` reads from a primary; it is not"
+        " compared in this condition",
         equal="systems",
     )
     consistency: str | None = _of(
-        "`strong` if write_copies + read_copies > replication, else `eventual`; or the system's own term if the rule"
+        "`strong` if write_copies + read_copies > replication, otherwise `eventual`; the system's own term if this rule"
         " does not apply to it",
         equal="systems",
         label="consistency",
@@ -268,27 +268,27 @@ class Conditions:
     durability: str | None = _of(
         "`memory` or `disk`: where a write is stored when it is acknowledged", equal="systems", label="durability"
     )
-    compression: str | None = _of("of the stored data", equal="systems", label="compression")
+    compression: str | None = _of("compression of the stored data", equal="systems", label="compression")
     profile: str | None = _of(
         "`vanilla` or `tuned`: where the servers' [settings](conditions.md#profiles) come from",
         equal="systems",
         label="profile",
     )
     tuned: str | None = _of(
-        "where the profile differs from the package, such as `cassandra_memtable=trie`; null: nowhere",
+        "settings of the profile that differ from the package, such as `cassandra_memtable=trie`; null: none",
         read=lambda of: _pairs(of.facts.tuned),
         label="tuned",
     )
     settings: str | None = _of(
-        "where the scenario or the inventory differs from the profile; null: nowhere",
+        "settings of the scenario or the inventory that differ from the profile; null: none",
         read=lambda of: _pairs(of.facts.settings),
         label="settings",
     )
     disks: str | None = _of(
-        "what the data of a server is on, [layout and number](conditions.md#disks)", equal="systems", label="disks"
+        "[layout and number](conditions.md#disks) of the disks with a server's data", equal="systems", label="disks"
     )
     clients: int | None = _of(
-        "client processes",
+        "number of client processes",
         read=lambda of: len(of.phases[0].clients) or None if of.phases else None,
         equal="systems",
         label="load",
@@ -296,13 +296,13 @@ class Conditions:
         also=("threads",),
     )
     threads: int | None = _of(
-        "per client",
+        "number of threads per client",
         read=lambda of: of.reported("threads") or of.settings.threads,
         equal="systems",
         by_phase=True,
     )
     start_skew_ms: float | None = _of(
-        "time between the first and the last client to begin; in the worst repeat",
+        "time between the starts of the first and the last client, in the worst repeat",
         "ms",
         read=lambda of: furthest(phase.conducted.start_skew_ms for phase in of.phases),
         over_rounds="most",
@@ -311,13 +311,13 @@ class Conditions:
         also=("end_skew_ms", "clock_error_ms"),
     )
     end_skew_ms: float | None = _of(
-        "and to end",
+        "time between the ends of the first and the last client, in the worst repeat",
         "ms",
         read=lambda of: furthest(phase.conducted.end_skew_ms for phase in of.phases),
         over_rounds="most",
     )
     clock_error_ms: float | None = _of(
-        "how exactly the clients' clocks are known: the worst value",
+        "uncertainty of the clients' clocks: the worst value",
         "ms",
         read=lambda of: furthest(phase.conducted.offset_error_ms() for phase in of.phases),
         over_rounds="most",
@@ -338,7 +338,7 @@ class Conditions:
         also=("stolen_cpu",),
     )
     stolen_cpu: float | None = _of(
-        "and that the hypervisor took", read=lambda of: furthest(each.stolen for each in of.taken), over_rounds="most"
+        "share that the hypervisor took", read=lambda of: furthest(each.stolen for each in of.taken), over_rounds="most"
     )
     scale: float | None = _of(
         "share of the scenario's records and operations that was loaded and executed (`--scale`); null: all",
@@ -349,7 +349,7 @@ class Conditions:
         also=("full_recordcount",),
     )
     full_recordcount: int | None = _of(
-        "number of records in full; null: no `scale`", read=lambda of: of.trial.full.records
+        "number of records without `scale`; null: no `scale`", read=lambda of: of.trial.full.records
     )
     recordcount: int | None = _of(
         "records loaded before the run", read=lambda of: of.trial.properties.records, equal="systems"
@@ -383,8 +383,8 @@ class Conditions:
         label="retries",
     )
     connections: int | None = _of(
-        "of a client to all servers, at the end of its window: the maximum over clients and runs that count; null: not"
-        " known",
+        "connections from a client to all servers, at the end of its window: the maximum over clients and runs that"
+        " count; null: not known",
         read=lambda of: of.most("connections"),
         over_rounds="most",
         label="transport",
@@ -392,8 +392,8 @@ class Conditions:
         also=("event_loops", "loop"),
     )
     event_loops: int | None = _of(
-        "threads of the driver that serve a client's connections: the maximum over clients; 0: the client's threads do"
-        " this; null: not known",
+        "threads of the driver that serve a client's connections: the maximum over clients; 0: the client's own threads"
+        " serve them; null: not known",
         read=lambda of: of.most("event_loops"),
     )
     loop: str | None = _of(
@@ -417,7 +417,7 @@ class Conditions:
         label="faults",
     )
     target: float | None = _of(
-        "target rate of each client in operations/s; null: as many as possible",
+        "target rate of each client in operations/s; null: as fast as possible",
         "1/s",
         read=lambda of: _target(of.phases),
         equal="experiments",
@@ -426,7 +426,7 @@ class Conditions:
         text=lambda of: None if of.target is None else f"{of.target:,.0f} op/s per client",
     )
     measured_seconds: float | None = _of(
-        "of the client that took longest, mean over the repeats",
+        "measured window of the client that took longest, mean over the repeats",
         "s",
         read=_measured,
         by_phase=True,
@@ -436,7 +436,7 @@ class Conditions:
         also=("warmup_seconds",),
     )
     warmup_seconds: float | None = _of(
-        "before the measured window, mean over the repeats",
+        "warm-up before the measured window, mean over the repeats",
         "s",
         read=_warmup,
         by_phase=True,
@@ -449,7 +449,7 @@ class Conditions:
         label="windows",
         text=lambda of: f"{of.interleaved} systems take turns" if of.interleaved else None,
     )
-    nodes: int | None = _of("servers", equal="systems", label="servers")
+    nodes: int | None = _of("number of servers", equal="systems", label="servers")
     write_copies: int | None = _of(
         "copies that acknowledge a write",
         equal="experiments",
@@ -458,8 +458,8 @@ class Conditions:
         also=("read_copies",),
     )
     read_copies: int | None = _of("copies that answer a read", equal="experiments")
-    heap: str | None = _of("of the server, if it is a JVM", label="heap")
-    memory: str | None = _of("of a server without a heap: its own limit on caches or data", label="memory")
+    heap: str | None = _of("heap of the server, if it is a JVM", label="heap")
+    memory: str | None = _of("limit of a server without a heap on its caches or data", label="memory")
     memory_budget: str | None = _of(
         "memory that all processes of the system may use [on each host](conditions.md#memory-and-processors), including"
         " the page cache, and whether the kernel enforces it; null: there is no budget",
@@ -472,15 +472,15 @@ class Conditions:
         label="servers on processors",
     )
     client_cpus: str | None = _of(
-        "and clients",
+        "processors that clients were bound to; null: all",
         read=lambda of: _client_cpus([report.cpus for report in of.reports]),
         equal="systems",
         label="clients on processors",
     )
-    jdk: str | None = _of("of the server, if it is a JVM", label="JDK")
-    gc: str | None = _of("of the server, if it is a JVM", label="collector")
+    jdk: str | None = _of("JDK of the server, if it is a JVM", label="JDK")
+    gc: str | None = _of("collector of the server, if it is a JVM", label="collector")
     usd_per_hour: float | None = _of(
-        "price of all server hosts together, from the inventory; null if that of one is not known",
+        "total price of the servers' hosts, from the inventory; null if the price of any is not known",
         "US$/h",
         read=lambda of: _price(of.facts),
         label="price",
