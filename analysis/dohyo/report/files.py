@@ -35,7 +35,7 @@ def write_report(report: Report, path: Path, *, figures: bool) -> list[Path]:
 
 
 def is_page(path: Path) -> bool:
-    """Returns whether Dohyo wrote a page, which its title shows."""
+    """Returns whether a file is a page that Dohyo wrote, judging by its title."""
     with path.open("rb") as file:
         return b" Dohyo</title>" in file.read(_LONGEST_HEAD)
 

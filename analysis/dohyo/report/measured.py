@@ -18,7 +18,7 @@ from dohyo.summary.phase import Phase, add_all
 from dohyo.summary.results import Trial
 from dohyo.summary.summary import summarise
 
-# Steps of the percentiles beyond the median: a fifth of each decade of 1 / (1 - share), as in HdrHistogram's plots.
+# Number of percentiles in each decade of 1 / (1 - share), which is the axis of HdrHistogram's plots.
 _STEPS_PER_DECADE = 10
 _DECADES = 4  # to 99.99 %
 

@@ -19,7 +19,7 @@ from dohyo.summary.knee import TOLERANCE
 from dohyo.summary.probes import Search
 from dohyo.summary.results import Figure, Neighbours, Pair, Trial
 
-# Phase, operation and figure.
+# Key of what is compared: phase, operation and figure.
 Key = tuple[str, str, Figure]
 _PERCENTILES: tuple[Figure, ...] = ("p50_ms", "p99_ms")
 # Kinds of samples, best first: a mean over rounds predicts the next experiment better than a mean over runs.

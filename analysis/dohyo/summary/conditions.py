@@ -495,7 +495,7 @@ def _named(of: Field[Any]) -> Condition:
 
 # All conditions by name, in the order of the tables.
 CONDITIONS = {each.name: _named(each) for each in fields(Conditions)}
-# Conditions that the running server states.
+# Names of the conditions that the running server states.
 STATED = [name for name, each in CONDITIONS.items() if each.read is None]
 _Stated = defstruct(
     "_Stated",

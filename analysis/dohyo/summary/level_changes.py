@@ -69,7 +69,7 @@ def in_words(change: LevelChange) -> str:
 
 
 def _around(change: LevelChange, first: float) -> tuple[_Stretch, _Stretch]:
-    """Returns the `LEVEL_SECONDS` before and after the change, in seconds after the agreed start of the clients."""
+    """Returns up to `LEVEL_SECONDS` before and after the change, in seconds after the agreed start of the clients."""
     at = first + change.at
     return (
         (max(first + change.begin, at - LEVEL_SECONDS), at),

@@ -1,4 +1,4 @@
-"""One run of a phase of a trial, or its load: what all clients did, and whether it counts."""
+"""Reads one run of a phase of a trial, or its load: what all clients did, and whether it counts."""
 
 from __future__ import annotations
 

@@ -251,7 +251,7 @@ def _have_numbers(first: _Side, second: _Side) -> bool:
     return bool(first.rounds and second.rounds) and "failed" not in (first.trial.status, second.trial.status)
 
 
-# Figure → means over the rounds after and before.
+# Compared figure → estimates of its means over the rounds, after and before.
 _Estimates = Mapping[Key, tuple[Estimate, Estimate]]
 
 

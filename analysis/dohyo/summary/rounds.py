@@ -24,7 +24,7 @@ Counted = dict[Part, tuple[list[Run], dict[str, Latencies]]]
 
 
 def rows_of(measured: Counted) -> list[Row]:
-    """Returns the rows of all parts."""
+    """Returns the rows of all parts, in the order of a summary."""
     parts = sorted(measured, key=place)
     return [row for part in parts for row in rows(part[0], *measured[part], discarded=part[1])]
 
@@ -86,11 +86,11 @@ class Rounds:
         failed = any(trial.system_failed for trial in self.trials)
         every = [trial.conditions for trial in self.trials]
         of_all, by_phase = self._conditions(first, differing(good or self.trials))
-        # Each round has its own target.
+        # Show the mean of the rounds' targets, because the target of `own` differs between rounds.
         targets = [target for each in good if (target := each.by_phase.get(OWN, {}).get("target"))]
         if targets:
             by_phase[OWN] = {**by_phase.get(OWN, {}), "target": statistics.fmean(targets)}
-        # Faults, servers and hosts are listed by round.
+        # Leave out faults, servers and hosts, which are listed by round.
         return Trial(
             name=first.place,
             system=first.system,

@@ -1,4 +1,4 @@
-"""The files of one trial in `raw/`, read into records and phases."""
+"""Reads the files of one trial in `raw/` into records and phases."""
 
 from __future__ import annotations
 

@@ -356,7 +356,7 @@ class _Sides:
         self.losers = {name for pair in pairs for name in self.trials[pair.to]}
 
     def help_winner(self, drift: Drift) -> bool:
-        """Returns whether a winner had better hosts, or a loser worse ones."""
+        """Returns whether the drift favoured a winner: a host of a winner was faster, or a host of a loser slower."""
         return drift.trial in (self.winners if _speed(drift) > 1 else self.losers)
 
     def is_of(self, drift: Drift, pair: Pair) -> bool:

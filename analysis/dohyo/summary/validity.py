@@ -493,7 +493,7 @@ class Check:
     """One row of the table in docs/method.md.
 
     :ivar what: event that makes a run invalid
-    :ivar limit: limit beyond which it does so
+    :ivar limit: limit beyond which the event makes a run invalid
     :ivar by: property that sets the limit
     :ivar looks: parts of Dohyo that perform the check
     :ivar of_evidence: function that yields problems of the evidence of a successful trial

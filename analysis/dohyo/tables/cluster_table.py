@@ -165,7 +165,7 @@ def _offset(client: Client) -> str:
 
 
 def _signed(value: float | None) -> str:
-    return formatted(None if value is None else round(value, 1) + 0.0, "+.1f")  # avoids -0.0
+    return formatted(None if value is None else round(value, 1) + 0.0, "+.1f")  # adding 0.0 avoids -0.0
 
 
 def _nodes(trials: Sequence[Trial], label: Label) -> Grid:

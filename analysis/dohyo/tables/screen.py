@@ -468,7 +468,7 @@ def _fitting(sections: list[_Section], room: int) -> tuple[list[_Section], int]:
             return shown, all_places - sum(len(section.places) for section in shown)
     if lines(sections) <= room:
         return sections, 0
-    sections = [section for section in sections if not section.paced] or sections  # a target rate has no winner
+    sections = [section for section in sections if not section.paced] or sections  # a paced section has no winner
     winners = [section.places[0].trial.system for section in sections]
     usual = statistics.mode(winners)
     ordered = sorted(range(len(sections)), key=lambda at: (winners[at] == usual, sections[at].lead, at))

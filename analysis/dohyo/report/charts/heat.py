@@ -107,7 +107,7 @@ def _spec() -> Spec:
                 "low", "latency in ms, log scale", scale={"type": "log", "nice": False}, axis={"grid": False}
             ),
             "y2": {"field": "high"},
-            # A logarithmic scale shows one slow call in a thousand.
+            # Use a logarithmic scale, which shows even one slow call in a thousand.
             "color": quantity(
                 "share",
                 "share of the calls",

@@ -112,7 +112,7 @@ def _runs(material: Material, phase: str, trial: Trial) -> list[dict[str, Any]]:
 
 
 def _end(means: list[dict[str, Any]], runs: list[dict[str, Any]]) -> float:
-    """Returns the end of the axis."""
+    """Returns the rate at which the axis ends."""
     most: float = max([row["mean"] for row in means] + [row["value"] for row in runs])
     return max(most, min(_WIDEST * most, max(row["high"] or 0 for row in means)))
 
