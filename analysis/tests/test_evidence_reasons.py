@@ -86,13 +86,13 @@ def asked_in_vain(_: str, __: int, folder: Path) -> None:
     ("change", "mark", "said"),
     [
         (lambda *_: None, "solid", []),
-        (servers(only=3, version="3.11"), "caution", ["Rounds were not measured alike: hbase version 5.0.6 and 3.11."]),
+        (servers(only=3, version="3.11"), "caution", ["Rounds had different conditions: hbase version 5.0.6 and 3.11."]),
         (servers(only=2, heap="31g", nodes=9), "do not use",
          ["The conditions are not equal: nodes (cassandra 1, hbase unknown).",
-          "Rounds were not measured alike: hbase nodes 1 and 9, heap 1g and 31g."]),
+          "Rounds had different conditions: hbase nodes 1 and 9, heap 1g and 31g."]),
         (clients(2, {"inflight": "32", "retries": "7"}, threads=64, inflight=32, retries=7), "do not use",
          ["The conditions are not equal: threads, inflight (cassandra 2, hbase unknown; cassandra 1, hbase unknown).",
-          "Rounds were not measured alike: hbase threads 2 and 64, inflight 1 and 32, retries unknown and 7."]),
+          "Rounds had different conditions: hbase threads 2 and 64, inflight 1 and 32, retries unknown and 7."]),
         (servers(nodes=9), "do not use", ["The conditions are not equal: nodes (cassandra 1, hbase 9)."]),
         (servers(nodes=None), "do not use", ["The conditions are not equal: nodes (cassandra 1, hbase unknown)."]),
         (servers(write_copies=3), "caution",
@@ -110,7 +110,7 @@ def asked_in_vain(_: str, __: int, folder: Path) -> None:
             folder / "conditions.json", memory_budget="2,048 MiB", heap="1g" if system == "hbase" else "31g"
         ), "solid", []),
         (servers(attached="db:3306", replication="not known", write_acks="not known"), "caution",
-         ["Not what the scenario asked for: hbase: replication is not known; hbase: write acks is not known;"
+         ["Not as the scenario requests: hbase: replication is not known; hbase: write acks is not known;"
           " hbase: consistency is not known."]),
         (accounts(ACCOUNT, None, ACCOUNT), "caution",
          ["Acknowledged writes were not accounted for: hbase in round 2."]),
@@ -146,7 +146,7 @@ def test_a_phase_that_differs_from_round_to_round_is_named(tmp_path: Path) -> No
         folder = trial(tmp_path, at, "cassandra", 1, phases=("a", "b"), **settings)
         edit_json(folder / "b-1/node1/client.json", threads=threads)
     reasons = [reason.text for reason in judged(summarise(tmp_path)).reasons]
-    assert "Rounds were not measured alike: cassandra threads of b 2 and 8." in reasons
+    assert "Rounds had different conditions: cassandra threads of b 2 and 8." in reasons
 
 
 def test_servers_and_copies_are_shown(tmp_path: Path) -> None:

@@ -77,7 +77,7 @@ MANY, SHORT, ONE_SHORT = [1001] * 3, [999] * 3, [1001, 999, 1001]
         (MANY, ONE_SHORT, 90_000, 5, "inconclusive: not known in 1 of 3 rounds after"),
         (ONE_SHORT, MANY, 90_000, 5, "inconclusive: not known in 1 of 3 rounds before"),
         (MANY, ONE_SHORT, 500, 5, "1.00× [1.00, 1.00] inconclusive: not known in 1 of 3 rounds after"),
-        (MANY, ONE_SHORT, 100, 5, "inconclusive: not known in 1 of 3 rounds after: a p99 takes 1,000 operations"),
+        (MANY, ONE_SHORT, 100, 5, "inconclusive: not known in 1 of 3 rounds after: a p99 needs 1,000 operations"),
         (MANY, MANY, 500, 0, "within the margin"),
     ],
 )
@@ -103,7 +103,7 @@ def test_a_phase_or_a_maximum_that_only_one_has_is_named(tmp_path: Path) -> None
         assert found.exit_code == 5
         assert [(each.phase, each.figure, each.reason) for each in found.findings] == [
             ("update", "rec/s", f"not known {when}"),
-            ("update", "READ p99", f"not known {when}: a p99 takes 1,000 operations"),
+            ("update", "READ p99", f"not known {when}: a p99 needs 1,000 operations"),
         ]
     searches = tmp_path / "c"
     for number in ROUNDS:
@@ -359,7 +359,7 @@ FALLS, STANDS = served(*[1500] * 10, *[500] * 10), served(*[2000] * 10, *[0] * 1
         (FALLS, "Not steady: ", 0),
         (STANDS, "Collapsed: ", 0),
         # The system itself did not improve.
-        (deviating, "Not what the scenario asked for: ", 5),
+        (deviating, "Not as the scenario requests: ", 5),
         (unsettled, "Measured before the servers had settled: ", 5),
     ],
 )
@@ -577,7 +577,7 @@ def test_a_round_without_an_operation_does_not_know_its_p99(tmp_path: Path) -> N
 
     changes = compared(made(tmp_path / "a", skipping()), made(tmp_path / "b", skipping(3)))
     (p99,) = (each for each in changes.changes if each.pair.operation == "READ")
-    assert p99.reason == "not known in 1 of 3 rounds after: a p99 takes 1,000 operations"
+    assert p99.reason == "not known in 1 of 3 rounds after: a p99 needs 1,000 operations"
     assert changes.exit_code == 5
 
 

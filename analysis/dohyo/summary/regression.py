@@ -49,7 +49,7 @@ _ASKED: Figure = "ops_per_second"
 # Resolution of a ratio below which the scatter of rounds hides it.
 _VISIBLE = 0.001
 _NO_RATIO = "a round at a rate of 0 has no ratio"
-_ENOUGH = "a p99 takes 1,000 operations"
+_ENOUGH = "a p99 needs 1,000 operations"
 _Place = TypeVar("_Place", bound=Hashable)
 
 

@@ -296,7 +296,7 @@ def _inexact(summary: Summary) -> Iterator[Reason]:
         return
     worst = sorted(precision.short, key=lambda short: -(short.half or math.inf))
     said = _shortened([words(short, precision.asked) for short in worst])
-    text = f"Less exact than asked: {said}{_why_ended(summary)}."
+    text = f"Less exact than requested: {said}{_why_ended(summary)}."
     yield Reason(text, f"less exact than {percent(precision.asked)}")
 
 
@@ -423,7 +423,7 @@ def _uneven(summary: Summary) -> Iterator[Reason]:
         )
         said += [f"{trial.name} {', '.join(found)}"] if (found := list(differ)) else []
     if said:
-        yield Reason(f"Rounds were not measured alike: {'; '.join(said)}.", "rounds not measured alike")
+        yield Reason(f"Rounds had different conditions: {'; '.join(said)}.", "rounds not measured alike")
 
 
 def _deviating(summary: Summary) -> Iterator[Reason]:
@@ -436,7 +436,7 @@ def _deviating(summary: Summary) -> Iterator[Reason]:
         if value == NOT_KNOWN and not any(text.startswith(f"{name}:") for text in trial.deviations)
     ]
     if said := list(dict.fromkeys(said)):
-        yield Reason(f"Not what the scenario asked for: {'; '.join(said)}.", "not as the scenario asks")
+        yield Reason(f"Not as the scenario requests: {'; '.join(said)}.", "not as the scenario asks")
 
 
 def _unsettled(summary: Summary) -> Iterator[Reason]:

@@ -45,7 +45,7 @@ def chart(material: Material) -> Chart:
     discarded = any(_NO in each.get("counts", []) for each in tables.values())
     said = [
         "Bar: mean rate; point: one run",
-        f"line: 95 % interval over {over}" if over else "the intervals are not known",
+        f"line: 95 % interval over {over}" if over else "no intervals are known",
         "triangle: the interval continues beyond the edge" if cut else "",
         f"\N{MULTIPLICATION SIGN}: ratio to the best{' of the same point' if summary.dimensions else ''}"
         if summary.comparisons
