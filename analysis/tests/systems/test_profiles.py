@@ -280,7 +280,7 @@ def test_the_commit_log_and_hints_have_disks_of_their_own_where_those_were_named
 
 def test_hints_alone_have_no_disk_of_their_own() -> None:
     (said,) = described("cassandra", cassandra_hints_folder="/hints").refusals
-    assert said.startswith("cassandra_hints_folder=/hints without cassandra_commitlog_folder")
+    assert said.startswith("cassandra_hints_folder=/hints needs cassandra_commitlog_folder")
 
 
 @pytest.mark.parametrize(
@@ -289,7 +289,7 @@ def test_hints_alone_have_no_disk_of_their_own() -> None:
 def test_rows_are_kept_only_by_a_row_cache(settings: dict[str, Any]) -> None:
     named: dict[str, Any] = {"cassandra_rows_per_partition": "ALL", "cassandra_settings": settings}
     refusals = described("cassandra", **named).refusals
-    said = "cassandra_rows_per_partition=ALL without a row cache; set row_cache_size in cassandra_settings"
+    said = "cassandra_rows_per_partition=ALL needs a row cache; set row_cache_size in cassandra_settings"
     assert [each.startswith(said) for each in refusals] == ([] if "64" in str(settings) else [True])
     assert settings.items() <= cassandra(**named)[0].items()
 

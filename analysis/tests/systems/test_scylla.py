@@ -326,7 +326,7 @@ def test_cores_are_divided_between_the_server_and_interrupts(
         ({"scylla_package": str(KEYS), "scylla_package_sha256": "0" * 64, "states": {}}, "the server is not installed"),
         (
             {"scylla_developer_mode": False, "scylla_memory": "9g"},
-            "Outside developer mode ScyllaDB wants to know how fast the disk is",
+            "Outside developer mode, ScyllaDB needs the speed of the disk",
         ),
         (
             {"scylla_tune": True, "scylla_nic": "eth0", "scylla_memory": "3g", "scylla_cpuset": "1-3"},

@@ -20,7 +20,7 @@ from dohyo.systems.system import Archive, Attach, Attached, ConfigFile, DataNeed
 LARGEST_MB = 2097152
 # Pattern of a value in aerospike.conf, which has no syntax for quotes.
 WORD = r"[^\s#{}]+"
-# Prints the limit of open files, the path of asd, and its version.
+# Script that prints the limit of open files, the path of asd, and its version.
 LOOK = """\
 asd=$ASD
 [ -n "$asd" ] || [ ! -x "$INSTALLED" ] || asd=$INSTALLED
@@ -30,14 +30,14 @@ files=$(ulimit "$LIMIT" -n)
 printf '%s\\n' "$files" "$asd"
 [ -z "$asd" ] || "$asd" --version || true
 """
-# Settings of the cache of recent writes: its size since 7.1, its number of blocks before.
+# Settings of the cache of recent writes: its size since version 7.1, and its number of blocks in older versions.
 CACHE = "namespace.storage-engine.post-write-cache"
 QUEUE = "namespace.storage-engine.post-write-queue"
 
 
 @dataclass(frozen=True, kw_only=True)
 class Aerospike(System):
-    """All nodes are peers. The conditions state what the Community edition cannot do."""
+    """Aerospike, whose nodes are all peers. The conditions state what the Community edition cannot do."""
 
     role = "aerospike"
     order = 4
@@ -47,26 +47,26 @@ class Aerospike(System):
     licence = (
         "Aerospike's server, Community Edition, is licensed under the GNU Affero General Public License, version 3 (https://www.gnu.org/licenses/agpl-3.0)."
     )
-    # The command settle also counts: it first waits for migrations, during which records would count twice.
+    # The command `settle` also counts the records: it first waits for migrations, during which records would count twice.
     count_verb = "settle"
     attaches = True
     attached_options = ("settle_timeout", "count_limit")
     name: str = "aerospike"
     title: str = "Aerospike"
 
-    asd: str = option("", "The server's program on the hosts. Without it aerospike_package, then the asd on the PATH.")
+    asd: str = option("", "Path of the server's program on the hosts; empty for aerospike_package, or the asd on the PATH.")
     package: str = option(
         None,
-        "The vendor's package, a URL or a file on the control machine, .tgz, .deb or .rpm, unpacked without root; or"
-        " the program asd itself, a file on the control machine. Without it the environment variable AEROSPIKE_ASD"
-        " names it.",
+        "The vendor's package (.tgz, .deb or .rpm), a URL or a file on the control machine, which is unpacked without"
+        " root; or the program asd itself, a file on the control machine. Default: the environment variable"
+        " AEROSPIKE_ASD.",
     )
-    package_sha256: str = option("", "SHA-256 of the package, which a URL must have; a file without one is not checked.", pattern=SHA256)
+    package_sha256: str = option("", "SHA-256 of the package, required for a URL; without it, a file is not checked.", pattern=SHA256)
     # The option --fetch aerospike sets it.
     fetch: bool = option(False, "Download the vendor's own package, verify its checksum, and accept its licence, AGPL 3.")
     fetch_base: str = option(
         "https://download.aerospike.com/artifacts",
-        "Where aerospike_fetch downloads from; a mirror has the same files and checksums below it.",
+        "URL below which aerospike_fetch finds files and checksums; a mirror must have the same paths.",
         pattern="https://[0-9A-Za-z./:_-]+",
     )
     fetch_version: str = option("8.1.2.5", "Version of the server that aerospike_fetch downloads.", pattern="[0-9]+([.][0-9]+){3}")
@@ -78,34 +78,34 @@ class Aerospike(System):
     info_port: int = option(3003, "Preferred port for administration.")
     # Aerospike allows 31 bytes.
     namespace: str = option("ycsb", "Name of the namespace, in which every table is a set.", pattern="[0-9A-Za-z_-]{1,31}")
-    # file: written in the background, with the index in memory. memory: nothing is on disk.
+    # file: data is written to files in the background, and the index is in memory. memory: nothing is on disk.
     storage: str = option(
-        "file", "Where the data is; file and device are written in the background, as durability=memory asks.", choices=("memory", "file", "device")
+        "file", "Where the data is; file and device are written in the background, as durability=memory requires.", choices=("memory", "file", "device")
     )
     devices: list[str] = option(
         [], "Raw devices for aerospike_storage=device, whole disks or partitions; each trial empties them, and partitions those above 2 TiB.", pattern=WORD
     )
-    data_size: str = option("", "Space for the data of one node, as in 4g; empty for two and a half times what the records take.", pattern=f"({SIZE})?")
-    # Before 7.1 only data in memory can have records larger than aerospike_flush_size.
+    data_size: str = option("", "Space for the data of one node, as in 4g; empty for 2.5 times the size of the records.", pattern=f"({SIZE})?")
+    # Before 7.1, records larger than aerospike_flush_size are possible only for data in memory.
     max_record_size: str = option("8M", "Largest record, at most 8M; before 7.1 only for data in memory.", pattern=HEAP)
-    flush_size: str = option("1M", "Unit in which data goes to the disk; before 7.1 also the largest record.", pattern=HEAP)
+    flush_size: str = option("1M", "Size of a write to disk; before 7.1 also the largest record.", pattern=HEAP)
     fd_max: int = option(15000, "Maximum number of a node's connections, limited by the host's limit of open files.")
-    feature_key: str = option("", "Feature key file on the hosts; the Enterprise edition needs it for the next variables.", pattern=r"[^\s#{}]*")
+    feature_key: str = option("", "Feature key file on the hosts; the options for the Enterprise edition need it.", pattern=r"[^\s#{}]*")
     strong_consistency: bool = option(False, "Strong consistency, Enterprise only.")
     index: str = option("memory", "Where the index is; flash is Enterprise only.", choices=("memory", "flash"))
     authentication: bool = option(False, "Clients need a password; Enterprise only.")
-    # Do not set it on a command line (docs/secrets.md). The pattern forbids leading and trailing blanks, which would get lost.
+    # Never set it on a command line (docs/secrets.md). The pattern forbids leading and trailing blanks, which would be lost.
     password: str = option(
         "", "The clients' password; if empty, each trial has a new one.", pattern=r"(\S(.*\S)?)?", secret=True, environment="DOHYO_AEROSPIKE_PASSWORD"
     )
     tls: bool = option(False, "TLS between clients and nodes, and among nodes; Enterprise only.")
     tls_name: str = option("dohyo", "Name in all nodes' certificates.", pattern=WORD)
-    tls_certificate: str = option("/etc/aerospike/tls/certificate.pem", "PEM file on the database hosts, the node's certificate.", pattern=WORD)
-    tls_key: str = option("/etc/aerospike/tls/key.pem", "PEM file on the database hosts, the certificate's key.", pattern=WORD)
-    tls_ca: str = option("/etc/aerospike/tls/ca.pem", "PEM file on the hosts of databases and clients, the authorities to trust.", pattern=WORD)
+    tls_certificate: str = option("/etc/aerospike/tls/certificate.pem", "PEM file on the database hosts with the node's certificate.", pattern=WORD)
+    tls_key: str = option("/etc/aerospike/tls/key.pem", "PEM file on the database hosts with the certificate's key.", pattern=WORD)
+    tls_ca: str = option("/etc/aerospike/tls/ca.pem", "PEM file on all hosts with the certificate authorities to trust.", pattern=WORD)
     index_mounts: list[str] = option(None, "Folders on flash devices, for aerospike_index=flash.", pattern=WORD)
     ready_timeout: int = option(60, "Seconds for the server to start and the cluster to form.")
-    settle_timeout: int = option(600, "Seconds for migrations and writing after the load.")
+    settle_timeout: int = option(600, "Seconds for migrations and writes to disk after the load.")
     stop_timeout: int = option(60, "Seconds for the server to stop before it is killed.")
     # The pattern excludes addresses, ports, files and security: other options set them.
     settings: dict[str, Any] = option(
@@ -116,21 +116,21 @@ class Aerospike(System):
         r"[a-z]+(\.[a-z0-9-]+)+",
     )
     # The server counts unpacked records itself.
-    count_limit: int = option(1000000, "Up to this many packed records are counted after the load.")
+    count_limit: int = option(1000000, "Maximum number of packed records that are counted after the load.")
 
     def default_package(self) -> str:
         """Returns the program that AEROSPIKE_ASD names on the control machine, unless the package is to be downloaded."""
         return "" if self.fetch else str(self.context.get("environment", {}).get("AEROSPIKE_ASD", ""))
 
     def default_index_mounts(self) -> list[str]:
-        """Returns one folder on each disk."""
+        """Returns one folder on each disk of the data."""
         return [f"{folder}/index" for folder in self.data]
 
     # ---- where the server comes from -------------------------------------------------------------------------------
 
     @property
     def server_archive(self) -> Archive:
-        """The user's package, otherwise the vendor's; none if the user named an installed program.
+        """The user's package, or the vendor's if the user gave none; empty if the user named an installed program.
 
         File names are from https://aerospike.com/docs/database/install/linux, the checksum's URL (FILE.sha256) is from
         https://github.com/aerospike/aerospike-server.docker (lib/version.sh). Looked up on 2026-11-25.
@@ -146,7 +146,7 @@ class Aerospike(System):
             given=given,
             checksum="aerospike_package_sha256",
             sha256=self.package_sha256.lower(),
-            unchecked=True,  # The user's own file, possibly the bare program
+            unchecked=True,  # a file of the user, possibly the bare program
             url=url,
             sums=f"{given or url}.sha256",
         )
@@ -212,7 +212,7 @@ class Aerospike(System):
         if self._line(2) or (self.archive_source and not self.program):
             return ""
         if self.program:
-            return f"{self.program} does not answer to --version: {self.looked['stderr']}"
+            return f"{self.program} --version failed: {self.looked['stderr']}"
         return f"no asd on {self.context.host}"
 
     @property
@@ -240,8 +240,8 @@ class Aerospike(System):
             )
         if version and not self.is_enterprise and (self.authentication or self.tls):
             found.append(
-                "aerospike_authentication and aerospike_tls need the Enterprise edition, and aerospike_feature_key; on"
-                f" {context.host} is the {edition} edition. Leave them out, or name the other with aerospike_package"
+                "aerospike_authentication and aerospike_tls need the Enterprise edition and aerospike_feature_key;"
+                f" {context.host} has the {edition} edition. Leave them out, or name the Enterprise package"
             )
         return found + [f"{context.host}: {each}" for each in self.found.get("devices", [])]
 
@@ -279,7 +279,7 @@ class Aerospike(System):
 
     @property
     def unmet(self) -> dict[str, dict[str, Any]]:
-        """Requested values that the server rejects, and the values that it uses instead."""
+        """Requested values that the server does not support, each with the values that it uses instead."""
         compression = self.effective_compression
         found: dict[str, dict[str, Any]] = {}
         if self.context.on_disk and not self.commits:
@@ -294,11 +294,11 @@ class Aerospike(System):
 
     @property
     def unequal(self) -> list[str]:
-        """One sentence for each of these values."""
+        """One sentence for each requested value that the server does not support."""
         why = (
             "this is the Community edition"
             if self.edition != "Enterprise"
-            else "it takes storage on disk, and compression none, lz4 or zstd"
+            else "it needs storage on disk, and compression none, lz4 or zstd"
             if self.is_enterprise
             else "the Enterprise edition needs aerospike_feature_key"
         )
@@ -308,7 +308,7 @@ class Aerospike(System):
 
     @property
     def layout(self) -> str:
-        """Layout of records, a property of the client."""
+        """Layout of the records, from the client's properties."""
         return str(self.context.properties.get("aerospike.layout", "bins"))
 
     @property
@@ -318,7 +318,7 @@ class Aerospike(System):
 
     @property
     def record_bytes(self) -> int:
-        """Size of a record in bytes: a bin has 20 bytes for name and type beside its value, a record a header of 64 bytes."""
+        """Size of a record in bytes: a header of 64 bytes, and for each bin its value and 20 bytes for name and type."""
         return self.context.fieldcount * (self.context.fieldlength + 20) + 64
 
     @property
@@ -329,20 +329,20 @@ class Aerospike(System):
 
     @property
     def index_mb(self) -> int:
-        """Size of the primary index in MiB, with one record per entry."""
+        """Size of the primary index in MiB, if each record has its own entry."""
         return int(self.node_records * 64 / MIB)
 
     @property
     def index_bytes(self) -> int:
-        """Size of the primary index per copy of a record, in bytes; several packed records share an entry."""
+        """Bytes of the primary index for each copy of a record; several packed records share one entry."""
         return math.ceil(64 / int(re.sub("[^0-9]", "", self.layout) or 1))
 
     @property
     def files_per_folder(self) -> int:
-        """Number of the namespace's files in each folder for data.
+        """Number of the namespace's files in each data folder.
 
-        The server uses at most LARGEST_MB of a file. An array of disks gets one file per disk, because each file has its own
-        write queue and thread.
+        The server uses at most LARGEST_MB of a file. On an array of disks there is one file per disk, because each file has
+        its own write queue and thread.
         """
         folders = len(self.data)
         return max(math.ceil(self.context.drives / folders), math.ceil(self.space_mb / folders / LARGEST_MB))
@@ -370,18 +370,18 @@ class Aerospike(System):
         """
         if self.storage == "memory":
             return 1
-        # A trial without devices is refused elsewhere.
+        # Count at least one device: a trial without devices is refused elsewhere.
         return max(len(self.parts), 1) if self.storage == "device" else len(self.data) * self.files_per_folder
 
     @property
     def other_mb(self) -> int:
-        """Memory besides the caches, in MiB: 264 were measured with one file and no data; 100 are for connections."""
+        """Memory beside the caches, in MiB: 264 were measured with one file and no data, and 100 are for connections."""
         data = self.space_mb + 256 if self.storage == "memory" else 100
         return 144 + data + 64 * (self.stores - 1) + (0 if self.is_on_flash else self.index_mb)
 
     @property
     def has_sized_cache(self) -> bool:
-        """Whether the cache is configured by size (since 7.1) instead of by number of blocks."""
+        """Whether the cache is configured by its size, as since 7.1, instead of its number of blocks."""
         return not is_older(self.version or "7.1", "7.1")
 
     @property
@@ -410,7 +410,7 @@ class Aerospike(System):
 
     @property
     def states_cache(self) -> bool:
-        """Whether the configuration sets the cache: every number of blocks, and sizes other than the default."""
+        """Whether the configuration sets the cache: it always sets a number of blocks, but a size only if it is not the default."""
         return self.storage != "memory" and self.cache != "256M"
 
     @property
@@ -451,14 +451,14 @@ class Aerospike(System):
 
     @property
     def disk_mb(self) -> int:
-        """Space for the files: the server allocates their blocks only when it writes them."""
+        """Disk space of a trial in MiB. It is not the files' size: the server allocates blocks only when it writes them."""
         return 100 + (self.space_mb if self.storage == "file" else 0)
 
     # ---- hosts, folders and ports -----------------------------------------------------------------------------------
 
     @property
     def is_reusable(self) -> bool:
-        """Whether a load can be copied: only files can, and a copy contains no users."""
+        """Whether a load can be copied: only files can be copied, and a copy does not contain users."""
         return self.storage == "file" and not self.authentication
 
     @property
@@ -486,20 +486,20 @@ class Aerospike(System):
         """Environment of files/raw-devices, which finds and removes partitions with this deployment's label."""
         return {
             "SYSTEMD": str(self.context.systemd),
-            # No default: a wrong label would remove the partitions of another deployment.
+            # There is no default: a wrong label would remove the partitions of another deployment.
             "LABEL": f"dohyo-{self.context.values['dohyo_deployment'][:6]}",
             "LARGEST": str(LARGEST_MB),
         }
 
     @property
     def folders(self) -> list[str]:
-        """Folders that must exist before the start: for metadata and Lua on the first disk, for data and for the index."""
+        """Folders that must exist before the start: metadata and Lua on the first disk, data, and the index."""
         first = self.data[0]
         return [f"{first}/smd", f"{first}/lua", *self.data, *self.index_folders]
 
     @property
     def index_folders(self) -> list[str]:
-        """Folders for the index that Dohyo creates; folders of the site keep their mode and owner."""
+        """Folders for the index that Dohyo creates; folders that the user made keep their mode and owner."""
         ours = self.default_index_mounts()
         return [each for each in self.index_mounts if each in ours] if self.index == "flash" else []
 
@@ -517,7 +517,7 @@ class Aerospike(System):
 
     @property
     def access_file(self) -> str:
-        """File with these properties for the administration, which keeps them out of the list of processes."""
+        """File with the properties for authentication and TLS, so that they do not appear in the list of processes."""
         return f"{self.secret}/client.properties"
 
     @property
@@ -526,7 +526,7 @@ class Aerospike(System):
 
     @property
     def files(self) -> list[ConfigFile]:
-        """One file with the settings that differ from Aerospike's defaults."""
+        """Configuration file with the settings that differ from Aerospike's defaults."""
         return [self.conf_file("aerospike.conf", as_sections(self.render("aerospike.conf"), self.all_settings))]
 
     @property
@@ -535,7 +535,7 @@ class Aerospike(System):
 
     @property
     def asks_ready(self) -> bool:
-        """True: the port opens before the cluster has formed, and writes fail until then."""
+        """True, because the port opens before the cluster has formed, and writes fail until it has."""
         return True
 
     @property
@@ -554,7 +554,7 @@ class Aerospike(System):
         if self.effective_fd_max < self.fd_max:
             found.append(f"proto-fd-max: {self.effective_fd_max}, the host's limit of open files")
         if self.storage == "device" and len(self.parts) > len(self.devices):
-            found.append(f"{len(self.devices)} devices in {len(self.parts)} partitions: Aerospike takes at most 2 TiB of a device")
+            found.append(f"{len(self.devices)} devices in {len(self.parts)} partitions: Aerospike uses at most 2 TiB of a device")
         return found
 
     @property
@@ -567,7 +567,7 @@ class Aerospike(System):
 
     @property
     def client_properties(self) -> dict[str, Any]:
-        # Records in the page cache are returned at once; with a device the server can process other requests meanwhile.
+        # Inline processing suits files, whose records are in the page cache. With a device, the server can do other work meanwhile.
         inline = self.context.properties.get("aerospike.inline", self.storage != "device")
         return {
             "aerospike.hosts": ",".join(f"{node.address}:{node['service']}" for node in self.nodes),
@@ -579,7 +579,7 @@ class Aerospike(System):
         }
 
     def attach(self, servers: Attached) -> Attach:
-        """Returns how to reach attached servers, given as HOSTS/NAMESPACE; each host may have a port."""
+        """Returns how to connect to attached servers, given as HOSTS/NAMESPACE; each host may have a port."""
         hosts, namespace = servers.servers.partition("/")[0], servers.path or "test"
         return Attach(
             admin="dohyo.aerospike.admin.AttachedAerospike",
@@ -656,7 +656,7 @@ class Aerospike(System):
 
 
 def _match(pattern: str, text: str) -> str:
-    """Returns the part of a text that matches, or an empty text."""
+    """Returns the first part of a text that matches a pattern, or an empty text."""
     match = re.search(pattern, text)
     return match[0] if match else ""
 

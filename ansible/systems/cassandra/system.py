@@ -14,7 +14,7 @@ from dohyo.systems.rendering import as_yaml, option_lines
 from dohyo.systems.steps import Steps
 from dohyo.systems.system import ConfigFile, DataNeeds, HostNeeds, Tuned
 
-# JDKs of each series, the best first; docs/versions.md lists the combinations that were tested.
+# JDKs of each series, the preferred one first; docs/versions.md lists the tested combinations.
 SERIES = {"3.11": [8], "4.0": [17, 11, 8, 14], "4.1": [17, 11, 8], "5.0": [17, 11]}
 LATEST = "[cassandra_latest.yaml](https://github.com/apache/cassandra/blob/cassandra-5.0/conf/cassandra_latest.yaml)"
 COMMENTS = "comments of [cassandra.yaml](https://github.com/apache/cassandra/blob/cassandra-5.0/conf/cassandra.yaml), the same since 3.11"
@@ -55,8 +55,8 @@ MODULES = [
 COMPACTIONS = ("SizeTieredCompactionStrategy", "LeveledCompactionStrategy", "UnifiedCompactionStrategy", "TimeWindowCompactionStrategy")
 FOLDER = r'(/[^\s"]+)?'
 
-# Prints a reason if the commit log's folder is on the file system of another folder. A folder that does not exist yet is
-# on the file system of its parent.
+# Script that prints a reason if the commit log's folder, $0, is on the file system of another folder. A folder that does not
+# exist yet counts as on the file system of its parent.
 LOG_DISK = """
 carrier() {
   place=$1
@@ -71,7 +71,7 @@ done
 
 @dataclass(frozen=True, kw_only=True)
 class Cassandra(OnJvm, Cql):
-    """All nodes are peers. The first one starts first, because it is the seed."""
+    """Cassandra, whose nodes are all peers. The first node starts first, because it is the seed."""
 
     role = "cassandra"
     order = 1
@@ -90,58 +90,54 @@ class Cassandra(OnJvm, Cql):
     title: str = "Apache Cassandra"
 
     version: str = option("5.0.9", "Version of org.apache.cassandra:cassandra-all on Maven Central, 3.11.x, 4.0.x, 4.1.x or 5.0.x.", pattern=VERSION)
-    heap: str = option(
-        None, "Heap of the server, as in 1g or 1500m; smallest and largest size are the same. Without it a share of host_memory_budget, or 1g.", pattern=HEAP
-    )
+    heap: str = option(None, "Minimum and maximum heap of the server, as in 1g or 1500m. Default: a share of host_memory_budget, or 1g.", pattern=HEAP)
     # "When running on magnetic HDD, this should be a separate spindle than the data directories": the comment of
     # commitlog_directory in cassandra.yaml, the same since 3.11.
     commitlog_folder: str = option(
         "",
-        "Folder of the hosts on a file system of its own, on a disk beside dohyo_devices, for the commit log in"
-        " FOLDER/dohyo/cassandra, as cassandra.yaml advises for rotating disks. Without it the log is on the disks of the"
-        " data.",
+        "Folder on the hosts for the commit log, in FOLDER/dohyo/cassandra. It must be on a separate file system and"
+        " disk, not in dohyo_devices, as cassandra.yaml advises for rotating disks. If empty, the log is on the disks of"
+        " the data.",
         pattern=FOLDER,
     )
     hints_folder: str = option(
         "",
-        "Another such folder, beside cassandra_commitlog_folder, for hints and saved caches in FOLDER/dohyo/cassandra."
-        " Without it they are on the first disk of the data.",
+        "Folder on another separate disk for hints and saved caches, in FOLDER/dohyo/cassandra; needs"
+        " cassandra_commitlog_folder. If empty, they are on the first disk of the data.",
         pattern=FOLDER,
     )
-    jmx_port: int = option(7199, "Preferred port for JMX, on 127.0.0.1 always.")
+    jmx_port: int = option(7199, "Preferred port for JMX, which is always on 127.0.0.1.")
     column_type: str = option(
-        "blob",
-        "CQL type of the fields; text lets the binding of stock YCSB use the tables, too, and float needs fieldlength=4.",
-        choices=("blob", "text", "float"),
+        "blob", "CQL type of the fields; with text, stock YCSB's binding can use the tables; float needs fieldlength=4.", choices=("blob", "text", "float")
     )
     compression: str = option(
         "scenario",
         "Compression of the tables; another one than the scenario's (compression) is marked as a difference.",
         choices=("scenario", "none", "lz4", "zstd", "gz"),
     )
-    chunk_kib: int = option(0, "Data that is compressed at once, in KiB; 0 for the package's own, 16, and 64 in 3.11.")
+    chunk_kib: int = option(0, "Size of a compressed chunk in KiB; 0 for Cassandra's default, 16, or 64 in 3.11.")
     compaction: str = option(COMPACTIONS[0], "Compaction strategy of the tables.", choices=COMPACTIONS)
     rows_per_partition: str = option(
         "NONE",
-        "Rows of each partition that the row cache keeps; it needs row_cache_size in cassandra_settings, before 4.1 row_cache_size_in_mb.",
+        "Rows of each partition in the row cache; needs row_cache_size (before 4.1 row_cache_size_in_mb) in cassandra_settings.",
         pattern="NONE|ALL|[1-9][0-9]*",
     )
     memtable: str = option("skiplist", "Implementation of the memtable; trie needs 5.0.", choices=("skiplist", "trie"))
     sstable_format: str = option("big", "Format of the files on disk; bti needs 5.0.", choices=("big", "bti"))
-    # Since 4.0 tokens are allocated for the scenario's replication; 3.11 chooses them at random.
+    # Since 4.0, tokens are allocated for the scenario's replication; 3.11 chooses them at random.
     tokens: int = option(None, "Tokens of a node; with 1 every node has an equal part of the ring.", pattern="[1-9][0-9]{0,3}")
     concurrent_reads: int = option(32, "Number of reads that a node executes at the same time.")
     concurrent_writes: int = option(32, "Number of writes that a node executes at the same time.")
     # The pattern excludes addresses, ports, folders and security: other options set them.
     settings: dict[str, Any] = option(
         {},
-        "Further settings of cassandra.yaml by their keys, with dots between those of several levels; they replace Dohyo's own.",
+        "Further settings of cassandra.yaml, by key, with dots in nested keys; they override Dohyo's settings.",
         pattern=r"(?!.*(directory|directories|address|interface|_port|_port_ssl)$)"
         r"(?!(seed_provider|authenticator|authorizer|role_manager|cluster_name)\b|.*encryption_options)"
         r"[a-z][0-9A-Za-z_]*(\.[0-9A-Za-z_-]+)*",
     )
     authentication: bool = option(False, "Users need a password.")
-    # The pattern forbids leading and trailing blanks, which get lost on the way.
+    # The pattern forbids leading and trailing blanks, which would be lost.
     user: str = option("dohyo", "User that authentication creates instead of Cassandra's default user.", pattern=r"\S(.*\S)?")
     # Set it in the environment or in a file of Ansible Vault, never on a command line (docs/secrets.md).
     password: str = option(
@@ -149,9 +145,9 @@ class Cassandra(OnJvm, Cql):
     )
     tls: bool = option(False, "TLS between clients and nodes and among nodes; needs 4.1 or newer.")
     ready_timeout: int = option(180, "Seconds for the server to start.")
-    settle_timeout: int = option(300, "Seconds without progress of the compactions after the load, after which the trial continues with the rest pending.")
+    settle_timeout: int = option(300, "Seconds without progress of the compactions after the load, after which the trial continues.")
     stop_timeout: int = option(60, "Seconds for the server to stop before it is killed.")
-    count_limit: int = option(1000000, "Maximum number of records with which the rows are counted after the load.")
+    count_limit: int = option(1000000, "Maximum number of records up to which the rows are counted after the load.")
 
     def default_heap(self) -> str:
         """Returns a share of the memory budget, or 1 GiB without a budget.
@@ -163,7 +159,7 @@ class Cassandra(OnJvm, Cql):
         return f"{max(min(budget // 2, 1024), min(budget // 4, 31744))}m" if budget else "1g"
 
     def default_tokens(self) -> int:
-        """Returns the package's default (cassandra.yaml of the version)."""
+        """Returns the default of the version (num_tokens in its cassandra.yaml)."""
         return 256 if self.series == "3.11" else 16
 
     @property
@@ -178,7 +174,7 @@ class Cassandra(OnJvm, Cql):
 
     @property
     def row_cache_mb(self) -> int:
-        """Size of the row cache in MiB; 4.1 and newer also accept the older name of the setting, with the unit in it."""
+        """Size of the row cache in MiB, by either of two names: 4.1 and newer also accept the older one with the unit."""
         size = self.all_settings.get("row_cache_size", f"{self.all_settings.get('row_cache_size_in_mb', 0)}m")
         return mib(str(size).replace("iB", ""), "row_cache_size")
 
@@ -187,9 +183,9 @@ class Cassandra(OnJvm, Cql):
         if why := super().impossible:
             return why
         if self.series != "5.0" and (self.memtable, self.sstable_format) != ("skiplist", "big"):
-            return f"the memtable trie and the format bti need Cassandra 5.0, not {self.version}; leave both as they are"
+            return f"the memtable trie and the format bti need Cassandra 5.0, not {self.version}; leave them out"
         if self.tls and self.series in ("3.11", "4.0"):
-            return f"Cassandra {self.version} reads no keys in PEM files; cassandra_tls needs 4.1 or newer"
+            return f"Cassandra {self.version} cannot read keys in PEM files; cassandra_tls needs 4.1 or newer"
         return ""
 
     def problems(self) -> list[str]:
@@ -201,44 +197,41 @@ class Cassandra(OnJvm, Cql):
                 " constant length"
             )
         if self.hints_folder and not self.commitlog_folder:
-            found.append(
-                f"cassandra_hints_folder={self.hints_folder} without cassandra_commitlog_folder: hints have a disk of their"
-                " own where the commit log has one; name both"
-            )
+            found.append(f"cassandra_hints_folder={self.hints_folder} needs cassandra_commitlog_folder; set both")
         if self.rows_per_partition != "NONE" and not self.row_cache_mb:
             found.append(
-                f"cassandra_rows_per_partition={self.rows_per_partition} without a row cache; set row_cache_size in"
-                " cassandra_settings, before 4.1 row_cache_size_in_mb"
+                f"cassandra_rows_per_partition={self.rows_per_partition} needs a row cache; set row_cache_size in"
+                " cassandra_settings (before 4.1 row_cache_size_in_mb)"
             )
         return found
 
     def needs(self) -> HostNeeds:
         off_heap = str(self.all_settings.get("memtable_allocation_type", "")).startswith("offheap")
-        # The chunk cache is on by default in 3.11 only. Before 5.0 it holds compressed files only.
+        # The chunk cache is on by default only in 3.11. Before 5.0, it holds only compressed files.
         caches_files = self.series == "3.11" or "-Dcassandra.file_cache_enabled=true" in self.java_options
         caches = caches_files and (self.effective_compression != "none" or self.series == "5.0")
         return HostNeeds(
-            # 500 MB: metaspace, direct buffers, code. Off-heap memtables take a quarter of the heap's size (memtable_offheap_space).
+            # 500 MB are for metaspace, direct buffers and code. Off-heap memtables (memtable_offheap_space) take a quarter of the heap's size.
             memory_mb=self.heap_mb + 500 + (self.heap_mb // 4 if off_heap else 0) + self.row_cache_mb,
             cache_mb=min(self.heap_mb // 4, 512) if caches else 0,
-            # The commit log takes at most 8 GiB (default of commitlog_total_space).
+            # By default, the commit log takes at most 8 GiB (commitlog_total_space).
             size=DataNeeds(record_disk=self.context.sstable_bytes, log_mb=8192),
         )
 
     @property
     def jars(self) -> list[str]:
-        """Artifacts of the server; 3.11 has two."""
+        """Maven artifacts of the server; 3.11 needs a second one."""
         names = ["cassandra-all", *(["cassandra-thrift"] if self.series == "3.11" else [])]
         return [f"org.apache.cassandra:{name}:{self.version}" for name in names]
 
     @property
     def collector(self) -> list[str]:
-        """Options of G1 in Cassandra 5.0 (jvm17-server.options)."""
+        """Options of the collector G1, from Cassandra 5.0 (jvm17-server.options)."""
         return [
             "-XX:+UseG1GC",
             "-XX:+ParallelRefProcEnabled",
             "-XX:MaxTenuringThreshold=2",
-            f"-XX:G1HeapRegionSize={16 if self.heap_mb >= 1024 else 1}m",  # a small heap gets the JVM's own region size
+            f"-XX:G1HeapRegionSize={16 if self.heap_mb >= 1024 else 1}m",  # for a small heap, the JVM's default
             "-XX:+UnlockExperimentalVMOptions",
             "-XX:G1NewSizePercent=50",
             "-XX:G1RSetUpdatingPauseTimePercent=5",
@@ -248,7 +241,7 @@ class Cassandra(OnJvm, Cql):
 
     @property
     def is_reusable(self) -> bool:
-        """Whether a load can be copied: a copy has neither the users nor the commit log of another disk."""
+        """Whether a load can be copied: a copy contains neither users nor a commit log on another disk."""
         return not self.authentication and not self.commitlog_folder
 
     @property
@@ -261,29 +254,29 @@ class Cassandra(OnJvm, Cql):
 
     @property
     def log_disks(self) -> list[str]:
-        """Folders for hints and commit log; the commit log's is the last one."""
+        """Folders for hints and for the commit log, in this order."""
         return [folder for folder in (self.hints_folder, self.commitlog_folder) if folder]
 
     @property
     def disks(self) -> int:
-        """Number of folders for data. Without a folder for it, the commit log takes the last of several disks."""
+        """Number of data folders. Without its own folder, the commit log takes the last of several disks."""
         return max(len(self.context.data) - (0 if self.commitlog_folder else 1), 1)
 
     @property
     def table_folders(self) -> list[str]:
-        """Folders for tables: all but the one that the commit log takes."""
+        """Folders for tables: all data folders except the commit log's."""
         return self.data if self.logs else self.data[:-1] or self.data
 
     @property
     def seeds(self) -> str:
-        """Seeds: the first node and this one, since a seed continues if the first node does not answer its first message."""
+        """Seeds: the first node and this one. A seed starts even if the first node does not answer its first message."""
         first, own = self.nodes[0], self.node
         nodes = [first] if first == own else [first, own]
         return ",".join(node.address if self.series == "3.11" else f"{node.address}:{node['storage']}" for node in nodes)
 
     @property
     def initial_token(self) -> int:
-        """Token of this node if each node has one: all nodes get equal parts of the ring."""
+        """Token of this node if each node has one token, so that all nodes have equal parts of the ring."""
         databases = self.context.databases
         return -(2**63) + databases.index(self.context.host) * (2**64 // len(databases))
 
@@ -294,12 +287,12 @@ class Cassandra(OnJvm, Cql):
 
     @property
     def jamm(self) -> str:
-        """Name of the agent jar that measures object sizes; its version depends on Cassandra's."""
+        """File name of the JVM agent that measures object sizes (jamm); its version depends on Cassandra's."""
         return self.installed_jar("jamm-*.jar")
 
     @property
     def files(self) -> list[ConfigFile]:
-        """Files with all settings that differ from Cassandra's defaults, and the ones of the JVM and the log."""
+        """Configuration files: settings that differ from Cassandra's defaults, JVM options, and logging."""
         return [
             self.conf_file("cassandra.yaml", as_yaml(self.render("cassandra.yaml"), self.all_settings)),
             *map(self.conf_file, ("cassandra-rackdc.properties", "logback.xml", "jvm.options")),
@@ -312,7 +305,7 @@ class Cassandra(OnJvm, Cql):
 
     @property
     def command(self) -> list[str]:
-        """Command of the server; its options are also in conf/jvm.options, as a record."""
+        """Command that runs the server. Its options are also written to conf/jvm.options, as a record."""
         options = option_lines(self.render("jvm.options"))
         classes = ["-cp", f"conf:{self.lib}/*", "org.apache.cassandra.service.CassandraDaemon"]
         return [f"{self.context.java_home}/bin/java", *options, *classes]
@@ -321,8 +314,8 @@ class Cassandra(OnJvm, Cql):
     def repair_users(self) -> list[str]:
         """Command that copies the users to all nodes, so that clients can log in while one node is down.
 
-        It runs NodeTool with a small heap, fast start and no files in the user's home. It uses the hosts' own JDK 17 if
-        the version supports that: a JDK for servers may lack a module that JMX clients need (jdk.naming.rmi).
+        NodeTool runs with a small heap, options for a fast start, and no files in the user's home. It uses the hosts' own
+        JDK 17 if the version supports that: a JDK for servers may lack a module for JMX clients (jdk.naming.rmi).
         """
         on_17 = 17 in self.jdks
         java_home = self.context.get("service_host", {})["java_home"] if on_17 else self.context.java_home
@@ -352,7 +345,7 @@ class Cassandra(OnJvm, Cql):
 
     @property
     def schema_words(self) -> list[str]:
-        # 3.11 has no zstd. It gets lz4, the nearest in speed, and its conditions say so.
+        # 3.11 lacks zstd. Use lz4, whose speed is nearest; the conditions show that.
         wanted = self.effective_compression
         compression = "lz4" if wanted == "zstd" and self.series == "3.11" else wanted
         return [

