@@ -136,16 +136,16 @@ def test_refuses_by_name_and_leaves_nothing(vendor: Vendor, tmp_path: Path, monk
     to = tmp_path / "to"
     for source, by, said in (
         (url, ["--sums", f"{url}.sha256"], f"{url}: its SHA-256 is {good}, and {url}.sha256 says {digest(b'other')}"),
-        (url, ["--sha256", "0" * 64], f"{url}: its SHA-256 is {good}, and the checksum that was given says 000"),
-        (url, ["--sums", f"{vendor.url}/page"], "/page: its first word is no SHA-256"),
-        (url, ["--sums", f"{vendor.url}/none.sha256"], "/none.sha256: the server says 404 Not Found"),
-        (f"{vendor.url}/none.tgz", ["--sha256", good], "/none.tgz: the server says 404 Not Found"),
+        (url, ["--sha256", "0" * 64], f"{url}: its SHA-256 is {good}, and the given checksum says 000"),
+        (url, ["--sums", f"{vendor.url}/page"], "/page: its first word is not a SHA-256"),
+        (url, ["--sums", f"{vendor.url}/none.sha256"], "/none.sha256: the server replied 404 Not Found"),
+        (f"{vendor.url}/none.tgz", ["--sha256", good], "/none.tgz: the server replied 404 Not Found"),
         (f"{vendor.url}/short.tgz", ["--sha256", good], "/short.tgz: it ended after 10 of 5000 bytes"),
         (f"{vendor.url}/plain.tgz", ["--sha256", good], "it redirects to http://127.0.0.1:9/a.tgz, which is not HTTPS"),
         (plain, ["--sha256", good], f"{plain}: only https:// is accepted"),
         (f"{vendor.url}/wrong.tgz", ["--sha256", good], "/wrong.tgz: it ended after 5 of abc bytes"),
-        (f"{vendor.url}/bad.tgz", ["--sha256", good], "it, or where it redirects to, is no URL: Invalid IPv6"),
-        (f"{vendor.url}/\u00e9", ["--sha256", good], "/\u00e9: it, or where it redirects to, is no URL: "),
+        (f"{vendor.url}/bad.tgz", ["--sha256", good], "it, or its redirect, is not a valid URL: Invalid IPv6"),
+        (f"{vendor.url}/\u00e9", ["--sha256", good], "/\u00e9: it, or its redirect, is not a valid URL: "),
         (url, ["--sums", f"{vendor.url}/endless"], "/endless: it has more than 65536 bytes"),
         (f"{vendor.url}/local.tgz", ["--sha256", good], "'file:///etc/hostname' is not allowed"),
     ):
@@ -178,7 +178,7 @@ def test_ended_it_leaves_nothing_and_a_full_disk_is_named(vendor: Vendor, tmp_pa
         [*limited, f"{vendor.url}/b.tgz", tmp_path / "to" / "b", "--sha256", "0" * 64],
         capture_output=True, text=True, check=False,
     )  # fmt: skip
-    assert (answer.returncode, answer.stderr) == (1, f"ERROR: {tmp_path}/to: File too large; free some room there\n")
+    assert (answer.returncode, answer.stderr) == (1, f"ERROR: {tmp_path}/to: File too large; free some space there\n")
     assert not [*tmp_path.glob("to/*")]
 
 
@@ -342,7 +342,7 @@ LINKS = {"symbolic": tarfile.SYMTYPE, "hard": tarfile.LNKTYPE}
 @pytest.mark.parametrize(
     ("member", "link", "problem"),
     [
-        ("top/../../escaped", "", "cannot be unpacked; it must be an archive that tar reads, with room for it in"),
+        ("top/../../escaped", "", "cannot be unpacked; it must be an archive that tar reads, with enough free space"),
         ("top/lib/../../../escaped", "", "cannot be unpacked"),
         ("top/lib/b.jar", "hard", "cannot be unpacked"),
         ("lib/a-1.jar", "", "contains no jar that matches a-1[.]jar in lib lib/sub"),

@@ -1,11 +1,11 @@
 #!/bin/sh
-# First boot of a host on EC2 (aws.yml): installs a timer that checks once a minute whether the host's time is over.
-# The time is in the tag dohyo:until, which the host reads without credentials, so that a second aws.yml can extend it. The last
-# value is saved for times when the tag cannot be read.
+# Runs at the first boot of a host on EC2 (aws.yml): installs a timer that checks once per minute whether the host must end.
+# The end is in the tag dohyo:until, which the host reads without credentials, so that a second aws.yml can change it. The last
+# value is saved, in case the tag cannot be read.
 set -eu
 cat > /usr/local/sbin/dohyo-end << 'PROGRAM'
 #!/usr/bin/env python3
-"""Shuts this host down when its time is over; EC2 terminates it then."""
+"""Shuts this host down at its end, so that EC2 terminates it."""
 import subprocess
 import sys
 import time
@@ -25,7 +25,7 @@ try:
     if until != int(kept.read_text()):
         kept.write_text(f"{until}\n")
 except (OSError, ValueError) as error:
-    print(f"the tag dohyo:until was not read: {error}", file=sys.stderr)
+    print(f"the tag dohyo:until cannot be read: {error}", file=sys.stderr)
 if time.time() >= int(kept.read_text()):
     subprocess.run(["shutdown", "-h", "now"], check=True)
 PROGRAM

@@ -81,7 +81,7 @@ mkdir "$work/mine"
 cat > "$work/cases.yml" << END
 localhost:
   hosts:
-    a: {says: 'nothing was created; to agree without being asked: -e aws_confirm=yes-13.60'}
+    a: {says: 'nothing was created; to approve the cost in advance: -e aws_confirm=yes-13.60'}
     b: {says: aws_confirm=yes-13.60, case: {confirm: yes-5.43}}
     c: {says: 'without the tag dohyo:project=taken', case: {project: taken, confirm: yes-13.60}}
     d: {says: has no image debian-99, case: {image_name: debian-99-*, confirm: yes-13.60}}

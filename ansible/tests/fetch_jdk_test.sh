@@ -28,7 +28,7 @@ refuses() { # WORDS ARGUMENTS...: fails with these words, and leaves nothing beh
   [[ $said == *"$words"* ]] || fail "said '$said', not '$words'"
   [[ -z $(compgen -G "$2*") ]] || fail "left something: $2"
 }
-refuses "its SHA-256 is $sum, and the checksum that was given says 123" 8 "$work/bad-sum" "$work/jdk.tar.gz" 123
+refuses "its SHA-256 is $sum, and the given checksum says 123" 8 "$work/bad-sum" "$work/jdk.tar.gz" 123
 refuses "its sha256 is missing" 8 "$work/no-sum" "$work/jdk.tar.gz"
 refuses "this is Java '1.8'" 11 "$work/bad-version" "$work/jdk.tar.gz" "$sum"
 refuses "only https:// is accepted" 8 "$work/plain" http://127.0.0.1:9/jdk.tar.gz "$sum"

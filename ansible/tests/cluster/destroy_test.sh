@@ -26,7 +26,7 @@ setting restored
 on 3 'sudo umount /dohyo/disk2 && sudo mkfs.ext4 -q -F -L precious /dev/disk2 && sudo sed -i "\\,/dohyo/disk2,d" /etc/fstab'
 on 4 'sudo systemctl start firewalld'
 ! playbook destroy.yml </dev/null >"$work/log" 2>&1 || fail 'destroy.yml has not asked'
-grep -q 'to agree without being asked: -e destroy=yes' "$work/log" || { cat "$work/log" >&2; fail 'destroy.yml does not say how to agree'; }
+grep -q 'to approve the removal in advance: -e destroy=yes' "$work/log" || { cat "$work/log" >&2; fail 'destroy.yml does not say how to agree'; }
 # host1 was destroyed before: it has no folder, but the control machine has.
 quietly playbook destroy.yml -e destroy=yes --limit host1
 quietly playbook destroy.yml -e destroy=yes
