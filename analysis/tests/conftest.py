@@ -1,6 +1,6 @@
-"""Settings of all tests: plugins find each other as in Ansible, and hypothesis has no time limit.
+"""Configures all tests: plugins import each other as in Ansible, and hypothesis has no deadline.
 
-Other programs may use the processors, so examples of hypothesis have no deadline.
+The deadline is off because other programs may slow down an example.
 """
 
 import pytest
@@ -14,5 +14,5 @@ pytest.register_assert_rewrite("support")
 
 @pytest.fixture
 def short_loads(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Lets charts show the loads of the evidence, which are short."""
+    """Lowers the minimum length of a load for the charts, because the loads in the test data are short."""
     monkeypatch.setattr("dohyo.report.measured.SHORTEST_SECONDS", 1.0)

@@ -1,4 +1,4 @@
-"""Accounting for acknowledged writes: sums, texts, and reasons for an invalid run."""
+"""Accounting for acknowledged writes: totals, texts, and reasons why a run is invalid."""
 
 import json
 from dataclasses import replace
@@ -39,7 +39,7 @@ GOOD = {
 
 
 def of_runs(experiment: Path, consistency: str = "strong", **found: Any) -> Trial:
-    """Returns a trial of two runs with findings in the second one."""
+    """Returns a trial of two runs; `found` replaces fields of the accounting of the second run."""
     folder = trial(experiment, 1, "cassandra")
     edit_json(folder / "conditions.json", consistency=consistency)
     edit_json(folder / "run-1/node1/client.json", accounting=GOOD)

@@ -1,4 +1,4 @@
-"""The controller's agent on a host, with real processes."""
+"""The agent, which works on a host for the controller, with real processes."""
 
 import json
 import os
@@ -35,7 +35,7 @@ def told(tool: Path, *messages: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def messages_of(lines: Iterable[str]) -> Iterator[dict[str, Any]]:
-    """Yields the messages of an agent. The first line is empty, because a login may have printed part of a line."""
+    """Yields the messages of an agent. The first line is empty because a login may print text before it."""
     lines = iter(lines)
     assert next(lines) == "\n"
     yield from map(json.loads, lines)
@@ -74,8 +74,8 @@ def test_with_faults_a_sampler_that_has_ended_with_the_host_is_started_again(too
 
 
 def test_what_a_servers_children_use_is_the_servers(tool: Path) -> None:
-    """PostgreSQL's connections are processes that live as long as the server."""
-    # The child ends with its parent, because the tool would otherwise wait for it.
+    """Counts child processes because each connection of PostgreSQL is a process that lives as long as the server."""
+    # The child ends when its parent does. Otherwise the tool would wait for it.
     busy = "import os, time\nparent = os.getppid()\nwhile time.process_time() < 1: pass\n"
     busy += "while os.getppid() == parent: time.sleep(0.05)"
     command = f"import subprocess, sys; subprocess.run([sys.executable, '-c', {busy!r}], check=True)"
@@ -93,13 +93,13 @@ def test_what_a_servers_children_use_is_the_servers(tool: Path) -> None:
     finally:
         subprocess.run([tool, "stop", "db", "0"], check=True)
     (finished,) = [answer for answer in messages_of(output.splitlines(keepends=True)) if answer["is"] == "finished"]
-    # The start of Python takes less than 0.1 s; a busy machine gives the child a quarter of a processor or less.
+    # Starting Python takes less than 0.1 s. On a busy machine the child may get only a quarter of a processor.
     assert 0.2 < finished["cpu"] < 2
     assert 5 < finished["memory"] < 60
 
 
 def launched(tool: Path, client: dict[str, Any]) -> "subprocess.Popen[str]":
-    """Starts an agent and lets it launch a client."""
+    """Starts an agent that launches a client."""
     agent = subprocess.Popen([tool, "converse"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     assert agent.stdin is not None
     for message in ({"do": "begin", "tool": str(tool), "client": client, "servers": ""}, {"do": "launch"}):
@@ -109,7 +109,7 @@ def launched(tool: Path, client: dict[str, Any]) -> "subprocess.Popen[str]":
 
 
 def test_what_a_client_has_inserted_is_handed_on(tool: Path) -> None:
-    """The next run of the client begins after these records."""
+    """The next run inserts its records after the ones that this run has inserted."""
     folder = tool.parent.parent / "client/run-1/host1"
     wrote = {"agreed_start_ms": None, "skew_ms": 0.5, "finished_ms": 9.5, "inserted": 1234, "operations": 7}
     client = {
@@ -129,7 +129,7 @@ def test_what_a_client_has_inserted_is_handed_on(tool: Path) -> None:
 
 
 def client_of(home: Path, run: int, command: str) -> dict[str, Any]:
-    """Returns a client that takes turns with those of other trials; it goes on in runs after the first."""
+    """Returns a client whose windows alternate with those of other trials. From the second run on, it continues."""
     return {
         "name": "client-host1.cassandra",
         "folder": str(home / f"client/cassandra/run-{run}/host1"),
@@ -141,7 +141,7 @@ def client_of(home: Path, run: int, command: str) -> dict[str, Any]:
     }
 
 
-# Pauses after its first window like the client, goes on in the next folder, and ends.
+# Pauses after the first window as the client does, continues in the next folder, and ends.
 PAUSES = (
     "echo '{\"inserted\": 1}' > client.json; touch ready paused; while [ ! -s next ]; do sleep 0.05; done;"
     ' cd "$(cat next)"; echo \'{"inserted": 2}\' > client.json; touch ready; sleep 0.5; exit 4'
@@ -185,7 +185,7 @@ def test_a_client_that_ended_while_it_paused_fails(tool: Path) -> None:
 
 
 def test_an_exit_code_that_is_written_late_is_that_of_the_client(tool: Path) -> None:
-    """A busy machine delays the client's supervisor."""
+    """Covers a busy machine, which may delay the client's supervisor."""
     home = tool.parent.parent
     client = {
         "name": "client-host1",

@@ -1,4 +1,4 @@
-"""Parts of Ansible's private API that our plugins use work in the lowest and the highest supported release."""
+"""The parts of Ansible's private API that our plugins use work in the lowest and the highest supported release."""
 
 import json
 import re
@@ -16,7 +16,7 @@ PRIVATE = re.compile(
     r"|_update_module_args|_parse_returned_data|_variable_manager|\._inventory|get_play\b|TaskExecutor"
     r"|_get_connection|_set_connection_options|_shared_loader_obj"
 )
-# Program that prints its arguments, and ends as if the host were unreachable.
+# Program that prints its arguments and exits as ssh does if the host is unreachable.
 SSH = '#!/bin/sh\nprintf "%s\\n" "$@" > {words}\nexit 255\n'
 
 
@@ -48,7 +48,7 @@ def test_modules_within_the_process_and_commands_of_agents(lowest: bool, tmp_pat
                 {"copy": {"dest": str(release), "content": "{{ ansible_version.full }}", "mode": "0644"}},
             ],
         },
-        # The inventory's database hosts do not belong to this play.
+        # The inventory's database hosts are not part of this play.
         {
             "hosts": "client",
             "vars": clients,

@@ -1,4 +1,4 @@
-"""Attached systems: their settings in an inventory or a scenario, and the tasks that may remove a place."""
+"""Attached systems: their settings in an inventory or a scenario, and the input that is rejected."""
 
 import re
 import subprocess
@@ -74,7 +74,7 @@ def test_hosts_lead_nowhere_but_to_a_place_of_our_own(places: str) -> None:
     name, _, hosts = places.partition("=")
     with pytest.raises(BadInputError, match="must be hosts"):
         attach.overrides([places], None, [], None)
-    # The file of a scenario and --set may have it, too.
+    # A scenario file and --set can state the hosts, too.
     changes = {"attached": f'{{"{name}": "{hosts}"}}', "systems": name}
     with pytest.raises(BadInputError, match="must be hosts"):
         attach.describe(loading.load(loading.find("workloadA"), changes))
@@ -93,7 +93,7 @@ def test_the_examples_of_the_documentation_are_accepted(tmp_path: Path, monkeypa
     examples = re.findall(r"```yaml\n(.*?)```", (ROOT / "docs/attach.md").read_text("utf-8"), re.DOTALL)
     authorities = tmp_path / "ca.pem"
     authorities.touch()
-    # Files that the examples name are not on this machine.
+    # The examples name files that do not exist on this machine.
     access = re.sub(r"(ca: )/\S+", rf"\1{authorities}", "".join(each for each in examples if "all:" not in each))
     _secrets(tmp_path, access)
     monkeypatch.setenv("HOME", str(tmp_path))
@@ -106,7 +106,7 @@ def test_the_examples_of_the_documentation_are_accepted(tmp_path: Path, monkeypa
 
 
 def test_a_trial_attaches_nothing_but_what_was_asked_for(tmp_path: Path) -> None:
-    # An inventory's variables would have a lower priority.
+    # The variables are passed although they are empty, because they override an inventory's variables.
     trial = plan.trials(loading.load(loading.find("workloadA"), {"systems": "mysql-innodb"}))[0]
     asked = plan.variables(trial, tmp_path, keep=False)
     assert (asked["attached"], asked["attached_secrets"], asked["attached_may"]) == ({}, "", [])
@@ -150,7 +150,7 @@ def test_a_bound_of_servers_that_dohyo_starts_counts_operations() -> None:
 
 
 def test_servers_in_use_are_preconditioned_only_on_the_command_line() -> None:
-    """The scenario updates 800,000 records before its runs, so a limit of the load must apply to them."""
+    """The scenario updates 800,000 records before its runs. On servers in use, a limit must apply to them, too."""
     load = partial(loading.load, loading.find("workloadA"))
     assert load({"systems": "scylla"}).preconditions == 800_000
     assert attach.loaded(load, MYSQL, None).preconditions == bounded(MYSQL).preconditions == 0
@@ -250,7 +250,7 @@ def test_a_system_is_attached_once() -> None:
 
 
 def test_commands_in_a_folder_of_somebody_else_are_not_executed() -> None:
-    """These reject such a folder at once; trial/test_stop.py tests stop.yml and destroy.yml."""
+    """Checks the playbooks that reject such a folder at once. trial/test_stop.py tests stop.yml and destroy.yml."""
     for name in ("trial.yml", "attached.yml"):
         assert "tasks/ours.yml" in (ANSIBLE / name).read_text("utf-8"), name
 

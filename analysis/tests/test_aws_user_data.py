@@ -1,4 +1,4 @@
-"""The program with which an EC2 host shuts itself down, against a server that answers like the metadata service."""
+"""The program that shuts down an EC2 host, run against a server that answers like the metadata service."""
 
 import http.server
 import os
@@ -19,7 +19,7 @@ USER_DATA = ANSIBLE / "templates" / "aws_user_data.sh"
 
 @pytest.fixture
 def tags() -> Iterator[dict[str, str]]:
-    """Serves the instance's tags; yields them with the server's URL under `url`."""
+    """Serves the instance's tags. Yields the tags, and the server's URL as `url`."""
     found: dict[str, str] = {}
 
     class Handler(http.server.BaseHTTPRequestHandler):
@@ -52,7 +52,7 @@ def tags() -> Iterator[dict[str, str]]:
 
 
 def test_a_host_ends_itself_at_the_time_in_its_tag(tags: dict[str, str], tmp_path: Path) -> None:
-    # Replace the system's paths by ones in the folder, and shutdown by a program that records its call.
+    # Use the test's folder instead of the system's paths, and a program that records its call instead of shutdown.
     kept, called = tmp_path / "until", tmp_path / "called"
     text = re.split(r"PROGRAM'?\n", USER_DATA.read_text())[1]
     program = text.replace("http://169.254.169.254/latest", tags["url"]).replace("/var/lib/dohyo-until", str(kept))
@@ -73,10 +73,10 @@ def test_a_host_ends_itself_at_the_time_in_its_tag(tags: dict[str, str], tmp_pat
     assert not ends(before=600, tag=600)
     assert ends(before=600, tag=-1)
     assert called.read_text() == "-h now\n"
-    # The deadline was extended, and the new one is stored.
+    # The tag has extended the deadline, and the new deadline is stored.
     assert not ends(before=-1, tag=600)
     assert int(kept.read_text()) > time.time() + 500
-    # Without an answer the last known deadline applies.
+    # Without a response the stored deadline applies.
     assert ends(before=-1, tag=None)
     assert not ends(before=600, tag=None)
 

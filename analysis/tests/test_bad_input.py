@@ -1,4 +1,4 @@
-"""Damaged files of a folder are named precisely, everything else is reported, and the exit code is not 0."""
+"""Damaged files of an experiment: an error names the file, all others are reported, and the exit code is not 0."""
 
 import json
 import shutil
@@ -51,7 +51,7 @@ DAMAGES = {"truncated": truncated, "corrupt": corrupt, "ahead": jumping(7200), "
 
 
 def dohyo(*arguments: str) -> tuple[int, str]:
-    """Returns the exit code and the text on stderr."""
+    """Runs a command, and returns its exit code and its stderr."""
     result = CliRunner().invoke(cli, list(arguments), standalone_mode=False, catch_exceptions=False)
     return result.return_value, result.stderr
 

@@ -1,4 +1,4 @@
-"""Checks the packages that bootstrap.yml installs on each operating system.
+"""The packages that bootstrap.yml installs on each operating system.
 
 Only Debian 12 is started for real (ansible/tests/cluster/bootstrap_test.sh).
 """
@@ -15,7 +15,7 @@ from dohyo.places import ANSIBLE, ROOT
 from support.playbooks import play
 
 ROLE = ANSIBLE / "roles/bootstrap"
-# Content of /etc/os-release by system, and the packages of a host that has none of them.
+# For each system the content of /etc/os-release, and the packages that a host without any needs, or the problem.
 DEBIAN = ["python3", "python3-apt", "sudo", "xfsprogs", "chrony"]
 REDHAT = ["python3", "sudo", "xfsprogs", "chrony"]
 SYSTEMS = {
@@ -40,7 +40,7 @@ SYSTEMS = {
 
 
 def look(folder: Path, release: str) -> str:
-    """Returns the output of the role's script for this /etc/os-release without packages."""
+    """Returns what the role's script prints for this /etc/os-release on a host without packages."""
     (folder / "etc").mkdir(parents=True, exist_ok=True)
     (folder / "etc/os-release").write_text(f'{release}\nPRETTY_NAME="{folder.name}"\n')
     run = subprocess.run(["sh", ROLE / "files/look", folder], capture_output=True, text=True, check=True)
@@ -51,7 +51,7 @@ WRONG_ACCOUNTS = ["ALL", "root", "%sudo", "#1000", "a b", "a,b", "a\nALL", "-x",
 ARCHIVES = {"dohyo_jdk_archives": {"17": {"url": "/jdk.tar.gz", "sha256": "0" * 64}}}
 OTHER_RELEASE = {"bootstrap_release": "bookworm x86_64", "bootstrap_packages": "download"}
 DEVICES = {"dohyo_devices": ["/dev/disk/by-id/nvme-*"]}
-# Hosts by name, with system and variables.
+# Operating system and variables of each host.
 HOSTS: dict[str, tuple[str, dict[str, Any]]] = {
     **{name: (name, {}) for name in SYSTEMS},
     "archive": ("debian13", ARCHIVES),
@@ -66,7 +66,7 @@ HOSTS: dict[str, tuple[str, dict[str, Any]]] = {
 
 @pytest.fixture(scope="module")
 def plans(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, Any]]:
-    """Returns the packages that the role would install and the problems that it reports, by host."""
+    """Returns for each host the packages that the role would install, and the problems that it reports."""
     folder = tmp_path_factory.mktemp("bootstrap")
     has_some_packages(folder / "has")
     hosts = {
@@ -81,7 +81,7 @@ def plans(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, Any]]
 
 
 def has_some_packages(root: Path) -> None:
-    """Makes the folders of a host that has a time service, a JDK and sudo, and from which xfsprogs was removed."""
+    """Makes the folders of a host that has a time service, a JDK and sudo; xfsprogs has been removed."""
     for file in ("lib/systemd/system/systemd-timesyncd.service", "usr/lib/jvm/java-17-openjdk-amd64/bin/java"):
         (root / file).parent.mkdir(parents=True)
         (root / file).touch(mode=0o755)
@@ -96,7 +96,7 @@ Plans = dict[str, dict[str, Any]]
 
 
 def test_each_system_gets_its_packages_or_a_reason(plans: Plans) -> None:
-    """Package names depend on the family; without a package of JDK 17 an archive is requested."""
+    """Package names depend on the family. A system without a package of JDK 17 needs an archive."""
     for name, (_, wanted) in SYSTEMS.items():
         if isinstance(wanted, str):
             assert wanted in " ".join(plans[name]["problems"]), (name, plans[name])
@@ -105,14 +105,14 @@ def test_each_system_gets_its_packages_or_a_reason(plans: Plans) -> None:
 
 
 def test_an_archive_replaces_the_package(plans: Plans) -> None:
-    """An archive is enough for Debian 13. A control machine of another release cannot download packages for it."""
+    """Debian 13 needs only an archive of the JDK. A control machine of another release cannot download its packages."""
     assert plans["archive"] == {"missing": DEBIAN, "problems": []}
     [problem] = plans["archive-downloads"]["problems"]
     assert "needs a control machine with the same release" in problem
 
 
 def test_an_account_that_sudoers_would_misread_is_refused(plans: Plans) -> None:
-    """The name ALL would make every user root."""
+    """In sudoers, the name ALL would give every user the rights of root."""
     assert plans["account"]["problems"] == []
     assert [len(plans[f"account{n}"]["problems"]) for n, _ in enumerate(WRONG_ACCOUNTS)] == [1] * len(WRONG_ACCOUNTS)
     assert plans["account0"]["problems"][0].startswith("bootstrap_account=ALL: must be a name of small letters")
@@ -124,12 +124,12 @@ def test_an_array_takes_its_tool(plans: Plans) -> None:
 
 
 def test_what_a_host_has_is_left_alone(plans: Plans) -> None:
-    """A second time service would replace the first, and a second JDK would be another build."""
+    """A second time service would replace the first one, and a second JDK would be another build."""
     assert plans["has"] == {"missing": ["python3", "python3-apt", "xfsprogs"], "problems": []}
 
 
 def test_the_folder_for_hosts_of_the_red_hat_family_has_all_packages() -> None:
-    """These hosts download nothing."""
+    """These hosts cannot download packages; the folder must contain all of them."""
     page = (ROOT / "docs/cluster.md").read_text("utf-8")
     [command] = re.findall(r"`dnf download ([^`]+)`", page)
     assert {*SYSTEMS["rocky9"][1], "mdadm"} <= set(command.split())
@@ -137,13 +137,13 @@ def test_the_folder_for_hosts_of_the_red_hat_family_has_all_packages() -> None:
 
 @pytest.mark.parametrize("page", ["cluster", "aws"])
 def test_the_commands_of_a_page_begin_with_it(page: str) -> None:
-    """Preflight rejects hosts without a JDK, such as EC2's images. A fresh clone has no Ansible."""
+    """Preflight rejects hosts without a JDK, such as EC2's images, and a fresh clone has no Ansible."""
     commands = (ROOT / f"docs/{page}.md").read_text("utf-8").split("```")[1]
     assert -1 < commands.find("./setup.sh ") < commands.find(" bootstrap.yml") < commands.find(" deploy.yml")
 
 
 def test_the_page_names_what_the_role_has() -> None:
-    """The page has all variables of the role, and what a person has to remove."""
+    """The page names all variables of the role and the files that a user must remove."""
     page = (ROOT / "docs/cluster.md").read_text("utf-8")
     defaults = yaml.safe_load((ROLE / "defaults/main.yml").read_text("utf-8"))
     documented = set(re.findall(r"`(bootstrap_[a-z_]+)`", page))

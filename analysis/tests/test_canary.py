@@ -1,4 +1,4 @@
-"""Decides whether the hosts were the same before all trials: the rule, its text, and the result in the summary."""
+"""The canary: whether the hosts performed equally before all trials, and what the summary says about it."""
 
 import io
 import json
@@ -24,7 +24,7 @@ from support.evidence import edit_json, rendered, trial, write_json
 
 
 def slices(middle: float, spread: float = 0.01) -> list[float]:
-    """Returns seven values around the middle, at most `spread` of it apart."""
+    """Returns seven values around the middle; the lowest and the highest differ by `spread` of it."""
     return [middle * (1 + spread * (number - 3) / 6) for number in range(7)]
 
 
@@ -102,9 +102,9 @@ def test_each_way_of_the_network_is_a_figure_of_its_own_and_more_time_is_longer(
 @pytest.mark.parametrize(
     ("before", "after", "unsteady"),
     [
-        (slices(100, 0.01), slices(104, 0.01), False),  # they differ, but by less than 5 %
-        (slices(100, 0.3), slices(108, 0.3), True),  # would be a drift if the slices were closer together
-        (slices(100, 0.01), [*slices(110, 0.01)[:6], 99.9], True),  # one slice is not beyond
+        (slices(100, 0.01), slices(104, 0.01), False),  # they differ by less than 5 %
+        (slices(100, 0.3), slices(108, 0.3), True),  # would be a drift if the slices scattered less
+        (slices(100, 0.01), [*slices(110, 0.01)[:6], 99.9], True),  # one slice is within the others' range
         (slices(100, 0.01)[:4], slices(150, 0.01)[:4], True),  # four slices may differ by chance
     ],
 )
@@ -159,7 +159,7 @@ def test_the_summary_compares_the_canaries_of_all_trials(tmp_path: Path) -> None
     assert "hosts before each trial" not in rendered(summarise(tmp_path), 200)
     write_json(first / "canary.json", content(disk_write=slices(2e9)))
     write_json(second / "canary.json", content(disk_write=slices(1e9)))
-    edit_json(second / "state.json", status="failed", reason="it did not start")  # its hosts still count
+    edit_json(second / "state.json", status="failed", reason="it did not start")  # its canary still counts
     summary = summarise(tmp_path)
     sentence = (
         "host1: sequential disk writes were 50 % slower before 02-hbase (1 GB/s) than before 01-cassandra (2 GB/s)"

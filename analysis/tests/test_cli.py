@@ -1,6 +1,6 @@
 """The commands run.sh and dohyo when they start nothing: help, lists, and every kind of bad input.
 
-They run in this process, in a folder that is not the checkout; two tests use the scripts.
+Most tests call them in this process, outside the checkout; two run the scripts.
 """
 
 import os
@@ -22,7 +22,7 @@ from support.command import without_rights
 
 @pytest.fixture(autouse=True)
 def _as_a_process(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Runs each test in a folder that is not the checkout, and restores the signal handlers."""
+    """Runs each test outside the checkout, and restores the signal handlers."""
     monkeypatch.chdir("/")
     before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)}
     yield
@@ -31,7 +31,7 @@ def _as_a_process(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 
 def script(*command: str) -> "subprocess.CompletedProcess[str]":
-    """Calls one of the scripts of the checkout."""
+    """Runs a script of the checkout."""
     return subprocess.run([ROOT / command[0], *command[1:]], capture_output=True, text=True, timeout=60, check=False)
 
 
@@ -151,7 +151,7 @@ def test_a_script_passes_on_arguments_and_exit_code() -> None:
 def test_the_version_is_asked_for_in_both_ways() -> None:
     for name in ("run.sh", "dohyo"):
         done = script(name, "--version")
-        # Another test may set up the checkout at the same time.
+        # Another test may be setting up the checkout.
         said = done.stderr.replace("setup: waiting for another setup of this checkout\n", "")
         assert (done.returncode, said) == (0, "")
         assert re.fullmatch(r"dohyo [0-9.]+, commit \S.*\n", done.stdout)
@@ -181,7 +181,7 @@ def test_a_plan_counts_what_a_run_here_would_measure(capsys: pytest.CaptureFixtu
     skipped = [name for name in named if reasons[name]]
     said = f"skipped on this machine: {', '.join(skipped)} ({ROOT}/run.sh --list says why)"
     assert (said in shown) == bool(skipped)
-    # Facts of hosts that do not exist must be stated.
+    # The hosts do not exist, so the command line must state their sizes.
     hosts = ("--set=host_count=2", "--set=host_memory=64g", "--set=host_disk=1TB")
     assert main(["run", "workloadA", "--plan", *hosts]) == 0
     shown = capsys.readouterr().out

@@ -1,4 +1,4 @@
-"""Supported versions and JDKs, and the options of the garbage collectors, as the roles state them."""
+"""Combinations of versions and JDKs that are supported, and the options of the garbage collectors."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Ratios with their intervals: between the systems of an experiment, and between two experiments."""
+"""Ratios and their intervals, between the systems of an experiment and between two experiments."""
 
 import csv
 import dataclasses
@@ -54,7 +54,7 @@ def measured(
     p99_us: dict[str, Sequence[int]] | None = None,
     target: dict[str, int] | None = None,
 ) -> Path:
-    """Writes an experiment with a round for each rate; each run of 10 s has exactly that rate."""
+    """Writes an experiment with one round for each rate. Each run takes 10 s at exactly that rate."""
     for at, system, folder in in_rounds(experiment, len(next(iter(rates.values()))), rates):
         latency = p99_us[system][at - 1] if p99_us else 500
         reads(folder / "run-1/node1", [rates[system][at - 1]] * 10, latency)
@@ -72,11 +72,11 @@ def block(summary: Summary) -> list[str]:
 def test_rounds_are_compared_on_the_scale_of_logarithms(tmp_path: Path) -> None:
     measured(tmp_path, {"cassandra": (1000, 1010, 990), "hbase": (1340, 1320, 1360)})
     summary = summarise(tmp_path)
-    (rates,) = summary.comparisons  # latencies at different rates are not compared
+    (rates,) = summary.comparisons  # latencies are not compared because the rates differ
     assert (rates.phase, rates.operation, rates.figure) == ("run", "OVERALL", "records_per_second")
     assert (rates.of, rates.to, rates.sampled, rates.samples, rates.tie) == ("hbase", "cassandra", "rounds", 3, False)
-    # Computed by hand: deviations of the logarithms 0.0149 and 0.0100, error of the difference 0.01037, 4 degrees of
-    # freedom (4.25 by the formula), t 2.78.
+    # Computed by hand from the deviations of the logarithms, 0.0149 and 0.0100. The difference has a standard error of
+    # 0.01037; with 4 degrees of freedom (4.25 by the formula) t is 2.78.
     assert [rates.ratio, rates.low, rates.high] == pytest.approx([1.340, 1.302, 1.379], abs=0.001)
     title, heads, line = block(summary)
     assert title.endswith("intervals over 3 rounds; tie: the interval includes 1")
@@ -94,7 +94,7 @@ def test_a_difference_inside_the_noise_is_a_tie(tmp_path: Path) -> None:
     pair = summary.comparisons[0]
     assert (pair.of, pair.tie) == ("hbase", True)
     assert block(summary)[2].startswith("rec/s hbase tie [")
-    # A row has its own mean and interval: t of one degree of freedom is 12.7.
+    # The mean of the row has an interval of its own; t is 12.7 for one degree of freedom.
     cassandra = summary.merged[0]
     (row,) = (row for row in cassandra.rows if (row.phase, row.operation) == ("run", "OVERALL"))
     assert [row.ops_per_second, row.ops_per_second_stddev] == pytest.approx([1048.81, 70.71], abs=0.01)
@@ -116,7 +116,7 @@ def test_the_p99_of_each_round_is_compared_and_less_is_better(tmp_path: Path) ->
         {"cassandra": (2000, 2040, 1960), "hbase": (3000, 3060, 2940)},
         {"cassandra": 1000, "hbase": 1000},
     )
-    (p99,) = summarise(tmp_path).comparisons  # a common target rate does not rank systems
+    (p99,) = summarise(tmp_path).comparisons  # rates are not compared because both systems have the same target
     assert (p99.of, p99.to, p99.figure) == ("cassandra", "hbase", "p99_ms")
     assert [p99.ratio, p99.low, p99.high] == pytest.approx([0.667, 0.637, 0.698], abs=0.002)
 
@@ -138,7 +138,7 @@ SLOW: dict[str, Sequence[int]] = {"cassandra": (2000, 2040, 1960), "hbase": (300
 def test_latencies_are_ranked_at_an_equal_rate_alone(
     tmp_path: Path, hbase: int, target: dict[str, int], words: str, short: str
 ) -> None:
-    # One round that misses the target is enough.
+    # A system misses the target if one of its rounds does.
     rates: dict[str, Sequence[int]] = {"cassandra": (1000,) * 3, "hbase": (1000, 1000, hbase)}
     summary = summarise(measured(tmp_path, rates, SLOW, target))
     ranked = "equal" in words
@@ -162,8 +162,8 @@ def test_a_p99_has_an_interval_over_rounds_that_is_never_within_a_bucket(tmp_pat
     p99_us: dict[str, Sequence[int]] = {"cassandra": (2000, 2100, 1900), "hbase": (3000,) * 3}
     summary = summarise(measured(tmp_path, {"cassandra": (1000,) * 3, "hbase": (1000,) * 3}, p99_us))
     found = {trial.system: row for trial in summary.merged for row in trial.rows if row.operation == "READ"}
-    # Computed by hand: geometric mean 1.9987 ms, deviation of the logarithms 0.0501, t 4.303, so a factor of 1.1325.
-    # The p99 of the merged rounds, 2.1 ms, is within the interval.
+    # Computed by hand: the geometric mean is 1.9987 ms, the deviation of the logarithms 0.0501, t 4.303; the factor is
+    # 1.1325. The p99 of the merged rounds, 2.1 ms, is within the interval.
     scattered = found["cassandra"]
     assert scattered.p99_ms == pytest.approx(2.1, rel=1e-3)
     assert [scattered.p99_ms_low, scattered.p99_ms_high] == pytest.approx([1.9987 / 1.1325, 1.9987 * 1.1325], rel=2e-3)
@@ -187,7 +187,7 @@ def test_single_runs_have_a_ratio_without_an_interval_everywhere(tmp_path: Path)
     for number, (system, mean) in enumerate({"cassandra": 1000, "hbase": 1340}.items(), start=1):
         reads(trial(tmp_path, number, system, repeats=1) / "run-1/node1", series(mean))
     summary = summarise(tmp_path)
-    (pair,) = summary.comparisons  # and no p99
+    (pair,) = summary.comparisons  # no p99 is compared
     assert pair.ratio == pytest.approx(1.34, rel=0.03)
     assert pair == Pair("run", "OVERALL", "records_per_second", "02-hbase", "01-cassandra", pair.ratio)
     for row in summary.trials[0].rows:
@@ -267,10 +267,10 @@ def test_the_maxima_of_searches_are_compared_over_the_rounds(tmp_path: Path) -> 
     assert (pair.of, pair.to, pair.figure, pair.sampled, pair.samples) == (
         "hbase", "cassandra", "ops_per_second", "rounds", 3
     )  # fmt: skip
-    # The rounds are closer to each other than the last steps, of 2 %.
+    # The rounds differ less than the last steps of the search, 2 %, so the interval is as wide as the steps.
     assert [pair.ratio, pair.low, pair.high] == pytest.approx([1.340, 1.340 / 1.02**2, 1.340 * 1.02**2], abs=0.001)
     assert "[under SLO] op/s hbase 1.34× [1.29, 1.39] cassandra" in block(summary)
-    # If one round found no rate, there is nothing to compare.
+    # Without a rate in one round there is no comparison.
     lasted(tmp_path / "raw/06-cassandra/probe-1/node1", 10, target=5000)
     assert not [pair for pair in summarise(tmp_path).comparisons if pair.phase == "probe"]
 
@@ -289,7 +289,7 @@ def test_the_load_and_discarded_runs_are_not_compared(tmp_path: Path) -> None:
     summary = summarise(tmp_path)
     assert {pair.phase for pair in summary.comparisons} == {"run"}
     assert {pair.samples for pair in summary.comparisons} == {2}
-    # With a target rate, latencies count from the intended start.
+    # In runs with a target rate, latencies count from the intended start.
     assert [pair.operation for pair in summary.comparisons if pair.figure == "p99_ms"] == [
         "Intended-READ", "Intended-UPDATE"
     ]  # fmt: skip
@@ -304,10 +304,10 @@ def test_the_load_and_discarded_runs_are_not_compared(tmp_path: Path) -> None:
         ((1000, 1010, 990), (500, 500, 500), 0.05, ["within", "within"], 0),
         ((800, 810, 790), (500, 500, 500), 0.05, ["regression", "within"], 3),
         ((800, 810, 790), (500, 500, 500), 0.25, ["within", "within"], 0),
-        ((970, 971, 969), (500, 500, 500), 0.05, ["within", "within"], 0),  # beyond the noise, within the margin
+        ((970, 971, 969), (500, 500, 500), 0.05, ["within", "within"], 0),  # more than the noise, less than the margin
         ((960, 961, 959), (500, 500, 500), 0.0, ["regression", "inconclusive"], 3),
         ((500, 1500, 700), (500, 500, 500), 0.05, ["inconclusive", "within"], 5),
-        # lower, but it is open whether by less than the margin
+        # The rate is lower, but the interval contains the margin.
         ((900, 960, 930), (500, 500, 500), 0.05, ["inconclusive", "within"], 5),
         ((500, 1500, 700), (900, 910, 890), 0.05, ["inconclusive", "regression"], 3),
         ((1500, 1510, 1490), (250, 251, 249), 0.05, ["improvement", "improvement"], 0),
@@ -347,7 +347,8 @@ def test_what_is_inconclusive_says_how_many_rounds_would_decide_it(tmp_path: Pat
     before = measured(tmp_path / "a", {"cassandra": (1000, 1100, 900)})
     (rate, p99) = compared(before, measured(tmp_path / "b", {"cassandra": (1000, 1100, 900)})).changes
     assert (rate.verdict, p99.verdict, p99.rounds, p99.reason) == ("inconclusive", "within", None, None)
-    # By hand: two deviations of 10 %, the nearer bound is 1.05: (1.97 + 1.29) √(0.02 / 90) = 0.0486 < ln 1.05 = 0.0488.
+    # Computed by hand: two deviations of 10 %, nearer bound 1.05: (1.97 + 1.29) √(0.02 / 90) = 0.0486 < ln 1.05 =
+    # 0.0488.
     assert (rate.rounds, rate.reason) == (90, "about 90 rounds each would decide")
     near = compared(before, measured(tmp_path / "c", {"cassandra": (950, 1045, 855)}))
     assert (near.changes[0].rounds, near.changes[0].reason) == (None, "more than 100 rounds each would decide")
@@ -357,7 +358,7 @@ RATES: Key = ("run", "OVERALL", "ops_per_second")
 
 
 def drawn(rng: random.Random, between: float, kind: Samples) -> Row:
-    """Returns a row whose rounds scatter around 1000 by `between`: three rounds, or one with its runs or seconds."""
+    """Returns a row around 1000: three rounds that scatter by `between`, or the runs or seconds of one round."""
     rates = [1000 * rng.lognormvariate(0, between) for _ in range(3)]
     samples = rates if kind == "rounds" else [rng.gauss(rates[0], 0.02 * rates[0]) for _ in range(20)]
     return sampled(Row("run", "OVERALL", 3), kind, samples, [], [])
@@ -373,7 +374,7 @@ def test_of_identical_pairs_few_are_a_regression(kind: Samples, between: float, 
     for _ in range(400):
         of = {name: drawn(rng, between, kind) for name in (regression.BEFORE, regression.AFTER)}
         if kind == "rounds":
-            # Same as `judge`, without the number of rounds that would decide, which takes long.
+            # `judge` would also compute the number of rounds that would decide, which takes long.
             verdicts.append(regression.verdict(pairs(RATES, of)[regression.AFTER, regression.BEFORE], margin))
         else:
             verdicts.append(regression.judge(RATES, of, margin)[1])
@@ -430,7 +431,7 @@ def test_so_many_rounds_decide_in_most_cases(truth: float) -> None:
         }
         return regression.judge(RATES, of, 0.05)[1]
 
-    # The deviation of these samples equals the scatter exactly.
+    # The standard deviation of these samples is exactly the scatter, 0.07.
     known = statistics.logarithms([1000 * math.exp(each) for each in (-0.07, 0, 0.07)])
     assert known is not None
     distance = min(abs(math.log(truth / bound)) for bound in (0.95, 1.05))
@@ -462,7 +463,7 @@ def test_what_is_within_a_round_decides_nothing(
             folder = trial(tmp_path / name, number, "cassandra", repeats=runs, trial_round=number, trial_rounds=count)
             for run in range(1, runs + 1):
                 reads(folder / f"run-{run}/node1", series(rate, seed=run))
-    # Half the rate, with little scatter between the seconds of a run.
+    # The rate is halved, and the seconds of a run scatter little.
     found = compared(tmp_path / "a", tmp_path / "b")
     if repeats[0] != repeats[1]:
         found = dataclasses.replace(found, forced=True)
@@ -487,7 +488,7 @@ MIX = {"readproportion": "0.5", "updateproportion": "0.5", "requestdistribution"
         ({"operationtimeout": "5"}, ["operationtimeout"]),
         ({"cassandra.batchmode": "logged"}, ["cassandra.batchmode"]),
         ({"what.comes.in.future": "1"}, ["what.comes.in.future"]),
-        # The same values in another form, and properties of the client's output.
+        # The values are equal but written differently; status.interval does not affect the numbers.
         ({"readproportion": "0.50", "keysalt": "none", "batchsize": "1", "status.interval": "5"}, []),
     ],
 )
@@ -587,7 +588,7 @@ def test_what_is_invalid_in_one_of_them_is_a_problem(tmp_path: Path) -> None:
     found = compared(before, after)
     assert found.problems == ["hbase in b: invalid: round 1: run-1 on node1: stalled for 20 s"]
     assert found.exit_code == 1
-    assert {change.system for change in found.changes} == {"cassandra", "hbase"}  # the other round counts
+    assert {change.system for change in found.changes} == {"cassandra", "hbase"}  # hbase's other round counts
 
 
 def test_what_is_skipped_in_both_or_in_one_alone(tmp_path: Path) -> None:
@@ -624,7 +625,7 @@ def test_the_maxima_of_searches_before_and_after(tmp_path: Path) -> None:
         ("probe", "slo", "p99<10ms", "p99<20ms", True)
     ]
 
-    # If one round found no rate, the highest rate is unknown.
+    # Without a rate in one round the maximum is unknown.
     lasted(after / "raw/03-cassandra/probe-1/node1", 10, target=5000)
     found = compared(before, after)
     assert not [each for each in found.changes if each.pair.phase == "probe"]
@@ -684,7 +685,7 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
 
 
 def test_the_options_of_the_command_are_those_of_the_comparison() -> None:
-    """The command imports the module of the comparison only when it runs."""
+    """cli.py repeats these values, because it imports the commands' modules only when they run."""
     options = {option.name: option for option in cli.compare_command.params}
     assert options["margin"].default == 100 * regression.MARGIN
     for command, formats in ((cli.compare_command, comparing.Format), (cli.tabulate, tabulate.Format)):

@@ -1,4 +1,4 @@
-"""A condition is declared in one place, and everything that shows or compares conditions uses the declaration."""
+"""Each condition is declared in one place, which everything that shows or compares conditions reads."""
 
 from pathlib import Path
 
@@ -8,7 +8,7 @@ from dohyo.summary.conditions import CONDITIONS
 from support import altered_package
 from support.evidence import edit_json, reads, trial
 
-# Program that reads the experiments in its arguments, and prints where the condition `colour` appears.
+# Program that reads the experiments named by its arguments and prints where the condition `colour` appears.
 PROGRAM = """
 import json, sys
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Decisions of the conductor of a run's clients, with messages and times from the tests."""
+"""Decisions of the conductor, which controls the clients of a run; the tests supply messages and times."""
 
 import pytest
 
@@ -58,9 +58,9 @@ def test_skews_are_those_of_the_real_starts_and_ends() -> None:
     assert outcome["end_skew_ms"] == pytest.approx(30, abs=1.1)
     assert outcome["clients"]["host2"]["offset_ms"] == pytest.approx(5000, abs=1)
     assert outcome["nodes"]["host1"]["cpu_seconds"] == 3
-    # Also without a client: a host's files are shifted to the run's time axis.
+    # A host without a client needs the offset, too: its files are shifted to the run's time axis.
     assert outcome["nodes"]["host3"]["offset_ms"] == pytest.approx(-3000, abs=1)
-    # The next run of this client continues here.
+    # The next run of each client inserts its records after this number.
     assert [row["inserted"] for row in outcome["clients"].values()] == [40, None]
     assert "run 1: 2 clients, start skew " in sentences("run 1", outcome)[0]
     assert "client_skew_limit_ms is 1" in stage.report(limit=1)["failure"]
@@ -183,7 +183,7 @@ FAULTS = [
 
 
 def done(stage: Stage, host: str, number: int | None, kind: str, at: float, error: str | None = None) -> None:
-    """Reports a fault at a second of the window, by the host's clock."""
+    """Reports that a fault was executed at a second of the window, with the time of the host's clock."""
     began = stage.conductor.measure + at + AHEAD[host]
     of_host = {"began": began, "done": began + 0.1, "what": f"{kind} of cassandra", "error": error}
     stage.say(host, "fault", done={"n": number, "kind": kind, **of_host})
@@ -194,7 +194,7 @@ def test_a_server_that_a_fault_has_ended_is_none_that_has_failed() -> None:
     stage.ready()
     measure = stage.conductor.measure
     stage.step(4)
-    # The agent's observation may arrive before the report of `fault`.
+    # The agent may report the killed server before the report of the fault arrives.
     stage.say("host3", "server", name="cassandra", words="killed", at=measure + 2.05 + AHEAD["host3"])
     done(stage, "host3", 0, "kill", 2.0)
     stage.step(2)
@@ -207,7 +207,7 @@ def test_a_server_that_a_fault_has_ended_is_none_that_has_failed() -> None:
         stage.step()
     stage.step()
     assert stage.told["host1"][-1] == stage.told["host2"][-1] == "readback"
-    assert "readback" not in stage.told["host3"]  # it has no client
+    assert "readback" not in stage.told["host3"]  # host3 has no client
     outcome = stage.valid_end()
     assert outcome["nodes"]["host3"]["state"] == "ran"
     assert [event["what"] for event in outcome["events"]] == [
@@ -257,13 +257,13 @@ def test_a_host_that_is_switched_off_and_on_is_none_that_has_vanished() -> None:
     stage.dead.add("host3")
     stage.until(measure + 4)
     assert stage.told["host3"][-1] == "power"
-    # Old connections may end now, because there is one agent at a time.
+    # The old agent's connection may break only now. This must not start a second agent.
     stage.conductor.lost("host3", "Connection reset", stage.now)
     stage.step(2)
     assert stage.told["host3"][-1] == "power"
     stage.conductor.switched("host3", True, measure + 4, measure + 4.5, None)
     stage.step(0.5)
-    # The first attempt fails and is repeated; the host's clock has changed.
+    # The first attempt to connect fails and is repeated. The boot has changed the host's clock.
     stage.conductor.lost("host3", "Connection refused", stage.now)
     stage.dead.remove("host3")
     stage.told["host3"].clear()
@@ -274,7 +274,7 @@ def test_a_host_that_is_switched_off_and_on_is_none_that_has_vanished() -> None:
             stage.step()
         assert stage.told["host3"] == ["connect", "begin", "start"]
         assert stage.starts["host3"]["window"][0] == pytest.approx(measure + AHEAD["host3"], abs=1e-3)
-        # The agent after the boot finds no server from before the boot.
+        # After the boot the new agent finds none of the servers that ran before.
         stage.say("host3", "server", name="cassandra", words="vanished", at=stage.now + AHEAD["host3"])
         done(stage, "host3", 1, "start", 7.0)
         done(stage, "host3", 1, "start", 7.0)
@@ -291,7 +291,7 @@ def test_a_host_that_is_switched_off_and_on_is_none_that_has_vanished() -> None:
     found = faults(stage.conductor, "as asked")
     power, start = found["events"]
     assert (power["planned"], power["began"], power["done"]) == (2.0, 2.0, 2.5)
-    # The start began when the host was switched on, and ended when its servers had been started.
+    # The start began when the host was switched on, and ended when its servers were ready.
     assert (start["began"], start["done"]) == (pytest.approx(4.0, abs=2e-3), pytest.approx(7.1, abs=2e-3))
     assert (found["undone"], found["whole"]) == ([], 12.5)
 

@@ -1,4 +1,4 @@
-"""Differences from a published experiment: nothing of its setup is left out, and nothing equal is listed."""
+"""Differences from a published experiment: every published setting is compared, and equal ones are not listed."""
 
 import dataclasses
 import json
@@ -31,18 +31,18 @@ FOUR_HOSTS = Hosts(4, 192 * 2**30, None, True, "the hosts of four", 4)
 FIRST = {"title": "A against B", "hardware": "1 host", "versions": "A 1.0", "facts": ["A won"]}
 
 
-# Differences of --full from the publication on purpose: key and place → published, here.
+# Intended differences between --full and the publication. Key and place → published value, our value.
 DELIBERATE: dict[str, dict[str, tuple[str, str | None]]] = {
     "heavyweights": {
         "JDK system=cassandra": ("1.8.0_111", "8"),
         "server system=hbase": ("1.2.0-cdh5.14.2", "2.5.13-hadoop3"),
         "JDK system=hbase": ("1.8.0_111", "8"),
-        # Phoenix has this class, whose jars HBase lacks.
+        # The class belongs to Phoenix, whose jars are not part of HBase.
         "hbase.regionserver.wal.codec system=hbase": (
             "org.apache.hadoop.hbase.regionserver.wal.IndexedWALEditCodec",
             "not set",
         ),
-        # Both systems have one salt, HBase's published one. The text of a number is longer than its eight bytes.
+        # Both systems use the salt published for HBase. We store a number as text, which is longer than eight bytes.
         "stored key system=cassandra": ("bigint", "2 bytes of its CRC32, text"),
         "stored key system=hbase": ("2 bytes of its CRC32, bigint", "2 bytes of its CRC32, text"),
         "sessions system=cassandra, variant=4-tables|8-tables": ("one for each thread", "one for each client"),
@@ -50,7 +50,7 @@ DELIBERATE: dict[str, dict[str, tuple[str, str | None]]] = {
             "one for each table",
             "one for each client",
         ),
-        # Other commands measure these; the scenario's header has them.
+        # Other commands measure these variants; the scenario's header lists them.
         "replication system=cassandra, variant=4-tables|8-tables": ("1, 3", "3"),
         "replication system=hbase, variant=4-tables|8-tables": ("2, 3", "3"),
         "variant 100-threads": ("measured", "not measured"),
@@ -124,7 +124,7 @@ def lines(found: SetupDifferences) -> dict[str, tuple[str, str | None]]:
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
 def test_no_key_of_a_published_setup_is_ignored(path: Path) -> None:
-    """Any other published value would be a difference, unless we have no such setting, which is a difference itself."""
+    """A published value that no system has must be listed, unless its part of the publication is not measured."""
     of, ours = published.load(path), planned(path.stem)
     assert of.setup
     absurd = [dataclasses.replace(each, values=[f"-XX:NoSuchValue={number}"]) for number, each in enumerate(of.setup)]
@@ -137,14 +137,14 @@ def test_no_key_of_a_published_setup_is_ignored(path: Path) -> None:
 
 @pytest.mark.parametrize("name", DELIBERATE)
 def test_full_is_what_was_published(name: str) -> None:
-    """Settings that are not named here equal the publication; hosts depend on the user."""
+    """`--full` equals the publication except for `DELIBERATE` and the hosts, which depend on the user."""
     found = differences.compare(published.load(FOLDER / f"{name}.yml"), planned(name)).found
     ours = [each for each in found if each.group != "hardware" and each.published != "not published"]
     assert {f"{each.what} {each.at}".strip(): (each.published, each.here) for each in ours} == DELIBERATE[name]
 
 
 def stated(name: str) -> dict[str, str]:
-    """Returns our values of settings that a record does not state, by key."""
+    """Returns our value of each setting that a publication does not state."""
     return further(differences.compare(published.load(FOLDER / f"{name}.yml"), planned(name)))
 
 
@@ -175,13 +175,13 @@ def test_what_was_not_published_is_shown_as_ours_once(name: str, ours: dict[str,
 
 
 def test_threads_of_a_collector_count() -> None:
-    """Heavyweights' first series did not publish them, the second did."""
+    """In heavyweights, the second series published these threads, the first did not."""
     assert "-XX:ConcGCThreads=?" in stated("heavyweights")["cassandra_java_options"]
     assert "GCThreads" not in stated("gc-matrix")["cassandra_java_options"]
 
 
 def other(key: str, value: str) -> str:
-    """Returns another possible value of a property or variable."""
+    """Returns another valid value of a property or variable."""
     variable = catalogue.all_options().get(key)
     known = properties.find(key)
     choices = variable.choices if variable else known.type.words if known else ()
@@ -209,11 +209,11 @@ FULL = [
 
 @pytest.mark.parametrize(("name", "key", "value"), FULL, ids=lambda text: text.removeprefix("full.")[:60])
 def test_whatever_full_changes_is_compared(name: str, key: str, value: str) -> None:
-    """Another value of any of these keys changes the list: it is a difference, or was not published."""
+    """Another value of a key of --full must change the differences, or the list of unpublished settings."""
     key = key.removeprefix("full.")
     own = re.sub(r"^variant\.[^.]*\.|^matrix\.", "", key)
     changed = {key: ",".join(other(own, each) for each in value.split(",")) if "matrix." in key else other(own, value)}
-    if changed == {"duration": "1"}:  # avoids reading every record once
+    if changed == {"duration": "1"}:  # avoids reading every record once more
         changed["read.passes"] = "0"
     assert compared(name, changed) != compared(name, {}), changed
 
@@ -223,7 +223,7 @@ def test_a_point_that_was_not_published_is_said_to_be_ours(tmp_path: Path) -> No
     found = further(differences.compare(of, planned("heavyweights")))
     assert found["system"] == "cassandra"
     assert "8-tables" in found["variant"]
-    assert "cassandra_heap" not in found  # cassandra is not compared with anything
+    assert "cassandra_heap" not in found  # cassandra is not compared with a publication
 
 
 def test_hbase_s_master_had_a_host_of_its_own() -> None:
@@ -242,7 +242,7 @@ def test_a_key_is_equal_if_its_stored_bytes_are() -> None:
 
 
 def test_what_cannot_be_asked_for_is_a_difference(tmp_path: Path) -> None:
-    """The bindings determine the number of sessions."""
+    """The bindings determine the number of sessions, so no scenario can request another one."""
     of = file_with(tmp_path, {"workload": {"sessions": "one for each thread"}})
     ours = {here.system: here for here in planned("workloadA", full=False)}
     one, many = "one for each client", "one or more for each thread"
@@ -267,7 +267,7 @@ def test_the_read_variants_of_hbase_are_the_same_in_both_files() -> None:
         each for each in published.load(FOLDER / "heavyweights.yml").setup if "hfile" in each.at.get("variant", [])
     ]
     for setting in whole:
-        if setting.key not in ("compression", "settle.flush"):  # the two keys that differ
+        if setting.key not in ("compression", "settle.flush"):  # these two keys differ
             assert setting.values == alone.get(setting.key, setting.values), setting
     for name in ("hbase-read-variants", "heavyweights"):
         threads = {
@@ -276,7 +276,7 @@ def test_the_read_variants_of_hbase_are_the_same_in_both_files() -> None:
         assert threads == {"400"}  # 100 for each of four tables
 
 
-# Changes that the header of heavyweights names in addition to --full.
+# Changes for the other commands in the header of heavyweights, in addition to --full.
 LARGE = {"fieldlength": "100", "batchsize": "100"}
 MORE_THREADS = {**LARGE, "matrix.variant": "100-threads,200-threads", "matrix.read.batchsize": "1,10,100"}
 YCSB = {**LARGE, "matrix.variant": "ycsb-cassandra,ycsb-hbase", "phases": "insert"}
@@ -287,7 +287,7 @@ def of_heavyweights(changes: dict[str, str]) -> dict[tuple[str, str], Here]:
 
 
 def test_what_heavyweights_measures_on_demand_is_what_was_published() -> None:
-    """The other commands differ only where `--full` differs, and in what they leave out."""
+    """The other commands differ from the publication where `--full` does, and in what they do not measure."""
     of = published.load(FOLDER / "heavyweights.yml")
     for changes in (MORE_THREADS, YCSB):
         ours = planned("heavyweights", changes=changes)
@@ -304,7 +304,7 @@ def test_threads_of_heavyweights_are_those_of_every_table() -> None:
         ("cassandra", "200-threads"): "800", ("hbase", "200-threads"): "800",
         ("cassandra", "ycsb-cassandra"): "400", ("hbase", "ycsb-hbase"): "400",
     }  # fmt: skip
-    # There are 4 clients with 10 million records each, and with a million batches of 100.
+    # The four clients insert 10 million records each into Cassandra, and a million batches of 100 each into HBase.
     assert ycsb["cassandra", "ycsb-cassandra"].workload["load"]["recordcount"] == "40000000"
     assert ycsb["hbase", "ycsb-hbase"].workload["load"]["recordcount"] == "400000000"
 
@@ -320,7 +320,7 @@ def test_the_row_cache_of_heavyweights_is_that_of_one_variant() -> None:
 
 def test_threads_of_a_measured_load_count() -> None:
     here = planned("yokozuna", changes={"insert.threadcount": "60"})
-    assert {each.others["all_threads"] for each in here} == {"240, 400"}  # of four clients
+    assert {each.others["all_threads"] for each in here} == {"240, 400"}  # in four clients
 
 
 def test_settings_of_heavyweights_belong_to_one_of_its_two_series() -> None:
@@ -410,7 +410,7 @@ def test_before_a_run_it_is_what_is_asked_for(tmp_path: Path) -> None:
     )
     found = lines(differences.compare(of, planned("heavyweights")))
     assert "database hosts" not in found
-    assert "memory of a host" not in found  # within 10 %
+    assert "memory of a host" not in found  # it differs by less than 10 %
     assert "tablecount" not in found
     assert found["processors of a host"] == ("64", None)
     assert found["client hosts"] == ("1", "4")
@@ -469,7 +469,7 @@ def test_after_a_run_it_is_what_the_evidence_holds(tmp_path: Path) -> None:
     assert found["cassandra_heap system=cassandra"] == ("16g", "1g")
     assert found["commitlog_sync system=cassandra"] == ("periodic", "not set")
     assert found["system hbase"] == ("measured", "not measured")  # this trial has no numbers
-    # Terminal, Markdown and summary.json show the same.
+    # The terminal, Markdown and summary.json show the same differences.
     title = f"Differences from the published experiment bout: {len(found)}, of 10 published settings"
     text = " ".join(rendered(summary).split())
     assert title in text

@@ -1,4 +1,4 @@
-"""Decides whether the client will limit the rates: the rule, the needed rates, the measurement and the table."""
+"""`dohyo doctor`: whether the client will limit the rates. Tests rule, needed rates, measurement and table."""
 
 import io
 import re
@@ -32,7 +32,7 @@ def show(found: list[Alone], wanted: list[Wanted]) -> tuple[int, str]:
     [
         (100_000, None, 1, ""),
         (100_001, None, 1, "300,000 operations/s without a database are less than 3 × 100,001"),
-        (200_000, None, 2, ""),  # half of the limit each
+        (200_000, None, 2, ""),  # half of the limit for each client
         (100_000, 40e-6, 1, ""),  # 4 of 8 processors
         (100_000, 41e-6, 1, "100,000 operations/s with a driver need 4.1 of 8 processors, more than 50%"),
         (200_000, 41e-6, 2, "100,000 operations/s with a driver need 4.1 of 8 processors, more than 50%"),
@@ -60,14 +60,14 @@ def test_a_target_comes_before_what_was_measured_and_that_before_what_was_publis
     (target,) = doctor.wanted_of(load(target="777"), "run", None, sample().parent)
     assert (target.ops, target.of, round((target.cpu or 0) * 1e6)) == (777, "target", 26)
     assert doctor.wanted_of(load("hbase-cache"), "a", None, sample().parent) == [Wanted(79439, "published: hbase")]
-    # The rate of one of several clients is not the rate of all.
+    # A published rate of one client among several says nothing about all of them.
     changes = {"phases": "insert", "matrix.variant": "ycsb-cassandra,ycsb-hbase"}
     ycsb = dict(loading.load(loading.find("heavyweights"), changes).points)
     assert doctor.wanted_of(ycsb["cassandra"], "load", None, sample().parent) == [
         Wanted(128000, "published: cassandra")
     ]
     assert doctor.wanted_of(ycsb["hbase"], "load", None, sample().parent) == []
-    # Other hosts, batches or scenarios have other rates.
+    # Rates measured with other hosts, batches or scenarios do not apply.
     assert doctor.wanted_of(load(), "run", tmp_path / "hosts", sample().parent) == []
     assert doctor.wanted_of(load(batchsize="100"), "run", None, sample().parent) == []
     assert doctor.wanted_of(load("workloadB"), "run", None, sample().parent) == []
@@ -89,7 +89,7 @@ def test_the_client_does_the_scenario_s_work_as_fast_as_it_can() -> None:
     properties = run["properties"]
     assert (properties["batchsize"], properties["fieldlength"], properties["readproportion"]) == ("7", "9", "0.5")
     assert (float(properties["target"]), properties["arrival"], properties["warmup"]) == (0, "uniform", "fixed")
-    # A measured load needs its inserts, other scenarios each phase.
+    # In a scenario whose load is measured, the inserts are the phase. Other scenarios have their own phases.
     (insert,) = doctor.phases_of(load(phases="insert"))
     mix = ("readproportion", "updateproportion", "insertproportion")
     assert [float(insert["properties"][key]) for key in mix] == [0, 0, 1]

@@ -1,4 +1,4 @@
-"""Links between the documents, names of files and rules, commands, and the language of all texts."""
+"""Documents: their links, the files, rules and commands that they name, and the language of all texts."""
 
 import ast
 import contextlib
@@ -23,7 +23,7 @@ from support.checkout import tracked
 
 
 def anchors(page: Path) -> set[str]:
-    """Returns the anchors of a page's headings, as GitHub makes them."""
+    """Returns the anchors that GitHub makes from a page's headings."""
     text = re.sub(r"^```.*?^```", "", page.read_text("utf-8"), flags=re.MULTILINE | re.DOTALL)
     plain = (re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", head) for head in re.findall(r"^#+ (.*)$", text, re.MULTILINE))
     return {re.sub(r"[^\w\- ]", "", head.strip().lower()).replace(" ", "-") for head in plain}
@@ -60,25 +60,25 @@ def test_the_architecture_names_files_that_are_there() -> None:
 def test_a_page_names_files_that_are_there(page: Path) -> None:
     folders = "ansible|analysis|benchmarks|docs|examples|plugins|roles|tasks|workloads|ycsb-bindings"
     for name in re.findall(rf"`((?:{folders})/[\w./*-]+)`", page.read_text("utf-8")):
-        # aws.yml makes inventories; the system of docs/adding-a-system.md is in examples/.
+        # aws.yml creates inventories, and the system h2 of docs/adding-a-system.md is in examples/.
         pattern = re.sub(r"\b([A-Z]+|h2)\b", "*", name.rstrip("/"))
         assert "/aws-" in name or any(list((ROOT / at).glob(pattern)) for at in (".", "ansible")), name
 
 
 # ---- plain English ---------------------------------------------------------------------------------------------------
 
-# Words that neither pages nor messages nor comments need.
+# Words that pages, messages and comments do not need.
 STILTED = re.compile(
     r"\b(can(not)? be had|could not be had|to be had|stands? in|(is|are|was|were) told|likewise|what there is|of which"
     r"|further ado|at the most|shall|in mid-run|come home|bears)\b",
     re.I,
 )
 PROGRAMS = ("*.py", "*.sh", "*.yml", "*.j2", "*.java", "workloads", "ansible/**/files/*", "ansible/testbed", ".ci")
-# Words that all texts avoid; #somebody-else is a heading.
+# Words that no text uses. The anchor #somebody-else is allowed.
 HOUSE_WORDS = re.compile(r"(?<!#)\b(somebody|nobody|whoever|so many|anew)\b", re.I)
-# Names of tasks that do not say what is done to what.
+# Task names that do not say what is done to what.
 WEAK_TASKS = re.compile(r"\w+$|(Keep|Refuse|Say|Tidy|Look (who|what|whether))\b|\w+ (it|them)$")
-# Beginnings of sentences that lack their noun or their verb.
+# Beginnings of sentences without a noun or a verb.
 BEGINNINGS = re.compile(
     r"(Of|Those|That of|As(?! (in|usual|published)\b)|Whose|Which|Else|What|Where"
     r"|The same (of|as|in|by|with|without))\b[^?]*$"
@@ -104,7 +104,7 @@ def texts(file: Path) -> Iterator[tuple[str, str]]:
         for number, comment in enumerate(comments):
             row, column = comment.start
             if not MARKS.match(comment.string):
-                # A comment behind code is a text of its own.
+                # A comment after code is a separate text.
                 block = -row if comment.line[:column].strip() else row - number
                 blocks.setdefault((block, column), []).append(comment.string.lstrip("# "))
         yield from (("text", " ".join(block)) for block in blocks.values())
@@ -130,7 +130,7 @@ def not_plain(kind: str, text: str) -> Iterator[str]:
         if HOUSE_WORDS.search(text):
             yield f"use the usual word: {text}"
         return
-    # Lists, parameters, commands and tables have a sentence in each line, or in each column.
+    # In lists, parameters, commands and tables, each line or column is a sentence.
     for sentence in re.split(
         r"\n *\n|(?<=\S) {2,}(?=\S)|\n(?= *(?:[-:@<*{\\]|\./)|.*\S {2,}\S)|(?<=[.!?;]) +|(?<=[.!?;])\n", text
     ):
@@ -188,7 +188,7 @@ def test_messages_and_comments_use_the_usual_words() -> None:
 
 
 def settings() -> list[str]:
-    """Returns each `--set key=value` of the pages without placeholders, in the order of the pages."""
+    """Returns each `--set key=value` of the pages, in order, except those with placeholders."""
     spans = [
         span for page in tracked("*.md") for span in re.findall(r"`(--set [^`]+)`", page.read_text(encoding="utf-8"))
     ]
@@ -204,21 +204,21 @@ def test_settings_of_a_page_can_be_made(span: str) -> None:
 # ---- commands --------------------------------------------------------------------------------------------------------
 
 COMMAND = re.compile(r"(\./run\.sh(?= |$)|\.\.?/dohyo(?= |$)|dohyo (?=[a-z-]+ )).*?(?=$| +#| > )")
-# Replacements for names of the reader, and an inventory of four hosts.
+# Values for the placeholders in commands, and an inventory of four hosts.
 STANDS_FOR = {"SCENARIO": "insert-race", "NAME": "insert-race", "FILE": "insert-race"}
 HOSTS = ROOT / "ansible/inventories/i3en"
 hosts_of = cache(check_inventory)
 
 
 def commands() -> Iterator[str]:
-    """Yields the whole commands of the pages, the scenarios' comments and the help, in their order."""
+    """Yields the complete commands of the pages, the scenarios' comments and the help, in order."""
     for page in tracked("docs/*.md", "README.md", "CONTRIBUTING.md", "workloads", "analysis/dohyo/cli.py"):
         text = page.read_text("utf-8").replace("\\\n", " ")
         blocks = re.findall(r"^```.*?^```", text, re.MULTILINE | re.DOTALL) if page.suffix == ".md" else [text]
         lines = [line.strip("# ") for block in blocks for line in block.splitlines()]
         spans = re.findall(r"`([^`\n]+)`", text) if page.suffix == ".md" else []
         for line in [*lines, *spans]:
-            # Some pages have commands in brackets, for another folder.
+            # Commands in parentheses are for another folder.
             typed = re.sub(r"^\((cd [^&]+&& )?(.*)\)$", r"\2", line)
             if (found := COMMAND.match(typed)) and not re.search(r"…|\[|h2\b", found[0]):
                 yield " ".join(found[0].split())
@@ -230,7 +230,7 @@ def test_there_are_commands_in_the_pages() -> None:
 
 @pytest.mark.parametrize("line", dict.fromkeys(commands()))
 def test_a_command_of_a_page_is_accepted(line: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Runs all checks that a command makes before it starts anything."""
+    """Runs the checks that a command makes before it starts anything."""
     program, *words = (STANDS_FOR.get(word, word) for word in shlex.split(line.replace("=SUM", f"={'0' * 64}")))
     if not words:
         return
@@ -249,7 +249,7 @@ def test_a_command_of_a_page_is_accepted(line: str, tmp_path: Path, monkeypatch:
     if words[0] == "run":
         assert not cli.cli.main(words, prog_name="dohyo", standalone_mode=False)
     else:
-        with contextlib.suppress(click.exceptions.Exit):  # --help
+        with contextlib.suppress(click.exceptions.Exit):  # --help exits
             cli.cli.make_context("dohyo", words)
             cli.cli.commands[words[0]].make_context("dohyo", words[1:])
 
@@ -268,7 +268,7 @@ def test_a_hint_can_be_pasted_where_its_reader_is(tmp_path: Path, monkeypatch: p
 
 
 def test_no_message_names_a_command_by_itself() -> None:
-    """Only `places.command` writes commands, so that they can be pasted in any folder."""
+    """`places.command` writes all commands so that they can be pasted in any folder."""
     names = "|".join(cli.cli.commands)
     by_hand = re.compile(rf"(\./|^|[ `'])(run\.sh|setup\.sh|dohyo ({names}))\b")
     found = []

@@ -1,4 +1,4 @@
-"""The phases max and equal: max ranks rates, equal ranks latencies at a rate that is fixed once."""
+"""The phases max and equal: max compares rates; equal compares latencies at one rate, fixed after the first round."""
 
 import io
 import json
@@ -35,7 +35,7 @@ SLOWEST: Rates = {"cassandra": [1000, 2000, 2000], "hbase": [800, 3000, 3000]}
 
 
 def asked(folder: Path) -> list[list[tuple[str, str]]]:
-    """Returns the name and the target of each trial's phases, in order."""
+    """Returns the name and the target of each phase of each trial, in order."""
     files = sorted(folder.glob("raw/*/trial.json"))
     return [
         [(phase["name"], phase["properties"]["target"]) for phase in json.loads(file.read_text())["trial_phases"]]
@@ -59,7 +59,7 @@ def reasons(summary: Summary) -> list[str]:
 
 
 def without_manifests(folder: Path) -> Path:
-    """Removes the manifests, so that tests may change the evidence."""
+    """Removes the manifests, so that a test may change the evidence."""
     for state in folder.glob("raw/*/state.json"):
         edit_json(state, manifest=None)
         (state.parent / "manifest").unlink()
@@ -72,7 +72,7 @@ ONLY_MAX, BOTH = [("max", "0")], [("max", "0"), ("equal", "560")]
 def test_the_rate_is_fixed_after_the_first_round(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     made, _, _, code = measured(tmp_path, monkeypatch, ASKED, SLOWEST)
     assert code == 0
-    # The target is 70 % of 800, though both are faster later.
+    # The target is 70 % of 800, although both systems are faster in later rounds.
     assert facts(made)["equal_targets"] == {"": 560}
     assert asked(made.folder) == [ONLY_MAX] * 2 + [BOTH] * 4
 
@@ -89,7 +89,7 @@ def test_a_trial_at_another_rate_has_no_numbers(tmp_path: Path, monkeypatch: pyt
 def test_a_resumed_experiment_has_the_same_rate(before: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     made, *_ = measured(tmp_path, monkeypatch, ASKED, {"cassandra": [1000], "hbase": [800]}, before=before)
     assert facts(made).get("equal_targets") == (None if before == "02" else {"": 560})
-    # Later rates do not change the target.
+    # Rates of later rounds do not change the target.
     resumed(made, monkeypatch, {"cassandra": [1000], "hbase": [800] if before == "02" else [700]})
     assert facts(made)["equal_targets"] == {"": 560}
     assert asked(made.folder) == [ONLY_MAX] * 2 + [BOTH] * 4
@@ -132,7 +132,7 @@ def test_every_point_has_its_own_rate(tmp_path: Path, monkeypatch: pytest.Monkey
 
 
 def test_points_that_are_compared_have_one_rate(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    # HBase lacks the dimension and has no valid rate at first, so it gets the rate of the others.
+    # HBase lacks the dimension and has no valid rate in the first round, so it gets the rate of Cassandra.
     text = "phases=max,equal\nrounds=2\nmatrix.cassandra_gc=G1,ZGC\n"
     made, *_ = measured(tmp_path, monkeypatch, text, {"cassandra": [1000, 900], "hbase": [0, 800]})
     assert set(facts(made)["equal_targets"].values()) == {630}
@@ -191,7 +191,7 @@ def test_precision_looks_at_max_alone(tmp_path: Path, monkeypatch: pytest.Monkey
     made, *_ = measured(
         tmp_path, monkeypatch, "phases=max,equal\nrounds=3\nprecision=5%\n", {"cassandra": STEADY, "hbase": STEADY}
     )
-    # `equal` has one round fewer than max, so its precision would still be unknown.
+    # Precision ignores equal, which has one round fewer than max and would need more.
     assert facts(made)["rounds_ended"] == "precision"
     made, *_ = measured(
         tmp_path / "here", monkeypatch, "phases=max,equal\nrounds=3\nprecision=5%\nrounds.max=4\n",
@@ -288,7 +288,7 @@ def test_each_system_has_a_share_of_its_own_rate_in_the_first_round_too(
         [folder] = made.folder.glob(f"raw/*-{system}")
         phases = json.loads((folder / "trial.json").read_text())["trial_phases"]
         assert [(each["name"], each.get("share")) for each in phases] == [("max", None), ("own", 0.5)]
-        # Pretend that the trial is running.
+        # Simulate a running trial.
         edit_json(folder / "state.json", status="running", manifest=None)
         asked_for = CliRunner().invoke(cli, ["own-target", str(folder)], standalone_mode=False, catch_exceptions=False)
         assert (asked_for.exit_code, asked_for.output) == (0, f"{rate}\n")
@@ -329,7 +329,7 @@ def test_who_does_not_reach_its_share_is_named(tmp_path: Path, monkeypatch: pyte
             hbase.rows[at] = replace(row, ops_per_second=300)
     said = "Not all reached the share of their own rate (hbase 300 of 400 op/s): they were busier than requested."
     assert said in reasons(summary)
-    # After faults the rate need not be reached; before the first fault it must be.
+    # A system need not reach the rate after a fault, but it must reach the rate before the first fault.
     for before, expected in ((380.0, False), (350.0, True), (None, False)):
         hbase.faults[:] = [FaultedRun("own", 1, "kill(any)@1s", before, [], {}, None, 3)]
         assert any("(hbase 350 of 400 op/s)" in text for text in reasons(summary)) == expected
@@ -338,7 +338,7 @@ def test_who_does_not_reach_its_share_is_named(tmp_path: Path, monkeypatch: pyte
 def test_rounds_at_rates_of_their_own_are_not_at_that_of_the_first(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # Both begin at 500 op/s; later one of them has 1,000.
+    # In the first round both systems run at 500 op/s, in the second one of them at 1,000.
     made, *_ = measured(tmp_path, monkeypatch, OWN + "rounds=2\n", {"cassandra": [1000, 2000], "hbase": [1000]})
     summary = summarise(made.folder)
     assert {pair.phase for pair in summary.comparisons} == {"max"}

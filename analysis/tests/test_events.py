@@ -15,8 +15,8 @@ from support.evidence import interval
         ([100, 100, 0, 0, 0, 100, 100, 100], [(2, 5)]),
         ([100, 100, 100, 100, 100, 0, 0, 0], [(5, 8)]),
         ([0, 0, 0, 100, 100, 100, 0, 0, 0, 100, 100, 100, 100], [(0, 3), (6, 9)]),
-        ([100, 100, 45, 45, 45, 100, 100], []),  # slightly more than half of the mean
-        ([9, 9, 9, 0, 0, 0, 9, 9], []),  # counts so low that chance makes dips
+        ([100, 100, 45, 45, 45, 100, 100], []),  # each is slightly more than half of the mean of these seconds
+        ([9, 9, 9, 0, 0, 0, 9, 9], []),  # counts are so low that chance causes dips
     ],
 )
 def test_dips(throughput: list[int], expected: list[tuple[int, int]]) -> None:

@@ -1,4 +1,4 @@
-"""Reasons that made-up evidence of three rounds must show: uneven rounds, different servers, missing accounts."""
+"""Reasons that the summary must give for evidence with uneven rounds, different servers or missing accounting."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -12,7 +12,7 @@ from dohyo.summary.summary import summarise
 from dohyo.summary.trust import LIKE_MEMORY, judged
 from support.evidence import edit_json, in_rounds, reads, rendered, trial, write_json
 
-# Large enough that "small data" is not a reason.
+# Large enough not to give the reason "small data".
 PROPERTIES = {"recordcount": "2000000"}
 ACCOUNT = {
     "sample": 1, "acknowledged": 1000, "reads": 20_000, "keys": 900, "read_back": True,
@@ -25,7 +25,7 @@ HOSTS = {
 
 
 def rounds(experiment: Path, change: Callable[[str, int, Path], object]) -> Summary:
-    """Writes three rounds of two systems, one of them faster; `change` gets system, round and folder of each trial."""
+    """Writes three rounds of two systems, one of them faster. Calls `change` with each system, round and folder."""
     rates = {"cassandra": 1500, "hbase": 1000}
     for at, system, folder in in_rounds(experiment, 3, rates, trial_properties=PROPERTIES):
         reads(folder / "run-1/node1", [rates[system] + at] * 20)
@@ -35,14 +35,14 @@ def rounds(experiment: Path, change: Callable[[str, int, Path], object]) -> Summ
 
 
 def servers(of: str = "hbase", only: int | None = None, **conditions: Any) -> Callable[[str, int, Path], object]:
-    """Returns a change of a system's conditions in one round or in all."""
+    """Returns a function for `rounds` that changes a system's conditions in one round or in all rounds."""
     return lambda system, at, folder: (
         edit_json(folder / "conditions.json", **conditions) if system == of and only in (None, at) else None
     )
 
 
 def clients(only: int, properties: dict[str, str] | None = None, **report: Any) -> Callable[[str, int, Path], object]:
-    """Returns a change of the report and the properties of hbase's clients in a round."""
+    """Returns a function for `rounds` that changes the report and the properties of hbase's client in one round."""
 
     def change(system: str, at: int, folder: Path) -> None:
         if system == "hbase" and at == only:
@@ -54,14 +54,14 @@ def clients(only: int, properties: dict[str, str] | None = None, **report: Any) 
 
 
 def accounts(*of_rounds: dict[str, Any] | None) -> Callable[[str, int, Path], object]:
-    """Returns a change that sets the accounting of hbase in each round."""
+    """Returns a function for `rounds` that sets the accounting of hbase in each round."""
     return lambda system, at, folder: (
         edit_json(folder / "run-1/node1/client.json", accounting=of_rounds[at - 1]) if system == "hbase" else None
     )
 
 
 def canaries(of: Callable[[str, int], tuple[str, ...]]) -> Callable[[str, int, Path], object]:
-    """Returns a change that writes a canary of some hosts before a trial; no canary without hosts."""
+    """Returns a function for `rounds` that writes a canary of the hosts that `of` names before each trial, if any."""
 
     def change(system: str, at: int, folder: Path) -> None:
         if hosts := of(system, at):

@@ -1,4 +1,4 @@
-"""The database of facts has exactly the figures of the summary, and damaged evidence does not harm it."""
+"""The database of facts contains exactly the figures of the summary, and damaged evidence does not damage it."""
 
 import csv
 import io
@@ -38,7 +38,7 @@ from support.golden_cases import CASES, Case, compare, faults, foreign, hosts
 
 
 def experiments(case: Case, folder: Path) -> list[Path]:
-    """Makes a golden case, and returns its experiments."""
+    """Makes a golden case, and returns the folders of its experiments."""
     made = folder / case.__name__
     made.mkdir()
     case(made)
@@ -46,7 +46,7 @@ def experiments(case: Case, folder: Path) -> list[Path]:
 
 
 def written(folder: Path, *of: Path) -> sqlite3.Connection:
-    """Writes a database of experiments, and returns a connection that does not use Dohyo."""
+    """Writes a database of experiments, and returns a plain connection, without Dohyo's functions."""
     database.write(of, folder / "facts.db")
     connection = sqlite3.connect(folder / "facts.db")
     connection.row_factory = lambda cursor, row: dict(zip((each[0] for each in cursor.description), row, strict=True))
@@ -85,7 +85,7 @@ def uses(facts: sqlite3.Connection, of_trial: int) -> list[Any]:
 
 
 def in_order(of: Any) -> list[str]:
-    """Returns objects as texts in a fixed order."""
+    """Returns the objects as JSON in a fixed order."""
     return sorted(json.dumps(each, sort_keys=True) for each in of)
 
 
@@ -94,7 +94,7 @@ ALL = [case for case in CASES if case is not foreign]
 
 @pytest.mark.parametrize("case", ALL, ids=lambda case: case.__name__)
 def test_figures_are_those_of_the_summary(case: Case, tmp_path: Path) -> None:
-    """Compares summary.json, hosts.csv, servers.csv, load.csv and the charts' throughput with the tables."""
+    """Compares summary.json, hosts.csv, servers.csv, load.csv and the throughput in the charts with the tables."""
     for experiment in experiments(case, tmp_path):
         with closing(written(tmp_path, experiment)) as facts:
             assert facts.execute("pragma foreign_key_check").fetchall() == []
@@ -144,7 +144,7 @@ def check_servers(facts: sqlite3.Connection, of_trial: int, content: dict[str, A
 
 
 def check_search(facts: sqlite3.Connection, of_trial: int, stated: dict[str, Any] | None) -> None:
-    """Checks a search, and what its probes did by operation type."""
+    """Checks a search, and the counts and percentiles of its probes by operation type."""
     found = facts.execute("select * from search where trial = ?", (of_trial,)).fetchall()
     if stated is None:
         assert found == []
@@ -189,7 +189,7 @@ def check_load(facts: sqlite3.Connection, of_trial: int, load: dict[str, Any] | 
 
 
 def check_files(facts: sqlite3.Connection, summary: Summary) -> None:
-    """Checks that queries return hosts.csv, servers.csv and load.csv."""
+    """Checks that queries return the content of hosts.csv, servers.csv and load.csv."""
     begin = "select system, point, ifnull(round, 1) as round"
     tables = {
         "hosts": (
@@ -222,7 +222,7 @@ def check_files(facts: sqlite3.Connection, summary: Summary) -> None:
 
 
 def numbers(line: list[str]) -> str:
-    """Returns a line in which 2 and 2.0 are equal."""
+    """Returns a comparable form of a line, in which 2 equals 2.0."""
     return repr([float(cell) if re.fullmatch(r"-?[\d.]+(e[-+]?\d+)?", cell) else cell for cell in line])
 
 
@@ -262,7 +262,7 @@ def test_histograms_are_those_of_the_logs(tmp_path: Path) -> None:
     (experiment,) = experiments(hosts, tmp_path)
     written(tmp_path, experiment).close()
     with closing(database.connect(tmp_path / "facts.db")) as facts:
-        # The clients of a run add up to the run, and a system's runs add up to the row for all rounds.
+        # The histograms of a run's clients add up to the run's, and those of all runs to the row over all rounds.
         of = "select operation, operations(histogram), mean_ms(histogram), percentile_ms(histogram, 99) from operation"
         assert (
             facts.execute(f"{of} where client is null group by run, operation").fetchall()
@@ -285,7 +285,7 @@ def test_histograms_are_those_of_the_logs(tmp_path: Path) -> None:
         columns = ", ".join(f"{name} is percentile_ms(histogram, {at:g})" for name, at in PERCENTILES.items())
         same = facts.execute(f"select count is operations(histogram), {columns} from operation group by rowid")  # noqa: S608
         assert {value for line in same for value in line} == {1}
-        # Fewer than ten operations are beyond the p99 of some types, and beyond the p99.9 of all.
+        # Every type has fewer than ten operations beyond its p99.9. The maximum needs no minimum of operations.
         query = "select percentile_ms(histogram, 99.9), percentile_ms(histogram, 100) = max_ms from operation"
         assert set(facts.execute(f"{query} group by rowid")) == {(None, 1)}
         assert facts.execute("select percentile_ms(null, 50), operations(null), mean_ms(null)").fetchone() == (
@@ -466,7 +466,7 @@ def test_the_python_of_the_page_runs(tmp_path: Path) -> None:
 
 
 def paused(experiment: Path, *pauses_ms: float) -> float:
-    """Makes an experiment with pauses of a server in the middle of the first second; returns its seconds."""
+    """Makes an experiment whose server paused in the middle of the first second; returns the length of its run."""
     folder = trial(experiment, 1, "cassandra", 1)
     agreed = datetime(2026, 11, 21, 20, 53, 23, tzinfo=UTC)
     write_json(folder / "run-1/clients.json", clients_json(("node1",), agreed=agreed.timestamp()))
@@ -482,7 +482,7 @@ def paused(experiment: Path, *pauses_ms: float) -> float:
 
 
 def test_seconds_with_a_pause_are_told_from_others(tmp_path: Path) -> None:
-    """Tests the first query of the page, and the spans that it reads."""
+    """Tests the first query of the page on spans of its kinds."""
     for name, pauses in {"one": (20,), "two": (20, 30), "none": ()}.items():
         seconds = paused(tmp_path / name, *pauses)
         with closing(written(tmp_path, tmp_path / name)) as facts:
@@ -495,14 +495,14 @@ def test_seconds_with_a_pause_are_told_from_others(tmp_path: Path) -> None:
             )
             kinds = facts.execute("select count(*) as n from span where kind = 'GC pause'").fetchone()
             assert kinds == {"n": len(pauses)}
-            # Two kinds of work in a second are one row.
+            # A second with two kinds of work is one row.
             facts.execute("insert into span (trial, run, kind, begin, end) select trial, id, 'flush', 0, 9 from run")
             facts.execute("insert into logged_work select id, 'node1', 'flush' from run where name = 'run-1'")
             found = facts.execute(QUERIES[0]).fetchall()
             assert {each["logged"] for each in found} == {"GC pause, flush"}
             assert sum(each["seconds"] for each in found) == seconds
             assert {each["work"] for each in found} == ({"GC pause, flush", "flush"} if pauses else {"flush"})
-    # A log without a compaction in the run says that there was none.
+    # The log has no compaction during the run, which means that none happened.
     folder = trial(tmp_path / "log", 1, "hbase", 1)
     write_json(folder / "run-1/clients.json", clients_json(("node1",), agreed=1795320660.0))  # 2026-11-22T04:11:00Z
     keep(explained(folder / "server", "hbase", LOG), "node1", log=DATA / "servers/hbase/log")
@@ -511,7 +511,7 @@ def test_seconds_with_a_pause_are_told_from_others(tmp_path: Path) -> None:
         found = facts.execute(QUERIES[0]).fetchall()
         assert {(each["logged"], each["work"]) for each in found} == {(", ".join(sorted(stated)), "none of them")}
         assert stated == {"compaction", "flush"}
-    # Nothing is known without logs.
+    # Without logs the query returns nothing.
     trial(tmp_path / "silent", 1, "cassandra", 1)
     with closing(written(tmp_path, tmp_path / "silent")) as facts:
         assert facts.execute(QUERIES[0]).fetchall() == []
@@ -522,7 +522,7 @@ def test_fifths_of_a_window_have_the_rate_of_the_row(tmp_path: Path) -> None:
     with closing(written(tmp_path, experiment)) as facts:
         found = facts.execute(QUERIES[3]).fetchall()
         assert len(found) == 2 * 5
-        assert {each["highest_p99_of_a_second_ms"] for each in found} == {None}  # 100 operations have no p99
+        assert {each["highest_p99_of_a_second_ms"] for each in found} == {None}  # 100 operations a second have no p99
         query = "select avg(succeeded + not_found) as rate from counted_run join second using (run)"
         of_seconds = facts.execute(f"{query} where operation = 'OVERALL' and system = 'cassandra'").fetchone()["rate"]
         query = "select ops_per_second from counted_row where operation = 'OVERALL' and system = 'cassandra'"
@@ -530,7 +530,7 @@ def test_fifths_of_a_window_have_the_rate_of_the_row(tmp_path: Path) -> None:
 
 
 def test_what_changed_is_compared_at_each_point(tmp_path: Path) -> None:
-    """Tests the last query of the page: measured conditions are left out, and a condition without a value is one."""
+    """Tests the last query of the page, which ignores measured conditions and treats an unknown value as a value."""
     values: dict[str, dict[str, dict[str, Any]]] = {
         "a": {"1": {"version": "5", "heap": "1g"}, "2": {"version": "6"}},
         "b": {"1": {"version": "5"}, "2": {"version": "7"}},
@@ -563,7 +563,7 @@ def test_the_command_writes_the_database_beside_the_evidence(tmp_path: Path) -> 
         done = dohyo(tmp_path / "x")
         assert (done.exception, done.return_value, done.output) == (None, 0, f"{tmp_path}/x/facts.db\n")
     assert sorted(each.name for each in (tmp_path / "x").iterdir()) == ["facts.db", "raw"]
-    # The database does not belong to the evidence.
+    # The database beside the evidence causes no warning.
     assert summarise(tmp_path / "x").warnings == []
 
 
@@ -578,7 +578,7 @@ def test_the_database_replaces_nothing_else(tmp_path: Path) -> None:
         done = dohyo(tmp_path / "x", "--out", tmp_path / name)
         assert f"{name} is not a database of dohyo and is not replaced" in str(done.exception)
         assert (tmp_path / name).read_bytes() == before
-    # A link itself is replaced, not its target.
+    # A link is replaced, but not the file to which it points.
     (tmp_path / "link.db").symlink_to("notes.txt")
     assert dohyo(tmp_path / "x", "--out", tmp_path / "link.db").return_value == 0
     assert (tmp_path / "notes.txt").read_text() == "mine"
@@ -587,10 +587,10 @@ def test_the_database_replaces_nothing_else(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("ending", ["-wal", "-journal"])
 def test_a_database_that_was_not_closed_is_not_replaced(ending: str, tmp_path: Path) -> None:
-    """SQLite would write what is in such a file into the new database."""
+    """SQLite would apply the content of such a file to the new database."""
     trial(tmp_path / "x", 1, "cassandra", 1)
     beside = tmp_path / f"x/facts.db{ending}"
-    beside.touch()  # an empty one has no pages
+    beside.touch()  # an empty file contains no pages
     assert dohyo(tmp_path / "x").return_value == 0
     before = (tmp_path / "x/facts.db").read_bytes()
     beside.write_bytes(b"pages")
@@ -608,12 +608,12 @@ def test_tables_of_the_user_are_not_replaced(tmp_path: Path) -> None:
     done = dohyo(tmp_path / "x")
     assert isinstance(done.exception, BadInputError)
     assert "has tables or views that dohyo did not write: slow, sqlitenotes;" in str(done.exception)
-    # Looking at it leaves nothing beside it.
+    # Checking the database leaves no files of SQLite beside it.
     with closing(sqlite3.connect(tmp_path / "x/facts.db")) as mine:
         mine.executescript("drop table sqlitenotes; drop view slow; pragma journal_mode = wal")
     assert dohyo(tmp_path / "x").return_value == 0
     assert sorted(each.name for each in (tmp_path / "x").iterdir()) == ["facts.db", "raw"]
-    # A damaged file has nothing to keep.
+    # A damaged database contains nothing of the user.
     whole = (tmp_path / "x/facts.db").read_bytes()
     (tmp_path / "x/facts.db").write_bytes(whole[:100] + b"\xff" * 5000)
     assert dohyo(tmp_path / "x").return_value == 0
@@ -719,7 +719,7 @@ def test_broken_evidence_is_named_and_the_rest_is_there(tmp_path: Path, capfd: p
         assert facts.execute("select count(*) from run_check where name = 'run' and run is not null").fetchone()[0] > 0
 
 
-# Possible names, texts and counts in evidence from another source.
+# Hostile names, texts and counts, as evidence from elsewhere may contain them.
 HOSTILE = ["'); drop table trial; --", '"', "\0x", "\ud800", "☃" * 1000, "NaN", "9" * 30]
 
 

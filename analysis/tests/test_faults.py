@@ -1,4 +1,4 @@
-"""Faults: what a scenario may request, and what the program does to real processes."""
+"""Faults: which ones a scenario may request, and what the agent does to real processes."""
 
 import contextlib
 import json
@@ -203,13 +203,13 @@ def test_attached_systems_have_no_faults(tmp_path: Path) -> None:
 
 def test_the_program_knows_all_kinds() -> None:
     program = (MODULES / "faults.py").read_text(encoding="utf-8")
-    # The controller executes the faults of power.
+    # The controller, not the agent, switches hosts off and on.
     assert [kind for kind in faults.KINDS if f"def _{kind}(" not in program] == [faults.POWER]
 
 
 # ---- What is done ----
 
-# A server with a child that works, as PostgreSQL's have; each writes a line every few ms.
+# A server with a working child, like PostgreSQL's backends. Both write a line every few ms.
 BEAT = """
 import time
 while True:
@@ -248,7 +248,7 @@ def serve(home: Path, *events: tuple[str, float]) -> Path:
 
 
 def begin(folder: Path, seconds: float, agent: int | None = None) -> float:
-    """Writes the agent's process and the times of the window, which begins soon."""
+    """Writes the process id of the agent, and the times of a window that begins in 0.1 s."""
     pid = agent or os.getpid()
     start = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[19]
     (folder / "agent").write_text(f"{pid} {start}\n")
@@ -305,7 +305,7 @@ def test_a_server_is_killed_with_its_children_and_started_as_it_was(home: Path) 
     assert (kill["error"], start["error"]) == (None, None)
     assert whole["whole"] >= began + 1.5
     wait_for(lambda: works(home))
-    assert (home / "err.1").exists()  # the log of the earlier process
+    assert (home / "err.1").exists()  # the log of the killed process
     assert "beat" in (home / "out.1").read_text()
     assert "db-keys" not in f"{kill['what']} {start['what']}"
     assert service(home, "status", "db-keys") == spared
@@ -315,20 +315,20 @@ def test_a_server_is_killed_with_its_children_and_started_as_it_was(home: Path) 
 def test_after_a_boot_servers_start_when_the_controller_is_there_and_faults_go_on(home: Path) -> None:
     folder = home / "run/fault-here"
     folder.mkdir()
-    events = [("pause", -2), ("power", -1), ("start", -0.5), ("pause", 1), ("resume", 1.2)]  # the window begins soon
+    events = [("pause", -2), ("power", -1), ("start", -0.5), ("pause", 1), ("resume", 1.2)]  # the window begins at 0
     listed = [{"n": n, "kind": kind, "at": at} for n, (kind, at) in enumerate(events)]
     plan = {"role": "db", "servers": ["db"], "unit": "", "patience": 20, "events": listed}
     (folder / "plan").write_text(json.dumps(plan))
     (folder / "done.jsonl").touch()
-    # Nothing is left from before: paused processes and the agent are gone.
+    # After a boot the paused processes and the agent no longer exist.
     (folder / "changed").write_text(json.dumps({"pause": [[1, 0]]}))
     (folder / "agent").write_text("1 0\n")
-    (folder / "window").write_text(f"{time.time() + 100} {time.time() + 200}\n")  # times of another clock
+    (folder / "window").write_text(f"{time.time() + 100} {time.time() + 200}\n")  # times of the clock before the boot
     service(home, "stop", "db", 0)
     booted = subprocess.Popen([home / "bin/agent", "faults", "boot", "here"])
     time.sleep(0.5)
     assert "ended" in service(home, "status", "db")
-    (folder / "window").unlink()  # the agent removes it, too
+    (folder / "window").unlink()  # the agent removes this file, too
     begin(folder, 2)
     wait_for(lambda: is_whole(folder))
     assert [(each["n"], each["kind"], each["error"]) for each in done(folder)[:-1]] == [
@@ -394,7 +394,7 @@ def test_a_fault_that_cannot_be_is_said_and_the_next_ones_are_done(home: Path) -
 
 @contextlib.contextmanager
 def apart(home: Path, kind: str) -> Iterator[Callable[..., str]]:
-    """Yields a function that runs a program, such as `fault`, in its own namespace: network or mount."""
+    """Yields a function that runs a program in a namespace of its own, of the kind "net" or "mount"."""
     with subprocess.Popen(["unshare", f"--{kind}", "sleep", "60"]) as keeper:
         wait_for(lambda: Path(f"/proc/{keeper.pid}/comm").read_text() == "sleep\n")
 
@@ -411,13 +411,13 @@ def apart(home: Path, kind: str) -> Iterator[Callable[..., str]]:
 
 
 def killed(folder: Path) -> None:
-    """Kills the program itself, which then undoes nothing."""
+    """Kills the process that executes the faults, so that it cannot undo them."""
     pid = int((folder / "pid").read_text().split()[0])
     os.kill(pid, signal.SIGKILL)
     wait_for(lambda: not Path(f"/proc/{pid}").exists() or Path(f"/proc/{pid}/stat").read_text().split()[2] == "Z")
 
 
-# Program that tells whether one address of the namespace answers another.
+# Program that prints whether one address of the namespace can connect to the other.
 ANSWERS = """
 import socket
 with socket.create_server(("10.9.9.1", 7)) as server:
@@ -444,7 +444,7 @@ def test_parted_hosts_get_no_answer_and_do_again_when_it_is_undone(home: Path) -
         wait_for(lambda: done(folder))
         assert done(folder)[0]["error"] is None
         assert run(sys.executable, "-c", ANSWERS) == "no\n"
-        # The rule expires after a minute even if no heal follows.
+        # The rule expires after a minute, in case nothing removes it.
         [left] = re.findall(r"10\.9\.9\.1 timeout 1m expires (\d+)s", run("nft", "list", "ruleset"))
         assert int(left) < 60
         killed(folder)

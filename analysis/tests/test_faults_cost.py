@@ -1,4 +1,4 @@
-"""Costs of a fault: known truths by the second, reasons for invalid runs, tables, rounds, comparisons."""
+"""Costs of faults: exact results for known rates, reasons for invalid runs, tables, rounds and comparisons."""
 
 import json
 import shutil
@@ -73,9 +73,9 @@ def test_a_hole_of_exactly_so_many_seconds_gives_them(hole: int, after: int, rat
 def test_the_rate_is_full_from_90_percent_for_five_seconds_on() -> None:
     assert cost([100] * 10 + [40] * 3 + [60] * 4 + [90] * 5).recovery_seconds == 7
     assert cost([100] * 10 + [40] * 3 + [60] * 4 + [89] * 20).recovered is False
-    # One good second between bad ones does not end the outage.
+    # The outage lasts until the rate stays good: one good second is not its end.
     assert cost([100] * 10 + [0] * 3 + [100] + [0] * 3 + [100] * 9).recovery_seconds == 7
-    # A second with a GC pause is not a fault.
+    # A short dip, such as a GC pause, is not a cost of the fault.
     assert cost([100] * 15 + [70, 130] + [100] * 9).recovery_seconds == 0
 
 
@@ -121,7 +121,7 @@ def test_a_fault_that_is_survived_and_a_return_that_disturbs() -> None:
     assert (found.recovery_seconds, found.restore_seconds) == (0, 6)
     found = cost([100] * 10 + [20] + [100] * 9 + [20] * 6 + [100] * 14, at=10, until=20)
     assert (found.recovery_seconds, found.restore_seconds) == (1, 6)
-    # The rate had no five seconds in which to recover.
+    # The server returned after two seconds, but a recovery needs five seconds at the full rate.
     found = cost([100] * 12 + [20] * 6 + [100] * 14, at=10, until=12)
     assert (found.recovery_seconds, found.restore_seconds) == (8, 6)
     found = cost([100] * 40, at=10, until=20)
@@ -134,7 +134,7 @@ def test_two_faults_each_have_their_own_seconds() -> None:
     first, second = costs(faults, series, [])
     assert (first.zero_seconds, first.recovery_seconds, first.until, first.restore_seconds) == (3, 3, 12, 1)
     assert (second.zero_seconds, second.recovery_seconds, second.until, second.restore_seconds) == (5, 5, 31, 4)
-    # Faults in the same second count as one; both are watched until the end.
+    # Two faults in the same second have the same cost, and both are watched until the end.
     together = Faults(events=[event("kill", 10.2), event("kill", 10.7)])
     assert [found.zero_seconds for found in costs(together, series, [])] == [8, 8]
 
@@ -202,7 +202,7 @@ def test_faults_that_were_done_and_undone_are_fine() -> None:
 def test_a_fault_is_a_result_and_makes_no_run_invalid(tmp_path: Path) -> None:
     lost = {**ACCOUNT, "lost": 3, "missing": 2, "stale_reads": 7, "maybe": 11, "corrupt": 1, "unreadable": 4}
     folder = faulted(tmp_path, account=lost)
-    reads(folder / "run-1/node1", SERIES, not_found=[0] * 14 + [60] * 16)  # a tenth is gone
+    reads(folder / "run-1/node1", SERIES, not_found=[0] * 14 + [60] * 16)  # a tenth of the operations finds no record
     edit_json(folder / "run-1/node1/client.json", accounting=lost)
     summary = summarise(tmp_path)
     (of,) = summary.trials
@@ -350,7 +350,7 @@ def test_what_was_not_read_back_is_not_called_nothing() -> None:
 
 
 def verdict(experiment: Path) -> list[str]:
-    """Returns the reasons that name records."""
+    """Returns the reasons that mention acknowledged records."""
     return [reason.text for reason in judged(summarise(experiment)).reasons if "acknowledged" in reason.text]
 
 
@@ -396,7 +396,7 @@ def test_the_documents_have_every_key(tmp_path: Path) -> None:
 
 
 def ill(seconds: float | None, lost: int = 0) -> Trial:
-    """Returns a round whose rate recovered after this many seconds; None: not in the window."""
+    """Returns a round whose rate recovered after `seconds`, or did not recover within the window (None)."""
     found = replace(cost(SERIES), recovered=seconds is not None, recovery_seconds=seconds)
     account = accounting.together([AccountingReport(lost=lost, read_back=True, keys=9)])
     run = FaultedRun("run", 1, ASKED, 100.0, [found], {}, account, None)
@@ -425,7 +425,7 @@ def test_ranks_of_four_rounds_tell_two_experiments_apart_and_never_is_the_last_o
     assert changed(short, long) == ("regression", None)
     assert changed(long, short) == ("improvement", None)
     assert changed(short, [ill(5), ill(9), ill(9), ill(9)]) == ("inconclusive", None)
-    assert changed(short[:1] * 4, short[1:2] * 4) == ("within", None)  # times are known to a second
+    assert changed(short[:1] * 4, short[1:2] * 4) == ("within", None)  # times are exact to a second
     assert changed([ill(None)] * 4, [ill(None)] * 4) == ("within", None)
     assert changed(short[:3], long[:3]) == ("inconclusive", "3 and 3 rounds; 4 each would decide")
 
@@ -447,7 +447,7 @@ def unread() -> Trial:
 @pytest.mark.parametrize(
     ("before", "after", "expected"),
     [
-        # A loss counts whatever the rounds before; it does not need four of them.
+        # A loss counts even if earlier losses are unknown or there are fewer than four rounds.
         ([ill(4), ill(4), unread()], [ill(4, lost=900)] * 3, ("regression", "none is known before")),
         ([unread()] * 3, [ill(4, lost=900)] * 3, ("regression", "none is known before")),
         ([ill(4)] * 3, [ill(4), unread(), ill(4, lost=1)], ("regression", "there was none before")),
@@ -456,7 +456,7 @@ def unread() -> Trial:
         ([ill(4, lost=500)] * 3, [ill(4, lost=900)] * 3, ("inconclusive", "3 and 3 rounds; 4 each would decide")),
         ([ill(4, lost=500)] * 4, [ill(4, lost=900)] * 4, ("regression", None)),
         ([ill(4, lost=500)] * 5, [unread(), *[ill(4, lost=500)] * 4], ("inconclusive", "not known in all rounds")),
-        # Losses of the other side are unknown.
+        # The losses before or after are unknown.
         ([ill(4)] * 4, [unread()] * 4, ("inconclusive", "not known after")),
         ([unread()] * 4, [ill(4)] * 4, ("inconclusive", "not known before")),
     ],
@@ -476,8 +476,9 @@ def test_a_fault_that_only_one_has_is_inconclusive() -> None:
 
 
 def healing(count: int, end: float | None, *, without: bool = False) -> Trial:
-    """Returns a round whose server recovered `count` times, the last time until `end`; None: it had not finished.
+    """Returns a round whose server recovered `count` times, the last time until `end`.
 
+    :param end: None if the last recovery did not finish
     :param without: the server had nothing to recover from
     """
     trial = ill(4)
@@ -498,9 +499,9 @@ def test_what_servers_did_to_heal_is_compared_by_its_times_and_not_by_how_much_i
     found = {each.figure: each for each in fault_changes(short, long, 0.05)}
     assert found["recovery: amount"].words == ("2", "9")
     assert found["recovery: last s"].words[1] == "not finished [10.0, not finished]"
-    # The amount of healing depends on what was written.
+    # How much the servers heal depends on how much was written, so different rates cannot be compared.
     assert not [each for each in fault_changes(short, long, 0.05, ("run",)) if each.figure.startswith("recovery")]
-    # Without logs the times are unknown; a server that had nothing to recover from has no times.
+    # Without logs the times are unknown. A server that had nothing to recover from has no times.
     assert changed(short, [ill(4)] * 4, "recovery: last s") == ("inconclusive", "not known after")
     idle = [healing(0, 0, without=True)] * 4
     found = {each.figure: each for each in fault_changes(short, idle, 0.05) if each.figure.startswith("recovery")}
@@ -545,7 +546,7 @@ def test_the_chart_has_a_row_for_each_system_and_the_faults_as_bands(tmp_path: P
     found = measured.read(tmp_path)
     drawn = faults.chart(found)
     assert drawn is not None
-    assert [panel.title for panel in drawn.panels] == ["cassandra", "hbase"]  # no target rate: no latency
+    assert [panel.title for panel in drawn.panels] == ["cassandra", "hbase"]  # no latency without a target rate
     assert drawn.tables["faults-0-bands"]["time"] == [10]
     assert drawn.tables["faults-0-bands"]["until"] == [20]
     assert drawn.tables["faults-0-full"]["full"] == [90]
@@ -579,7 +580,7 @@ def test_that_the_log_of_a_killed_server_begins_late_is_no_warning(tmp_path: Pat
 
 
 def of_runs(*runs: FaultedRun, system: str = "cassandra", **point: str) -> list[Trial]:
-    """Returns a trial for each run."""
+    """Returns one trial for each run."""
     return [Trial(system, system, system, "ok", point=point, faults=[run]) for run in runs]
 
 
@@ -602,12 +603,12 @@ NEVER_AGAIN = [100] * 10 + [0] * 20
         (faulted_run(SERIES, errors=1204), "4 s without success, 4 s to 90 % of the rate, 1,204 errors, 0 lost"),
         (faulted_run(NEVER_AGAIN, lost=7),
          "20 s without success, 90 % of the rate not in the window, 0 errors, 7 lost"),
-        # The rest of a gap is not mentioned twice; a gap that only the return caused is mentioned.
+        # A gap that lasts beyond the return is mentioned once. A gap that only the return caused is mentioned.
         (faulted_run([100] * 10 + [0] * 13 + [100] * 9),
          "13 s without success, 13 s to 90 % of the rate, 0 errors, 0 lost"),
         (faulted_run([100] * 20 + [0] * 3 + [100] * 9),
          "3 s without success, 0 s to 90 % of the rate, 3 s after the return, 0 errors, 0 lost"),
-        # Unknown values are not numbers.
+        # An unknown value is not shown as a number.
         (faulted_run([0] * 10 + [100] * 20, lost=None),
          "0 s without success, time to 90 % not known, 0 errors, losses not known"),
     ],

@@ -1,4 +1,4 @@
-"""Downloads of servers from an HTTPS server on this machine with the vendors' layout."""
+"""Downloads of servers from a local HTTPS server with the same paths as the vendors' sites."""
 
 import hashlib
 import http.server
@@ -28,7 +28,7 @@ from support.described import described
 from support.playbooks import play
 
 FETCH = ANSIBLE / "roles" / "system" / "files" / "fetch"
-# Version, jars below lib/ that the server needs, and further jars of its archive.
+# Version, jars directly in lib/ that are installed, and further jars of the archive that are not.
 ARCHIVES = {
     "cassandra": ("5.0.7", ["apache-cassandra-5.0.7.jar", "jamm-0.4.0.jar"], ["lib/sub/x.jar", "tools/lib/y.jar"]),
     "hbase": ("2.6.3-hadoop3", ["hbase-server-2.6.3-hadoop3.jar", "client-facing-thirdparty/a.jar"],
@@ -38,7 +38,7 @@ ARCHIVES = {
 
 @dataclass
 class Vendor:
-    """A vendor's server, by path: contents, or other actions."""
+    """HTTPS server of a vendor, which serves contents by path, redirects, or sends too little."""
 
     url: str = ""
     files: dict[str, bytes] = field(default_factory=dict)
@@ -55,7 +55,7 @@ class Vendor:
 
 @pytest.fixture(scope="module")
 def certificate(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Returns a file with key and certificate of 127.0.0.1."""
+    """Returns a file with a key and a certificate for 127.0.0.1."""
     file = tmp_path_factory.mktemp("certificate") / "both.pem"
     subprocess.run(
         ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2",
@@ -161,7 +161,7 @@ def test_refuses_by_name_and_leaves_nothing(vendor: Vendor, tmp_path: Path, monk
 
 def test_ended_it_leaves_nothing_and_a_full_disk_is_named(vendor: Vendor, tmp_path: Path) -> None:
     url = vendor.put("a.tgz", b"x" * 5000)
-    # The server waits until the rest exists, and so does the client.
+    # The server announces more bytes than it sends, so the client waits for the rest.
     vendor.lengths["a.tgz"] = "6000"
     vendor.silent.add("a.tgz")
     with subprocess.Popen([sys.executable, FETCH, url, tmp_path / "to" / "a", "--sha256", "0" * 64]) as run:
@@ -183,7 +183,7 @@ def test_ended_it_leaves_nothing_and_a_full_disk_is_named(vendor: Vendor, tmp_pa
 
 
 def packed(folder: Path, name: str) -> bytes:
-    """Returns a .tgz with the folder below this name."""
+    """Returns a .tgz that contains the folder under `name`."""
     file = folder.with_suffix(".tgz")
     with tarfile.open(file, "w:gz") as archive:
         archive.add(folder, name)
@@ -230,7 +230,7 @@ def archive_of(folder: Path, *jars: str) -> bytes:
 
 
 def scylla_package(folder: Path) -> bytes:
-    """Returns an installer that contains a server."""
+    """Returns an archive whose installer creates the server program."""
     installer = folder / "unified" / "install.sh"
     installer.parent.mkdir()
     installer.write_text(
@@ -242,7 +242,7 @@ def scylla_package(folder: Path) -> bytes:
 
 
 def installing(**variables: Any) -> list[Any]:
-    """Returns the tasks of deploy.yml for one system, and of recording its state."""
+    """Returns the tasks with which deploy.yml installs a system, and a task that records the resulting state."""
     name = variables["system_name"]
     verbs = [f"{{{{ systems.{name}.verbs.{verb} }}}}" for verb in ("available", "install", "available")]
     state = {"state": "{{ state | default([]) + [system_state." + name + "] }}"}
@@ -254,7 +254,7 @@ def installing(**variables: Any) -> list[Any]:
 
 @pytest.mark.slow
 def test_servers_as_their_vendors_and_users_pack_them(vendor: Vendor, tmp_path: Path) -> None:
-    """One play uses the offers of Aerospike's and ScyllaDB's vendors, a user's package twice, and archives of jars."""
+    """One play installs Aerospike and ScyllaDB from their vendors, a user's package twice, and an archive of jars."""
     words = subprocess.check_output(["sh", "-c", ". /etc/os-release; echo $ID$VERSION_ID"], text=True).strip()
     aerospike_name = f"aerospike-server-community_8.1.2.5_tools-13.0.3_{words}_{os.uname().machine}"
     debs = {version: aerospike_package(tmp_path / version, version) for version in ("8.1.2.5", "8.1.2.6")}
@@ -317,7 +317,7 @@ def test_servers_as_their_vendors_and_users_pack_them(vendor: Vendor, tmp_path: 
 def unpack(
     archive: Path, to: Path, wanted: str = "a-1[.]jar", folders: Sequence[str] = ("lib", "lib/sub")
 ) -> "subprocess.CompletedProcess[str]":
-    """Runs the unpacking of an archive of jars by the role system."""
+    """Runs the script with which the role system unpacks an archive of jars."""
     tasks = yaml.safe_load((ANSIBLE / "roles/system/tasks/install.yml").read_text())
     [script] = [task["vars"]["system_unpack"] for task in tasks if "system_unpack" in task.get("vars", {})]
     command: list[str | Path] = ["sh", "-euc", script, "sh", archive, to, wanted, *folders]
@@ -386,7 +386,7 @@ def test_the_licence_is_named_once_and_no_is_an_answer(
     changes = loading.overrides(catalogue.fetching("aerospike"), {"systems": "cassandra,aerospike"})
     chosen = loading.load(loading.find("workloadA"), changes, hosts=here())
     monkeypatch.setattr(cli, "LOCAL_HOME", tmp_path)
-    # Without a terminal the option itself is the confirmation.
+    # Without a terminal the option is enough; no question is asked.
     monkeypatch.setattr(sys, "stdin", io.StringIO())
     cli.agree(chosen)
     assert "Aerospike will be downloaded from its vendor" in capsys.readouterr().err

@@ -1,4 +1,4 @@
-"""`dohyo report FOLDER` on logs of other clients: the same page and charts, as far as such logs allow."""
+"""`dohyo report FOLDER` on logs of other clients: the usual page and charts, as far as the logs contain the data."""
 
 import re
 import shutil
@@ -30,7 +30,7 @@ def test_every_format_of_the_stock_client_is_charted_as_far_as_it_tells() -> Non
     every = {path.name for path in STOCK.iterdir()}
     assert systems(made["ranking"]) == every - {"errors"}
     assert systems(made["latency"]) == every
-    # Only one run is long enough for several status lines, and it has histogram logs.
+    # Only the run "hdr" has several status lines and histogram logs.
     assert systems(made["over-time"]) == systems(made["percentiles"]) == {"hdr"}
     assert [panel.title for panel in made["heat"].panels] == ["hdr"]
     assert [panel.title for panel in made["over-time"].panels] == ["Throughput", "p99 of all operations"]
@@ -48,7 +48,7 @@ def test_the_page_says_what_is_not_known_and_links_the_logs(tmp_path: Path) -> N
     assert "b&lt;i&gt;: no percentile curve and no heat map, which need histogram logs of the whole run" in text
     assert "<i>" not in text
     assert '<a href="a%20system/">a system</a>: evidence of this trial: ok' in text
-    # The page is not read as a log when it is made again.
+    # A later report does not read the page as a log.
     assert [trial.name for trial in foreign.gather(tmp_path).summary.trials] == [
         f"{tmp_path.name}/a system",
         f"{tmp_path.name}/b<i>",
@@ -105,7 +105,7 @@ def test_histogram_logs_of_several_clients_share_the_clock(tmp_path: Path) -> No
     assert {name: each.count for name, each in run.latencies.items()} == {"READ": 2014, "UPDATE": 1986}
     whole = {slot.start: slot.operations for slot in run.slots}
     assert sum(whole.values()) == 4000
-    # The second client began and ended two seconds after the first.
+    # The second client started and ended two seconds later than the first.
     assert max(whole) >= 5
     assert whole[2.0] > 1.5 * whole[1.0]
 

@@ -1,4 +1,4 @@
-"""The tables of ten recorded experiments are equal to the golden files.
+"""Compares the output for ten recorded experiments with the golden files.
 
 `DOHYO_GOLDEN=write pytest tests/test_golden.py` rewrites the files; check the difference before you commit it.
 """
@@ -35,15 +35,15 @@ from support.golden_cases import CASES, Case
 GOLDEN = Path(__file__).parent / "golden"
 WIDTH = 120
 _MOST_LINES, _MOST_ROWS, _MOST_OBJECTS = 3, 3, 1
-# Digits that may differ between versions of a mathematical library.
+# Numbers whose last digits may differ between versions of a mathematical library.
 _LONG_NUMBER = re.compile(r"\d+\.\d{6,}(e-?\d+)?")
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.__name__)
 def test_what_is_shown_is_as_in_the_golden_files(case: Case, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(ROOT)
-    monkeypatch.setenv("TERM", "xterm")  # rich gives a dumb terminal 80 columns, whatever its width
-    monkeypatch.setattr(evidence, "_RUNS", itertools.count(1))  # earlier tests have made runs, too
+    monkeypatch.setenv("TERM", "xterm")  # rich limits a dumb terminal to 80 columns
+    monkeypatch.setattr(evidence, "_RUNS", itertools.count(1))  # earlier tests may have counted runs
     folder = tmp_path / case.__name__
     folder.mkdir()
     case(folder)
@@ -80,13 +80,13 @@ def _write(golden: Path, shown: dict[str, str]) -> None:
 
 
 def _normal(text: str, folder: Path) -> str:
-    """Returns the text without this machine's paths and digits, and without spaces at the ends of lines."""
+    """Returns the text without local paths, uncertain digits, and spaces at the ends of lines."""
     text = _LONG_NUMBER.sub(lambda found: f"{float(found[0]):.6g}", text.replace(f"{folder}/", ""))
     return "".join(f"{line.rstrip()}\n" for line in text.splitlines())
 
 
 def _shown(folder: Path) -> dict[str, str]:
-    """Returns the contents of all golden files, by name."""
+    """Returns the contents of all golden files, by file name."""
     if (folder / "after").is_dir():
         console = Console(width=WIDTH, color_system=None, file=io.StringIO())
         before, after = (summarise(folder / name) for name in ("before", "after"))
@@ -121,7 +121,7 @@ def _shown(folder: Path) -> dict[str, str]:
 
 
 def _first_of_each(text: str) -> Iterator[str]:
-    """Yields the head of summary.csv, and two lines of each trial, scope and phase."""
+    """Yields the head of summary.csv, and the first two lines of each trial, scope and phase."""
     head, *lines = text.splitlines()
     yield head
     counts = Counter[tuple[str, ...]]()
@@ -143,7 +143,7 @@ def _lean(value: Any) -> Any:
 
 
 def _lines(value: Any, before: str = "", indent: str = "") -> Iterator[str]:
-    """Yields JSON in as few lines as its structure allows."""
+    """Yields the lines of JSON; a value is on one line if it fits."""
     whole = f"{indent}{before}{json.dumps(value, ensure_ascii=False)}"
     if len(whole) <= WIDTH or not re.search(r"\{|\[\[", whole[len(indent) + len(before) + 1 :]):
         yield from textwrap.wrap(whole, WIDTH, subsequent_indent=f"{indent}  ", break_on_hyphens=False)

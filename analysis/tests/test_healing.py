@@ -1,4 +1,4 @@
-"""Healing of servers after a fault: real lines of servers that were killed, and what the lines lack."""
+"""Healing of servers after a fault, read from logs of servers that were killed, and what such logs do not tell."""
 
 import json
 import shutil
@@ -25,7 +25,7 @@ from support.evidence import DATA, edit_json, explained, rendered
 from support.faults import ACCOUNT, faulted
 
 LOGS = DATA / "servers" / "healing"
-# Second 0 of the window of each trial. The server was killed in second 20 and started in second 25.
+# Begin of the window of each trial (epoch seconds). The server was killed in second 20 and restarted in second 25.
 BEGAN = {
     "cassandra": 1795622295.932,
     "hbase": 1795622934.847,
@@ -36,13 +36,13 @@ BEGAN = {
 }
 
 
-# Copies of recorded logs, removed at the end of the program.
+# Folder of copies of recorded logs, which is removed when the process exits.
 _COPIES = tempfile.TemporaryDirectory(prefix="dohyo-healing-")
 
 
 @cache
 def recorded(name: str, system: str) -> Path:
-    """Returns a copy of logs in tests/data/servers, with the description that a trial of the system has."""
+    """Returns a copy of logs in tests/data/servers, with the file that describes the system's log lines in a trial."""
     return explained(shutil.copytree(DATA / "servers" / name, Path(_COPIES.name, name)), system, HEALING)
 
 
@@ -58,9 +58,9 @@ def figures(did: Healing) -> tuple[int | None, float | None, list[float | None]]
 @pytest.mark.parametrize(
     ("system", "what", "expected"),
     [
-        # The log states 12,003 ms.
+        # The log itself says 12,003 ms.
         ("cassandra", "commit log replayed", (1, 17066, [49.9, 61.9, 12.0])),
-        # The log states "in 29.0480 sec", counted from its own beginning.
+        # The log itself says "in 29.0480 sec", measured from another line.
         ("hbase", "server crash handled", (1, None, [57.4, 86.1, 28.7])),
         ("hbase", "write-ahead log split", (4, 17 + 8557 + 4246 + 8858, [61.9, 78.6, 7.9])),
         ("hbase", "region assigned", (6, None, [62.8, 85.9, 9.6])),
@@ -79,7 +79,7 @@ def test_a_server_that_was_killed_says_how_it_recovered(
 
 
 def of_cluster(system: str, killed: float) -> dict[str, Healing]:
-    """Returns the healing in a cluster whose second node was killed in second 20."""
+    """Returns the healing in a cluster whose second node was killed in second 20 of the window."""
     logs = HealingLogs(recorded(f"healing-cluster/{system}", system), pytest.fail)
     return {did.what: did for did in logs.after(20, 100, killed - 20, {})}
 
@@ -93,14 +93,14 @@ def test_a_node_that_returns_gets_hints_of_the_other_one() -> None:
 
 def test_partitions_migrate_when_a_node_is_lost_and_when_it_returns() -> None:
     did = of_cluster("aerospike", 1795637891.224)["partitions migrated"]
-    # The two other nodes did it twice, the third one once; those at the beginning had nothing to move.
+    # The other two nodes migrated partitions twice, the restarted one once. Migrations without work do not count.
     assert figures(did) == (5, None, [21.8, 49.8, 16.0])
     assert did.hosts == ["host1", "host2", "host3"]
 
 
 def test_a_replica_that_returns_follows_the_primary_again() -> None:
     did = of_cluster("mysql-innodb", 1795649139.542)
-    # The third host lost its primary at the end, when all were stopped.
+    # The third host lost its primary only at the end, when all servers were stopped.
     assert figures(did["replica follows again"]) == (1, None, [51.5, 51.5, None])
     assert did["replica follows again"].hosts == ["host2"]
     assert figures(did["crash recovery"]) == (1, None, [45.5, 51.5, 6.0])
@@ -108,7 +108,7 @@ def test_a_replica_that_returns_follows_the_primary_again() -> None:
 
 def test_a_standby_that_returns_replays_its_log_and_catches_up() -> None:
     did = of_cluster("postgresql", 1795649495.656)
-    # The server accepts connections before that.
+    # A standby accepts connections before it has replayed its log, so its crash recovery ends early.
     assert figures(did["crash recovery"]) == (1, None, [46.2, 48.8, 2.6])
     assert figures(did["standby acknowledges again"]) == (1, None, [49.4, 49.4, None])
     assert did["standby acknowledges again"].hosts == ["host1"]
@@ -117,7 +117,7 @@ def test_a_standby_that_returns_replays_its_log_and_catches_up() -> None:
 @pytest.mark.parametrize("system", BEGAN)
 def test_a_server_that_was_not_killed_has_not_recovered(system: str) -> None:
     for did in healing(recorded(f"healing/{system}", system), system, since=80, until=100).values():
-        # A primary without standbys does not wait for any.
+        # A primary without standbys waits for none, so the number is unknown.
         count = None if did.what == "standby acknowledges again" else 0
         assert figures(did) == (count, None, [None, None, None])
         assert did.hosts == []
@@ -133,7 +133,7 @@ def test_what_no_log_tells_is_not_nothing(tmp_path: Path) -> None:
     host.mkdir()
     unknown = (None, None, [None, None, None])
     assert figures(healing(tmp_path, "postgresql")["crash recovery"]) == unknown
-    # The log from before the fault is missing.
+    # The log from before the fault is missing, so it is unknown whether the server recovered.
     (host / "log").write_text((LOGS / "postgresql/localhost/log").read_text(encoding="utf-8"), encoding="utf-8")
     assert figures(healing(tmp_path, "postgresql")["crash recovery"]) == unknown
 
@@ -165,7 +165,7 @@ ZERO = 1795620000.0
 
 
 def postgresql(folder: Path, name: str, lines: Sequence[tuple[float, str]]) -> HealingLogs:
-    """Writes a log with lines at seconds after `ZERO`, and returns the logs."""
+    """Writes a log whose lines are `at` seconds after `ZERO`, and returns the logs of the server."""
     host = folder / "localhost"
     host.mkdir(exist_ok=True)
     stamps = [datetime.fromtimestamp(ZERO + at, UTC).isoformat(" ", "milliseconds")[:23] for at, _ in lines]
@@ -184,7 +184,7 @@ def recovered(found: Sequence[Healing]) -> Healing:
 def test_what_began_before_a_fault_is_that_of_the_one_before(
     tmp_path: Path, late: float, second: float, counts: list[int]
 ) -> None:
-    # Whole seconds of the window and of the clock differ.
+    # The begin of the window is not a whole second, so its seconds differ from those of the clock.
     logs = postgresql(tmp_path, "log", [(0, "starting"), (late + 60.2, BEGUN), (late + 60.4, ENDED)])
     kills = [replace(FAULT, at=at, until=at + 9) for at in (10.5, second)]
     found = under_fault.healed(kills, logs, ZERO + late, {}, 90.0)
@@ -194,7 +194,7 @@ def test_what_began_before_a_fault_is_that_of_the_one_before(
 @pytest.mark.parametrize(
     ("until", "pause", "counts"),
     [
-        (30.0, 15.0, [1, 1]),  # the kill was not over
+        (30.0, 15.0, [1, 1]),  # the pause begins while the server is still down
         (30.0, 30.5, [1, 1]),
         (30.0, 31.0, [0, 1]),
         (None, 50.0, [1, 0]),
@@ -239,8 +239,8 @@ def test_a_server_that_is_killed_while_it_recovers_has_not_finished(tmp_path: Pa
 
 
 def test_a_master_that_is_killed_again_finishes_what_it_has_begun() -> None:
-    # The server was killed in seconds 5, 24 and 46. The first crash was scheduled before the last kill, and handled "in
-    # 40.9650 sec", as the log says.
+    # The server was killed in seconds 5, 24 and 46. The first crash was scheduled before the last kill. The log says
+    # that it was handled "in 40.9650 sec".
     logs = HealingLogs(recorded("healing-again/hbase", "hbase"), pytest.fail)
     zero = 1795649971.693
     found = {did.what: did for did in logs.after(24, 46, zero, {})}
@@ -248,7 +248,7 @@ def test_a_master_that_is_killed_again_finishes_what_it_has_begun() -> None:
     assert found["server crash handled"].unfinished == 0
     found = {did.what: did for did in logs.after(46, 99, zero, {})}
     assert figures(found["server crash handled"]) == (1, None, [66.6, 76.1, 9.5])
-    # The crash after the last kill was never handled, because the servers were stopped first.
+    # The servers were stopped before the crash of the last kill was handled.
     found = {did.what: did for did in logs.after(99, 120, zero, {})}
     assert (found["server crash handled"].count, found["server crash handled"].unfinished) == (0, 1)
 
@@ -260,7 +260,7 @@ def test_a_number_that_a_master_gives_again_is_not_the_same_crash(tmp_path: Path
     assigned = "Finished pid={}, ppid=9, state=SUCCESS; {} in 1.6360 sec"
     region = "TransitRegionStateProcedure table=t, region={}, ASSIGN"
     begun = [(11, scheduled.format(7, "a")), (12, starting.format(8, region.format("0a")))]
-    # The server was killed, and had no such task in its store.
+    # After the kill the master's store has no such task, so it uses the numbers again.
     again = [(30, scheduled.format(7, "b")), (31, scheduled.format(8, "a")), (35, finished.format(7, "b")),
              (36, starting.format(10, region.format("0a"))), (37, starting.format(12, region.format("0b"))),
              (38, assigned.format(12, region.format("0b"))), (39, assigned.format(10, region.format("0a"))),
@@ -321,7 +321,7 @@ def test_a_damaged_description_is_a_warning(tmp_path: Path, content: str, reason
 
 
 def healed(experiment: Path) -> Path:
-    """Writes a trial whose server was killed and recovered, with real logs in the window of the fault."""
+    """Writes a trial whose server was killed and recovered; real log lines are in the window of the fault."""
     folder = faulted(experiment, account=ACCOUNT)
     edit_json(folder / "run-1/faults.json", window_began=BEGAN["cassandra"] + 30, window_ended=BEGAN["cassandra"] + 60)
     host = explained(folder / "server", "cassandra", HEALING) / "node1"

@@ -1,4 +1,4 @@
-"""The agent distinguishes devices and arrays: real superblocks in files, and real links.
+"""How the agent recognises devices and arrays: real superblocks in files, and real links.
 
 Tests that need block devices are in ansible/tests/cluster/deploy_test.sh and destroy_test.sh.
 """
@@ -23,7 +23,7 @@ EMPTY: dict[str, Any] = {"kind": "nvme", "size_mb": 10, "discards": True, "state
 
 
 def superblock(name: str) -> bytes:
-    """Returns a RAID0's md 1.2 superblock (Linux, include/uapi/linux/raid/md_p.h: mdp_superblock_1)."""
+    """Returns the md 1.2 superblock of a RAID0 (Linux, include/uapi/linux/raid/md_p.h: mdp_superblock_1)."""
     head = struct.pack("<IIII16s32sQiIQII", 0xA92B4EFC, 1, 0, 0, bytes(range(16)), name.encode(), 0, 0, 0, 0, 2048, 2)
     head = head.ljust(128, b"\0") + struct.pack("<QQQQII16s", 2048, 4096, 8, 0, 0, 0, bytes(16))
 
@@ -161,7 +161,7 @@ def test_preflight_compares_the_data_with_the_room_that_is_free() -> None:
         ("raid0", ["ours", "ours"], True),
         ("raid0", ["ours", "empty"], True),
         ("raid0", ["ours"], False),
-        ("jbod", ["ours", "ours"], True),  # they are mounted on /dohyo/data, see below
+        ("jbod", ["ours", "ours"], True),  # the volumes are mounted on /dohyo/data instead of a folder for each disk
         ("", ["ours", "ours"], False),
     ],
 )
@@ -177,7 +177,7 @@ def test_another_layout_is_refused_with_the_way_out(layout: str, states: list[st
 
 
 def test_the_table_names_the_disks_that_the_data_is_on() -> None:
-    """An inventory may name other disks, too."""
+    """The disks of dohyo_devices count only if the data is on them."""
 
     def words(data: list[str], layout: str, *mounts: str, mounted: bool = True, system: str = "mysql-innodb") -> str:
         volumes = [{"mount_point": mount, "mounted": mounted} for mount in mounts]

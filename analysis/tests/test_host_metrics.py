@@ -1,4 +1,4 @@
-"""The sampler of a host on the real /proc, the reading of its samples, and their summary."""
+"""The sampler of a host on the real /proc, the reader of its samples, and the summary of them."""
 
 import csv
 import gzip
@@ -36,7 +36,7 @@ from support.agent_home import MODULES, install
 from support.evidence import DATA, clients_json, edit_json, on_screen, rendered, trial, write_json
 
 SAMPLER = MODULES / "sampler.py"
-# 15 samples of a busy machine with two processors; 8 MiB at a time were written to its disk, four times.
+# 15 samples of a busy machine with two processors, whose disk received 8 MiB four times.
 RECORDED = DATA / "hosts" / FILE
 TICKS = os.sysconf("SC_CLK_TCK")
 SHARES = [name for name in FIGURES if name.startswith("cpu_")]
@@ -53,7 +53,7 @@ def written(path: Path, lines: list[Any]) -> Path:
 
 
 def of_host(samples: Samples, device: str | None = None) -> dict[str, NDArray[np.float64]]:
-    """Returns the samples by column; NaN for unknown values."""
+    """Returns the samples by column, with NaN for unknown values."""
     lines = samples.device == device
     figures = dict(zip(FIGURES, samples.figures[lines].T, strict=True))
     return {"time": samples.time[lines], "seconds": samples.seconds[lines], **figures}
@@ -68,7 +68,7 @@ def between(values: NDArray[np.float64], low: float, high: float) -> bool:
 
 
 def until_it_samples(path: Path) -> None:
-    """Waits for the first sample, which a busy machine delays by the start of Python."""
+    """Waits for the first sample. On a busy machine Python may start slowly."""
     while not path.exists() or path.stat().st_size < 100:
         time.sleep(0.05)
 
@@ -96,7 +96,7 @@ def test_the_sampler_takes_a_sample_a_second_and_costs_next_to_nothing(tmp_path:
     assert between(host["seconds"], 0.5, 6)
     assert sum(host[name].sum() for name in SHARES) == pytest.approx(count(found))
     assert between(host["memory_available_bytes"], 1e6, 1e14)
-    # Nearly all of it is the start of Python, which an hour has once.
+    # Most of this time is the start of Python, which does not recur.
     assert after.ru_utime + after.ru_stime - used.ru_utime - used.ru_stime < 0.5
 
 
@@ -120,7 +120,7 @@ def test_the_tool_of_the_host_starts_and_ends_the_sampler(tmp_path: Path) -> Non
 
 
 def lookup_controller(process: "subprocess.Popen[bytes]", machine: str = "") -> str:
-    """Returns a process as the lookup `controller` describes it."""
+    """Returns the identity of a process in the form of the lookup `controller`."""
     here = f"{Path('/proc/sys/kernel/random/boot_id').read_text().strip()} {Path('/proc/self/ns/pid').readlink()}"
     start = Path(f"/proc/{process.pid}/stat").read_text().rpartition(")")[2].split()[19]
     return f"{process.pid} {start} {machine or here}"
@@ -143,7 +143,7 @@ def test_the_sampler_ends_when_nobody_is_left_to_read(tmp_path: Path, is_here: b
     try:
         time.sleep(5)
         assert sampling.poll() is None
-        process.kill()  # leaves the zombie uncollected
+        process.kill()  # the zombie remains until wait()
         assert sampling.wait(30) == 0
         assert count(read(tmp_path / FILE, pytest.fail)) >= 3
     finally:
@@ -153,13 +153,13 @@ def test_the_sampler_ends_when_nobody_is_left_to_read(tmp_path: Path, is_here: b
 
 
 def counters(path: Path) -> tuple[dict[str, Any], list[dict[str, Any]]]:
-    """Returns the line of the host, and its samples."""
+    """Returns the first line, which describes the host, and the samples."""
     host, *samples = content(path)
     return host, samples
 
 
 def burn(seconds: float) -> list[str]:
-    """Returns a command that uses this much processor time, and ends."""
+    """Returns a command that uses this much processor time, and then ends."""
     return [sys.executable, "-c", f"import time\nwhile time.process_time() < {seconds}: pass"]
 
 
@@ -173,19 +173,19 @@ def test_other_processes_are_told_from_ours_and_their_children(tmp_path: Path) -
     start("host-metrics", tool, "sample")
     samples = tmp_path / "host-metrics.out"
     until_it_samples(samples)
-    # Act as an agent on this host that this process has started.
+    # Pretend that the process `agent` is Dohyo's agent on this host.
     agent = subprocess.Popen(["sleep", "60"])
     (tmp_path / "run/agent").mkdir()
     began = Path(f"/proc/{agent.pid}/stat").read_text().rpartition(")")[2].split()[19]
     (tmp_path / "run/agent/pid").write_text(f"{agent.pid} {began}\n")
-    time.sleep(2.5)  # at least one sample with it
+    time.sleep(2.5)  # time for at least one sample with the agent
     own = time.process_time()
-    # Start a child that has ended when the last sample is taken, as javac would have.
+    # Start a child that ends before the last sample, as javac does.
     start("server", "bash", "-c", f"{shlex.join(burn(0.8))}; touch done; exec sleep 60")
     subprocess.run(burn(1), check=True, timeout=120)
     while time.process_time() < own + 0.5 or not (tmp_path / "done").exists():
         pass
-    time.sleep(4)  # one more sample, also if other work delays it
+    time.sleep(4)  # time for another sample, even on a busy machine
     own = time.process_time() - own
     subprocess.run([tool, "stop-all", "30"], check=True, timeout=60)
     agent.kill()
@@ -193,18 +193,18 @@ def test_other_processes_are_told_from_ours_and_their_children(tmp_path: Path) -
     host, taken = counters(samples)
     if not host["sees_all"]:
         pytest.skip("a container: nobody can tell other processes from ours here")
-    taken = [each for each in taken if "known" in each]  # the server's end may be in a sample
+    taken = [each for each in taken if "known" in each]  # the server may end during a sample
     ours, kernel = ((taken[-1]["known"][place] - taken[0]["known"][place]) / TICKS for place in (0, 1))
     user, nice, system = ((taken[-1]["cpu"][place] - taken[0]["cpu"][place]) / TICKS for place in (0, 1, 2))
-    # Our other work is shells, the start of Python and the sampler.
+    # Dohyo's other work is shells, the start of Python and the sampler.
     assert own + 0.7 < ours < own + 0.8 + 0.7
-    # Other work on this machine counts as other processes, too.
+    # The command that burned 1 s is another process, and so is all other work on this machine.
     assert user + nice + system - ours - kernel > 0.7
     assert all(earlier["known"][0] <= later["known"][0] for earlier, later in itertools.pairwise(taken))
 
 
 def test_a_second_in_which_a_client_ended_says_nothing_of_other_processes(tmp_path: Path) -> None:
-    """The supervisor ends with the client, and only init has the processor time that it used."""
+    """Covers the supervisor, which ends with its client: only init knows how much processor time it used."""
     tool = install(tmp_path)
 
     def service(*words: str | Path) -> None:
@@ -223,7 +223,7 @@ def test_a_second_in_which_a_client_ended_says_nothing_of_other_processes(tmp_pa
         pytest.skip("a container: nobody can tell other processes from ours here")
     first = next(each for each in taken if each["time"] > ended)
     around = [each for each in taken if "known" not in each]
-    assert 1 <= len(around) <= 2  # the process and its supervisor may end in two of them
+    assert 1 <= len(around) <= 2  # the client and its supervisor may end in two different seconds
     assert all(abs(each["time"] - first["time"]) < 2 for each in around)
     figures = read(tmp_path / FILE, pytest.fail)
     others = figures.figures[figures.device == None, FIGURES.index("other_cpu")]  # noqa: E711 - of each line
@@ -236,10 +236,10 @@ def test_a_second_in_which_a_client_ended_says_nothing_of_other_processes(tmp_pa
     [
         ((), True),
         ((11,), True),  # its parent, a server, has collected it
-        ((12,), True),  # and the server has collected that one's parent
+        ((12,), True),  # its parent, a child of the server, has collected it
         ((11, 12), True),
-        ((20, 21), False),  # a supervisor and its client
-        ((21,), False),  # the supervisor without its client, about to end
+        ((20, 21), False),  # a client and its supervisor
+        ((21,), False),  # a client; its supervisor is about to end
         ((10, 11, 12), False),  # a server that was killed with its children
     ],
 )
@@ -307,7 +307,7 @@ def test_real_samples() -> None:
     assert set(found.device) == {None, "vda", "lo", "eth0"}
     host, disk = of_host(found), of_host(found, "vda")
     assert count(found) == len(content()) - 2
-    # Computed by hand, from the first and the last sample.
+    # Computed by hand from the first and the last sample.
     first, *_, last = content()[1:]
     ticks = [after - before for before, after in zip(first["cpu"], last["cpu"], strict=True)]
     weights = host["seconds"] / host["seconds"].sum()
@@ -321,7 +321,7 @@ def test_real_samples() -> None:
     total, free, available, *cache = last["memory"]
     assert host["memory_used_bytes"][-1] == total - free - sum(cache)
     assert (host["memory_cached_bytes"][-1], host["memory_available_bytes"][-1]) == (sum(cache), available)
-    # Traffic within a host does not use the network.
+    # Traffic within a host does not count as network traffic.
     assert of_host(found, "lo")["network_sent_bytes_per_second"].sum() > 0
     assert (
         host["network_sent_bytes_per_second"].tolist()
@@ -353,7 +353,7 @@ def _sampler_begun_anew(sample: dict[str, Any]) -> None:
 def test_a_counter_that_became_smaller_is_unknown_for_that_second(
     tmp_path: Path, change: Callable[[dict[str, Any]], None], unknown: set[str]
 ) -> None:
-    # The samples are equal, so that one second more or less of work does not decide.
+    # The samples are copies of one sample, so that the result does not depend on which seconds were busy.
     first = content()[1]
     lines = [content()[0]]
     for second in range(5):
@@ -387,12 +387,12 @@ def test_frequency_and_temperature_of_the_processors_where_the_kernel_has_them(t
         (zone / "type").write_text(f"{kind}\n")
         (zone / "temp").write_text(f"{temperature}\n")
     assert clocks(str(tmp_path)) == {"frequency": 0.75, "celsius": 64.0}
-    # Some sensors answer with an error while a processor sleeps.
+    # Some sensors report an error while a processor sleeps.
     (zone / "temp").unlink()
     assert clocks(str(tmp_path)) == {"frequency": 0.75}
     (policy / "cpuinfo_max_freq").write_text("0\n")
     assert clocks(str(tmp_path)) == {}
-    # A sample without them has unknown values.
+    # In samples without these fields the values are unknown.
     lines = content()[:5]
     lines[3] |= {"frequency": 0.75, "celsius": 64.0}
     figures = of_host(read(written(tmp_path / FILE, lines), pytest.fail))
@@ -403,7 +403,7 @@ def test_frequency_and_temperature_of_the_processors_where_the_kernel_has_them(t
 def test_a_boot_and_a_new_disk_leave_gaps(tmp_path: Path) -> None:
     lines = content()
     for sample in lines[8:]:
-        sample["up"] -= lines[8]["up"] - 20  # its counters start again, too
+        sample["up"] -= lines[8]["up"] - 20  # a boot resets the host's counters, too
         sample["disks"]["vdb"] = [0, 0, 0, 0, 0]
     found = read(written(tmp_path / FILE, lines), pytest.fail)
     assert count(found) == count(read(RECORDED, pytest.fail)) - 1
@@ -467,7 +467,7 @@ def test_a_last_line_that_is_cut_off_is_a_warning(tmp_path: Path) -> None:
 
 
 def measured(experiment: Path, number: int = 1, **changes: Any) -> Path:
-    """Writes a trial with samples of its only run: 1 s of warm-up and 3 s measured, from the third sample on.
+    """Writes a trial with one run: 1 s of warm-up and 3 s measured, from the third sample on.
 
     The host's clock is 2.5 s ahead of the controller's.
     """
@@ -491,7 +491,7 @@ def test_a_summary_has_the_hosts_on_the_time_axis_of_the_run(tmp_path: Path) -> 
     assert summary.warnings == []
     (use,) = summary.trials[0].hosts
     assert (use.host, use.phase, use.cpus, use.covered_seconds) == ("node1", "run", 2, 3.0)
-    # The window is from the fourth sample to the seventh: three seconds.
+    # The window lasts three seconds, from the fourth sample to the seventh.
     window = content()[4:8]
     ticks = [after - before for before, after in zip(window[0]["cpu"], window[-1]["cpu"], strict=True)]
     assert use.figures["cpu_user"].mean == pytest.approx((ticks[0] + ticks[1]) / sum(ticks), abs=0.01)
@@ -503,7 +503,7 @@ def test_a_summary_has_the_hosts_on_the_time_axis_of_the_run(tmp_path: Path) -> 
     assert stated[0]["figures"]["cpu_user"]["mean"] == use.figures["cpu_user"].mean
     lines = list(csv.DictReader(io.StringIO("".join(summary.hosts_csv()))))
     seconds = [float(line["time"]) for line in lines if line["device"] == ""]
-    # A fifth one may begin within the window's last millisecond.
+    # A fifth second may begin in the last millisecond of the window.
     assert seconds[:4] == pytest.approx([1, 2, 3, 4], abs=0.1)
     assert len(seconds) <= 5
     assert {line["device"] for line in lines} == {"", "vda", "lo", "eth0"}
@@ -556,14 +556,14 @@ def test_clients_without_processors_to_spare_are_named() -> None:
 
     uses = [use("host1", 0.05), use("host2", 0.05), use("host3", 0.05, 0.2), use("host4", 0.05)]
     clients = [("run", host) for host in ("host1", "host2", "host3")]
-    # host1 has a server, which may be busy; host3 waits for its disk; host4 has no client.
+    # host1 also has a server, which may be busy. host3 waits for its disk. host4 has no client.
     assert busy(uses, ["host1"], clients) == [
         "run: the client's host host2 was 95% busy: its processors may be the limit"
     ]
 
 
 def test_a_run_in_which_the_client_was_measured_does_not_count(tmp_path: Path) -> None:
-    """The client runs for 3 s on two processors."""
+    """The limit is 90 % of 6 s: the client runs for 3 s on two processors."""
     folder = measured(tmp_path)
     for cpu_seconds, valid in ((5.3, True), (5.5, False)):
         edit_json(folder / "run-1/node1/client.json", cpu_seconds=cpu_seconds)
@@ -577,7 +577,7 @@ def test_a_run_in_which_the_client_was_measured_does_not_count(tmp_path: Path) -
 
 
 def test_a_run_in_which_one_thread_of_the_client_was_measured_does_not_count(tmp_path: Path) -> None:
-    """Such a client uses a small share of all processors. A load before the runs may be slow."""
+    """A client with one busy thread uses a small share of all processors. Its thread may be busy during the load."""
     folder = measured(tmp_path)
     edit_json(folder / "load/node1/client.json", busiest_thread="client-0", busiest_thread_share=0.99)
     for share, valid in ((0.899, True), (0.9, False), (1.0, False)):
@@ -612,7 +612,7 @@ def test_of_many_hosts_the_busiest_are_listed(tmp_path: Path) -> None:
     folder = measured(tmp_path)
     for number in range(24):
         shutil.copytree(folder / "hosts/node1", folder / f"hosts/other{number}")
-    # The host is idle.
+    # This host is idle.
     lines = content()
     for second, sample in enumerate(lines[1:]):
         sample["cpu"] = [0, 0, 0, 200 * second, 0, 0, 0, 0]
@@ -627,7 +627,7 @@ def test_of_many_hosts_the_busiest_are_listed(tmp_path: Path) -> None:
 
 
 def worked(file: Path, other: float, stolen: float = 0.0, **host: Any) -> None:
-    """Writes samples at the recorded times for two processors; our processes use 30 % of them and the kernel 5 %."""
+    """Writes samples at the recorded times for two processors. Dohyo's processes use 30 % of them, the kernel 5 %."""
     first, *samples = content()
     ticks = [200 * second for second in range(len(samples))]
     for sample, total in zip(samples, ticks, strict=True):
@@ -682,14 +682,14 @@ def test_what_somebody_else_took_is_said_and_too_much_of_it_makes_the_run_invali
     assert of.notes == [note for note in of.notes if "unknown" not in note]
     lines = list(csv.DictReader(io.StringIO("".join(summary.hosts_csv()))))
     by_second = [line for line in lines if not line["device"]]
-    # The window ends at second 4; our own processes end after it.
+    # The window ends at second 4. Dohyo's processes may end then, so the value is unknown from there on.
     assert [line["other_cpu"] == "" for line in by_second] == [float(line["time"]) > 4 for line in by_second]
     known = [float(line["other_cpu"]) for line in by_second if line["other_cpu"]]
     assert known == [pytest.approx(other, abs=0.01)] * len(known) != []
 
 
 def test_what_ends_a_run_is_not_somebody_else(tmp_path: Path) -> None:
-    """Clients end and Ansible fetches in the second in which the window ends, which is partly in the window."""
+    """In the last second, which is partly in the window, the clients end and Ansible fetches files."""
     folder = measured(tmp_path)
     file = folder / "hosts/node1" / FILE
     worked(file, 0.0)
@@ -734,7 +734,7 @@ def test_servers_that_are_not_ours_are_no_other_processes_on_their_own_hosts(
 @pytest.mark.parametrize(
     ("target", "other", "busiest", "held", "reason"),
     [
-        (1000, 0.31, 0.99, True, None),  # even more so without it
+        (1000, 0.31, 0.99, True, None),  # the rate held in spite of the other processes
         (9000, 0.2, 0.8, False, "only 2,000 op/s"),
         (9000, 0.31, 0.8, None, "probe-1: other processes used 31% of the processors of node1"),
         (9000, 0.2, 0.99, None, "probe-1 on node1: the client's thread loop used 99% of a processor"),
@@ -828,7 +828,7 @@ def test_the_property_reaches_the_trial_and_no_load(tmp_path: Path) -> None:
 
     assert asked()[0] == ""
     assert asked(max_other_cpu="100%") == ("100%", asked()[1])
-    # The limit affects no number: experiments with different limits can be compared.
+    # The limit does not affect the numbers, so experiments with different limits can be compared.
     before, after = (
         asked_of.workload({"trial_max_other_cpu": value, "trial_system": "hbase"}) for value in ("", "100%")
     )

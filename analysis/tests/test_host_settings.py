@@ -1,4 +1,4 @@
-"""The agent sets values and restores them, on files that replace the kernel's."""
+"""How the agent sets and restores settings of the kernel; ordinary files replace the kernel's files."""
 
 import json
 from pathlib import Path
@@ -17,7 +17,7 @@ def value(tmp_path: Path) -> Path:
 
 
 def change(state: str, value: Path, *wanted: int, dry: bool = False) -> tuple[bool, str]:
-    """Returns whether the value changed, and the value afterwards, as in the diff."""
+    """Returns whether the value changed, and the value afterwards as shown in the diff."""
     settings = [{"name": "x", "file": str(value), "value": each} for each in wanted]
     answer = host_settings.answer(state, str(value.parent / "kept/former"), settings, dry=dry)
     return answer["changed"], answer["diff"]["after"].replace(f"{value} = ", "").strip()

@@ -1,4 +1,4 @@
-"""Trials whose servers are up at the same time take turns (docs/interleaving.md)."""
+"""Trials that take turns while the servers of all of them run (docs/interleaving.md)."""
 
 import threading
 import time
@@ -51,7 +51,7 @@ def test_a_start_is_repeated_whole(tmp_path: Path) -> None:
     trials = planned(tmp_path)
     assert interleaving.whole(trials, []) == []
     assert interleaving.whole(trials, [trials[1]]) == trials[:3]
-    # A system that is not available does not cost the others their results.
+    # The remaining systems keep their results if one system is not available.
     assert interleaving.whole(trials, [trials[1], trials[4]], [trials[1], trials[4]]) == [trials[1], trials[4]]
     assert interleaving.whole(trials, trials[:2], trials[1:2]) == trials[:3]
     apart = planned(tmp_path, "interleave=off")
@@ -113,7 +113,7 @@ def test_windows_of_a_single_start_are_no_independent_samples() -> None:
 
 
 class Bout:
-    """Trials in threads that record when they hold a turn; a trial may fail in one of its turns."""
+    """Trials in threads, which record when they have a turn. One of them may fail in one of its turns."""
 
     def __init__(self, folder: Path, order: list[str], fails: tuple[str, int] = ("", 0)) -> None:
         self.turns = Turns(folder / "turns", order)
@@ -134,13 +134,13 @@ class Bout:
             own.wait()
             assert self.working.acquire(blocking=False), "two trials work at the same time"
         except ValueError:
-            time.sleep(0.3)  # it stops its servers, which the others wait for
+            time.sleep(0.3)  # stops its servers; the other trials wait for that
         self.seen.append(f"{name} ends")
         self.working.release()
 
 
 def held(folder: Path, order: list[str], fails: tuple[str, int] = ("", 0)) -> list[str]:
-    """Returns the turns in the order in which trials of these names took them."""
+    """Runs trials of these names in threads, and returns the turns in the order in which they were taken."""
     bout = Bout(folder, order, fails)
     start = [PlannedTrial(name, name, None) for name in dict.fromkeys(order)]  # type: ignore[arg-type]
     interleaving.measure(start, bout.turns, lambda trial: bout.carry_out(trial.name), lambda: None)

@@ -1,4 +1,4 @@
-"""Every inventory can be copied, names its scenario, and has the published number and kind of hosts."""
+"""Every inventory can be copied, names its scenario, and has the number and the kind of hosts that were published."""
 
 import json
 import re
@@ -23,12 +23,12 @@ from dohyo.systems.catalogue import all_systems
 from dohyo.systems.context import Context
 from lookup.system import Variables
 
-# Folders of inventories; aws.yml creates the others.
+# Folders of the inventories in the repository, without those that aws.yml creates.
 FOLDERS = sorted(
     file.parent for file in (ANSIBLE / "inventories").glob("*/hosts.yml") if not file.parent.name.startswith("aws-")
 )
 RECORDS = {path.stem: published.load(path) for path in sorted(published.FOLDER.glob("*.yml"))}
-# Known differences of the hardware before a run. Dohyo's HBase master shares a host with a region server
+# Differences of the hardware that are known before a run. Dohyo's HBase master shares a host with a region server
 # (docs/hbase.md), and yokozuna-long uses one host of yokozuna's.
 DIFFERS = {"hbase-cache": {"master on"}, "yokozuna-long": {"database hosts", "client hosts"}}
 
@@ -40,7 +40,7 @@ def scenarios(inventory: Path) -> list[str]:
 
 
 def variables(inventory: Path) -> dict[str, tuple[list[str], dict[str, Any]]]:
-    """Returns groups and variables of each host without the inventory's path, as Ansible reads them."""
+    """Returns for each host its groups and variables, as Ansible reads them, without the path of the inventory."""
     loader = DataLoader()
     manager = InventoryManager(loader, [str(inventory)])
     found = VariableManager(loader, manager)
@@ -60,7 +60,7 @@ FOR = [(inventory, name) for inventory in FOLDERS for name in scenarios(inventor
 @pytest.mark.parametrize("inventory", FOLDERS, ids=lambda path: path.name)
 def test_an_inventory_names_its_scenario_and_is_whole_in_a_copy(inventory: Path, tmp_path: Path) -> None:
     assert scenarios(inventory)
-    mine = Path(shutil.copytree(inventory, tmp_path / "mine"))  # like cp -rL
+    mine = Path(shutil.copytree(inventory, tmp_path / "mine"))  # cp -rL
     assert not [path for path in mine.rglob("*") if path.is_symlink()]
     assert variables(mine) == variables(inventory) != {}
 
@@ -75,7 +75,7 @@ def test_every_published_comparison_has_an_inventory_and_a_row_in_the_table() ->
 
 
 def trusted(value: Any) -> Any:
-    """Returns a value of an inventory as trusted, so that Ansible resolves its templates."""
+    """Returns an inventory's value with Ansible's mark of trust, without which Ansible does not resolve templates."""
     if isinstance(value, dict):
         return {key: trusted(each) for key, each in value.items()}
     if isinstance(value, list):
@@ -86,7 +86,7 @@ def trusted(value: Any) -> Any:
 def planned(
     names: Sequence[str], inventory: Path, variables: Mapping[str, Any], *_: object
 ) -> dict[str, list[dict[str, Any]]]:
-    """Returns the needs of the systems on the first hosts of an inventory like plan.yml, without starting Ansible."""
+    """Returns what plan.yml would return for an inventory: the needs of the systems on its first three hosts."""
     groups, found = playbook._groups(ANSIBLE / "inventories" / inventory.name), dict[str, list[dict[str, Any]]]()
     defaults = yaml.safe_load((ANSIBLE / "group_vars/all.yml").read_text("utf-8"))
 
@@ -107,7 +107,7 @@ def planned(
 
 
 def test_plan_yml_says_the_same() -> None:
-    """The inventory has templates."""
+    """Compares `planned` with Ansible on an inventory with templates."""
     inventory = ANSIBLE / "inventories/twelve-disks"
     variables = {"trial_properties": {"recordcount": 1000}, "trial_conditions": {"profile": "tuned"}}
     asked = ["cassandra", "hbase", "mysql-innodb"]

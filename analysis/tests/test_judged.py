@@ -1,4 +1,4 @@
-"""Ansible's filter that judges a server's conditions against the requested ones."""
+"""Ansible's filter that compares the conditions of a server with the requested ones."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Decisions of the search for the highest rate under a bound. A system is a function of the rate."""
+"""Decisions of the search for the highest rate within a bound. A function of the rate replaces the system."""
 
 import math
 import random
@@ -16,7 +16,7 @@ MEASURES = Callable[[float], tuple[str, ...]]
 
 
 def search(system: MEASURES, start: float = 10_000, most: int = 10, precision: float = 0.03) -> Knee:
-    """Searches a system to the end, and returns the search."""
+    """Searches until the search ends, and returns it."""
     state = Knee("p99<10ms", start, most, precision)
     while (target := state.next_target()) is not None:
         state = Knee(state.slo, start, most, precision, (*state.tried, (target, " and ".join(system(target)))))
@@ -57,11 +57,11 @@ LATENCIES: dict[str, dict[str, float | None]] = {
     ("slo", "words"),
     [
         ("p99<11ms", ()),
-        ("p99<10ms", ("UPDATE p99 10.0 ms",)),  # the bound requires a smaller value, not an equal one
+        ("p99<10ms", ("UPDATE p99 10.0 ms",)),  # the value must be below the bound
         ("read.p99<10ms", ()),
         ("read.p99<5ms,p50<1.5ms", ("READ p99 9.99 ms", "UPDATE p50 2.00 ms")),
         ("p99<9ms", ("READ p99 9.99 ms", "UPDATE p99 10.0 ms")),
-        ("read.p50<1ms,p50<1ms", ("READ p50 1.00 ms", "UPDATE p50 2.00 ms")),  # listed once
+        ("read.p50<1ms,p50<1ms", ("READ p50 1.00 ms", "UPDATE p50 2.00 ms")),  # each violation is listed once
         ("read.p99.9<40001us", ()),
     ],
 )
@@ -159,7 +159,7 @@ def test_probes_that_are_used_up_end_the_search_and_it_says_how_far_it_came() ->
 
 
 def test_a_saturated_system_that_answers_in_time_does_not_hold_either() -> None:
-    """The latency is fine at every rate, but the system reaches only 9,000 of them."""
+    """The latency is good at every rate, but the system does not exceed 9,000 op/s."""
 
     def saturated(rate: float) -> tuple[str, ...]:
         return knee.broken(bounds("p99<10ms"), {"READ": {"p99": 1.0}}, rate, min(rate, 9000))
@@ -172,7 +172,7 @@ def test_a_saturated_system_that_answers_in_time_does_not_hold_either() -> None:
 
 
 def test_a_noisy_system_is_found_where_it_sometimes_holds() -> None:
-    """Chance decides between 4,000 and 6,000; the result is there, or at most one step below or above."""
+    """Between 4,000 and 6,000 op/s chance decides. The maximum must be in this range, or one step below it."""
     for seed in range(200):
         chance = random.Random(seed)  # noqa: S311
 
@@ -185,7 +185,7 @@ def test_a_noisy_system_is_found_where_it_sometimes_holds() -> None:
 
 
 def test_one_bad_probe_does_not_make_the_maximum_smaller() -> None:
-    """Any single probe may be bad; without a second attempt it would cost up to half of the maximum."""
+    """Any probe may fail by chance. Without a second attempt, this could halve the maximum."""
     for bad in range(1, 8):
         count = 0
 
@@ -206,7 +206,7 @@ def test_without_the_second_try_there_is_no_maximum() -> None:
 
 
 def test_of_results_that_contradict_each_other_the_lower_rate_counts() -> None:
-    """A probe that fails by accident makes the result smaller, never larger."""
+    """A probe that fails by chance may lower the maximum, but never raise it."""
     state = Knee("p99<10ms", 1000, 8, 0.03, ((1000, ""), (800, "slow"), (400, "")))
     assert (state.held, state.unmet) == (400, 800)
     assert state.next_target() == pytest.approx(math.sqrt(400 * 800), rel=1e-3)

@@ -1,4 +1,4 @@
-"""Measured loads: rows against seconds, and a trial without runs."""
+"""Measured loads: the rows inserted by each second, and trials without runs."""
 
 import csv
 import io
@@ -33,13 +33,13 @@ from support.evidence import (
     write_json,
 )
 
-TOTAL = 5000  # operations in data/dohyo/load, which result.txt and client.json count
-# Rows per second of a load that is half as fast from the sixth of 20 seconds on.
+TOTAL = 5000  # operations in data/dohyo/load, as result.txt and client.json count them
+# Rows in each of 20 seconds of a load that is half as fast from the sixth second on.
 SLOWING = [400] * 5 + [200] * 15
 
 
 def took(client: Path, counts: list[int]) -> None:
-    """Changes a client's load to these inserts in each second, with the same total."""
+    """Changes a client's load so that these numbers of rows were inserted in each second, and keeps the total."""
     lasted(client, float(len(counts)))
     rest = TOTAL - sum(counts)
     heads = [line for line in (client / "INSERT.hdr").read_text().splitlines() if line[0] in '#"']
@@ -53,7 +53,7 @@ def took(client: Path, counts: list[int]) -> None:
 
 
 def loaded(experiment: Path, number: int, system: str, hosts: tuple[str, ...] = ("node1",), **settings: Any) -> Path:
-    """Writes a trial whose load is the measurement."""
+    """Writes a trial without runs, in which the load is measured."""
     return trial(experiment, number, system, repeats=1, hosts=hosts, phases=(), **settings)
 
 
@@ -73,12 +73,12 @@ def test_a_straight_line_has_equal_tenths() -> None:
 
 def test_a_load_that_slows_down_says_by_how_much() -> None:
     inserted = Inserted()
-    # The load inserts 100 rows a second at first, and 25 in the last ten seconds.
+    # The load inserts 100 rows a second at the beginning, and 25 in the last ten seconds.
     for second, count in enumerate([100] * 10 + [50] * 10 + [25] * 10):
         inserted.add("INSERT", interval(second, 1, count))
     curve = inserted.curve(1750, 30.0)
     assert curve is not None
-    # A tenth is 175 rows: 1.75 s of the first ten seconds, 7 s of the last.
+    # A tenth of the rows, 175, takes 1.75 s at the beginning and 7 s at the end.
     assert curve.tenths[0] == pytest.approx(1.75)
     assert curve.tenths[8] == pytest.approx(23.0)
     assert curve.slowdown == pytest.approx(4.0)
@@ -91,7 +91,7 @@ def test_clients_add_up_and_what_failed_or_is_intended_does_not_count() -> None:
         inserted.add("INSERT", interval(second - 0.002 if second else 0.0, 1, 30))
         inserted.add("INSERT-FAILED", interval(second, 1, 500))
         inserted.add("Intended-INSERT", interval(second, 1, 40))
-    # Batches have 100 records.
+    # Each insert is a batch of 100 records.
     curve = inserted.curve(40_000, 10.0)
     assert curve is not None
     assert curve.tenths == pytest.approx([float(tenth) for tenth in range(1, 11)], abs=0.01)
@@ -114,7 +114,7 @@ def test_a_short_load_has_no_ratio_and_what_is_not_known_is_nothing() -> None:
     inserted.add("INSERT", interval(0, 1e15, 1))
     inserted.add("INSERT", interval(1e15, 1, 1))
     inserted.add("INSERT", interval(9e6, 1, 1))
-    assert inserted.curve(1000, 5.0) is None  # and a damaged log uses no memory
+    assert inserted.curve(1000, 5.0) is None  # and the damaged lines do not use much memory
     for second in range(6):
         inserted.add("INSERT", interval(second, 1, 100))
     curve = inserted.curve(600, 5.9)
@@ -127,12 +127,12 @@ def test_the_curve_of_a_real_log(tmp_path: Path) -> None:
     trial(tmp_path, 1, "cassandra", repeats=1)
     of = only(tmp_path)
     assert of.load is not None
-    # The target is 2,000/s for 2.492 s.
+    # The target is 2,000 rows a second; the load takes 2.492 s.
     assert of.load.rows == 5000
     assert of.load.tenths == pytest.approx([0.25 * tenth for tenth in range(1, 11)], abs=0.02)
     assert of.load.points[0] == (0.0, 0)
     assert of.load.points[1][1] == pytest.approx(2001, abs=10)
-    # A load that is not the measurement has no block on the screen, but the files have it.
+    # The screen shows the curve only if the load is what was measured. The files always contain it.
     summary = summarise(tmp_path)
     assert "Rows against seconds" not in rendered(summary, 140)
     assert json.loads(summary.json())["trials"][0]["load"] == {
@@ -158,9 +158,9 @@ def test_the_load_is_the_measurement(tmp_path: Path) -> None:
     assert (of.conditions.measured_seconds, of.conditions.warmup_seconds) == (20.0, 0)
     assert of.load is not None
     assert of.load.slowdown == pytest.approx(2.0)
-    # The line is not dimmed like a line that does not count.
+    # A measured load counts, so its line is not dimmed.
     assert "\x1b[2m[LOAD] INSERT" not in rendered(summary, 140, "standard")
-    # A narrow terminal keeps the whole time.
+    # A narrow terminal still shows the times up to 100 % of the rows.
     narrow = rendered(summary, 80)
     assert max(map(len, narrow.splitlines())) <= 80
     assert "100 %" in narrow
@@ -234,7 +234,7 @@ def test_several_clients_are_merged_and_listed(tmp_path: Path) -> None:
     of = only(tmp_path)
     assert of.load is not None
     assert (of.load.rows, of.load.tenths[-1]) == (2 * TOTAL, 20.0)
-    # The load inserts 750 rows a second at first; node2 finishes after 7,500 of 10,000 rows.
+    # The load inserts 750 rows a second until node2 has finished, at 7,500 of 10,000 rows, and then 250.
     assert of.load.slowdown == pytest.approx(3.0, abs=0.01)
     text = rendered(summarise(tmp_path), 300)
     assert "load rec/s" in text
@@ -247,7 +247,7 @@ def test_a_measured_load_shows_its_dips(tmp_path: Path) -> None:
     assert [str(event) for event in only(tmp_path).events] == [
         "load, seconds 10–15: throughput below half of the mean (down to 0 of 250 op/s)"
     ]
-    # A load before the runs may wait for compactions without a limit.
+    # In a load that is not measured, such a stall is not an event.
     took(trial(tmp_path / "other", 1, "cassandra", repeats=1) / "load/node1", stalled)
     assert only(tmp_path / "other").events == []
 

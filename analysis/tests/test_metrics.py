@@ -1,4 +1,4 @@
-"""A metric is declared in one place, and everything that shows numbers uses the declaration."""
+"""Each metric is declared in one place, which everything that shows numbers reads."""
 
 from pathlib import Path
 
@@ -13,7 +13,7 @@ from dohyo.tables.grid import Grid
 from support import altered_package
 from support.evidence import reads, trial
 
-# Program that reads the experiment in its argument, and prints where a p99.99 appears.
+# Program that reads the experiment named by its argument and prints where a p99.99 appears.
 PROGRAM = """
 import json, sys
 from pathlib import Path

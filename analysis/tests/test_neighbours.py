@@ -1,4 +1,4 @@
-"""Other processes on this machine before the first trial: real processes that only compute."""
+"""The check for other busy processes on this machine before the first trial, with real processes."""
 
 import os
 import subprocess
@@ -16,9 +16,9 @@ BUSY = "while True: pass"
 
 @pytest.fixture
 def busy() -> Iterator[list[int]]:
-    """Starts a process for each processor, each in its own session, so that it does not count as our own work.
+    """Starts a busy process for each processor, in a session of its own, so that it is not taken for one of Dohyo's.
 
-    They have a high priority, because only the busiest processes are named. Only root may set it.
+    Root gives them a high priority, because only the busiest processes are named.
     """
     script = f"import os, sys\nif os.fork(): sys.exit()\nprint(os.getpid(), flush=True)\n{BUSY}"
     if os.geteuid() == 0:
@@ -37,7 +37,7 @@ def busy() -> Iterator[list[int]]:
 
 @pytest.fixture
 def all_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Names all processes: on a busy machine, others may be busier than ours."""
+    """Removes the limit of the list of processes, because others may be busier on a busy machine."""
     monkeypatch.setattr(neighbours, "_MOST_NAMED", 10_000)
     monkeypatch.setattr(neighbours, "_NAMED", 0.0)
 
@@ -45,7 +45,7 @@ def all_named(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_what_others_use_is_known_by_process(busy: list[int]) -> None:
     taken, named = neighbours.look()
     assert taken.other is not None
-    # Other programs may use the processors that these would have used.
+    # The limit is low because other programs may take processor time from these processes.
     assert taken.other > 0.3
     assert taken.stolen is not None
     assert 1 <= len(named) <= 3
@@ -80,7 +80,7 @@ def test_on_a_terminal_the_answer_may_be_no(busy: list[int], monkeypatch: pytest
         with pytest.raises(BadInputError, match="nothing was started; end what uses the processors"):
             neighbours.agree(scenario, agreed=False)
         neighbours.agree(scenario, agreed=False)
-        # No input is left: --yes does not ask.
+        # All input was used, so a question would fail; --yes asks none.
         neighbours.agree(scenario, agreed=True)
     os.close(terminal)
 

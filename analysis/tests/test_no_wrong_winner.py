@@ -1,4 +1,4 @@
-"""Kinds of made-up evidence that once gave a wrong winner, headline or mark, and their results now."""
+"""Evidence that once led to a wrong winner, headline or mark, and the results that it must give."""
 
 import math
 import random
@@ -35,9 +35,9 @@ def make(
     seconds: int = 20,
     **settings: Any,
 ) -> Summary:
-    """Makes an experiment with a round for each rate, in operations per second, by system or by system and phase.
+    """Makes an experiment with one round for each rate (op/s), given by system, or by system and phase.
 
-    :param hook: changes a trial's folder
+    :param hook: changes the folder of each trial
     """
     phases = tuple(next(of for of in rates.values() if isinstance(of, Mapping))) if is_by_phase(rates) else ("run",)
     of_first = next(iter(rates.values()))
@@ -83,7 +83,7 @@ def test_one_outlying_round_does_not_decide_and_is_named(tmp_path: Path, outlyin
 
 
 def test_equal_systems_with_bursts_in_some_rounds_are_called_different_in_at_most_5_of_100_cases() -> None:
-    """15 % of the rounds are 100-fold. With the delta method 51 % were called different (benchmarks/truth.py)."""
+    """In 15 % of the rounds the rate is 100-fold. The delta method calls 51 % of the pairs different."""
     rng = random.Random(37)  # noqa: S311  a simulation
 
     def rounds() -> list[float]:
@@ -247,7 +247,7 @@ def test_a_phase_with_a_target_ranks_no_throughput_and_says_so(tmp_path: Path) -
     assert verdict(summary).brief.startswith("hbase was 1.25× ")
     assert [pair.figure for pair in summary.comparisons if pair.phase == "a"] == ["p99_ms"]
     assert judged(summary).reasons[0].text == "A target rate was set in a: compare latencies, not throughput."
-    assert "\n– cassandra" in on_screen(summary)  # no system has a rank in phase a
+    assert "\n– cassandra" in on_screen(summary)  # phase a ranks no system
 
 
 def test_with_a_target_for_all_the_headline_is_about_latencies(tmp_path: Path) -> None:
@@ -376,7 +376,7 @@ def test_a_search_in_vain_is_no_rate_to_compare(tmp_path: Path) -> None:
 
 
 def test_few_operations_are_no_exact_rate(tmp_path: Path) -> None:
-    """Ten and eleven operations in each round do not scatter, but have a resolution of one operation."""
+    """The rates of ten and eleven operations do not scatter, but are only as exact as one operation."""
     summary = make(tmp_path, {"cassandra": (0.55,) * 3, "hbase": (0.5,) * 3})
     assert verdict(summary).brief == "No difference between cassandra and hbase: 1.10× [0.92, 1.32], a tie"
 
@@ -410,7 +410,7 @@ def test_a_p99_that_no_system_knows_is_named(tmp_path: Path, per_second: int) ->
 
 
 def test_a_round_that_missed_its_target_is_seen_beside_rounds_that_found_nothing(tmp_path: Path) -> None:
-    """Two of four rounds have results but found nothing; they are not the last two."""
+    """In the first two of four rounds some operations found no record; the last round missed its target."""
 
     def short(system: str, folder: Path) -> None:
         edit_json(folder / "trial.json", trial_phases=[{"name": "run", "maxnotfoundrate": 1.0}])
@@ -437,7 +437,7 @@ def test_a_phase_that_missed_its_target_is_named(tmp_path: Path) -> None:
 
 
 def latencies(client: Path, counts: Mapping[int, int]) -> None:
-    """Changes a client's run to this number of reads of each latency in µs."""
+    """Changes a client's run to `counts` reads for each latency in µs."""
     reads(client, [sum(counts.values()) // 20] * 20)
     histogram = HdrHistogram(1, 60_000_000, 3)
     for latency, count in counts.items():
@@ -448,7 +448,7 @@ def latencies(client: Path, counts: Mapping[int, int]) -> None:
 
 
 def test_the_latencies_of_a_verdict_are_those_of_its_ratio(tmp_path: Path) -> None:
-    """One bad round decides the p99 of the merged rounds, but not the mean of the rounds' p99s."""
+    """One bad round determines the p99 of the merged rounds, but not the mean of the p99s of all rounds."""
 
     def one_bad(system: str, folder: Path) -> None:
         bad = folder.name == "09-cassandra"
@@ -481,7 +481,7 @@ def test_hosts_do_not_explain_a_latency_that_differs_by_more(tmp_path: Path) -> 
     summary = make(tmp_path / "slower", rates, on_hosts({"cassandra": 1080, "hbase": 1000}))
     assert judged(summary).mark == "caution"
     assert not [short for short in shorts(summary) if short.startswith("hosts differed")]
-    # Impossible values count as unknown.
+    # Impossible values are treated as unknown.
     assert make(tmp_path / "absurd", rates, on_hosts({"cassandra": 1e300, "hbase": 1e-300})).canary is None
 
 
@@ -494,7 +494,7 @@ def test_no_ratio_is_shown_as_0() -> None:
 
 
 def test_the_recorded_experiment_of_four_systems_is_decided_but_for_one_pair(tmp_path: Path) -> None:
-    """The verdict once ended with "Cannot tell mysql-innodb from cassandra … do not use" after 16 minutes."""
+    """After 16 minutes the verdict was once "Cannot tell mysql-innodb from cassandra … do not use"."""
     summary = make(
         tmp_path,
         {

@@ -1,4 +1,4 @@
-"""Phases, discarded repeats, the matrix and rounds in a scenario, and the trials that follow from them."""
+"""Phases, discarded repeats, matrix and rounds of a scenario, and the trials that result from them."""
 
 import json
 from pathlib import Path
@@ -54,7 +54,7 @@ def test_updates_before_the_runs_are_sent_as_the_load_sends_inserts(tmp_path: Pa
     before, load_, run = (variables[f"trial_{name}"] for name in ("precondition", "load", "phases"))
     properties = before["properties"]
     assert (before["name"], before["threads"], before["warmup"], before["duration"]) == ("precondition", 3, 0, 0)
-    # There are 2,500 updates in batches of 20.
+    # 2,500 updates are 125 batches of 20.
     assert (properties["operationcount"], properties["batchsize"]) == ("125", "20")
     assert [properties[key] for key in phases.PROPORTIONS] == ["0", "1", "0", "0", "0"]
     assert (properties["target"], properties["readbeforewrite"], properties["requestdistribution"]) == (
@@ -64,13 +64,13 @@ def test_updates_before_the_runs_are_sent_as_the_load_sends_inserts(tmp_path: Pa
     )
     assert properties["retries"] == load_["properties"]["retries"]
     assert "operationcount" not in run[0]["properties"]
-    # Faults have times in a run.
+    # Only runs have faults; the load and the updates before the runs have none.
     disturbed = load(tmp_path, SMALL, "preconditioning=2500", "duration=30s", "faults=kill(any)@3s")
     variables = plan.variables(plan.trials(disturbed)[0], tmp_path, keep=False)
     assert [variables[f"trial_{name}"].get("faults") for name in ("precondition", "load")] == [None, None]
     assert variables["trial_precondition"]["properties"].get("maxerrorrate") is None
     assert variables["trial_phases"][0]["faults"] == "kill(any)@3s"
-    # The load is the same without the updates, and trials that share a load have their own updates.
+    # The updates are not part of the load, so trials with and without them can share one.
     without = load(tmp_path, SMALL, "insert.batchsize=20", "reuse=data")
     assert "trial_precondition" not in plan.variables(plan.trials(without)[0], tmp_path, keep=False)
     shared = load(tmp_path, SMALL, "insert.batchsize=20", "reuse=data", "preconditioning=1")
@@ -105,7 +105,7 @@ def test_a_phase_has_what_is_said_of_it_alone(tmp_path: Path) -> None:
     insert = variables["trial_load"]
     update, read = variables["trial_phases"]
     assert (insert["threads"], update["threads"], read["threads"]) == (4, 16, 8)
-    # The servers have room for all threads.
+    # The servers have room for the threads of the phase with the most.
     assert variables["trial_threads"] == 16
     assert (update["duration"], read["duration"]) == (30, 300)
     assert [each["properties"].get("batchsize") for each in (insert, update, read)] == ["10", None, "100"]
@@ -135,7 +135,7 @@ def test_a_count_of_a_phase_ends_it(tmp_path: Path) -> None:
 def test_the_command_line_may_leave_phases_out(tmp_path: Path) -> None:
     text = SMALL + "phases=update,read\nupdate.batchsize=10\nread.batchsize=100\n"
     assert load(tmp_path, text, "phases=read").phase_values == {"read": {"batchsize": "100"}}
-    # A name that only looks similar is a phase.
+    # A property whose name equals that of a dropped phase is kept.
     assert load(tmp_path, SMALL + "phases=target\ntarget=5\n", "phases=read")["target"] == "5"
 
 
@@ -207,7 +207,7 @@ def test_the_load_alone_can_be_what_is_measured(tmp_path: Path) -> None:
     assert variables["trial_load"]["properties"]["batchsize"] == "10"
     assert plan.course(chosen) == "the load of 1,000 records"
     assert again(tmp_path, chosen) == chosen
-    # The command line may leave out phases of a file, together with their settings.
+    # If the command line leaves out a phase of the file, the settings of that phase are left out, too.
     left = load(tmp_path, SMALL + "phases=insert,read\nread.batchsize=10\n", "phases=insert")
     assert (left.phases, left.phase_values) == ([], {})
 
@@ -257,7 +257,7 @@ def test_a_roles_dimension_is_for_its_systems_alone(tmp_path: Path) -> None:
         "cassandra cassandra_gc=ZGC replication=1 round 1",
         "cassandra cassandra_gc=ZGC replication=3 round 1",
     ]
-    # The order is A B A B, not A A B B.
+    # The systems alternate in each round (A B A B), instead of one after the other (A A B B).
     assert [label.replace("round 1", "round 2") for label in labels[:6]] == labels[6:]
     zgc, hbase = plan.trials(chosen)[5], plan.trials(chosen)[3]
     assert zgc.scenario.role_variables == {"cassandra_gc": "ZGC"}
@@ -294,7 +294,7 @@ def test_sizes_follow_from_each_point(tmp_path: Path) -> None:
     assert counts == [500, 500, 1_000_000, 500_000]
     assert plan.trials(chosen)[2].name == "03-hbase-datasize=1_ram-replication=1"
     made = experiment.create(chosen, experiment.new_folder(chosen, tmp_path / "here"), {"inventory": None}, hosts)
-    # --resume uses the sizes of the experiment's start, whatever this machine's memory is.
+    # --resume keeps the sizes that were computed at the start, even if this machine's memory differs.
     reopened, _ = experiment.reopen(str(made.folder))
     assert reopened.trials == made.trials
     about = json.loads((made.folder / "experiment.json").read_text())
@@ -337,7 +337,7 @@ def test_a_bindings_property_is_a_dimension_of_the_systems_that_have_it(tmp_path
     assert [trial.label for trial in plan.trials(chosen)] == [
         "hbase",
         "cassandra cassandra.batchmode=async",
-        "scylla cassandra.batchmode=async",  # its binding is based on Cassandra's
+        "scylla cassandra.batchmode=async",  # the binding of ScyllaDB is based on Cassandra's
         "aerospike read.aerospike.eventloops=1",
         "aerospike read.aerospike.eventloops=2",
         "cassandra cassandra.batchmode=unlogged",
@@ -470,7 +470,7 @@ def test_insert_race_measures_loads_alone_at_both_sizes() -> None:
     file = loading.find("insert-race")
     small, full = loading.load(file), loading.load(file, full=True)
     assert {point.number("recordcount") for _, point in small.points} == {90_000, 200_000}
-    # InnoDB fell behind four synchronous clients of Cassandra at about 1.2 million rows.
+    # InnoDB fell behind four synchronous clients of Cassandra at about 1.2 million rows, between the first two sizes.
     assert {point.number("recordcount") for _, point in full.points} == {900_000, 2_000_000, 10_000_000}
     for chosen in (small, full):
         trials = [trial for trial in plan.trials(chosen) if not trial.scenario.point["variant"].endswith("-10M")]
@@ -488,7 +488,7 @@ def test_insert_race_measures_loads_alone_at_both_sizes() -> None:
         assert {trial.scenario["insertorder"] for trial in trials} == {"ordered"}
         assert {len(trial.scenario.phases) for trial in trials} == {0}
         assert {trial.scenario.conditions["replication"] for trial in trials} == {1}
-    # At the sizes where MySQL's curves bend, one client inserts into every system.
+    # At the largest size, where MySQL's curves bend, each system has one client.
     assert [(name, point["threadcount"]) for name, point in full.points if point["recordcount"] == "10000000"] == [
         ("cassandra", "1"), ("cassandra", "1"), ("mysql-innodb", "1"), ("mysql-myisam", "1"),
     ]  # fmt: skip

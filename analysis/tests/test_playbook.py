@@ -1,4 +1,4 @@
-"""Running programs: logs, time limits, signals, and children that a program leaves behind."""
+"""Running programs: their logs, time limits and signals, and the children that they leave behind."""
 
 import json
 import os
@@ -26,11 +26,11 @@ from dohyo.trial.refusals import STEP
 
 
 def never() -> None:
-    """Returns no signal."""
+    """Simulates that no signal has arrived."""
 
 
 def alive(pid: int) -> bool:
-    """Returns whether a process runs: not a zombie; the kernel gets a moment to end one that was killed."""
+    """Returns whether a process runs and is not a zombie. A process that was just killed gets 5 s to end."""
     end = time.monotonic() + 5
     while time.monotonic() < end:
         try:
@@ -86,13 +86,13 @@ def test_a_signal_ends_the_program_first(tmp_path: Path, number: signal.Signals)
 
 
 def test_signals_are_answered_but_held_back_while_servers_stop(capfd: pytest.CaptureFixture[str]) -> None:
-    # In the background of a script the signal may be ignored.
+    # Scripts that run in the background may ignore this signal.
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
         signals = Signals()
         with signals.held_back("already stopping"):
             os.kill(os.getpid(), signal.SIGINT)
-            # The handler only remembers the signal, so this line is reached.
+            # The handler only records the signal, so this line is reached.
             time.sleep(0)
         with pytest.raises(Interruption):
             signals.check()
@@ -236,7 +236,7 @@ def test_a_users_own_settings_of_ansible_do_no_harm(tmp_path: Path, monkeypatch:
     configuration.read(ANSIBLE / "ansible.cfg")
     plugins = [key.upper() for key, value in configuration["defaults"].items() if value.startswith("plugins/")]
     assert {"VARS_PLUGINS", "LOOKUP_PLUGINS"} <= {*plugins}
-    # Most of these would end the playbook or its events; the last two are the user's responsibility.
+    # If they took effect, most of these settings would break the playbook or its events. The last two may take effect.
     for name, value in {
         "CALLBACKS_ENABLED": "theirs",
         "INVENTORY": str(elsewhere / "hosts.yml"),

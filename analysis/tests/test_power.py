@@ -1,4 +1,4 @@
-"""Commands that switch hosts, with real processes."""
+"""Switching hosts off and on with the user's commands, as real processes."""
 
 import os
 import subprocess
@@ -14,7 +14,7 @@ from dohyo.places import ANSIBLE
 
 
 def ended(switch: Switch) -> list[tuple[bool, float, float, str | None]]:
-    """Returns the commands that end within a while."""
+    """Waits at most 20 s for commands to end, and returns those that have ended."""
     deadline = time.monotonic() + 20
     while time.monotonic() < deadline:
         if found := list(switch.ended()):

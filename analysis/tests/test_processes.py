@@ -1,4 +1,4 @@
-"""The agent's verbs for processes, with real processes in a folder of their own."""
+"""The agent's verbs for processes, with real processes in a temporary home."""
 
 import os
 import re
@@ -17,12 +17,12 @@ import pytest
 import processes
 from support.agent_home import MODULES, install
 
-# A server that records the request to end.
+# Server that records SIGTERM.
 ASKED = 'trap "echo asked > asked-$0; exit 0" TERM; echo up > up-$0; while :; do sleep 0.05; done'
 
 
 class Host:
-    """A home with the agent; its path has a space, as users' folders may have."""
+    """A home with the agent, whose path contains a space, as a user's folder may."""
 
     def __init__(self, folder: Path) -> None:
         self.home = folder / "a home"
@@ -31,7 +31,7 @@ class Host:
         self.agent = install(self.home)
 
     def call(self, *words: Any, code: int = 0) -> str:
-        """Calls a verb, which must end with that exit code; returns its output."""
+        """Calls a verb, which must exit with `code`, and returns its output."""
         argv = [str(self.agent), *map(str, words)]
         done = subprocess.run(argv, capture_output=True, text=True, check=False, timeout=60, cwd=self.work)
         assert done.returncode == code, f"{words}: {done.stdout}{done.stderr}"
@@ -41,7 +41,6 @@ class Host:
         return self.call("start", name, self.work, "out.txt", "err.txt", *command, code=code)
 
     def wait(self, name: str) -> None:
-        """Waits until a process has ended."""
         while not (self.home / "run" / name / "exit").exists():
             time.sleep(0.05)
 
@@ -57,7 +56,7 @@ def host(tmp_path: Path) -> Iterator[Host]:
 
 
 def stat(pid: int) -> list[str]:
-    """Returns the fields of /proc/PID/stat from the state on; only a Z for a missing process."""
+    """Returns the fields of /proc/PID/stat from the state on; only "Z" if there is no such process."""
     try:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     except OSError:
@@ -65,7 +64,7 @@ def stat(pid: int) -> list[str]:
 
 
 def is_gone(pid: int) -> bool:
-    """Returns whether a process has ended; a busy kernel takes a moment after a kill."""
+    """Returns whether a process has ended. A busy kernel may need a moment after a kill."""
     deadline = time.monotonic() + 2
     while stat(pid)[0] != "Z" and time.monotonic() < deadline:
         time.sleep(0.01)
@@ -127,7 +126,7 @@ def test_a_command_that_cannot_be_started_is_named(host: Host) -> None:
 def test_a_check_that_hangs_is_killed_with_its_children_and_repeated(
     host: Host, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """ZooKeeper 3.8 does not answer a question that arrives before it has read its database."""
+    """Covers ZooKeeper 3.8, which never answers a request that arrives before it has read its database."""
     module = host.home / "bin/modules/processes.py"
     text = module.read_text()
     assert "LONGEST_CHECK = 150\n" in text
@@ -152,7 +151,7 @@ def test_a_check_that_hangs_is_killed_with_its_children_and_repeated(
 
 
 def test_an_exit_code_that_is_written_late_is_waited_for(host: Host) -> None:
-    """A busy machine delays the supervisor."""
+    """Covers a busy machine, on which the supervisor may be delayed."""
     host.start("late", "sleep", "300")
     supervisor = int(stat(host.pid("late"))[1])
     os.kill(supervisor, signal.SIGSTOP)
@@ -198,12 +197,12 @@ def test_a_process_whose_pid_file_was_lost_is_found_by_its_mark(host: Host) -> N
 
 
 def test_agents_that_share_a_home_agree_on_its_secret(tmp_path: Path) -> None:
-    # With two secrets, an agent would not recognize the processes that it has started itself.
+    # With a second secret, an agent would not recognise the processes that it has started itself.
     script = f"import sys, processes; sys.stdin.readline(); print(processes.Processes({str(tmp_path)!r}).secret())"
     argv = [sys.executable, "-c", script]
     pipe, environment = subprocess.PIPE, {**os.environ, "PYTHONPATH": str(MODULES)}
     agents = [subprocess.Popen(argv, stdin=pipe, stdout=pipe, text=True, env=environment) for _ in range(8)]
-    time.sleep(0.3)  # until all wait for their line
+    time.sleep(0.3)  # until all agents wait for input
     for agent in agents:
         assert agent.stdin
         agent.stdin.write("go\n")
@@ -247,7 +246,7 @@ def test_a_foreign_process_behind_a_pid_file_is_never_touched(host: Host) -> Non
     host.call("stop", "one", 30)
     with subprocess.Popen(["sleep", "300"]) as bystander:
         try:
-            # Try a wrong start time and the right one.
+            # Dohyo did not start this process, whether the start time in the file is wrong or right.
             for started in ("1", stat(bystander.pid)[19]):
                 (host.home / "run/one/pid").write_text(f"{bystander.pid} {started}\n")
                 host.call("status", "one", code=3)
@@ -281,7 +280,7 @@ def test_a_log_is_printed_and_unknown_verbs_and_links_are_refused(host: Host) ->
 
 
 def test_status_imports_little() -> None:
-    """Importing any of these modules would take about as long as the whole verb."""
+    """Importing any of these modules would take about as long as the verb itself."""
     code = "import sys; before = set(sys.modules); import agent; print(*sorted(set(sys.modules) - before))"
     ran = subprocess.run([sys.executable, "-EsSBc", code], cwd=MODULES, capture_output=True, text=True, check=True)
     assert not {"re", "json", "subprocess", "pathlib", "signal", "typing"} & set(ran.stdout.split())

@@ -1,4 +1,4 @@
-"""The progress display: its content, and its estimate of the end."""
+"""The progress display: its content, and the estimated end of the experiment."""
 
 import io
 import time
@@ -72,7 +72,7 @@ def test_the_forecast_learns_each_system_by_itself() -> None:
     forecast.begin(trials[2:])
     left = forecast.remaining(0)
     forecast.begin(trials[3:])
-    # The second round begins with the slow system.
+    # The second round begins with the slow system, whose runs take 180 s longer.
     assert left - forecast.remaining(0) == pytest.approx(forecast.remaining(0) + 180)
 
 
@@ -179,7 +179,7 @@ def test_a_terminal_gets_a_live_display(tmp_path: Path) -> None:
 
 
 class TwoSeconds:
-    """Clients whose log has two seconds."""
+    """Log of clients with two seconds in it."""
 
     def __init__(self, *_: object) -> None:
         self.left = [Second(1.0, 500, 1, 500, 500.0, 3.0), Second(2.0, 1000, 2, 1000, 1000.0, 0.9)]
@@ -190,8 +190,6 @@ class TwoSeconds:
 
 
 class Busy(host.Processors):
-    """Processors that always show the same load."""
-
     def busy(self) -> float:
         return 0.974
 

@@ -1,4 +1,4 @@
-"""Aerospike's raw devices on a loop device of this machine, and the devices that its unit may open."""
+"""Aerospike's raw devices, on a loop device of this machine, and the devices that its unit may open."""
 
 import os
 import shutil
@@ -15,7 +15,7 @@ SCRIPT = ANSIBLE / "systems/aerospike/files/raw-devices"
 HEADER = 8 << 20
 SIZE = 32 << 20
 LABEL = "dohyo-0123ab"
-LARGEST = 40  # MiB, and partitions of less than that
+LARGEST = 40  # MiB; larger devices are partitioned
 LARGE = 100 << 20
 SURROUNDINGS = {**os.environ, "SYSTEMD": "False", "LABEL": LABEL, "LARGEST": str(LARGEST)}
 
@@ -37,7 +37,7 @@ def device(tmp_path: Path) -> Iterator[str]:
 
 @pytest.fixture
 def large(tmp_path: Path) -> Iterator[str]:
-    """Makes a disk beyond the limit, which the test lowers because zeroes of a loop device use space."""
+    """Makes a disk larger than `LARGEST`, which is low here because zeroes on a loop device use space."""
     if not shutil.which("sfdisk"):
         pytest.skip("no sfdisk: install the package fdisk")
     yield from attached(tmp_path / "large", LARGE)

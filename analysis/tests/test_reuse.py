@@ -1,4 +1,4 @@
-"""Trials that share a load: which trials do, the files on a host meanwhile, and how the evidence is read."""
+"""Trials that share a load: which trials do, the files on a host in the meantime, and the evidence."""
 
 import io
 import json
@@ -29,7 +29,7 @@ OWN = "0123456789ab"
 
 
 def loads(folder: Path, text: str) -> dict[str, str]:
-    """Returns by trial the load that it shares."""
+    """Returns the shared load of each trial."""
     file = folder / "small"
     file.write_text(text)
     return plan.shared_loads(plan.trials(loading.load(file)), folder)
@@ -105,7 +105,7 @@ def test_what_cannot_be_reused_is_refused(tmp_path: Path, text: str) -> None:
 
 
 class Host:
-    """A host's data folders, and the agent's work in them."""
+    """Data folders of a host, and the agent's verb `kept_load` on them."""
 
     def __init__(self, folder: Path) -> None:
         self.data = [folder / "disk1", folder / "disk2"]
@@ -122,12 +122,11 @@ class Host:
         }
 
     def ask(self, state: str, **other: Any) -> dict[str, Any]:
-        """Returns the agent's answer."""
         answer = module("kept_load", **{**self.given, "state": state, **other})
         return {key: answer[key] for key in ("found", "trial", "note")}
 
     def files(self, place: str) -> dict[str, str]:
-        """Returns the files in a folder of both disks."""
+        """Returns the contents of all files of a place on both disks."""
         return {
             f"{disk.name}/{file.relative_to(disk / 'dohyo' / place)}": file.read_text()
             for disk in self.data
@@ -136,7 +135,7 @@ class Host:
         }
 
     def load(self) -> None:
-        """Writes files as a server does."""
+        """Writes data files, as a server does during a load."""
         for disk in self.data:
             (disk / "dohyo/mysql/ycsb").mkdir(parents=True)
             (disk / "dohyo/mysql/ycsb/table").write_text(f"rows of {disk.name}")
@@ -150,7 +149,7 @@ class Host:
 
 @pytest.fixture
 def host(tmp_path: Path) -> Host:
-    """Returns a host with a saved load."""
+    """Returns a host that has kept a load."""
     made = Host(tmp_path)
     assert made.ask("found") == {"found": False, "trial": "", "note": ""}
     made.load()
@@ -162,7 +161,7 @@ def host(tmp_path: Path) -> Host:
 def test_what_a_trial_changes_is_not_in_the_next_copy(host: Host) -> None:
     wanted = {"disk1/ycsb/table": "rows of disk1", "disk2/ycsb/table": "rows of disk2"}
     for _ in range(2):
-        # Another trial requests it.
+        # Another trial of the experiment asks for the load.
         assert host.ask("found", trial="02-mysql") == {"found": True, "trial": "01-mysql", "note": ""}
         host.wipe()
         assert host.ask("placed", trial="02-mysql")["found"]
@@ -174,7 +173,7 @@ def test_what_a_trial_changes_is_not_in_the_next_copy(host: Host) -> None:
 
 
 def in_page_cache(file: Path) -> bool:
-    """Returns whether the file's first page is in memory, without reading the disk."""
+    """Returns whether the first page of a file is in the page cache, without reading from the disk."""
     with file.open("rb") as opened:
         try:
             return os.preadv(opened.fileno(), [bytearray(1)], 0, os.RWF_NOWAIT) > 0
@@ -184,7 +183,7 @@ def in_page_cache(file: Path) -> bool:
 
 @pytest.mark.parametrize("budget", [0, 800])
 def test_servers_with_a_budget_find_no_copy_in_a_page_cache_beyond_it(host: Host, budget: int) -> None:
-    """The kernel charges a page to its first reader or writer, which is cp and not the servers."""
+    """The kernel charges a page to the process that first uses it: here cp, not a server with a budget."""
     table = host.data[0] / "dohyo/mysql/ycsb/table"
     host.wipe()
     assert host.ask("placed", budget_mb=budget)["found"]
@@ -197,7 +196,7 @@ def test_servers_with_a_budget_find_no_copy_in_a_page_cache_beyond_it(host: Host
 
 
 def test_a_load_that_was_interrupted_is_removed(host: Host) -> None:
-    # The file with the amount comes last.
+    # The file with the sizes is written last, so without it the load is incomplete.
     (host.data[1] / "dohyo/kept/mysql-0123456789abcdef.json").unlink()
     assert host.ask("found") == {"found": False, "trial": "", "note": ""}
     assert list(host.files("kept")) == ["disk1/mysql-0123456789abcdef/ycsb/table", "disk1/mysql-0123456789abcdef.json"]
@@ -222,7 +221,7 @@ def test_a_damaged_load_is_not_used_again(host: Host, harm: str) -> None:
 
 def test_a_copy_that_fails_costs_the_trial_that_has_loaded_nothing(host: Host) -> None:
     host.wipe()
-    # Even root cannot copy into a folder whose path is a file.
+    # A file in place of a folder stops the copy, even for root.
     for disk in host.data:
         (disk / "dohyo/mysql/.dohyo").write_text(json.dumps({"deployment": OWN, "experiment": "/r"}))
     (host.data[1] / "dohyo/mysql/ycsb").write_text("")
@@ -267,7 +266,7 @@ def test_whichever_goes_last_takes_the_folders_along_that_were_made(host: Host) 
 
 
 def rounds(experiment: Path) -> list[Path]:
-    """Writes two rounds; the second has no load of its own."""
+    """Writes two rounds; the second round has used the load of the first."""
     folders = [
         trial(experiment, turn, "cassandra", trial_reuse="0" * 16, trial_round=turn, trial_rounds=2) for turn in (1, 2)
     ]
@@ -311,7 +310,7 @@ def test_the_forecast_and_the_plan_have_a_shared_load_once(tmp_path: Path) -> No
         forecast.begin(trials[number:])
         lengths.append(forecast.remaining(0))
     each = [here - after for here, after in pairwise([*lengths, 0.0])]
-    # Two trials load, and two start from a copy.
+    # The first two trials load records; the last two start from a copy.
     load = chosen.number("recordcount") / LOAD_RATE
     assert each == pytest.approx([each[2] + load, each[2] + load, each[2], each[2]])
     said = io.StringIO()

@@ -1,4 +1,4 @@
-"""Figures of servers, from trimmed real evidence of the five systems (tests/data/servers)."""
+"""Servers' own figures, from shortened real evidence of the systems (tests/data/servers)."""
 
 import json
 import re
@@ -23,12 +23,12 @@ from dohyo.tables import table
 from support.evidence import clients_json, edit_json, explained, keep, rendered, trial, write_json
 
 DATA = Path(__file__).parent / "data" / "servers"
-# Time before the oldest line of every log made here.
+# Epoch seconds of the first line of each log that `gc_log` makes.
 BEGIN = datetime(2026, 11, 21, 20, 53, 23, tzinfo=UTC).timestamp()
 
 
 def gc_log(pauses: Iterable[tuple[float, float]]) -> str:
-    """Returns a unified log from BEGIN on, with pauses that end after this many seconds and take this many ms."""
+    """Returns a unified log from `BEGIN` on; each pause has its end, in seconds after `BEGIN`, and its length in ms."""
     lines = ["[2026-11-21T20:53:23.000+0000][0.007s] Using G1"]
     for number, (end, ms) in enumerate(pauses):
         time = datetime.fromtimestamp(BEGIN, UTC) + timedelta(seconds=end)
@@ -61,18 +61,18 @@ def figures(folder: Path, system: str) -> dict[str | None, dict[str, float | Non
                 "write_p99_ms": 182.785,
                 "timeouts": 0,
                 "dropped_messages": 0,
-                "hints_written": None,  # the recorded file lacks them
+                "hints_written": None,  # the recorded file has no such counter
             },
         ),
         (
             "hbase",
             ["stats-jmx.txt"],
             {
-                "l1_cache_hit_ratio": 0.9852863899106674,  # value of the bean's l1CacheHitRatio
-                "l2_cache_hit_ratio": None,  # the server has none
+                "l1_cache_hit_ratio": 0.9852863899106674,  # from the attribute l1CacheHitRatio of the bean
+                "l2_cache_hit_ratio": None,  # the server has no such cache
                 "store_files": 4,
                 "disk_bytes": 409444,
-                "memstore_bytes": None,  # the recorded page lacks it
+                "memstore_bytes": None,  # the recorded page has no such counter
                 "pending_compactions": 0,
                 "pending_flushes": 0,
                 "updates_blocked_ms": 0,
@@ -125,7 +125,7 @@ def figures(folder: Path, system: str) -> dict[str | None, dict[str, float | Non
                 "row_cache_bytes": 5265667,
                 "sstable_reads": 0,
                 "blocked_requests": 0,
-                "timeouts": 0,  # the page lacks these counters
+                "timeouts": 0,  # the page has none of these counters
                 "hints_written": 0,
             },
         ),
@@ -141,7 +141,7 @@ def test_figures_come_from_what_stats_has_kept(
 
 
 def test_samples_of_all_shards_are_added_up(tmp_path: Path) -> None:
-    # A page of a ScyllaDB with one shard, as in the data of these tests.
+    # Page of a ScyllaDB with two shards.
     text = (
         "# HELP scylla_cache_row_hits a help line\n# TYPE scylla_cache_row_hits counter\n"
         'scylla_cache_row_hits{shard="0"} 300\nscylla_cache_row_hits{shard="1"} 600\n'
@@ -170,7 +170,7 @@ def test_several_hosts_are_summed_up(tmp_path: Path) -> None:
     found = figures(tmp_path, "mysql-innodb")
     assert [values["buffer_pool_hit_ratio"] for values in found.values()] == [0.99, 0.87, 0.9]
     assert [values["replica_lag_seconds"] for values in found.values()] == [None, 12, 12]
-    # The value of one host is unknown, so the sum is unknown.
+    # If the value of one host is unknown, the sum is unknown.
     assert [values["slow_queries"] for values in found.values()] == [None, 7, None]
 
 
@@ -202,7 +202,7 @@ def test_many_hosts_are_told_by_the_worst(tmp_path: Path) -> None:
     ]
 
 
-# Steps of a trial: two repeats of two phases (the first is discarded), then a probe.
+# Steps of a trial: a load, three repeats of two phases (the first one is discarded), and a probe.
 STEPS = [
     Step("load", "load", counts=True),
     *(Step(f"{phase}-{run}", phase, counts=run > 1) for run in (1, 2, 3) for phase in ("c", "update-only")),
@@ -211,7 +211,7 @@ STEPS = [
 
 
 def region_server(hits: int, misses: int, files: int) -> str:
-    """Returns the page of a region server with these counts."""
+    """Returns the statistics page of a region server with these counts."""
     text = (DATA / "hbase" / "stats-jmx.txt").read_text(encoding="utf-8")
     for name, was, value in (
         ("l1CacheHitCount", 1875, hits),
@@ -224,7 +224,7 @@ def region_server(hits: int, misses: int, files: int) -> str:
 
 
 def kept_after(folder: Path, host: str, **counts: tuple[int, int, int]) -> None:
-    """Writes statistics of a region server after steps, or before them."""
+    """Writes statistics of a region server, named by the step after or before which they were read."""
     for name, (hits, misses, files) in counts.items():
         keep(folder / host / "stats", name.replace("_", "-"), stats___jmx__txt=region_server(hits, misses, files))
 
@@ -234,17 +234,17 @@ def test_a_run_has_what_it_has_added_to_counters_and_what_it_has_left(tmp_path: 
         tmp_path,
         "host1",
         load=(1000, 1000, 1),
-        c_1=(2000, 1000, 1),  # discarded
+        c_1=(2000, 1000, 1),  # c_1 is discarded
         update_only_1=(2100, 1000, 2),
-        c_2=(3000, 1100, 3),  # +900 +100
-        update_only_2_before=(3000, 2100, 1),  # settling read 1000 from disk, which belongs to no phase
+        c_2=(3000, 1100, 3),  # 900 hits, 100 misses
+        update_only_2_before=(3000, 2100, 1),  # settling added 1000 misses, which belong to no phase
         update_only_2=(3005, 2105, 4),
-        c_3=(3905, 2905, 5),  # +900 +800
+        c_3=(3905, 2905, 5),  # 900 hits, 800 misses
         update_only_3=(3910, 2910, 7),
         probe_1=(9910, 2910, 9),
     )
     (server,) = Servers(explained(tmp_path, "hbase", FILE), [], STEPS, pytest.fail).all()
-    # The last figures since the start are those after the probe.
+    # The ratio since the start of the server comes from the last statistics, those after the probe.
     assert server.figures["l1_cache_hit_ratio"] == pytest.approx(9910 / 12820)
     assert server.figures["store_files"] == 9
     found = {each.phase: each for each in server.phases}
@@ -269,7 +269,7 @@ def test_phases_of_several_hosts_are_summed_up(tmp_path: Path) -> None:
 def test_what_a_run_has_added_is_not_known_without_what_was_before(tmp_path: Path) -> None:
     steps = [Step("load", "load", counts=True), Step("c-1", "c", counts=True), Step("f-1", "f", counts=True)]
     kept_after(tmp_path, "host1", load=(100, 0, 1), f_1=(300, 100, 2))
-    kept_after(tmp_path, "host2", load=(100, 0, 1), c_1=(50, 5, 2), f_1=(60, 6, 2))  # restarted in c
+    kept_after(tmp_path, "host2", load=(100, 0, 1), c_1=(50, 5, 2), f_1=(60, 6, 2))  # the server was restarted in c
     first, second, _ = Servers(explained(tmp_path, "hbase", FILE), [], steps, pytest.fail).all()
     assert [each.phase for each in first.phases] == ["load", "f"]
     assert (first.phases[1].figures["l1_cache_hit_ratio"], first.phases[1].figures["store_files"]) == (None, 2)
@@ -339,7 +339,7 @@ def test_what_a_trial_has_kept_of_its_figures_is_all_that_counts(tmp_path: Path)
     (server,) = Servers(tmp_path, [window], [], pytest.fail).all()
     assert of_today.figures["disk_bytes"]
     assert server.figures == {"disk_bytes": 2 * of_today.figures["disk_bytes"]}
-    # The trial has no log.yml, so its logs are not read.
+    # Logs are not read in a trial without log.yml.
     assert server.background == []
     (server,) = Servers(explained(tmp_path, "cassandra", LOG), [window], [], pytest.fail).all()
     assert server.background
@@ -412,9 +412,9 @@ def test_numbers_alone_are_figures(tmp_path: Path) -> None:
 
 
 def test_pauses_count_in_the_window_on_the_clock_of_their_host(tmp_path: Path) -> None:
-    # The measured window is from 12 to 22: it has the second to the fourth pause, the first of them partly.
+    # The window is from 12 to 22. It contains three pauses, and only a part of the first of them.
     keep(tmp_path, "host1", gc__log=gc_log([(11, 5), (12.05, 100), (15, 30), (21, 40), (22.5, 6)]))
-    # The same pauses by a clock that is 3 s ahead.
+    # Host2 has the same pauses by a clock that is 3 s ahead.
     keep(tmp_path, "host2", gc__log=gc_log([(14, 5), (15.05, 100), (18, 30), (24, 40), (25.5, 6)]))
     servers = Servers(tmp_path, [window(host2=3000)], [], pytest.fail)
     first, second, together = servers.all()
@@ -483,7 +483,7 @@ def test_pauses_that_operations_cannot_have_missed_are_events(tmp_path: Path) ->
 
 
 def measured(tmp_path: Path) -> Path:
-    """Writes two trials whose windows begin after 1 s; Cassandra's server paused in each of them."""
+    """Writes two trials whose windows begin 1 s after the agreed instant. Cassandra's server pauses in each run."""
     for number, system in enumerate(("cassandra", "aerospike"), 1):
         folder = trial(tmp_path, number, "hbase" if system == "aerospike" else system)
         edit_json(folder / "trial.json", trial_system=system)
@@ -569,4 +569,4 @@ def test_the_summary_has_a_hit_ratio_for_each_mix(tmp_path: Path) -> None:
     assert "## Servers: their own figures of a run of each phase" in page
     assert "| hbase | c | 99.0% | 6 |" in page
     assert "| hbase | update-only | 80.0% | 7 |" in page
-    assert "at the end" not in page  # for a single host the last phase has the same figures
+    assert "at the end" not in page  # one host: the last phase has the same figures

@@ -1,4 +1,4 @@
-"""Settling: from the scenario's properties to the evidence and its notes."""
+"""Settling, from the scenario's properties to the evidence and its notes."""
 
 import os
 import subprocess
@@ -36,7 +36,7 @@ def test_both_are_dimensions_of_all_systems(tmp_path: Path) -> None:
     last = plan.variables(trials[-1], tmp_path, keep=False)
     assert (last["trial_system"], last["trial_settle_flush"], last["trial_settle_cache"]) == ("hbase", False, "drop")
     assert last["trial_point"] == {"settle.flush": "false", "settle.cache": "drop"}
-    # The client does not get these settings.
+    # The client does not receive these settings.
     assert not [key for key in last["trial_properties"] if key.startswith("settle")]
 
 
@@ -80,7 +80,7 @@ def test_the_read_variants_of_hbase(full: bool) -> None:
 
 
 class ThisMachine:
-    """This machine in the role of a trial's host."""
+    """A host of a trial that is this machine."""
 
     name = "one"
 
@@ -97,7 +97,7 @@ def test_hosts_whose_page_cache_cannot_be_emptied_are_refused() -> None:
         look_at_page_cache(cast(Any, ThisMachine()))
     except HostError as error:
         refused = str(error)
-    # The result depends on the user who runs the tests, and on the machine.
+    # Whether the file can be written depends on the user and on the machine.
     assert (refused == "") == os.access("/proc/sys/vm/drop_caches", os.W_OK)
     if refused:
         assert "/proc/sys/vm/drop_caches cannot be written on one (read-only here, as in most containers)" in refused

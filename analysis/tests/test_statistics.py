@@ -1,4 +1,4 @@
-"""Intervals of means and ratios: textbook values, and their coverage of known truths."""
+"""Intervals of means and ratios: textbook values, and how often the intervals contain the known truth."""
 
 import math
 import random
@@ -13,7 +13,7 @@ from dohyo.statistics import BORROWED, CONFIDENCE, LATER_LOOK, Estimate, Ratio, 
 
 @pytest.mark.parametrize(
     ("freedom", "expected"),
-    # Table of Student's t, 97.5 %: NIST/SEMATECH e-Handbook of Statistical Methods, 1.3.6.7.2.
+    # Student's t, 97.5 %: table in NIST/SEMATECH e-Handbook of Statistical Methods, 1.3.6.7.2.
     [(1, 12.706), (2, 4.303), (3, 3.182), (4, 2.776), (5, 2.571), (9, 2.262), (19, 2.093), (30, 2.042), (100, 1.984)],
 )
 def test_quantiles_of_student(freedom: float, expected: float) -> None:
@@ -21,7 +21,7 @@ def test_quantiles_of_student(freedom: float, expected: float) -> None:
 
 
 def test_quantiles_between_whole_degrees_of_freedom_and_at_their_ends() -> None:
-    # One degree of freedom is Cauchy's distribution, two have a closed form, and many approach the normal one.
+    # One degree of freedom: Cauchy distribution; two: closed form; many: close to the normal distribution.
     assert statistics.student_t(1) == pytest.approx(math.tan(0.475 * math.pi), rel=1e-9)
     assert statistics.student_t(2) == pytest.approx(0.95 * math.sqrt(2 / (1 - 0.95**2)), rel=1e-9)
     assert statistics.student_t(1e6) == pytest.approx(1.959966, abs=1e-5)
@@ -30,9 +30,9 @@ def test_quantiles_between_whole_degrees_of_freedom_and_at_their_ends() -> None:
 
 
 def test_the_interval_of_independent_samples() -> None:
-    """NIST/SEMATECH e-Handbook 1.3.5.2 has 195 flows of heat, mean 9.261460, standard deviation 0.02278881."""
+    """NIST/SEMATECH e-Handbook 1.3.5.2: 195 heat flows with mean 9.261460 and standard deviation 0.02278881."""
     mean, deviation = 9.261460, 0.02278881
-    # 194 values at one deviation from the mean and one at the mean have these two; here they are the logarithms.
+    # The logarithms: 194 values at one deviation from the mean, and one at the mean, have this mean and deviation.
     of = log([math.exp(each) for each in [mean + deviation, mean - deviation] * 97 + [mean]])
     assert (of.n, of.freedom) == (195, 194)
     ends = [math.log(of.centre / of.factor), math.log(of.centre * of.factor)]
@@ -44,7 +44,7 @@ def test_the_interval_of_independent_samples() -> None:
 def test_one_sample_says_nothing_of_the_next_and_zero_has_no_logarithm() -> None:
     assert statistics.logarithms([5.0]) is statistics.logarithms([]) is statistics.logarithms([5.0, 0.0]) is None
     assert statistics.geometric([4.0, 9.0]) == pytest.approx(6)
-    assert statistics.geometric([1000.1] * 3) == 1000.1  # to the last digit
+    assert statistics.geometric([1000.1] * 3) == 1000.1  # exact to the last digit
     assert statistics.geometric([4.0, 0.0]) == 2
 
 
@@ -66,8 +66,8 @@ def test_samples_without_any_deviation() -> None:
         ((10, 10, 10, 10, 20000), 4),
         ((10, 10, 30000), 2),
         ((1000, 3, 1001, 999), 1),
-        ((44.4, 44.2, 36.0), None),  # two of three are often close together by chance
-        ((1000, 1000, 1000, 1100), None),  # alike, and the other one is near
+        ((44.4, 44.2, 36.0), None),  # by chance, two of three are often close together
+        ((1000, 1000, 1000, 1100), None),  # the other one is not far away
         ((100, 900, 500), None),
         ((1, 1000), None),
         ((10, 10, 0), None),
@@ -78,11 +78,11 @@ def test_an_outlier_is_no_part_of_the_scatter_of_the_others(samples: tuple[float
 
 
 def test_grubbs_critical_values() -> None:
-    """Grubbs 1969, table 1, two-sided 1 %, gives 2.482 for n = 10."""
+    """Grubbs 1969, table 1, two-sided 1 %: 2.482 for n = 10."""
     others = [-1.0, 1.0] * 4 + [0.0]
 
     def found(g: float) -> int | None:
-        # One value x beside these nine is G deviations from the mean of all ten.
+        # Search for the value x that, beside these nine, is `g` deviations from the mean of all ten.
         low, high = 0.0, 1e6
         for _ in range(200):
             x = (low + high) / 2
@@ -98,10 +98,10 @@ def test_grubbs_critical_values() -> None:
 def test_a_trend_is_that_of_the_thirds_of_all_series() -> None:
     assert trend([[1.0] * 5 + [7.0] * 5 + [2.0] * 5]) == 2
     assert trend([[1.0] * 15, [3.0] * 12 + [5.0] * 6]) == (5 + 30) / (5 + 18)
-    assert trend([[1.0] * 7 + [2.0] * 7]) is None  # 14 samples
+    assert trend([[1.0] * 7 + [2.0] * 7]) is None  # 14 samples are too few
     assert trend([]) is None
     assert trend([[0.0] * 15]) is None
-    # A third without an operation counts as one.
+    # A third without operations counts as if it had one.
     assert trend([[4.0] * 10 + [0.0] * 5]) == 1 / 20
     assert trend([[0.0] * 5 + [4.0] * 10]) == 20
 
@@ -124,7 +124,7 @@ def test_nineteen_of_twenty_ratios_of_few_samples_hold_the_true_one(samples: int
 
 @pytest.mark.parametrize(
     ("count", "freedom", "confidence", "expected"),
-    # Tables of the studentised range: Harter, Clemm, Guthrie 1959 (as in R's qtukey).
+    # Studentised range: tables of Harter, Clemm, Guthrie 1959, and R's qtukey.
     [
         (3, 10, 0.95, 3.877), (4, 4, 0.95, 5.757), (4, 8, 0.95, 4.529), (4, 20, 0.95, 3.958), (5, 20, 0.95, 4.232),
         (10, 30, 0.95, 4.824), (4, 120, 0.95, 3.685), (3, 10, 0.99, 5.270), (4, 8, 0.99, 6.204), (3, 1, 0.95, 26.98),
@@ -138,16 +138,16 @@ def test_the_studentised_range_of_two_is_students_t() -> None:
     for freedom in (1, 2.5, 8):
         two = statistics.studentised_range(2, freedom)
         assert two == pytest.approx(math.sqrt(2) * statistics.student_t(freedom), rel=1e-9)
-        # The integral for three and more agrees with it.
+        # The integral for three and more means has almost the same value for two.
         assert statistics._beyond(two, 2, freedom) == pytest.approx(1 - CONFIDENCE, abs=0.002)
 
 
-# Rates of the recorded experiment in thousands of operations per second: InnoDB, Cassandra, MyISAM, HBase.
+# Rates of the recorded experiment in 1,000 operations per second: InnoDB, Cassandra, MyISAM, HBase.
 RECORDED = ((44.4, 44.2, 36.0), (32.5, 31.7, 34.6), (33.4, 31.7, 32.5), (16.6, 18.7, 20.7))
 
 
 def test_the_rule_of_ratios_by_hand() -> None:
-    """Computes two systems of the recorded experiment from the formulas of docs/method.md#statistics."""
+    """Computes the ratio of two systems of the recorded experiment by the formulas of docs/method.md#statistics."""
     found = statistics.ratios([log(each) for each in RECORDED])[0, 1]
     logs = [[math.log(rate) for rate in rates] for rates in RECORDED]
     means = [sum(each) / 3 for each in logs]
@@ -155,10 +155,10 @@ def test_the_rule_of_ratios_by_hand() -> None:
     pooled = sum(squares) / 4
     own, borrowed = 2 / (2 + BORROWED), BORROWED / (2 + BORROWED)
     error = math.sqrt(sum(own * squares[at] + borrowed * pooled for at in (0, 1)) / 3)
-    # Each of the four variances contributes to the square of the error.
+    # The squared error depends on all four variances: on two directly, and on all through the pooled one.
     parts = [(2 * borrowed / 4 + (own if at < 2 else 0)) * squares[at] / 3 for at in range(4)]
     freedom = sum(parts) ** 2 / (sum(part**2 for part in parts) / 3) - 1
-    # The two are the first ones of the four.
+    # The two systems rank first and second of the four, which determines the confidence of the quantile.
     assert sorted(range(4), key=lambda at: -means[at]) == [0, 1, 2, 3]
     quantile = statistics.student_t(freedom, 0.95 ** (2 / 4))
     assert [found.error, found.freedom] == pytest.approx([error, freedom])
@@ -167,14 +167,14 @@ def test_the_rule_of_ratios_by_hand() -> None:
 
 
 def test_the_recorded_experiment_has_a_winner() -> None:
-    """With Welch's interval for each pair, the first one was [0.84, 1.88], so that 16 minutes gave no winner."""
+    """With Welch's interval for each pair, the first one was [0.84, 1.88]: after 16 minutes there was no winner."""
     found = statistics.ratios([log(each) for each in RECORDED])
     ends = {pair: (round(each.low, 3), round(each.high, 3)) for pair, each in found.items() if pair[0] < pair[1]}
     assert ends == {
         (0, 1): (1.016, 1.552), (0, 2): (1.003, 1.611), (0, 3): (1.707, 2.896),
         (1, 2): (0.843, 1.215), (1, 3): (1.41, 2.222), (2, 3): (1.426, 2.146),
     }  # fmt: skip
-    # Cassandra and MyISAM are 1.01×: more rounds show that they are alike.
+    # The ratio of Cassandra to MyISAM is 1.01. Three more rounds would show that they are alike.
     means = [log(each) for each in RECORDED]
     assert not statistics.is_alike(*ends[1, 2], statistics.ALIKE)
     assert statistics.more_to_decide(means, (1, 2), statistics.ALIKE) == 3
@@ -188,12 +188,12 @@ def test_a_ratio_is_the_inverse_of_the_other_way_round() -> None:
 
 
 def test_two_means_are_welchs_but_for_the_degrees_of_freedom() -> None:
-    """Welch 1947, as on the page "Welch's t-test" of Wikipedia, example 1: t = -2.46, 25.0 degrees of freedom."""
+    """Example 1 of Wikipedia's page "Welch's t-test" (Welch 1947): t = -2.46 with 25.0 degrees of freedom."""
     one = [27.5, 21.0, 19.0, 23.6, 17.0, 17.9, 16.9, 20.1, 21.9, 22.6, 23.1, 19.6, 19.0, 21.7, 21.4]
     two = [27.1, 22.0, 20.8, 23.4, 23.4, 23.5, 25.8, 22.0, 24.8, 20.2, 21.9, 22.1, 22.9, 20.5, 24.4]
     found = statistics.ratios([log([math.exp(each) for each in samples]) for samples in (one, two)])[0, 1]
     assert math.log(found.value) / found.error == pytest.approx(-2.46, abs=0.005)
-    # 25.0 = (Σ x)² / Σ (x² / 14); with 15 instead of 14, and 1 less, that is 25.8.
+    # Welch: 25.0 = (Σ x)² / Σ (x² / 14). Our formula has 15 instead of 14 and subtracts 1, which makes 25.8.
     assert found.freedom == pytest.approx(25.0 / 14 * 15 - 1, abs=0.05)
     assert found.half / found.error == pytest.approx(statistics.student_t(found.freedom), abs=0.001)
 
@@ -209,15 +209,15 @@ def test_several_comparisons_widen_the_intervals_of_all_pairs() -> None:
     two, four = statistics.ratios(of[:2])[0, 1], statistics.ratios(of)
     neighbours, ends = four[0, 1], four[0, 3]
     assert [neighbours.error, ends.error] == pytest.approx([two.error] * 2)
-    # More systems reveal more of the scatter, which outweighs the correction for more comparisons.
+    # More systems tell more about the scatter, which outweighs the correction for more comparisons.
     assert neighbours.half < two.half < ends.half
     assert ends.half / ends.error == pytest.approx(statistics.studentised_range(4, 8) / math.sqrt(2))
     assert neighbours.half / neighbours.error == pytest.approx(statistics.student_t(8, 0.95**0.5))
 
 
 def test_a_system_that_scatters_far_more_than_the_others_leaves_theirs_alone() -> None:
-    """Checks Cochran's test of the largest variance."""
-    # With two degrees of freedom each and three others, the tail is (1 - share)³: 0.1 % / 4 at 0.937.
+    """Tests the rule for the pooled variance, Cochran's test of the largest variance."""
+    # With two degrees of freedom for each of four variances, P(largest share > s) is 4 (1 - s)³: 0.1 % at 0.937.
     critical = 1 - (0.001 / 4) ** (1 / 3)
     for share, pool in ((critical - 0.001, {0, 1, 2, 3}), (critical + 0.001, {1, 2, 3})):
         others = (1 - share) / 3
@@ -243,13 +243,13 @@ def test_the_widest_confidence_counts_and_unequal_numbers_of_samples_are_weighed
 
 @pytest.mark.slow
 def test_equal_systems_are_called_different_in_at_most_5_of_100_experiments() -> None:
-    """With intervals for each pair, the best and the last of four equal systems differ in 17 to 20 %."""
+    """With an interval for each pair, the first and the last of four equal systems would differ in 17 to 20 %."""
     rng = random.Random(5)  # noqa: S311  a simulation
     different = 0
     for _ in range(400):
         of = [log([math.exp(rng.gauss(0, 0.06)) for _ in range(3)]) for _ in range(4)]
         different += any(not is_tie(each) for each in statistics.ratios(of).values())
-    # The share is 4.1 %; with 400 experiments its standard error is 1 %.
+    # The result is 4.1 %. The standard error of a share in 400 experiments is 1 %.
     assert different <= 0.05 * 400
 
 
@@ -299,7 +299,7 @@ def test_equal_systems_measured_together_are_called_different_in_at_most_5_of_10
         of = statistics.together([[math.exp(at + rng.gauss(0, each)) for at in levels] for each in deviations])
         assert of is not None
         different += any(not is_tie(each) for each in statistics.ratios(of.means, of.own).values())
-    # With 400 experiments the standard error of a share of 5 % is 1.1 %.
+    # The standard error of a share of 5 % in 400 experiments is 1.1 %.
     assert different <= 0.07 * 400
 
 
@@ -312,7 +312,7 @@ def test_the_change_of_one_system_alone_is_the_ratio_of_two() -> None:
 
 
 def test_the_changes_of_several_systems_by_hand() -> None:
-    """Three systems of equal scatter have 12 pooled degrees of freedom, besides the borrowed ones."""
+    """Three systems of equal scatter have 12 pooled degrees of freedom, in addition to the borrowed ones."""
     rounds = [math.exp(each) for each in (-0.05, 0.0, 0.05)]
     of = [(log([each * 1.1 for each in rounds]), log(rounds)) for _ in range(3)]
     found, *_ = statistics.changes(of)
@@ -332,7 +332,7 @@ def test_systems_that_did_not_change_are_called_changed_in_at_most_5_of_100_comp
         pairs = [*zip(one, other, strict=True)]
         together += any(not is_tie(each) for each in statistics.changes(pairs))
         alone += any(not is_tie(each) for pair in pairs for each in statistics.changes([pair]))
-    # The shares are 4.5 and 18.5 %; the standard error of a share of 5 % of 400 is 1 %.
+    # The results are 4.5 and 18.5 %. The standard error of a share of 5 % in 400 experiments is 1 %.
     assert together <= 0.05 * 400
     assert alone > 0.12 * 400
 
@@ -352,7 +352,7 @@ def test_a_ratio_is_a_tie_where_its_interval_holds_one() -> None:
 
 
 def test_one_sample_far_from_the_others_widens_the_interval_by_its_whole_distance() -> None:
-    """The delta method used s / m as the deviation, at most √n: 10, 10, 30000 against 100 was [1.36, 7363]."""
+    """The delta method limited the deviation s / m to √n. For 10, 10, 30000 against 100 it gave [1.36, 7363]."""
     found = statistics.ratios([log([10, 10, 30000]), log([100.0] * 3)])[0, 1]
     assert is_tie(found)
     assert found.value == pytest.approx(1.44, abs=0.01)
@@ -378,7 +378,7 @@ def test_so_many_more_samples_decide_a_pair() -> None:
 
     steady = means(1.3, 1.02)
     assert statistics.more_to_decide(steady, (1, 0), 0.15) == 1
-    # The bounds are 1.15 and 1: between them it takes long, and longest in the middle.
+    # The bounds are 1 and 1.15. The number of rounds is highest in the middle between them.
     counts = [statistics.more_to_decide(means(ratio, 1.06), (1, 0), 0.15) for ratio in (1.0, 1.03, 1.072, 1.1, 1.2)]
     assert counts == sorted(counts[:3], key=lambda each: each or 0) + sorted(counts[3:], key=lambda each: -(each or 0))
     assert statistics.more_to_decide(means(1.072, 1.5), (1, 0), 0.15) is None

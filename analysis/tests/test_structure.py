@@ -1,4 +1,4 @@
-"""Imports between the packages of `dohyo` follow the data, in one direction; tests do not import each other."""
+"""Imports between the packages of `dohyo` go in one direction, that of the data. Tests do not import each other."""
 
 import ast
 import re
@@ -18,13 +18,13 @@ from dohyo.places import ANSIBLE, BINDINGS
 from dohyo.scenario import properties
 
 PACKAGE = Path(dohyo.__file__).parent
-# Packages in the order of the package's docstring.
+# Packages in the order in which the docstring of `dohyo` lists them.
 ORDER = re.findall(r"^- (\w+):", dohyo.__doc__ or "", re.MULTILINE)
 
 
 def allowed(package: str) -> set[str]:
-    """Returns the packages that a package may import in addition to itself and to modules beside the packages."""
-    (docstring,) = ast.parse((PACKAGE / package / "__init__.py").read_text("utf-8")).body  # and there is nothing else
+    """Returns the packages that a package may import, according to its docstring."""
+    (docstring,) = ast.parse((PACKAGE / package / "__init__.py").read_text("utf-8")).body  # nothing else is there
     return set(re.findall(r"`dohyo\.(\w+)`", ast.unparse(docstring)))
 
 
@@ -34,7 +34,7 @@ def parsed(file: Path) -> ast.Module:
 
 
 def imported(module: ast.Module) -> Iterator[str]:
-    """Yields modules of `dohyo` that a module imports anywhere, also only for types, without the name `dohyo`."""
+    """Yields the modules of `dohyo` that a module imports anywhere, without the prefix `dohyo.`."""
     for node in ast.walk(module):
         if isinstance(node, ast.ImportFrom):
             assert node.level == 0, "imports are absolute here"
@@ -47,7 +47,7 @@ def imported(module: ast.Module) -> Iterator[str]:
 
 
 def packages(files: Iterable[Path]) -> set[str]:
-    """Returns the packages that modules import."""
+    """Returns the packages of the modules that files import."""
     return {name.partition(".")[0] for file in files for name in imported(parsed(file))} & set(ORDER)
 
 
@@ -81,15 +81,15 @@ def test_nothing_but_the_command_imports_what_reads_the_logs_of_others() -> None
 
 
 def test_no_modules_import_each_other() -> None:
-    """Imports only for types and through other modules count, too."""
+    """Covers imports only for types, and cycles through other modules."""
     modules = {".".join(file.relative_to(PACKAGE).with_suffix("").parts): file for file in PACKAGE.rglob("*.py")}
-    # `from dohyo.tables import table` names a module, `from dohyo.tables.table import rows` a member of one.
+    # `from dohyo.tables import table` names a module, `from dohyo.tables.table import rows` a member of a module.
     uses = {
         name: {found for each in imported(parsed(file)) if (found := _module(each, modules)) not in ("", name)}
         for name, file in modules.items()
     }
     assert uses["scenario.together"] >= {"scenario.scenario", "scenario.search"}
-    TopologicalSorter(uses).prepare()  # raises CycleError with the modules
+    TopologicalSorter(uses).prepare()  # raises CycleError, which names the modules
 
 
 def _module(name: str, modules: Mapping[str, Path]) -> str:
@@ -108,8 +108,8 @@ def test_classes_have_names_of_their_own() -> None:
 
 
 def test_no_module_names_a_property_of_a_single_binding() -> None:
-    """The binding's properties.py and the classes of its systems have these names; hints on keys of stock bindings may
-    name one, too.
+    """The binding's properties.py and the classes of its systems contain these names. Hints on keys of stock bindings
+    may, too.
     """
     bindings = {file.parent.name for file in BINDINGS.glob("*/properties.py")}
     own = [key for key, entry in properties.known().items() if entry.by in bindings and "." in key]
@@ -139,7 +139,7 @@ def test_nothing_on_a_host_becomes_root_by_itself() -> None:
         file
         for part in parts
         for file in (ANSIBLE / part).rglob("*")
-        # Programs that run meanwhile may make caches.
+        # Programs that run at the same time may write caches.
         if file.is_file() and not {"__pycache__", ".ruff_cache"} & {*file.parts}
     ]
     files += ANSIBLE.glob("*.yml")
@@ -159,7 +159,7 @@ def test_the_command_needs_only_the_packages_of_requirements_txt() -> None:
     program += "    __import__(each.name)\nprint(*{name.partition('.')[0] for name in sys.modules})"
     loaded = subprocess.run([sys.executable, "-c", program], check=True, capture_output=True, text=True).stdout.split()
     packages = packages_distributions()
-    # msgspec uses the latter if another package has installed it.
+    # msgspec uses typing_extensions if another package has installed it.
     found = {package.lower() for name in loaded for package in packages.get(name, ())} - {"dohyo", "typing_extensions"}
     pinned = set(re.findall(r"^([\w.-]+)==", (PACKAGE.parent / "requirements.txt").read_text("utf-8"), re.MULTILINE))
     assert "numpy" in found
@@ -170,7 +170,7 @@ TESTS = [file for folder in ("tests", "e2e") for file in (PACKAGE.parent / folde
 
 
 def test_no_test_imports_another() -> None:
-    """Code that several tests need is in tests/support or e2e/runs.py."""
+    """Code that several tests need belongs to tests/support or e2e/runs.py."""
     tests = {file.stem for file in TESTS if file.name.startswith("test_")}
     assert {"test_structure", "test_ours", "test_run"} <= tests
     found = []
@@ -183,12 +183,12 @@ def test_no_test_imports_another() -> None:
 
 
 def test_no_test_changes_where_modules_are_looked_for() -> None:
-    """Only pythonpath in pyproject.toml sets the search path; programs that a test starts inherit it."""
+    """The search path is set only by pythonpath in pyproject.toml, which programs that a test starts inherit."""
     assert [file.name for file in TESTS if re.search(r"sys\.path\b", file.read_text("utf-8"))] == []
 
 
 def test_no_message_leaves_the_plural_to_the_reader() -> None:
-    """`figures.counted` has both forms."""
+    """`figures.counted` chooses between the singular and the plural."""
     sources = [file for folder in (PACKAGE, ANSIBLE) for file in folder.rglob("*.py")]
     found = [file.name for file in sources if re.search(r"\b[a-z]{3,}\(s\)[ ,;:\"']", file.read_text(encoding="utf-8"))]
     assert found == []

@@ -1,4 +1,4 @@
-"""The role system checks everything before it acts; in a trial servers start together."""
+"""The role `system` checks everything before it changes anything, and the servers of a trial start together."""
 
 import re
 import subprocess
@@ -15,7 +15,7 @@ from dohyo.trial.world import StepError
 from support.playbooks import DEFAULTS, play
 from support.trial_hosts import fake_trial
 
-# A fact or variable whose name is assembled at run time.
+# Expressions that assemble the name of a fact or variable at run time.
 BUILT = re.compile(
     r"hostvars\[[^]]*\]\[[^]]*~|'extract', hostvars, [^'\[)]*'?[^'\[)]*~|lookup\('ansible\.builtin\.vars', [^)]*~"
     r"|\bvars\[[^]]*~|'regex_replace', '[$^]', '\w+'\) \| map\('extract', hostvars"
@@ -66,7 +66,7 @@ def test_no_name_of_a_fact_is_built_from_strings() -> None:
 
 HOSTS = ["host1", "host2", "host3"]
 SMALL_BUDGET = {"host_memory_budget": "3800m", "cassandra_heap": "3500m"}
-# Rejected cases by name: the verb, the system, variables.
+# Cases that must be rejected: verb, system and variables.
 REFUSED: dict[str, tuple[str, str, dict[str, Any]]] = {
     "condition": ("preflight", "cassandra", {"trial_conditions": {"write_acks": "two"}}),
     "variant": ("preflight", "mysql-innodb", {"mysql_engine": "MyISAM"}),
@@ -81,14 +81,14 @@ def including(role: str, file: str, **variables: Any) -> dict[str, Any]:
 
 
 def rescued(name: str, *block: dict[str, Any]) -> dict[str, Any]:
-    """Returns tasks for the first host only; the message of a failure is recorded."""
+    """Returns tasks for the first host that record the message of a failure."""
     answer = {"set_fact": {f"said_{name}": "{{ ansible_failed_result.msg }}"}}
     return {"when": "inventory_hostname == 'host1'", "block": list(block), "rescue": [answer]}
 
 
 @pytest.fixture(scope="module")
 def played(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, str]]:
-    """Returns the folder of the hosts, and the messages of the first one."""
+    """Plays all rejected cases, and returns the folder of the hosts and the messages of the first host."""
     folder = tmp_path_factory.mktemp("role")
     hosts = {name: {"dohyo_home": f"{folder}/{name}", "dohyo_data": [f"{folder}/{name}/data"]} for name in HOSTS}
     small = {"service_disk_mb": 1 << 40, "service_disk_by": ["postgresql_max_wal_size"], "service_needs": []}
@@ -150,12 +150,12 @@ def test_a_commit_log_without_a_disk_of_its_own_is_refused_before_anything_is_do
     assert {call.action for call in trial.calls} == {"program"}
 
 
-# Facts of MySQL's server.
+# Facts about MySQL's server, as the agent returns them.
 LOOKED = {"product": "MySQL", "version": "8.4.0", "tables": [], "name": "x", "uid": 0, "gid": 0, "change": False}
 
 
 def started(folder: Path, hosts: int, system: str, **variables: Any) -> list[str]:
-    """Returns the agents' requests when servers started, a line for each step on hosts."""
+    """Returns a line for each step that starts servers: its hosts, and the beginning of its command."""
     trial = fake_trial(folder, hosts, system=system, host_budget_mb=0, host_cpus_server="", **variables)
     servers = trial.part.servers
     for name in trial.world.hosts:

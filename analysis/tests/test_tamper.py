@@ -1,9 +1,8 @@
-"""Changes one thing in the evidence of a real small experiment, and checks the summary's reaction.
+"""Changes one thing in the evidence of a small real experiment, and checks how the summary reacts.
 
-`data/small.tar.xz`: workload A on InnoDB and MyISAM, three clients on three hosts, two rounds. Each change is made
-twice. With the manifest as the trial left it, every change is named. Then with a new manifest, as if the
-program that wrote the evidence had been wrong: the summary names the change, or no number differs. The database has
-what the summary has.
+`data/small.tar.xz` is workload A on InnoDB and MyISAM, with three clients on three hosts, and two rounds. Each change
+is tested twice. With the original manifest, every change is named. With a new manifest, as if the program that wrote
+the evidence were wrong, the summary names the change, or no number differs. The database equals the summary.
 """
 
 import gzip
@@ -33,7 +32,7 @@ CLIENT = f"{RUN}/host2"
 
 
 def edit(file: str, *path: str, to: Any) -> Change:
-    """Returns a change that sets a value of a JSON file; a function gets the old value."""
+    """Returns a change that sets a value of a JSON file. If `to` is a function, it receives the old value."""
 
     def change(experiment: Path) -> None:
         content = json.loads((experiment / file).read_text())
@@ -47,7 +46,7 @@ def edit(file: str, *path: str, to: Any) -> Change:
 
 
 def replace(file: str, pattern: str, by: str) -> Change:
-    """Returns a change that replaces the first match in a text file."""
+    """Returns a change that replaces the first match of a pattern in a text file."""
 
     def change(experiment: Path) -> None:
         text, found = re.subn(pattern, by, (experiment / file).read_text(), count=1, flags=re.MULTILINE)
@@ -64,7 +63,7 @@ def remove(path: str) -> Change:
 
 
 def put(of: str, to: str) -> Change:
-    """Returns a change that copies a file or a folder over another one."""
+    """Returns a change that copies a file or a folder, and replaces the target."""
 
     def change(experiment: Path) -> None:
         if (experiment / of).is_dir():
@@ -77,7 +76,7 @@ def put(of: str, to: str) -> Change:
 
 
 def cut(file: str) -> Change:
-    """Returns a change that leaves the first half of a file."""
+    """Returns a change that deletes the second half of a file."""
 
     def change(experiment: Path) -> None:
         content = (experiment / file).read_bytes()
@@ -94,7 +93,7 @@ def lines(file: str, of: Callable[[list[str]], list[str]]) -> Change:
 
 
 def every(*changes: Change) -> Change:
-    """Returns a change that makes all of these, one after the other."""
+    """Returns a change that makes these changes, one after the other."""
 
     def change(experiment: Path) -> None:
         for each in changes:
@@ -104,7 +103,7 @@ def every(*changes: Change) -> Change:
 
 
 def window(seconds: float, *, trial: str = TRIAL, of_trial: bool = False) -> Change:
-    """Returns a change of the measured window in all files that state its length, except the histogram logs.
+    """Returns a change of the length of the window in all files that state it, except the histogram logs.
 
     :param of_trial: also change trial.json
     """
@@ -119,7 +118,7 @@ def window(seconds: float, *, trial: str = TRIAL, of_trial: bool = False) -> Cha
 
 
 def samples(file: str, of: Callable[[list[str]], list[str]]) -> Change:
-    """Returns a change of the lines of a compressed file."""
+    """Returns a change of the lines of a gzipped file."""
 
     def change(experiment: Path) -> None:
         content = gzip.decompress((experiment / file).read_bytes()).decode().splitlines(keepends=True)
@@ -129,7 +128,7 @@ def samples(file: str, of: Callable[[list[str]], list[str]]) -> Change:
 
 
 def _figures_of(client: str, other: str) -> Change:
-    """Gives a client.json the figures of another one, but not its times."""
+    """Returns a change that gives a client the client.json of another one, except its times."""
 
     def change(experiment: Path) -> None:
         files = [experiment / each / "client.json" for each in (client, other)]
@@ -142,9 +141,9 @@ def _figures_of(client: str, other: str) -> Change:
 
 SAME = "no number differs"
 MANIFEST = "nothing but the manifest can tell"
-# Change → text in the summary.
+# Change → text that must be in the summary.
 CHANGES: dict[str, tuple[Change, str]] = {
-    # A client's own account
+    # The client's own report
     "records of a client": (
         edit(f"{CLIENT}/client.json", "records", to=3),
         "client.json counts 3 records, its operation types 800",
@@ -242,7 +241,7 @@ CHANGES: dict[str, tuple[Change, str]] = {
         SAME,
     ),
     "shorter fields of a client": (replace(f"{CLIENT}/client.properties", "fieldlength=100", "fieldlength=10"), SAME),
-    # Result lines
+    # Result lines of a client
     "a missing result": (remove(f"{CLIENT}/result.txt"), "no result lines in result.txt"),
     "half a result": (cut(f"{CLIENT}/result.txt"), "result lines for 407 of 800 operations"),
     "operations of a result": (
@@ -266,7 +265,7 @@ CHANGES: dict[str, tuple[Change, str]] = {
         replace(f"{CLIENT}/result.txt", r"^\[READ\], Records, .*", "[READ], Records, 9000"),
         "client.json counts 407 records of READ, the result lines 9000",
     ),
-    # Histograms
+    # Histogram logs of a client
     "a missing histogram log": (remove(f"{CLIENT}/READ.hdr"), "READ.hdr is missing"),
     "half a histogram log": (cut(f"{CLIENT}/READ.hdr"), "READ.hdr:6: broken histogram: Incorrect padding"),
     "a missing interval": (lines(f"{CLIENT}/READ.hdr", lambda all_: all_[:5] + all_[6:]), "READ.hdr has"),
@@ -301,7 +300,7 @@ CHANGES: dict[str, tuple[Change, str]] = {
         put(f"{CLIENT}/READ.hdr", f"{CLIENT}/Intended-READ.hdr"),
         "READ.hdr has 814 operations",
     ),
-    # Clients
+    # Set of clients
     "a missing client": (remove(CLIENT), "the client has left nothing"),
     "a client twice": (
         put(f"{RUN}/host1", CLIENT),
@@ -341,7 +340,7 @@ CHANGES: dict[str, tuple[Change, str]] = {
         put(f"{OTHER}/run-1/clients.json", f"{RUN}/clients.json"),
         "run-1: began at 2026-11-23 12:44:24, the trial lasted from 2026-11-23 12:42",
     ),
-    # The trial
+    # The trial's files
     "another system": (
         edit(f"{TRIAL}/trial.json", "trial_system", to="mysql-myisam"),
         "trial.json: states system mysql-myisam, but experiment.json plans system mysql-i",
@@ -438,7 +437,7 @@ CHANGES: dict[str, tuple[Change, str]] = {
         every(*(edit(f"{RUN}/host{at}/client.json", "retries", to=7) for at in (1, 2, 3))),
         "run-1 on host1: the client ran another scenario: retries 7 instead of 0",
     ),
-    # Hosts and servers
+    # Evidence of hosts and servers
     "no samples of a host": (
         remove(f"{TRIAL}/hosts/host2"),
         "raw/01-mysql-innodb/hosts/host2/metrics.jsonl.gz: there are no samples of t",
@@ -464,7 +463,7 @@ CHANGES: dict[str, tuple[Change, str]] = {
         lambda folder: (folder / TRIAL / "server/figures.yml").write_text("[]"),
         "raw/01-mysql-innodb/server/figures.yml: must be a mapping of names to figur",
     ),
-    # The experiment
+    # Files of the experiment
     "another scenario": (
         replace("scenario.properties", "readproportion=0.5", "readproportion=0.95"),
         "scenario.properties: was changed after the experiment began",
@@ -487,7 +486,7 @@ def original(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def said(summary: Summary, experiment: Path) -> tuple[list[Any], list[str]]:
-    """Returns the numbers of the summary in order, and its texts."""
+    """Returns the numbers of the summary in their order, and its texts."""
     found = list(_leaves(json.loads(summary.json())))
     numbers = [leaf for leaf in found if not isinstance(leaf, str)]
     return numbers, [leaf.replace(str(experiment), "EXPERIMENT") for leaf in found if isinstance(leaf, str)]
@@ -512,7 +511,7 @@ def changed(original: Path, folder: Path, change: Change) -> Path:
 
 
 def in_database(experiment: Path, file: Path) -> Summary:
-    """Returns the summary of an experiment, and checks that the database has the same."""
+    """Returns the summary of an experiment, after checking that the database contains the same results."""
     ((_, summary),) = database.write([experiment], file)
     with closing(sqlite3.connect(file)) as facts:
         assert facts.execute("pragma foreign_key_check").fetchall() == []

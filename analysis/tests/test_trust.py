@@ -1,4 +1,4 @@
-"""Trust in a verdict: the rule, its text in docs/method.md, and that all places that show it agree."""
+"""Trust in a verdict: the rule, its description in docs/method.md, and that the same mark is shown everywhere."""
 
 import re
 from dataclasses import replace
@@ -26,7 +26,7 @@ from support.summaries import each_system, measured
 
 
 def of(rates: dict[str, list[float]], sampling: Samples | None = "rounds", **about: Any) -> Summary:
-    """Returns systems with a rate for each sample, without clients on the servers' hosts."""
+    """Returns a summary of systems with these rates, as if no client ran on a server's host."""
     trials = [replace(measured(system, 1.0), rows=[row(of_system, sampling)]) for system, of_system in rates.items()]
     return Summary("x", trials, comparisons=comparisons(trials), **about)
 
@@ -69,7 +69,7 @@ def test_three_rounds_without_a_reason_are_solid() -> None:
         (of({"a": FAST, "b": SLOW}, warnings=["log: cut"]), "caution", "evidence is not whole"),
         (of({"a": FAST, "b": SLOW}, unequal={"durability": {"a": "disk"}}), "do not use", "unequal durability"),
         (of({"a": [100.0, 900.0, 500.0], "b": [900.0, 500.0, 90.0]}), "do not use", "too noisy to tell"),
-        (of({"a": FAST, "b": [1490.0, 1515.0, 1485.0]}), "solid", ""),  # a tie is an answer
+        (of({"a": FAST, "b": [1490.0, 1515.0, 1485.0]}), "solid", ""),  # a tie is a result, too
     ],
 )
 def test_the_mark_is_that_of_the_worst_reason(summary: Summary, mark: str, short: str) -> None:
@@ -105,7 +105,7 @@ def with_failed(*names: str, skipped: bool = False) -> Summary:
 def test_systems_without_numbers_weaken_it_until_there_is_nothing_to_compare() -> None:
     assert (judged(with_failed("c")).mark, shorts(with_failed("c"))) == ("caution", ["no valid numbers of c"])
     assert judged(with_failed("b", "c")).mark == "do not use"
-    assert judged(with_failed("c", skipped=True)).mark == "solid"  # it was not tried
+    assert judged(with_failed("c", skipped=True)).mark == "solid"  # a skipped system was not tried
 
 
 @pytest.mark.parametrize(
@@ -126,7 +126,7 @@ def test_after_ctrl_c_it_says_how_many_rounds_are_missing() -> None:
     cut = replace(good, trials=[a, b, *missing], merged=[replace(each, status="interrupted") for each in (a, b)])
     (reason,) = judged(cut).reasons
     assert reason.text == "Rounds were interrupted or not begun: a 1 of 2, b 2 of 3."
-    # If one was also disturbed, the text mentions that, too.
+    # A second reason names the invalid round.
     other = replace(cut, trials=[*cut.trials, replace(a, rows=[], status="invalid")])
     assert shorts(other) == ["interrupted rounds of a and 1 more", "invalid rounds of a"]
 
@@ -153,7 +153,7 @@ def test_drifts_against_the_loser_count_as_well_as_those_for_the_winner() -> Non
         ((drift("b", "cpu_all", -0.38),), "do not use"),  # 1 / 0.62 = 1.6 is more than 1.5
         ((drift("b", "cpu_all", -0.2),), "caution"),
         ((drift("a", "cpu_one", 0.25), drift("b", "cpu_one", -0.2)), "do not use"),  # 1.25 / 0.8
-        ((drift("a", "cpu_all", -0.38),), "caution"),  # the winner still won
+        ((drift("a", "cpu_all", -0.38),), "caution"),  # the winner had the slower host
         ((drift("b", "disk_fsync", -0.9),), "caution"),  # operations may not need the disk
     ],
 )
@@ -161,7 +161,7 @@ def test_computing_that_differs_as_much_as_the_results_explains_them(drifts: tup
     summary = of({"a": FAST, "b": SLOW}, "runs", canary=drifted(*drifts))
     assert judged(summary).mark == mark
     told = [reason.text for reason in judged(summary).reasons]
-    assert all(sum(each.what in text for text in told) == 1 for each in drifts)  # once
+    assert all(sum(each.what in text for text in told) == 1 for each in drifts)  # each is named once
 
 
 def test_a_drift_explains_each_phase_and_is_told_once() -> None:

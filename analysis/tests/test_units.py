@@ -1,4 +1,4 @@
-"""Processes that are units of systemd. A script replaces systemd: it records its arguments, and runs `sleep`."""
+"""Processes that run as units of systemd. A script replaces systemctl: it records its arguments, and runs `sleep`."""
 
 import os
 from pathlib import Path
@@ -8,7 +8,7 @@ import pytest
 import processes
 import units
 
-# Replacement of systemctl; its arguments are in $STATE/told, the unit's process in $STATE/pid.
+# Replacement of systemctl. Its arguments are in $STATE/told, and the unit's process is in $STATE/pid.
 SYSTEMCTL = """#!/bin/bash
 pid=$(cat "$STATE/pid" 2> /dev/null)
 running() { [[ -n $pid && $(sed 's/.*) //; s/ .*//' "/proc/$pid/stat" 2> /dev/null) == [^Z]* ]]; }

@@ -1,4 +1,4 @@
-"""The end of a warm-up: the rule, and how the conductor of the clients applies it."""
+"""The end of a warm-up: the rule, and how the conductor applies it to all clients."""
 
 from typing import Any
 
@@ -20,7 +20,7 @@ def test_an_even_rate_is_steady_as_soon_as_anything_is(rate: float, seconds: int
 
 @given(RATES, st.integers(-8, 8))
 def test_it_does_not_matter_how_fast_a_system_is(rates: list[float], power: int) -> None:
-    # Powers of two change no digit.
+    # Multiplication by a power of two is exact.
     assert is_steady(rates) == is_steady([rate * 2.0**power for rate in rates])
 
 
@@ -53,7 +53,7 @@ def test_clients_are_added_up_by_the_second_though_their_lines_come_late() -> No
     assert progress.seconds == 0
     progress.add("host2", "1.250 125\n")
     assert progress.seconds == 1
-    # One line covers two seconds: the work is unknown in between, and is divided evenly.
+    # This line covers two seconds, whose work is divided evenly.
     progress.add("host2", "3.500 350\n")
     progress.add("host1", "3.010 301\n")
     assert progress.rates() == pytest.approx([200, 200, 200])
@@ -69,7 +69,7 @@ def test_compilers_are_judged_by_the_last_seconds() -> None:
 
 
 class Warm(Stage):
-    """Clients that report their work in a warm-up of at most `warmup` seconds."""
+    """Clients that report their work during a warm-up of at most `warmup` seconds."""
 
     def __init__(self, warmup: float = 30, **also: Any) -> None:
         super().__init__(**{"steady": True, "warmup": warmup, "bound": 1000, **also})
@@ -82,7 +82,7 @@ class Warm(Stage):
             self.measures[host] = {**message, "when": self.now}
 
     def work(self, rates: list[float], which: tuple[str, ...] = ("host1", "host2")) -> None:
-        """Reports this many operations of both clients for each second."""
+        """Lets clients report for each second that they did `rate` operations each."""
         for rate in rates:
             second = self.now + 1 - self.conductor.agreed
             self.step(1)
@@ -103,14 +103,14 @@ def test_all_begin_to_measure_at_one_instant_when_the_rate_is_steady() -> None:
     assert stage.measures == {}
     stage.work([500, 500, 500, 500, 500])
     measure = stage.conductor.measure
-    assert set(stage.measures) == set(AHEAD)  # only servers of host3 are measured
+    assert set(stage.measures) == set(AHEAD)  # host3 has no client, but its servers are measured
     for host, told in stage.measures.items():
         assert told["window"] == pytest.approx([measure + AHEAD[host], measure + 10 + AHEAD[host]], abs=1e-3)
         assert measure - told["when"] >= NOTICE_SECONDS
     outcome = stage.report()
     assert outcome["warmup_steady"] is True
     assert LEAST <= outcome["warmup_seconds"] < 13
-    # The agents learn it once; later seconds change nothing.
+    # The window is set only once; later seconds change nothing.
     stage.work([10, 1000, 10])
     assert stage.conductor.measure == measure
     assert stage.report()["warmup_steady"] is True
@@ -163,7 +163,7 @@ def test_a_short_warm_up_is_as_long_as_it_was_meant_to_be(warmup: float) -> None
     outcome = stage.report()
     assert stage.measures == {}
     assert outcome["warmup_seconds"] == warmup
-    # The warm-up was too short to tell.
+    # The warm-up is too short for the rule.
     assert outcome["warmup_steady"] is None
 
 
