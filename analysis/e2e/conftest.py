@@ -1,4 +1,4 @@
-"""Checks for all end-to-end tests that no process of this checkout outlives a test."""
+"""Checks after each end-to-end test that no process of this checkout is left."""
 
 import signal
 from collections.abc import Iterator
@@ -12,7 +12,7 @@ from e2e.runs import ours, running  # noqa: E402 - its assertions are rewritten 
 
 @pytest.fixture(autouse=True)
 def nothing_stays() -> Iterator[None]:
-    """Checks that no process stays, and ends a run that a failed test has left, so that the next test can begin."""
+    """Checks that no process is left, after ending the runs of a failed test, so that the next test can begin."""
     assert ours() == []
     yield
     for run in list(running):

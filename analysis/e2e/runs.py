@@ -1,4 +1,4 @@
-"""Small runs of ./run.sh on small servers, with settings under which a busy machine cannot make them fail."""
+"""Small runs of ./run.sh on small servers, with settings that avoid failures on a busy machine."""
 
 import contextlib
 import hashlib
@@ -15,11 +15,11 @@ import yaml
 
 from dohyo.places import ANSIBLE, LOCAL_HOME, ROOT
 
-# Variables of the roles, also for tests that run a playbook by hand.
+# Variables of the roles, also for tests that call playbooks themselves.
 ROLES = yaml.safe_load((ANSIBLE / "tests/quick_start.yml").read_text(encoding="utf-8"))
 
-# Speeds do not matter here: other work on the machine makes no run invalid, and servers may respond late. A single
-# client may start late by up to its window.
+# Speed does not matter here: other processes do not make a run invalid, and servers may respond late. A single client
+# may start as late as its window allows.
 SETTINGS = {
     "warmuptime": "1",
     "operationtimeout": "30000",
@@ -35,25 +35,25 @@ SETTINGS = {
 
 
 def options(*, rounds: int = 1, duration: int = 3, preconditioning: int = 0, without: str = "") -> list[str]:
-    """Returns options of run.sh. Preconditioning starts the client once more in each trial."""
+    """Returns options of run.sh. With preconditioning, each trial starts the client once more."""
     chosen = {**SETTINGS, "preconditioning": str(preconditioning)}
     settings = [f"--set={name}={value}" for name, value in chosen.items() if name != without]
     return [f"--rounds={rounds}", f"--duration={duration}s", *settings]
 
 
 SMALL = ["--records=2000", *options()]
-# Options of a run that is long enough for a signal to hit its middle.
+# Options of a run that is long enough to be interrupted by a signal.
 LONG = ["--records=2000", *options(duration=60)]
 
 
 def listen() -> None:
-    """Restores signals that a script's background or nohup has made the tests ignore."""
+    """Restores the signals that are ignored if the tests run under nohup or in the background of a script."""
     for number in (signal.SIGINT, signal.SIGHUP):
         signal.signal(number, signal.SIG_DFL)
 
 
 def ours() -> list[int]:
-    """Returns the pids of processes that this checkout's agent has started: servers, clients, their supervisors."""
+    """Returns the pids of the processes that the agent of this checkout has started, and of their supervisors."""
     secret = LOCAL_HOME / "run" / "secret"
     mark = f"DOHYO_SERVICE={secret.read_text().strip() if secret.exists() else ''}:".encode()
     found = []
@@ -62,19 +62,19 @@ def ours() -> list[int]:
             if mark in (process / "environ").read_bytes():
                 found.append(int(process.name))
         except OSError:
-            continue  # the process has ended, or belongs to another user
+            continue  # it has ended, or belongs to another user
     return found
 
 
-# Runs that have not ended.
+# Runs that have not ended yet.
 running: list["Run"] = []
 
 
 class Run:
-    """A run.sh in the background that receives signals as if it ran in a terminal's foreground."""
+    """A run.sh in the background that receives signals as in the foreground of a terminal."""
 
     def __init__(self, out: Path, *arguments: str, within: Sequence[str] = ()) -> None:
-        """`within`: command that starts run.sh."""
+        """Starts the run, by a command `within` if there is one."""
         self.out = out
         self.text = ""
         running.append(self)
@@ -93,11 +93,10 @@ class Run:
         )
 
     def until(self, phase: str, trial: str) -> None:
-        """Waits until a trial has reached a phase."""
         events = self.out / f"raw/{trial}/events.jsonl"
         deadline = time.monotonic() + 300
         while time.monotonic() < deadline and self._process.poll() is None:
-            # --resume may just be moving the folder of an earlier attempt.
+            # --resume may be moving the folder of an earlier attempt at this moment.
             with contextlib.suppress(FileNotFoundError):
                 if f'"phase": "{phase}"' in events.read_text():
                     return
@@ -108,7 +107,7 @@ class Run:
         self._process.send_signal(number)
 
     def until_interrupted(self, trial: str) -> None:
-        """Waits until the run has handled a signal."""
+        """Waits until the state of a trial shows that the run has handled a signal."""
         deadline = time.monotonic() + 60
         while json.loads((self.out / f"raw/{trial}/state.json").read_text())["status"] != "interrupted":
             assert time.monotonic() < deadline, self.end()
@@ -118,20 +117,20 @@ class Run:
         return self._process.poll() is None
 
     def end(self) -> int:
-        """Waits for the end and returns the exit code."""
+        """Waits for the run to end, prints its output, and returns its exit code."""
         self.text, _ = self._process.communicate(timeout=900)
         running.remove(self)
         print(self.text)
         return self._process.returncode
 
     def trials(self) -> dict[str, dict[str, Any]]:
-        """Returns the trials of summary.json by system."""
+        """Returns the trials in summary.json by system."""
         summary = json.loads((self.out / "summary.json").read_text())
         return {trial["system"]: trial for trial in summary["trials"]}
 
 
 def shorten(experiment: Path) -> None:
-    """Shortens the rest of an experiment, as if it had been short from its beginning."""
+    """Shortens the remaining runs of an experiment, and updates the checksum of its scenario."""
     scenario, facts = experiment / "scenario.properties", experiment / "experiment.json"
     scenario.write_text(scenario.read_text().replace("duration=60", "duration=3"))
     stated = {"scenario_sha256": hashlib.sha256(scenario.read_bytes()).hexdigest()}
@@ -139,7 +138,7 @@ def shorten(experiment: Path) -> None:
 
 
 def mix(trial: dict[str, Any]) -> set[str]:
-    """Returns the operations of a valid trial's runs."""
+    """Returns the operation types of a trial's runs, after checking that the trial is valid."""
     assert trial["status"] == "ok", trial["reason"]
     run = [row for row in trial["rows"] if row["phase"] == "run" and row["operation"] != "OVERALL"]
     assert all(row["operations"] > 0 and row["errors"] == 0 for row in run), run
@@ -147,7 +146,7 @@ def mix(trial: dict[str, Any]) -> set[str]:
 
 
 def read_back(folder: Path) -> tuple[dict[str, Any], dict[str, str]]:
-    """Returns the values that a trial's tuned server should have, and those that it reports."""
+    """Returns the values that the profile gives a trial's server, and those that the server reports."""
     found = json.loads((folder / "conditions.json").read_text())
     assert (found["profile"], found["differences"]) == ("tuned", [])
     return found["values"], found["server_settings"]

@@ -1,4 +1,4 @@
-"""Attaches to a server that Dohyo did not start: MariaDB with passwords, TLS, a table, and a log of all statements."""
+"""Attaching to a server that Dohyo did not start: MariaDB with passwords, TLS, a table, and a log of all statements."""
 
 import hashlib
 import json
@@ -25,9 +25,9 @@ PASSWORD = "s3cret-nobody-sees"  # noqa: S105
 HOME = ROOT / ".dohyo"
 SMALL = ("--records", "1000", "--duration", "2s", "--rounds", "1", "--set", "warmuptime=1s", "--set", "canary=false",
          "--set", "preconditioning=0")  # fmt: skip
-# Other work on the machine must not make the tests fail.
+# Other work on the machine must not make a trial invalid.
 QUIET = ("--set", "max.other.cpu=100%", "--set", "client_heap=128m")
-# An inventory with an observed host of the server's owner.
+# An inventory with a host of the attached server that Dohyo may observe.
 INVENTORY = """all:
   vars:
     ansible_connection: local
@@ -54,7 +54,7 @@ WRITES = re.compile(
 
 @dataclass
 class Theirs:
-    """The foreign server."""
+    """A server that belongs to another user."""
 
     folder: Path
     port: int
@@ -62,17 +62,17 @@ class Theirs:
 
     @property
     def places(self) -> list[str]:
-        """Names of the databases that runs have created."""
+        """Names of the databases that trials have created."""
         return sorted(each.name for each in (self.folder / "data").glob("dohyo_*"))
 
     @property
     def log(self) -> str:
-        """All statements so far."""
+        """All statements that the server has received."""
         return (self.folder / "general.log").read_text(errors="replace")
 
     def secrets(self, user: str = "benchuser", password: str = PASSWORD, mode: int = 0o600) -> Path:
-        """Writes a file for --attach-secrets."""
-        file = self.folder / f"secrets-{len(user)}.yml"  # does not contain the user's name
+        """Writes a file for --attach-secrets, and returns its path."""
+        file = self.folder / f"secrets-{len(user)}.yml"  # the name must not contain the user
         file.touch(mode=mode)
         file.chmod(mode)
         tls = f"  mysql.useSSL: true\n  mysql.ca: {self.folder}/ca.pem\n"
@@ -80,7 +80,7 @@ class Theirs:
         return file
 
     def start(self) -> None:
-        """Starts the server on its existing data, and waits for it."""
+        """Starts the server on its existing data, and waits until it accepts connections."""
         with (self.folder / "server.log").open("wb") as output:
             options = [f"--port={self.port}", "--bind-address=127.0.0.1", f"--socket={self.folder}/socket"]
             log = ["--general-log=1", f"--general-log-file={self.folder}/general.log"]
@@ -120,7 +120,7 @@ def theirs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Theirs]:
     log = tmp_path_factory.mktemp("deploy")
     asked = {"deploy_systems": ["mysql-innodb"]}
     assert play("deploy.yml", None, log, variables=asked, check=lambda: None, timeout=300) is None
-    # The server's user cannot reach pytest's folders.
+    # The user of the server cannot read pytest's folders.
     folder = Path(tempfile.mkdtemp(prefix="foreign-", dir=HOME))
     folder.chmod(0o755)
     (folder / "data").mkdir()
@@ -150,7 +150,7 @@ def theirs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Theirs]:
     yield server_
     server_.process.kill()
     server_.process.wait(60)
-    # A failed test may leave connection files of this server, which would make all later trials fail.
+    # After a failed test, connection files of this server may be left. They would make all later trials fail.
     left = HOME / "attached/mysql"
     if any(f":{port}" in file.read_text("utf-8", "replace") for file in left.rglob("*") if file.is_file()):
         shutil.rmtree(left)
@@ -214,12 +214,12 @@ def test_a_run_leaves_nothing_and_touches_nothing_else(
     options += ["--set", "preconditioning=1000"]
     code, said = attach(theirs, out, *options, secrets=secrets)
     assert code == 0, said
-    assert "hosts/db1" not in said  # would be a warning of missing samples
+    assert "hosts/db1" not in said  # a warning about missing samples would name the host
     used = json.loads((out / "summary.json").read_text())["trials"][0]["hosts"]
     assert {each["host"] for each in used if each["phase"] == "run"} == {"localhost", "db1"}
     assert not list(Path.home().glob(".dohyo-metrics-*"))
     loaded = json.loads((out / "raw/01-mysql-innodb/load/localhost/client.json").read_text())
-    assert loaded["records"] / loaded["measured_seconds"] <= 300 * 1.05  # the limit counts records
+    assert loaded["records"] / loaded["measured_seconds"] <= 300 * 1.05  # the limit is in records
     assert "mysql-innodb (attached)" in said
     assert "replication: asked for 1, not known" in said
     written = [file for file in out.rglob("*") if file.is_file()]
@@ -248,7 +248,7 @@ def test_who_may_not_is_told_so(theirs: Theirs, tmp_path: Path) -> None:
     for name, secrets in (("wrong", theirs.secrets("wrong")), ("reader", theirs.secrets("reader"))):
         code, said = attach(theirs, tmp_path / name, "--yes", secrets=secrets)
         assert (code, "Access denied" in said) == (1, True), said
-    # A database that has the name of the trial's own.
+    # A database with the name that the trial would choose already exists.
     out = tmp_path / "there"
     name = hashlib.sha256(str(out / "raw/01-mysql-innodb").encode()).hexdigest()[:16]
     (theirs.folder / f"data/dohyo_{name}").mkdir()
@@ -269,7 +269,7 @@ def test_ctrl_c_at_the_question_starts_nothing(theirs: Theirs, tmp_path: Path) -
     while "Go on?" not in said:
         said += run.stdout.read(1)
         assert run.poll() is None, said
-    time.sleep(1)  # Python does not see a signal between its prompt and its wait for an answer
+    time.sleep(1)  # wait, as Python may miss a signal between writing its prompt and reading the answer
     run.send_signal(signal.SIGINT)
     said, _ = run.communicate(timeout=30)
     os.close(terminal)
@@ -277,7 +277,7 @@ def test_ctrl_c_at_the_question_starts_nothing(theirs: Theirs, tmp_path: Path) -
     assert not (tmp_path / "out").exists()
 
 
-# Statement before which Ctrl-C comes, and its number: before tables are created, and before the place is removed.
+# Statement at which Ctrl-C is sent, and its number: before the tables are created, and before they are removed.
 STATEMENTS = {"making": ("CREATE DATABASE", 1), "removing": ("SHOW GLOBAL STATUS", 2)}
 
 
@@ -335,7 +335,7 @@ def test_what_cannot_be_removed_costs_no_measurement(theirs: Theirs, tmp_path: P
     while not (out / "raw/01-mysql-innodb/run-1").is_dir():
         assert run.poll() is None
         time.sleep(0.1)
-    # The place has a foreign table, so nothing of it is removed.
+    # The database contains a foreign table, so nothing in it may be removed.
     (place,) = theirs.places
     for file in (theirs.folder / "data/mysql").glob("help_category.*"):
         shutil.copy2(file, theirs.folder / "data" / place)
@@ -366,7 +366,7 @@ def test_nothing_runs_on_when_the_controller_was_killed(theirs: Theirs, tmp_path
     run.kill()
     run.wait(60)
     deadline = time.monotonic() + 90
-    ended = HOME / "run/host-metrics/exit"  # written after the process has ended
+    ended = HOME / "run/host-metrics/exit"  # appears after the process has ended
     while sampler.exists() or not ended.exists():
         assert time.monotonic() < deadline
         time.sleep(0.5)

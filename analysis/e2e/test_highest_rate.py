@@ -21,7 +21,7 @@ def test_the_highest_rate_under_a_bound_is_searched_for_after_the_runs(tmp_path:
     print(run.stdout, run.stderr)
     (trial,) = json.loads((out / "summary.json").read_text())["trials"]
     assert trial["status"] == "ok", trial["reason"]
-    # On a machine with other work, the search may find no rate.
+    # If other processes are busy, the search may find no rate.
     assert run.returncode == (0 if any(probe["held"] for probe in trial["search"]["probes"]) else 1)
     rates = [row["ops_per_second"] for row in trial["rows"] if (row["phase"], row["operation"]) == ("run", "OVERALL")]
     search = trial["search"]

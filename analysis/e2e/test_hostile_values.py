@@ -1,5 +1,6 @@
-"""Runs a measurement and its --resume in which a template or a shell would execute each name, value and server's
-answer. Both work, nothing is executed, and the evidence has the original texts.
+"""A run and its --resume, with names, values and a server's response that templates or shells would execute.
+
+Both runs succeed, nothing is executed, and the evidence contains the original texts.
 """
 
 import json
@@ -17,7 +18,7 @@ LOOKUP = '{{ lookup("pipe", "touch MARKER; echo x") }}'
 SETTINGS = {
     "connect_timeout": 11,
     "init_connect": f"SELECT 1 /* {LOOKUP} $(touch MARKER) `touch MARKER` %s $HOME */",
-    # The version that the server reports.
+    # The server reports this version.
     "version": "11.4.5-{{ 7*7 }}-MariaDB",
 }
 SCENARIO = f"""
@@ -40,7 +41,7 @@ def run(command: str) -> None:
 
 def test_names_values_and_answers_are_data(tmp_path: Path) -> None:
     scenario = tmp_path / f"{NAME}.properties"
-    # A backslash is an escape character, as in Java.
+    # Property files escape with a backslash, as in Java.
     scenario.write_text(SCENARIO.replace("\\", "\\\\"))
     inventory = Path(shutil.copytree(ANSIBLE / "inventories/local", tmp_path / f"inventory {NAME}"))
     out = tmp_path / f"out {NAME}"
@@ -76,7 +77,7 @@ def test_names_values_and_answers_are_data(tmp_path: Path) -> None:
     assert "SIGTERM" in interrupted["reason"]
     assert interrupted["reason"] in " ".join(first.text.split())
 
-    # Change the trial's variables, as other users may.
+    # Another user may change the trial's variables.
     (trial / "trial.json").write_text(
         json.dumps({"trial_system": LOOKUP, "trial_python": "touch MARKER", "trial_dir": LOOKUP})
     )

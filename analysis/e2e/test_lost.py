@@ -1,4 +1,4 @@
-"""Runs that lose something on the way: the process, the disk, the reader of the output. They end in order."""
+"""Runs that lose their process, their disk or the reader of their output, and still end in order."""
 
 import json
 import os
@@ -18,7 +18,7 @@ from e2e.runs import LONG, SMALL, Run, listen, mix, ours, shorten
 
 
 def playbooks() -> list[int]:
-    """Returns the pids of Ansible processes that a killed run of this checkout may have left."""
+    """Returns the pids of Ansible's processes that a killed run of this checkout may have left."""
     found = []
     for process in Path("/proc").glob("[0-9]*"):
         try:
@@ -32,9 +32,9 @@ def playbooks() -> list[int]:
 
 
 def test_a_run_that_was_ended_in_any_phase_is_resumed_at_once(tmp_path: Path) -> None:
-    """Each phase is later than those of earlier attempts, whose folders are still there at first.
+    """Interrupts a later phase in each attempt. The folders of earlier attempts still exist when the next one begins.
 
-    test_hostile_values.py ends one by SIGTERM while servers start.
+    test_hostile_values.py interrupts the start of the servers by SIGTERM.
     """
     asked = ["workloadA", "--systems=mysql-innodb", "--details", *LONG]
     run = Run(tmp_path / "out", *asked)
@@ -52,7 +52,7 @@ def test_a_run_that_was_ended_in_any_phase_is_resumed_at_once(tmp_path: Path) ->
     assert mix(run.trials()["mysql-innodb"]) == {"READ", "UPDATE"}
     attempts = sorted(path.name for path in (run.out / "attempts").iterdir())
     assert attempts == [f"01-mysql-innodb.{number}" for number in range(1, 4)]
-    # The trial has only its own evidence.
+    # The trial contains only the evidence of its last attempt.
     trial = run.out / "raw" / "01-mysql-innodb"
     log = (trial / "ansible.log").read_text()
     assert log.count("PLAY [Run one trial]") == log.count("PLAY RECAP") == 1
@@ -63,7 +63,7 @@ def test_a_run_that_was_ended_in_any_phase_is_resumed_at_once(tmp_path: Path) ->
 
 
 def end(run: Run, number: signal.Signals) -> None:
-    """Ends a run by a signal; the run ends in order, unless it is killed."""
+    """Sends a signal to a run, and checks that the run ends in order, unless it is killed."""
     run.signal(number)
     if number == signal.SIGKILL:
         assert run.end() == -number
@@ -78,7 +78,7 @@ def end(run: Run, number: signal.Signals) -> None:
 
 @pytest.fixture
 def small_disk(tmp_path: Path) -> Iterator[tuple[list[str], Path, Path]]:
-    """Yields a small disk: a command prefix that shows it, its path for the command, and its path for the test."""
+    """Yields a prefix for commands that see a small disk, its path for such a command, and its path for the test."""
     if os.geteuid() != 0:
         pytest.skip("needs root to mount a file system of its own")
     disk = tmp_path / "disk"
@@ -95,7 +95,6 @@ def small_disk(tmp_path: Path) -> Iterator[tuple[list[str], Path, Path]]:
 
 
 def fill(file: Path) -> None:
-    """Fills a disk."""
     with pytest.raises(OSError, match="No space left"):
         file.write_bytes(bytes(220 * 10**6))
 
@@ -121,7 +120,7 @@ def test_a_full_disk_and_a_reader_that_goes_away(small_disk: tuple[list[str], Pa
     assert "No space left on device" in state["reason"]
     assert f"{disk}/out/raw/01-mysql-innodb/" in state["reason"]
     assert "could not be stopped" not in run.text
-    # The load was complete.
+    # The complete load is a result.
     assert "Loads before the runs" in run.text
     assert not list(seen.rglob("*.new"))
     (seen / "fill").unlink()
@@ -144,7 +143,7 @@ def test_a_port_that_is_lost_after_it_was_chosen_costs_another_attempt(tmp_path:
     configuration = LOCAL_HOME / "run" / "mysql" / "conf" / "my.cnf"
     began = time.time()
     run = Run(tmp_path / "out", "workloadA", "--systems=mysql-innodb", "--details", *SMALL)
-    # The server makes its tables before it listens.
+    # Wait for the configuration: the server creates its tables before it opens its port.
     while not configuration.exists() or configuration.stat().st_mtime < began:
         assert run.is_running()
         time.sleep(0.02)

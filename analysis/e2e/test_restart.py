@@ -1,4 +1,4 @@
-"""Faults of a server of this machine: the cost of a restart is a result, and all faults are undone."""
+"""Faults of a server on this machine: the cost of a restart is a result, and all faults are undone."""
 
 import json
 import signal
@@ -17,17 +17,17 @@ def test_what_a_restart_costs_and_that_no_acknowledged_write_is_lost(tmp_path: P
     assert run.end() == 0
     trial = run.trials()["mysql-innodb"]
     assert (trial["status"], trial["reason"]) == ("ok", None)
-    assert not any("under faults" in note for note in trial["notes"])  # each end was requested
+    assert not any("under faults" in note for note in trial["notes"])  # the scenario requested each end of a server
     (of,) = trial["faults"]
     kill, stop = of["faults"]
     assert 2 <= kill["at"] < 3
     assert 4 <= kill["until"] < 5
     assert kill["zero_seconds"] >= 1
-    # The end of the dip is known in whole seconds, and a server may answer in the second in which it is started.
+    # The end of the dip is known in whole seconds, and the server may respond in the second of its start.
     least = int(kill["until"]) - kill["at"]
     assert kill["recovery_seconds"] is None or kill["recovery_seconds"] >= least - 0.001
     assert 9 <= stop["at"] < 10
-    assert stop["until"] >= 12  # at its end, the window starts the server again
+    assert stop["until"] >= 12  # the server is started again after the window
     assert of["ready_seconds"] >= 12
     assert 0 < of["before_ops_per_second"] < 220
     assert of["errors"]

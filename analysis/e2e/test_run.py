@@ -1,4 +1,4 @@
-"""./run.sh as users run it, with the smallest real servers: the table, failures, Ctrl-C, --resume.
+"""./run.sh as users run it, with very small servers: the table, failures, Ctrl-C, --resume.
 
 Each core mix is in at least one test; test_scenarios.py has the other scenarios.
 """
@@ -26,9 +26,9 @@ DOHYO = ROOT / ".venv/bin/dohyo"
 
 
 def kill(service: str) -> None:
-    """Kills a process of ours as the kernel does if memory runs out."""
+    """Kills a process that Dohyo has started, as the kernel does when memory runs out."""
     for _ in range(300):
-        # There may still be the file of the previous phase's client, or not yet that of the next one.
+        # The file may still belong to the client of the previous phase, or not exist yet.
         for pid_file in (LOCAL_HOME / "run").glob(f"{service}*/pid"):
             pid = int((pid_file.read_text().split() or ["0"])[0])
             if pid in ours():
@@ -71,7 +71,7 @@ def test_all_systems_come_out_in_one_table(tmp_path: Path) -> None:
         assert {figure["name"] for figure in trial["canary"]["figures"]} == names
         assert trial["canary"]["problems"] == []
         assert [(use["phase"], use["host"]) for use in trial["hosts"]] == [("load", "localhost"), ("run", "localhost")]
-        # A load of a few rows may be too short for samples.
+        # A load of few rows may be too short to be sampled.
         used = [use for use in trial["hosts"] if use["phase"] == "run"]
         assert all(0 < use["figures"]["cpu_user"]["mean"] <= 1 and use["devices"] for use in used)
         assert rows["run", "OVERALL"]["server_cpu_us_per_record"] > 0
@@ -86,7 +86,7 @@ def test_all_systems_come_out_in_one_table(tmp_path: Path) -> None:
             "run-1",
         ):
             assert (run.out / "raw" / trial["name"] / evidence).exists(), evidence
-        # Figures do not depend on the checkout that reads them.
+        # The evidence contains the file that explains the figures, so that any checkout can read them.
         kept = run.out / "raw" / trial["name"] / "server/figures.yml"
         assert kept.read_bytes() == (ANSIBLE / "systems" / all_systems()[system].role / "figures.yml").read_bytes()
     assert re.search(r"accounting +0 stale of [\d,]+ reads, 0 lost of [\d,]+ acknowledged", run.text)
@@ -122,10 +122,10 @@ def test_a_dead_server_and_ctrl_c_cost_only_their_trials_and_resume_repeats_them
     assert "run-1: the client on localhost failed: " in innodb["reason"]
     assert "mysql ended with exit code 137" in innodb["reason"]
     assert "by SIGINT while in run 1 of 1" in myisam["reason"]
-    # The earlier loads were valid and are kept.
+    # The loads of the first attempt were valid and are kept.
     assert any(row["operation"] == "INSERT" for row in innodb["rows"])
 
-    # The experiment has its own effective scenario; a shorter scenario would be another experiment.
+    # Shorten the experiment's copy of the scenario: a shorter scenario file would be another experiment.
     shorten(run.out)
     again = Run(run.out, "--resume", str(run.out))
     assert again.end() == 0
@@ -143,7 +143,7 @@ def test_taken_ports_are_avoided_a_second_run_waits_and_what_was_named_must_be_h
     reason = available.ask(None)["scylla"]
     named = "mysql-innodb,scylla" if reason else "mysql-innodb"
     with contextlib.ExitStack() as taken:
-        with contextlib.suppress(OSError):  # another program of this machine may use the port
+        with contextlib.suppress(OSError):  # another program may have taken the port
             taken.enter_context(socket.create_server(("127.0.0.1", 3306)))
         run = Run(tmp_path / "out", "workloadD", f"--systems={named}", *SMALL)
         run.until("start", "01-mysql-innodb")
@@ -155,7 +155,7 @@ def test_taken_ports_are_avoided_a_second_run_waits_and_what_was_named_must_be_h
     assert mix(trials["mysql-innodb"]) == {"READ", "INSERT"}
     if reason:
         assert (trials["scylla"]["status"], trials["scylla"]["reason"]) == ("skipped", reason)
-    # The exit code also tells that something was not measured.
+    # The exit code shows that something was not measured.
     assert subprocess.run([DOHYO, "report", run.out], check=False).returncode == (1 if reason else 0)
     if chromium():
         with browser(tmp_path / "profile") as chrome:
@@ -183,7 +183,7 @@ def test_kept_servers_of_the_last_round_answer_and_what_they_cannot_give_is_mark
         endpoint, _, command = line.partition("keeps running at ")[2].partition("; stop it with: ")
         host, _, port = endpoint.rpartition(":")
         socket.create_connection((host, int(port)), timeout=5).close()
-        # A run on a server of others stops none of these.
+        # A run on attached servers must not stop these servers.
         process = Path("/proc") / (LOCAL_HOME / "run/mysql/pid").read_text().split()[0]
         attached = Run(
             tmp_path / "attached", "workloadA", "--attach=mysql-innodb=127.0.0.1:1", "--yes", "--records=1000"

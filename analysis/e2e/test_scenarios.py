@@ -1,6 +1,6 @@
 """The published comparisons in workloads/ at their smallest size, with real servers; test_run.py has the core mixes.
 
-Among the large ones, hbase-read-variants measures several tables, and yokozuna batches of 100.
+Of the large ones, hbase-read-variants covers several tables, and yokozuna batches of 100.
 """
 
 import csv
@@ -17,7 +17,7 @@ SMALL = ["--repeats=1", *options(without="threadcount")]
 
 
 def measured(folder: Path, name: str, *options: str) -> list[dict[str, Any]]:
-    """Runs a scenario and returns its trials, which must have valid numbers."""
+    """Runs a scenario, and returns its trials after checking that they are valid."""
     run = Run(folder / Path(name).name, name, *SMALL, *options)
     assert run.end() == 0
     trials: list[dict[str, Any]] = json.loads((run.out / "summary.json").read_text())["trials"]
@@ -29,7 +29,7 @@ def operations(trial: dict[str, Any]) -> set[str]:
 
 
 def test_a_part_of_the_records(tmp_path: Path) -> None:
-    """The load has only a part of the records, and runs find all that they read."""
+    """The load inserts only a part of the records, and all reads of the runs must find a record."""
     text = "recordcount=2000\noperationcount=2000\nreadproportion=0\nupdateproportion=0\nscanproportion=0.95\n"
     text += "insertproportion=0.05\nrequestdistribution=zipfian\nmaxscanlength=20\ninsertstart=1000\ninsertcount=900\n"
     (file := tmp_path / "part.properties").write_text(text)
@@ -49,7 +49,7 @@ def test_yokozuna(tmp_path: Path) -> None:
     for trial in trials:
         assert {"load INSERT", "update UPDATE", "read READ"} <= operations(trial)
         assert trial["by_phase"]["update"]["read_before_write"] is True
-        # The updates come right after the load has settled.
+        # Only the reads settle first: the updates follow the load, which settles at its end.
         folder = tmp_path / "yokozuna" / "raw" / trial["name"]
         assert [file.parent.name for file in folder.glob("*/settled.json")] == ["read-1"]
 
@@ -81,7 +81,7 @@ def test_hbase_cache_of_two_region_servers_in_an_older_version(tmp_path: Path) -
     folder = tmp_path / "hbase-cache" / "raw" / trial["name"]
     (client,) = (folder / "load").glob("*/client.json")
     assert json.loads(client.read_text())["threads"] == 1
-    # Each mix has its own hit ratio. It is that of the second repeat, which finds everything in the cache.
+    # Each mix has a hit ratio of its own, that of its second repeat, which finds everything in the cache.
     (server,) = trial["servers"]
     of_phases = {each["phase"]: each for each in server["phases"]}
     assert list(of_phases) == ["load", "c", "a"]
@@ -111,7 +111,7 @@ def test_hbase_cache_of_two_region_servers_in_an_older_version(tmp_path: Path) -
 
 
 def test_hbase_reads_from_memstores(tmp_path: Path) -> None:
-    """In contrast, the test above reads from files."""
+    """Reads from memstores; the test above reads from files."""
     part = ["--set=matrix.variant=memstore", "--set=threadcount=4", "--set=fieldlength=100"]
     (trial,) = measured(tmp_path, "hbase-read-variants", "--scale=0.0005", *part)
     assert trial["point"] == {"variant": "memstore"}
@@ -133,14 +133,14 @@ def test_gc_matrix(tmp_path: Path) -> None:
             assert server[name] == str(values[name])
     conditions = [trial["conditions"] for trial in trials]
     assert [each["version"] for each in conditions] == ["3.11.6", "4.0-alpha4"]
-    assert [each["jdk"].partition(".")[0] for each in conditions] == ["1", "11"]  # JDK 8 calls itself 1.8
+    assert [each["jdk"].partition(".")[0] for each in conditions] == ["1", "11"]  # JDK 8 reports 1.8
     assert [each["gc"] for each in conditions] == [
         "ConcurrentMarkSweep, ParNew",
         "Shenandoah Cycles, Shenandoah Pauses",
     ]
     for trial in trials:
         assert {"run INSERT", "run SCAN"} <= operations(trial)
-        # A key that is read is not written.
+        # A key with a read is not written.
         assert {row["records"] for row in trial["rows"] if row["operation"] == "SCAN"} == {0}
         folder = tmp_path / "gc-matrix/raw" / trial["name"]
         (client,) = (json.loads(file.read_text()) for file in folder.glob("run-1/*/client.json"))

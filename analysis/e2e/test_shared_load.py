@@ -1,5 +1,6 @@
-"""./run.sh with reuse=data on a real server: several rounds share one load, whatever their runs insert; with a damaged
-copy a trial loads again. Rounds have the phase max, and from the second one on the phase equal.
+"""./run.sh with reuse=data on a real server: several rounds share one load, whatever their runs insert.
+
+After its copy was damaged, a trial loads again. The phase equal begins in the second round.
 """
 
 import json
@@ -26,7 +27,7 @@ def test_rounds_share_a_load_until_it_is_damaged_and_nothing_is_kept_after_the_e
     run.until("max", "02-mysql-innodb")
     (table,) = KEPT.glob("mysql-*/data/ycsb/usertable.ibd")
     os.truncate(table, 4096)
-    # The third trial must load again. Once it has, it need not go on.
+    # The third trial must load again, which is known as soon as its phase max begins.
     run.until("max", "03-mysql-innodb")
     assert KEPT.is_dir()
     run.signal(signal.SIGINT)
@@ -36,7 +37,7 @@ def test_rounds_share_a_load_until_it_is_damaged_and_nothing_is_kept_after_the_e
     assert loaded == [True, False, True]
     for folder, load in ((first, first), (second, first), (third, third)):
         assert read(folder / "kept.json")["load"] == load.name
-        # Each trial begins with only the loaded rows, and ends with the inserts of its own run.
+        # Each trial begins with the loaded rows only, and ends with those that its own runs have inserted.
         assert read(folder / "settled.json")["rows"] == {"usertable": 2000}
     for folder in (first, second):
         files = (folder.glob(f"{phase}-1/localhost/client.json") for phase in ("equal", "max"))

@@ -1,4 +1,4 @@
-"""Real servers with profile=tuned: they start with the values that the profile gives them."""
+"""Real servers with profile=tuned, which must start with the values of the profile."""
 
 import json
 import os
@@ -26,7 +26,7 @@ SYSTEMS = ("cassandra", "hbase", "mysql-innodb", "postgresql", "aerospike")
 
 @dataclass
 class Tuned:
-    """The trial of a tuned system, and its evidence."""
+    """Trial of a system with profile=tuned, and the folder of its evidence."""
 
     trial: dict[str, Any]
     folder: Path
@@ -40,7 +40,7 @@ class Tuned:
 
 @pytest.fixture(scope="module")
 def tuned(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Tuned]:
-    """Runs one experiment with all available systems; returns their trials."""
+    """Runs an experiment with all available systems, and returns their trials."""
     out = tmp_path_factory.mktemp("tuned") / "out"
     settings = [f"--set={name}={value}" for name, value in {"profile": "tuned", **VARIABLES}.items()]
     chosen = [name for name in SYSTEMS if not available.ask(None)[name]]
@@ -57,11 +57,11 @@ def file_of(trial: Path, name: str) -> str:
 def test_hbase_on_hdfs_reads_its_own_blocks(tuned: dict[str, Tuned]) -> None:
     conditions, trial = tuned["hbase"].conditions, tuned["hbase"].folder
     notes = "; ".join(conditions["notes"])
-    # Hadoop rejects the socket for such reads below a folder that others may write, such as /tmp.
+    # Short-circuit reads need a socket, which Hadoop rejects below a folder that others may write to, such as /tmp.
     safe = not any(folder.stat().st_mode & stat.S_IWOTH for folder in ROOT.parents)
     assert f"short-circuit reads: {'on' if safe else 'off'}" in notes
     assert "splits of regions: off" in notes
-    # With a heap of 512 MiB, 0.4 of it is for memstores of 128 MiB each.
+    # A share of 0.4 of the heap of 512 MiB is for memstores of 128 MiB each, enough for one region.
     assert "regions per table: 1" in notes
     beans = json.loads(file_of(trial, "stats/run-1/stats-jmx.txt"))["beans"]
     assert (max(bean.get("shortCircuitBytesRead", 0) for bean in beans) > 0) == safe
@@ -71,7 +71,7 @@ def test_hbase_on_hdfs_reads_its_own_blocks(tuned: dict[str, Tuned]) -> None:
 
 
 def values_of(trial: Path, name: str) -> dict[str, str]:
-    """Returns a server's values by name, as it reports them."""
+    """Returns the values that a server reports, by name."""
     lines = file_of(trial, f"stats/run-1/{name}").splitlines()
     return {key: value for key, _, value in (line.replace("\t", "=").partition("=") for line in lines)}
 
@@ -115,7 +115,7 @@ def test_cassandra_has_the_values_of_its_profile_and_the_user_s(tuned: dict[str,
     values, server = read_back(tuned["cassandra"].folder)
     names = {"column_index_size", "compaction_throughput", "concurrent_compactors", "key_cache_size"}
     names |= {"memtable_allocation_type", "trickle_fsync", "trickle_fsync_interval"}
-    # Two settings are only made on flash.
+    # The profile makes two of the settings only on flash.
     names -= {"concurrent_compactors", "trickle_fsync"} - values.keys()
     assert {name: server[name] for name in names} == {name: str(values[name]).replace("True", "true") for name in names}
     assert server["concurrent_writes"] == str(values["cassandra_concurrent_writes"])

@@ -1,4 +1,4 @@
-"""Several real clients, each with its own agent, end their warm-ups at the same time."""
+"""Real clients, each with an agent of its own, that end their warm-up at the same time."""
 
 import json
 import shutil
@@ -21,8 +21,9 @@ MOST = 120
 
 
 def conducted(home: Path, warmup: str, most: float) -> tuple[dict[str, Any], list[dict[str, Any]], list[float]]:
-    """Does a run with a warm-up of at most `most` seconds. Returns the reports of the conductor and of the clients, and
-    the processor seconds of each client's JIT compilers before its window.
+    """Runs three clients with a warm-up of at most `most` seconds.
+
+    :returns: the reports of the conductor and of the clients, and the processor seconds of each client's JIT compilers
     """
     shutil.copytree(ANSIBLE / "agent", home / "bin/modules")
     told = {}
@@ -61,7 +62,7 @@ def test_several_clients_end_their_warm_up_at_one_instant(tmp_path: Path) -> Non
     assert min(compiled) > 0
     assert LEAST <= outcome["warmup_seconds"] < MOST
     for client in clients:
-        # Times have milliseconds. The rest of the difference comes from reading two clocks on a busy host.
+        # Times are rounded to milliseconds, and two clocks are read on a machine that may be busy.
         assert client["warmup_seconds"] == pytest.approx(outcome["warmup_seconds"], abs=0.1)
         assert (client["measured_seconds"], client["valid"]) == (2, True)
         assert client["warmup_operations"] > client["operations"] > 0

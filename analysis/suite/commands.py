@@ -1,4 +1,4 @@
-"""Runs commands as a test, and stops what they leave running."""
+"""Runs commands as a test, and ends the processes that they leave running."""
 
 import os
 import re
@@ -13,17 +13,17 @@ from dohyo.places import BINDINGS, JDK, ROOT
 
 BIN = ROOT / ".venv/bin"
 MAVEN = ("mvn", "-q", "-B", "--strict-checksums", "-f", str(BINDINGS / "pom.xml"))
-# Seconds that run.sh needs to stop its servers.
+# Seconds in which run.sh can stop its servers.
 SECONDS_TO_END = 120
 
 
 def without_slow(config: pytest.Config) -> tuple[str, ...]:
-    """Returns options of Maven that leave out tests with JUnit's tag `slow`, if pytest leaves out its slow ones."""
+    """Returns options with which Maven leaves out tests with JUnit's tag `slow`, if pytest leaves out slow tests."""
     return ("-DexcludedGroups=slow",) if config.getoption("markexpr") == "not slow" else ()
 
 
 class Commands:
-    """Runs one command after another and appends their output to one log."""
+    """Runs commands one after another, and appends their output to one log."""
 
     def __init__(self, log: Path) -> None:
         self._log = log
@@ -31,9 +31,9 @@ class Commands:
         log.write_bytes(b"")
 
     def __call__(self, *command: str | Path, cwd: Path = ROOT) -> None:
-        """Runs a command in a process group of its own, and ends the group before it returns.
+        """Runs a command in a process group of its own, which it ends before it returns.
 
-        Fails the test, with the whole log, if the command fails. Skips the test if the log has `skipped: REASON`.
+        Fails the test, with the whole log, if the command fails. Skips the test if the log contains `skipped: REASON`.
         """
         environment = os.environ | {"JAVA_HOME": str(JDK.resolve())}
         with self._log.open("ab") as output:
@@ -53,7 +53,7 @@ class Commands:
 
 
 def end_group(process: subprocess.Popen[bytes]) -> None:
-    """Ends a process and its group: by TERM, and by KILL if that takes too long."""
+    """Ends a process and its group by SIGTERM, and by SIGKILL if they are still running after some time."""
     for number in (signal.SIGTERM, signal.SIGKILL):
         deadline = time.monotonic() + SECONDS_TO_END
         if _runs(process.pid):
@@ -64,6 +64,6 @@ def end_group(process: subprocess.Popen[bytes]) -> None:
 
 
 def _runs(group: int) -> bool:
-    """Returns whether a group has processes. Zombies do not count: their parent may never collect them."""
+    """Returns whether a group has running processes. Zombies do not count: their parent may never collect them."""
     found = subprocess.run(["pgrep", "-g", str(group), "-r", "D,R,S,T"], stdout=subprocess.DEVNULL, check=False)
     return found.returncode == 0

@@ -1,4 +1,4 @@
-"""The fixture that runs commands."""
+"""Fixture that runs the commands of a test."""
 
 import pytest
 
@@ -10,5 +10,5 @@ LOGS = ROOT / ".setup/reports"
 
 @pytest.fixture
 def run(request: pytest.FixtureRequest) -> Commands:
-    """Runs the commands of one test; their output is also in .setup/reports/TEST.log."""
+    """Returns a function that runs commands; their output is also in .setup/reports/TEST.log."""
     return Commands(LOGS / f"{request.node.name}.log")

@@ -1,4 +1,4 @@
-"""A pytest plugin for all tests: no test begins late, and a signal ends pytest in order."""
+"""Plugin of pytest for all tests: no test begins after a given time, and a signal ends pytest in order."""
 
 import os
 import signal
@@ -8,7 +8,7 @@ from types import FrameType
 import pytest
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-# System and binding of further contracts: each driver for CQL also works with the other server.
+# Additional contracts, as system and binding: each of the two CQL drivers with the other's server.
 OTHER_DRIVERS = {"scylla-driver": ("cassandra", "scylla"), "cassandra-driver": ("scylla", "cassandra")}
 
 
@@ -30,16 +30,16 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def _interrupt(_number: int, _frame: FrameType | None) -> None:
-    """Makes pytest clean up and end. Further signals do not interrupt the clean-up."""
+    """Makes pytest clean up and end. Further signals do not interrupt that."""
     for number in SIGNALS:
-        # The commands of the clean-up would inherit SIG_IGN.
+        # SIG_IGN would be inherited by the commands that clean up.
         signal.signal(number, lambda _number, _frame: None)
     raise KeyboardInterrupt
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_setup() -> None:
-    """Skips a test that would begin after DOHYO_UNTIL, in seconds since 1970."""
+    """Skips a test that would begin after DOHYO_UNTIL (epoch seconds)."""
     until = float(os.environ.get("DOHYO_UNTIL", "inf"))
     if time.time() >= until:
         pytest.skip(f"too late to begin: DOHYO_UNTIL was {time.strftime('%H:%M:%S', time.localtime(until))}")

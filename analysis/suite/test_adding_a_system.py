@@ -1,4 +1,4 @@
-"""Follows docs/adding-a-system.md to the letter, in a copy of the checkout."""
+"""Follows docs/adding-a-system.md word by word, in a copy of the checkout."""
 
 import json
 import re
@@ -13,7 +13,7 @@ from dohyo.places import ROOT
 from e2e.runs import options
 
 PAGE = (ROOT / "docs" / "adding-a-system.md").read_text(encoding="utf-8")
-# These tests take as long as an experiment.
+# Each test takes as long as an experiment.
 pytestmark = pytest.mark.slow
 COMMANDS = re.compile(r"^```sh\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
@@ -34,7 +34,7 @@ def copy(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     for command in (["init", "-q"], ["add", "-A"], ["-c", "user.name=x", "-c", "user.email=x", "commit", "-qm", "x"]):
         subprocess.run(["git", *command], cwd=folder, check=True)
     yield folder
-    if (agent := folder / ".dohyo/bin/agent").exists():  # from an interrupted test
+    if (agent := folder / ".dohyo/bin/agent").exists():  # an interrupted test may have left it
         subprocess.run([agent, "stop-all", "30"], check=True)
 
 

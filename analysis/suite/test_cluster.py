@@ -10,9 +10,9 @@ from suite.commands import Commands
 
 SCRIPTS = ANSIBLE / "tests/cluster"
 TESTBED = ANSIBLE / "testbed/testbed"
-# These scripts begin without a testbed; the first needs hosts that only have SSH.
+# Scripts that begin without a testbed. The first one needs hosts with nothing but SSH.
 BARE, TESTBED_ITSELF = "bootstrap", "testbed"
-# The other scripts share a testbed, and what the first of them deploys there.
+# Scripts that share one testbed, and the servers that the first of them deploys.
 SHARED = (
     *("deploy", "clients", "cassandra", "faults", "hbase", "mysql", "postgresql", "aerospike"),
     *("harm", "destroy", "clock"),
@@ -27,7 +27,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 @pytest.fixture(scope="session")
 def testbed() -> Iterator[None]:
-    """Creates four hosts with three disks each. If that is impossible, each test says why."""
+    """Creates four hosts with three disks each. If that fails, each script says why."""
     run = Commands(ROOT / ".setup/reports/testbed.log")
     try:
         with contextlib.suppress(pytest.fail.Exception):

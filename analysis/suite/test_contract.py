@@ -17,9 +17,9 @@ from suite.plugin import OTHER_DRIVERS
 
 
 def cases(config: pytest.Config) -> dict[str, tuple[str, str]]:
-    """Returns system and binding of each case: the systems of --system, else the first one of each binding."""
+    """Returns system and binding of each case: the systems given by --system, or by default one of each binding."""
     known = catalogue.all_systems().values()
-    # Cassandra tests ScyllaDB's driver on machines without ScyllaDB.
+    # The binding of ScyllaDB is tested with Cassandra, too, for machines without ScyllaDB.
     found = {system.name: (system.name, system.binding) for system in known} | OTHER_DRIVERS
     firsts = {system.binding: system.name for system in reversed(known)}
     names = config.getoption("system") or [name for name in found if name in (*firsts.values(), *OTHER_DRIVERS)]
@@ -36,13 +36,13 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 @pytest.fixture(scope="module")
 def reasons() -> dict[str, str]:
-    """Returns why a system is not available on this machine, by name; "" for an available one."""
+    """Returns for each system why it is not available on this machine; "" if it is available."""
     return available.ask(None)
 
 
 @pytest.fixture(scope="module")
 def data(pytestconfig: pytest.Config, reasons: dict[str, str]) -> Iterator[Path]:
-    """Deploys the systems of all cases, and stops everything at the end. Returns a folder for their data."""
+    """Deploys the systems of all cases, yields a folder for their data, and stops everything at the end."""
     run = Commands(LOGS / "contract.log")
     names = {system for system, _ in cases(pytestconfig).values()}
     with tempfile.TemporaryDirectory(dir=ROOT / ".setup") as folder:
@@ -55,7 +55,7 @@ def data(pytestconfig: pytest.Config, reasons: dict[str, str]) -> Iterator[Path]
 
 
 def bindings() -> list[str]:
-    """Returns the modules of the Maven reactor that register a binding of their own."""
+    """Returns Maven modules that register a binding."""
     modules = re.findall("<module>(.*)</module>", (BINDINGS / "pom.xml").read_text(encoding="utf-8"))
     registered = "src/main/resources/META-INF/services/dohyo.binding.Binding"
     return [name for name in modules if name != "client" and (BINDINGS / name / registered).exists()]
@@ -75,14 +75,14 @@ def test_contract(
     reports = BINDINGS / binding / "target/failsafe-reports"
     for report in reports.glob("*.xml"):
         report.unlink()
-    # Use a separate folder, because no trial would remove what these tests leave in the server.
+    # These tests leave data that no trial would remove, so use a folder of their own.
     folder: Path = request.getfixturevalue("data") / f"{system}-{binding}"
     folder.mkdir()
     folder.chmod(0o755)
-    # The playbook also stops the servers of the previous trial.
+    # trial.yml also stops the servers of the previous case.
     variables = (f"trial_system={system} trial_until=schema", f"{{dohyo_data: ['{folder}']}}")
     _play(run, "trial.yml", *variables, "@tests/quick_start.yml")
-    # Package nothing: setup.sh has done so, and other tests use the jars.
+    # No goal packages jars: setup.sh has done so, and other tests use the jars.
     goals = ("test-compile", "failsafe:integration-test", "failsafe:verify", "-Pcontract", "-Dcheckstyle.skip")
     tests = (f"-Dit.test=dohyo/{binding}/**/*IT", "-Dfailsafe.failIfNoSpecifiedTests=false")
     server = f"-Ddohyo.server={LOCAL_HOME}/run/{system}.properties"

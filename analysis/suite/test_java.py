@@ -1,10 +1,10 @@
-"""The unit tests of the client and the bindings. Maven leaves its own JUnit reports in target/surefire-reports/."""
+"""Unit tests of the client and the bindings. Maven writes JUnit reports to target/surefire-reports/."""
 
 import pytest
 
 from suite.commands import MAVEN, Commands, without_slow
 
-# Tests for one of the client's two loops. Subclasses repeat them for the other: ClientOnEventsTest and so on.
+# Tests of one of the client's two loops. Subclasses such as ClientOnEventsTest repeat them for the other loop.
 ONE_LOOP = ("ClientTest", "KnownTruthTest")
 
 

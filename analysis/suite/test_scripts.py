@@ -1,4 +1,4 @@
-"""Runs tests that are scripts: ansible/tests/*.sh, and twelve clients on one machine."""
+"""Runs test scripts: ansible/tests/*.sh, and one that starts twelve clients on one machine."""
 
 from pathlib import Path
 
