@@ -55,7 +55,7 @@ def stopped(nothing_stays: None, tmp_path: Path) -> Iterator[None]:
 
 
 def stock(system: str, *properties: str, binding: str = "") -> subprocess.CompletedProcess[str]:
-    """Runs a client with the connection properties of the trial, some of which may be replaced."""
+    """Runs a client with the connection properties of the trial; `properties` replace some of them."""
     binding = binding or system
     limits = ["recordcount=10", "operationcount=10", "readproportion=1"]
     words = [word for property_ in (*limits, *properties) for word in ("-p", property_)]

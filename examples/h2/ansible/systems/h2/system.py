@@ -1,4 +1,4 @@
-"""H2, one server in a JVM: the example of docs/adding-a-system.md."""
+"""H2 as one server in a JVM, the example of docs/adding-a-system.md."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from dohyo.systems.system import DataNeeds, HostNeeds, System
 
 @dataclass(frozen=True, kw_only=True)
 class H2(System):
-    """One server with one copy of the data."""
+    """One server, with one copy of the data."""
 
     role = "h2"
     binding = "h2"
@@ -42,13 +42,13 @@ class H2(System):
         return [self.lib]
 
     def problems(self) -> list[str]:
-        """Returns a sentence if the scenario asks for replication, which H2 lacks."""
+        """Returns a message if the scenario needs replication or several hosts, which H2 lacks."""
         if len(self.context.databases) == 1 and self.replication == 1:
             return []
         return ["H2 has one server and one copy; set replication to 1 and name one host in the group database"]
 
     def needs(self) -> HostNeeds:
-        """Returns the needed resources; H2 writes changed pages to new places and reclaims space later."""
+        """Returns the needed memory and disk. H2 writes changed pages to new places, and frees the old ones later."""
         return HostNeeds(mib(self.heap) + 300, DataNeeds(record_disk=self.context.record_bytes * 4, spread=False))
 
     @property
@@ -61,7 +61,7 @@ class H2(System):
 
     @property
     def command(self) -> list[str]:
-        """Command of the server; the option -ifNotExists lets clients create the database."""
+        """Command of the server. With -ifNotExists, clients can create the database."""
         java = f"{self.context.get('service_host')['java_home']}/bin/java"
         jvm = [f"-Xms{self.heap}", f"-Xmx{self.heap}", f"-Dh2.bindAddress={self.address}", "-cp", f"{self.lib}/*"]
         listen = ["-tcp", "-tcpPort", str(self.node["h2"]), "-ifNotExists", "-baseDir", self.data[0]]
@@ -74,7 +74,7 @@ class H2(System):
 
     @property
     def words(self) -> list[str]:
-        """Arguments of the administration, with the file of the process ID, because H2 does not report it."""
+        """Arguments of H2Admin, including the file with the process ID, because H2 does not report its ID."""
         return [f"server={self.server}", f"pid={self.run}/pid"]
 
     @property

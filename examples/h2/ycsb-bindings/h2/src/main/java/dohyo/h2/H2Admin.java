@@ -15,7 +15,7 @@ import java.util.Map;
 import java.util.stream.Collectors;
 import java.util.stream.IntStream;
 
-/** Administration of a running H2. */
+/** Creates the tables of a running H2, settles it, counts its rows, and writes its statistics. */
 public final class H2Admin {
   private H2Admin() {
   }

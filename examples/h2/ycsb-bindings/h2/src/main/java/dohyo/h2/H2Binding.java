@@ -22,14 +22,14 @@ import java.util.stream.Collectors;
 import site.ycsb.DBException;
 import site.ycsb.Status;
 
-/** H2 over JDBC, with one connection per client thread; the next operation reopens a lost connection. */
+/** Accesses H2 over JDBC with one connection per client thread. The next operation reopens a lost connection. */
 public final class H2Binding extends Binding {
   private final Map<String, PreparedStatement> statements = new HashMap<>();
   private String server;
   private String url;
   private Connection connection;
 
-  /** An operation on the connection. */
+  /** Operation that uses the connection. */
   private interface Work {
     Status with() throws SQLException;
   }
@@ -125,7 +125,7 @@ public final class H2Binding extends Binding {
     });
   }
 
-  // A batch runs its records one after another, and stops when the connection is lost, so that its timeout holds.
+  // A batch executes its records one by one. It stops when the connection is lost, so as not to exceed its timeout.
 
   @Override
   public CompletableFuture<Status[]> readRows(String table, List<byte[]> keys, Columns columns, RowSink sink) {
@@ -184,7 +184,7 @@ public final class H2Binding extends Binding {
     return columns == null ? "*" : columns.names().stream().map(H2Binding::quoted).collect(Collectors.joining(", "));
   }
 
-  /** Returns a name in quotes, with any characters. */
+  /** Returns a name as a quoted identifier, which may contain any character. */
   static String quoted(String name) {
     return '"' + name.replace("\"", "\"\"") + '"';
   }
