@@ -1,6 +1,6 @@
 """The published comparisons in workloads/ at their smallest size, with real servers; test_run.py has the core mixes.
 
-Large sizes are not tested, but several tables (hbase-read-variants) and batches of 100 (yokozuna) are.
+hbase-read-variants covers several tables, and yokozuna covers batches of 100.
 """
 
 import csv
