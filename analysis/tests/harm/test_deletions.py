@@ -1,6 +1,6 @@
-"""Checks that folders, file systems and tables are removed only by the listed code, which checks the owner.
+"""Only the listed code, which checks the owner, may remove folders, file systems and tables.
 
-The rule is for all code except tests.
+The rule applies to all code except tests.
 """
 
 import re
@@ -19,22 +19,22 @@ DELETIONS = re.compile(
     r"|(?i:\bDROP +(TABLE|KEYSPACE|DATABASE|SCHEMA|USER|ROLE|NAMESPACE|INDEX)|\bTRUNCATE +[a-z`\"])"
     r"|(disable|delete|truncate|drop)(Table|Keyspace|Namespace)s?\("
 )
-# Lines of a file that may match: a part of each, with the reason.
+# Lines that may remove something, by file. A part of each line is enough. The comment says why it is safe.
 PLACES = {
-    # Checks the mark.
+    # The mark was checked before.
     "ansible/agent/verbs/ours.py": ["os.rmdir(at)", "os.rmdir(name, dir_fd=parent)"],
-    # Devices that the agent's host_devices reports as empty or ours.
+    # The agent's verb host_devices reported these devices as empty or as Dohyo's.
     "ansible/roles/host/tasks/devices.yml": ["mkfs.xfs, -q, -L"],
     "ansible/roles/host/tasks/release.yml": [
         "wipefs, --all, --quiet",
         "[blkdiscard,",
         "rmdir, --ignore-fail-on-non-empty",
     ],
-    # A folder with the deployment's id in its name, if it is empty.
+    # An empty folder whose name contains the deployment's id.
     "ansible/agent/verbs/observe.py": ["os.rmdir(folder)"],
-    # Command for a person.
+    # A command that is shown to the user.
     "ansible/agent/verbs/host_devices.py": ["way_out ="],
-    # Checks before that each device is empty or ours.
+    # The script has checked that each device is empty or Dohyo's.
     "ansible/systems/aerospike/files/raw-devices": [
         "is not empty${found",
         'blkdiscard "$1"',
@@ -42,30 +42,30 @@ PLACES = {
         'blkdiscard -z "$part"',
         'wipefs --all --quiet "$device"',
     ],
-    # Folders of mktemp below .dohyo of the checkout.
+    # Folders that mktemp has created in .dohyo of the checkout.
     "ansible/roles/system/tasks/install.yml": ['rm -rf -- "$part"', 'rm -rf -- "$unpacked"'],
     "ansible/systems/hbase/tasks/install.yml": ['rm -rf -- "$jar"'],
     "ansible/systems/aerospike/tasks/install.yml": ['rm -rf -- "$unpacked"'],
-    # Removes only an empty folder.
+    # Only an empty folder is removed.
     "ansible/roles/host/tasks/restore.yml": ["rmdir, --ignore-fail-on-non-empty, /etc/systemd/system.conf.d"],
-    # Folders of mktemp.
+    # Folders that mktemp has created.
     "ansible/roles/jdk/files/fetch-jdk": ['rm -rf -- "$work"', 'rm -rf -- "${work:?}"/'],
-    # Folders of mktemp, here and on the host.
+    # Folders that mktemp has created, on this machine and on the host.
     "ansible/roles/bootstrap/files/pack": ['rm -rf -- "$work"'],
     "ansible/roles/bootstrap/files/install": ['rm -rf -- "$folder"'],
     # The testbed's own folder in the checkout.
     "ansible/testbed/image.sh": ['-- "$image"', '-- "$image.tmp"'],
     "ansible/testbed/testbed": ["-exec rmdir {}", 'find "$state"', 'rmdir --ignore-fail-on-non-empty -- "$state"'],
-    # An environment with our mark; Maven's output, which it can build again; a folder of mktemp in .setup.
+    # An environment with Dohyo's mark, Maven's output, which can be built again, and a folder of mktemp in .setup.
     "setup.sh": ['rm -rf -- "$venv"', 'rm -rf -- "$root"/ycsb-bindings/*/target', 'rm -rf -- "$folder"'],
-    # Accounts of servers that have just been created.
+    # Accounts on servers that were just created.
     "ansible/systems/mysql/templates/init.sql.j2": ["DROP USER IF EXISTS root@localhost"],
     "ycsb-bindings/cassandra/src/main/java/dohyo/cassandra/admin/CqlAdmin.java": ["DROP ROLE IF EXISTS"],
-    # Names for the contract that would end a statement.
+    # A hostile name in the contract, which no server must execute.
     "ycsb-bindings/contract/src/main/java/dohyo/contract/BindingContract.java": ['"; DROP TABLE t"'],
-    # An empty folder below dohyo_home, after everything of a trial on an attached system was removed.
+    # An empty folder in dohyo_home, after all objects of a trial on an attached system were removed.
     "ansible/agent/verbs/detach.py": ["os.rmdir("],
-    # The place of a trial on an attached system, after a check of each table's mark.
+    # Objects of a trial on an attached system, whose marks were all checked.
     "ycsb-bindings/cassandra/src/main/java/dohyo/cassandra/admin/AttachedCql.java": ["DROP KEYSPACE"],
     "ycsb-bindings/hbase/src/main/java/dohyo/hbase/admin/AttachedHBase.java": [
         "disableTable(name)",
@@ -74,12 +74,12 @@ PLACES = {
     ],
     "ycsb-bindings/mysql/src/main/java/dohyo/mysql/admin/AttachedMysql.java": ["DROP DATABASE"],
     "ycsb-bindings/postgresql/src/main/java/dohyo/postgresql/admin/AttachedPostgresql.java": ["DROP DATABASE"],
-    # Empty folders: notes on a run's faults below dohyo_home/run, and one of systemd's in /run.
+    # Empty folders: notes on the faults of a run in dohyo_home/run, and a folder for systemd in /run.
     "ansible/agent/faults.py": ["folder.rmdir()"],
-    # A new folder that is still empty.
+    # A folder that was just created and is still empty.
     "analysis/dohyo/owned.py": ["folder.rmdir()"],
 }
-# Tasks that remove with Ansible's own module. Each removes only files, or a folder that tempfile has created.
+# Tasks that remove something with Ansible's own module: only files, or a folder that tempfile has created.
 FILE_TASKS = {
     ("roles/bootstrap/tasks/packages.yml", "Remove the folder"),
     ("roles/host/tasks/restore.yml", "Remove the settings for every boot"),
@@ -99,18 +99,18 @@ def sources() -> Iterator[Path]:
 
 
 def deletions(text: str) -> list[str]:
-    """Returns the lines that remove something, without comments."""
+    """Returns the lines of a text that remove something, without comments."""
     lines = (line.strip() for line in text.splitlines())
     return [line for line in lines if not line.startswith(("#", "//", "*", "--")) and DELETIONS.search(line)]
 
 
 def elsewhere(name: str, text: str) -> list[str]:
-    """Returns the lines of a file that remove something and are not listed."""
+    """Returns the lines of a file that remove something but are not listed."""
     return [line for line in deletions(text) if not any(part in line for part in PLACES.get(name, []))]
 
 
 def file_removals(tasks: Any) -> Iterator[str]:
-    """Yields the names of tasks that remove with Ansible's own module, in a playbook or a list of tasks."""
+    """Yields the names of the tasks that remove something with Ansible's own module."""
     if isinstance(tasks, list):
         for task in tasks:
             yield from file_removals(task)

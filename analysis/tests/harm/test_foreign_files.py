@@ -1,4 +1,4 @@
-"""Foreign files in all folders that we remove: they stay and are reported, and our files beside them are removed."""
+"""Foreign files in Dohyo's folders: they are kept and reported, and Dohyo's files beside them are removed."""
 
 import json
 import os
@@ -17,7 +17,7 @@ from dohyo.places import ANSIBLE, ROOT
 from failure import AgentError
 from support.marked_folders import MINE, make, module
 
-# Paths in dohyo_home that playbooks remove, with the names of roles and systems.
+# Paths in dohyo_home that playbooks remove, with names of roles and systems.
 INSIDE = [
     "client", "client/doctor-*", "run/mysql", "run/hbase-*", "run/mysql-innodb.properties", "secret/mysql",
     "secret/client-host1.properties", "trial-under-way", "install/mysql/11.4.5", "install/jdk/17",
@@ -26,12 +26,12 @@ INSIDE = [
 
 
 def is_free(owner: Path, folder: Path) -> bool:
-    """Returns true if our programs may write anything in a folder, because of a path with `/**`."""
+    """Returns whether Dohyo may write anything into a folder, because a path of `MADE` ends with `/**`."""
     return "any" in folder.relative_to(owner).parts or (folder / "any").exists()
 
 
 def folders(owner: Path) -> list[Path]:
-    """Returns a folder and all folders below it for which we know what we create."""
+    """Returns a folder and the folders below it in which only listed files are Dohyo's."""
     found = [owner, *(path for path in sorted(owner.rglob("*")) if path.is_dir())]
     return [folder for folder in found if not is_free(owner, folder)]
 
@@ -42,7 +42,7 @@ def put(folder: Path, kind: str, name: str) -> Path:
         path.write_text("precious")
     elif kind == "link":
         path.symlink_to("/nowhere")
-    elif folder.name in ("load", "load-server", "run-1"):  # any folder here may belong to a host's client
+    elif folder.name in ("load", "load-server", "run-1"):  # here, any folder may belong to the client of a host
         path.write_text("precious")
     else:
         (path / "below").mkdir(parents=True)
@@ -121,13 +121,13 @@ def test_whatever_is_removed_others_stay_and_are_named(data: st.DataObject) -> N
             said.append(str(error))
             assert everything(owner) == before
         after = everything(owner)
-        # All foreign files are unchanged, and those that were in the way of a removal are reported.
+        # All foreign files are unchanged, and those that prevented a removal are reported.
         for path in theirs:
             for each in [path, *(below for below in before if path in below.parents)]:
                 assert after[each] == before[each]
             if not pattern:
                 assert any(str(path) in reason for reason in said)
-        # Our files are gone; only folders with foreign files remain.
+        # Dohyo's files are gone. Only folders with foreign files are left.
         if not pattern and (leave or not theirs):
             assert {path for path in own & after.keys() if not path.is_dir()} == set()
             assert all(any(path in other.parents for other in theirs) for path in own & after.keys())
@@ -163,7 +163,7 @@ def test_a_database_with_data_of_others_stays_whole_with_the_mark_around_it(tmp_
     ours.remove(str(home), MINE, foreign=said)
     assert everything(data) == before
     assert [data / "any/shop", *said] == [data / "any/shop", *[s for s in said if f"{data}/any/shop was not made" in s]]
-    # With the id in the mark, the rest can be removed later without other steps.
+    # The mark still contains the deployment's id, so the rest can be removed later.
     assert ours.read_mark(str(home))["deployment"] == MINE
     assert ours.remove(str(home), MINE, foreign=[]) == []
 
@@ -209,11 +209,11 @@ def test_folders_of_systems_are_ours_as_far_as_the_mark_names_them(tmp_path: Pat
 
     assert left(["h2", "mysql"]) == ["run/notes"]
     assert left(["mysql"]) == ["run/h2", "run/notes"]
-    assert left([]) == []  # an older version made the mark
+    assert left([]) == []  # the mark was made by an older version
 
 
 def paths_inside() -> Iterator[tuple[str, str]]:
-    """Yields the paths that playbooks and trials remove in dohyo_home and dohyo_control, with the file of the code."""
+    """Yields each path that playbooks and trials remove in dohyo_home and dohyo_control, after the name of their file."""
     for file in sorted(ANSIBLE.rglob("*.yml")):
         text = file.read_text("utf-8")
         for match in re.finditer(r"inside: \[(.*)\]", text):
@@ -238,7 +238,7 @@ def test_what_playbooks_remove_in_our_folders_is_on_the_list(tmp_path: Path) -> 
     found = list(paths_inside())
     assert len(found) > 10
     for file, path in found:
-        # Only one system has several processes.
+        # HBase is the only system with several processes.
         *way, last = path.replace("run/mysql-*", "run/hbase-kdc").replace("*", "x-1").split("/")
         place = (tmp_path / "home").joinpath(*way, last)
         place.parent.mkdir(parents=True, exist_ok=True)

@@ -1,4 +1,4 @@
-"""Any content of experiment.json, state.json and the evidence leads to one line and an exit code, never a traceback."""
+"""Any content of experiment.json, state.json and the evidence leads to one line and an exit code, not to a traceback."""
 
 import copy
 import json
@@ -37,7 +37,7 @@ FACTS = {
 @pytest.fixture(scope="module")
 def original(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = finished(tmp_path_factory.mktemp("original") / "it", sealed=False)
-    for log in folder.rglob("*.hdr"):  # they take time and do not matter here
+    for log in folder.rglob("*.hdr"):  # reading these logs takes long, and these tests do not need them
         log.unlink()
     return folder
 
@@ -98,7 +98,7 @@ def test_a_file_too_large_to_be_ours_is_not_read(original: Path, tmp_path: Path)
 
 # ---- whatever it is --------------------------------------------------------------------------------------------------
 
-# JSON that our own programs do not write.
+# JSON values that Dohyo never writes.
 values = st.recursive(
     st.none() | st.booleans() | st.integers() | st.just(10**400) | st.floats() | st.text(max_size=5)
     | st.sampled_from(["\ud800", "\x1b[2J", "{{ 7*7 }}", "../../x", "/etc", "1e999", "nan", "OVERALL", "x" * 10**5]),
@@ -109,7 +109,7 @@ values = st.recursive(
 
 
 def paths(content: Any) -> Iterator[tuple[Any, ...]]:
-    """Yields the path of each place in a JSON value."""
+    """Yields the path of every value inside a JSON value."""
     yield ()
     entries = content.items() if isinstance(content, dict) else enumerate(content) if isinstance(content, list) else ()
     for key, below in entries:
@@ -117,7 +117,7 @@ def paths(content: Any) -> Iterator[tuple[Any, ...]]:
 
 
 def changed(content: Any, place: tuple[Any, ...], value: Any) -> Any:
-    """Returns a copy of the content with another value at that place."""
+    """Returns a copy of a JSON value in which the value at a path is replaced."""
     if not place:
         return value
     result = copy.deepcopy(content)

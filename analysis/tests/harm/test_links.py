@@ -1,4 +1,4 @@
-"""Links and special files in folders that are passed around are rejected before anything is read or written."""
+"""Links and special files in folders from other people are rejected before anything is read or written."""
 
 import os
 import shutil
@@ -30,7 +30,7 @@ PLACES = (
 
 
 def planted(tmp_path: Path, place: str) -> tuple[Path, Path]:
-    """Creates an experiment in which a path is a link to a foreign folder or file; returns both."""
+    """Creates an experiment in which `place` is a link to a foreign folder or file. Returns both paths."""
     experiment = finished(tmp_path / "results" / "it")
     path, theirs = experiment / place, tmp_path / "theirs"
     if path.exists():
@@ -74,7 +74,7 @@ def test_a_special_file_is_refused(kind: str, place: str, tmp_path: Path, monkey
     if kind == "a FIFO":
         os.mkfifo(experiment / place)
     else:
-        monkeypatch.chdir((experiment / place).parent)  # the absolute path is too long for a socket
+        monkeypatch.chdir((experiment / place).parent)  # the absolute path would be too long for a socket
         with socket.socket(socket.AF_UNIX) as listening:
             listening.bind(Path(place).name)
     for arguments in READERS.values():
@@ -129,7 +129,7 @@ def test_a_report_elsewhere_does_not_go_through_a_link_in_an_experiment(tmp_path
     answer = dohyo("report", logs, "--out", other / "figures" / "report.html")
     assert (answer.code, f"{other}/figures is a link inside an experiment" in answer.err) == (2, True)
     assert tree(theirs) == before
-    # A link with the file's own name is replaced.
+    # The output may replace a link of its own name.
     (tmp_path / "profile").write_text("mine")
     (tmp_path / "page.html").symlink_to(tmp_path / "profile")
     assert dohyo("report", logs, "--out", tmp_path / "page.html").code == 0
@@ -161,7 +161,7 @@ def test_a_name_that_drives_a_terminal_is_refused(name: str, tmp_path: Path) -> 
 
 
 def test_a_folder_that_goes_to_the_hosts_has_no_link_to_a_file_of_this_machine(tmp_path: Path) -> None:
-    """An archive with a JDK may contain such a link; links within the archive are usual."""
+    """Archives of a JDK contain links, usually within the archive. A link to another file would copy that file."""
     (tmp_path / "jdk" / "legal").mkdir(parents=True)
     (tmp_path / "jdk" / "licence").write_text("free")
     (tmp_path / "jdk" / "legal" / "licence").symlink_to("../licence")

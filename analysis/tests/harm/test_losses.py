@@ -1,4 +1,4 @@
-"""Programs that lose something while they work: the reader of their output, space on the disk, their parent."""
+"""Programs that lose the reader of their output, the space on the disk, or their parent, while they work."""
 
 import os
 import pty
@@ -36,7 +36,7 @@ LINES = [f"line {number}" for number in range(500)]
 
 
 def talk(redirections: str) -> tuple[int, list[str], list[str]]:
-    """Runs the talking program in a shell; returns its exit code, standard output and standard error."""
+    """Runs `TALK` in a shell, and returns its exit code and the lines of its stdout and stderr."""
     shell = subprocess.run(
         ["bash", "-c", f'printf "%s\\n" go | "$0" -c "$1" {redirections}', sys.executable, TALK],
         capture_output=True, text=True, check=False,
@@ -52,7 +52,7 @@ def test_what_standard_output_does_not_take_goes_to_standard_error(redirections:
 def test_a_reader_that_goes_away_misses_nothing_but_what_it_did_not_want() -> None:
     code, out, err = talk("| head -n 1; exit ${PIPESTATUS[1]}")
     assert (code, out) == (3, ["begins"])
-    # Lines that were in the pipe are lost with the reader.
+    # The pipe may have contained lines when its reader ended. These are lost.
     assert err == [*LINES, "words"][-len(err) :]
     assert err[-1] == "words"
 
@@ -61,7 +61,7 @@ def test_a_reader_that_goes_away_misses_nothing_but_what_it_did_not_want() -> No
     "redirections", [">&-", ">&- 2>&-", "> /dev/full 2>&1", "2> /dev/full > /dev/full", "> /dev/full 2>&- <&-"]
 )
 def test_a_program_without_output_works_on(redirections: str) -> None:
-    # Without standard input the program waits for nothing.
+    # TALK reads its standard input, so keep that open.
     code, out, _ = talk(redirections.replace(" <&-", ""))
     assert (code, out) == (3, [])
 
@@ -79,7 +79,7 @@ def test_a_terminal_that_is_gone_ends_nothing() -> None:
 
 
 def no_room() -> None:
-    """Limits files to 4096 bytes without a signal, as on a full disk."""
+    """Limits the size of files to 4096 bytes. Writing more fails with an error, as on a full disk."""
     signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
     resource.setrlimit(resource.RLIMIT_FSIZE, (4096, resource.RLIM_INFINITY))
 
@@ -98,7 +98,7 @@ def test_a_log_without_room_stops_no_program(tmp_path: Path) -> None:
         signal.signal(signal.SIGXFSZ, before)
     assert log.error is not None
     assert log.error.filename == str(tmp_path / "log")
-    # Nothing follows a gap, and no line is cut.
+    # The log ends at the first line that did not fit, and no line is cut.
     lines = log.file.read_text().splitlines(keepends=True)
     assert lines == [f"{number}\n" for number in range(len(lines))]
 
@@ -159,7 +159,7 @@ with experiment.only_one():
 
 
 def works(pid: str) -> bool:
-    """Returns true if a process runs; a zombie does not."""
+    """Returns whether a process runs and is not a zombie."""
     try:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
     except OSError:

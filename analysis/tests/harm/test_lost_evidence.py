@@ -1,4 +1,4 @@
-"""Evidence that was lost, changed or added after a trial is reported and prevents a success."""
+"""Evidence that was lost, changed or added after a trial is reported, and the exit code is not 0."""
 
 import shutil
 import subprocess
@@ -38,7 +38,7 @@ def another_run(trial: Path) -> None:
     edit_json(trial / "state.json", status="done")
 
 
-# Damages to a trial, with the report of its first problem.
+# Damage to a trial, by name, with the first problem that must be reported.
 DAMAGES = {
     "trial.json": (remove("trial.json"), "trial.json: is missing"),
     "state.json": (remove("state.json"), "state.json: is missing"),
@@ -100,7 +100,7 @@ def test_a_resume_with_nothing_to_do_finds_it_too(original: Path, tmp_path: Path
     assert answer.code == 1
     assert "conditions.json: is missing" in answer.out
     assert '"status": "invalid"' in (folder / TRIAL / "state.json").read_text()
-    # Marking the trial does not count as a change of its evidence.
+    # The new status of the trial is not reported as a change of its evidence.
     assert (folder / TRIAL / "state.json").read_text().count("manifest") == 1
     assert manifest.problems(folder / TRIAL, None) == ["conditions.json: is missing"]
 

@@ -1,4 +1,4 @@
-"""Names and values that could be executed are rejected before anything starts, or written so that they are data."""
+"""Names and values that could be executed are rejected before anything starts, or written as data."""
 
 import configparser
 import json
@@ -90,7 +90,7 @@ def test_a_bin_of_aerospike_has_15_characters(tmp_path: Path) -> None:
         "hbase_settings={'hbase.rootdir': 'file:///srv'}",
         "hbase_settings={hbase.wal.dir: /srv}",
         "hbase_settings={fs.defaultFS: 'hdfs://other'}",
-        "hbase_settings={hbase.ipc.server.fallback-to-simple-auth-allowed: true}",  # lets clients in without a ticket
+        "hbase_settings={hbase.ipc.server.fallback-to-simple-auth-allowed: true}",  # admits clients without a ticket
         *(
             f"hbase_settings={{hbase.{name}: 0.0.0.0}}"
             for name in (
@@ -135,7 +135,7 @@ def test_a_variable_of_a_role_that_would_be_taken_for_something_else_is_refused(
     name = assignment.partition("=")[0]
     with pytest.raises(BadInputError, match=f"(?s){name}=.*(must match|contains the control character)"):
         load(tmp_path, SMALL, assignment)
-    # Inventories have the same rule.
+    # The same rule applies to inventories.
     value = assignment.partition("=")[2]
     role = next(role for role in ROLES if name.startswith(f"{role}_"))
     typed = yaml.safe_load(value) if catalogue.all_options()[name].type in ("list", "dict") else value
@@ -179,14 +179,14 @@ def test_what_can_be_quoted_is_taken(assignment: str, tmp_path: Path) -> None:
     ],
 )
 def test_a_value_of_the_wrong_kind_is_refused_by_name(assignment: str, tmp_path: Path) -> None:
-    """The value comes from --set; tests/systems/test_options.py has inventories."""
+    """Covers values of --set. tests/systems/test_options.py covers inventories."""
     with pytest.raises(BadInputError) as refused:
         load(tmp_path, SMALL, assignment)
     assert f"{assignment}: " in str(refused.value)
 
 
 def test_the_check_of_a_value_copies_none_of_ansibles_containers() -> None:
-    """Copying such a container copies all variables of the host, which took most of the time of a check."""
+    """Copying such a container also copies all variables of the host, which once took most of the time of a check."""
 
     class Lazy(list[str]):
         def __deepcopy__(self, memo: object) -> "Lazy":
@@ -200,7 +200,7 @@ def test_the_check_of_a_value_copies_none_of_ansibles_containers() -> None:
 
 
 def test_the_folders_of_playbook_and_inventory_are_no_templates(tmp_path: Path) -> None:
-    """A checkout or an inventory may be in a folder with such a name; some variables are resolved twice."""
+    """The folder of a checkout or an inventory may have such a name, and some variables are resolved twice."""
     ansible, inventory = tmp_path / "{{ 7*7 }}/ansible", tmp_path / "{{ 8*8 }} 'a'"
     for folder in (ansible, inventory):
         folder.mkdir(parents=True)
@@ -259,7 +259,7 @@ SYSTEMS: dict[str, dict[str, Any]] = {
 
 @pytest.fixture(scope="module")
 def written() -> dict[str, str]:
-    """Returns all configuration files, in which every folder and setting has a hostile name."""
+    """Returns all configuration files by name; each folder and setting in them has a hostile name."""
     found: dict[str, str] = {}
     everywhere: dict[str, Any] = {
         "dohyo_home": FOLDER,
@@ -286,7 +286,7 @@ def test_my_cnf_keeps_values_in_quotes(written: dict[str, str]) -> None:
 
 
 def test_postgresql_conf_keeps_values_in_quotes(written: dict[str, str]) -> None:
-    """PostgreSQL doubles quotes, and a backslash escapes (its manual, "Setting Parameters")."""
+    """PostgreSQL doubles quotes, and a backslash escapes ("Setting Parameters" in its manual)."""
     values = dict(line.split(" = ", 1) for line in written["postgresql.conf"].splitlines() if " = " in line)
     for name, value in {"data_directory": f"{FOLDER}/dohyo/postgresql/data", **SETTINGS}.items():
         text = values[name]
@@ -295,7 +295,7 @@ def test_postgresql_conf_keeps_values_in_quotes(written: dict[str, str]) -> None
 
 
 def unquoted(value: str | None) -> str:
-    """Returns an option as MySQL reads it: backslashes escape in quotes (its manual, "Using Option Files")."""
+    """Returns an option as MySQL reads it: in quotes, a backslash escapes ("Using Option Files" in its manual)."""
     assert value is not None
     assert value[0] == value[-1] == '"'
     plain = ""
@@ -369,6 +369,6 @@ def test_units_keep_folders_and_arguments() -> None:
     words = shlex.split(unit["ReadWritePaths"].replace("%%", "%"))
     assert words == [FOLDER, f"{FOLDER}/data"]
     assert '"A=b \\"c\\" %%h" "$$HOME"' in unit["ExecStart"]
-    # Within double quotes, shlex reads backslashes like systemd.
+    # In double quotes, shlex and systemd treat backslashes alike.
     words = shlex.split(unit["ExecStart"].replace("%%", "%").replace("$$", "$"))
     assert words == ["/bin/sh", "-c", 'exec "$@" > "$0" 2>&1', f"{FOLDER}/log", *command]

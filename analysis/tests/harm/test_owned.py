@@ -1,4 +1,4 @@
-"""Files that Dohyo removes or overwrites were written by Dohyo."""
+"""`dohyo report` removes and overwrites only files that Dohyo has written."""
 
 import shutil
 from pathlib import Path
@@ -16,7 +16,7 @@ def original(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def theirs(folder: Path) -> dict[str, bytes | None]:
-    """Creates a foreign folder."""
+    """Creates a foreign folder, and returns its contents."""
     folder.mkdir(parents=True)
     for name in ("picture.svg", "results.md", "report.html", "letter.txt"):
         (folder / name).write_text("mine")
@@ -37,7 +37,7 @@ def test_figures_of_a_former_report_are_removed_and_nothing_else(original: Path,
     page, figures = tmp_path / "page.html", tmp_path / "figures"
     assert dohyo("report", original, "--figures", "--out", page).code == 0
     first = tree(figures)
-    # One figure of an earlier report, which had more of them, and one that was drawn by hand.
+    # One figure is from an earlier report, which had more figures, and one was drawn by hand.
     owned.note(figures, ["old.svg", *(figures / owned.MARK).read_text().split()])
     for name in ("old.svg", "by-hand.svg"):
         (figures / name).write_text("mine")

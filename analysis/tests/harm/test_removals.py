@@ -1,4 +1,4 @@
-"""Removal under attack: names like ours, second attempts, copies, links, and files that cannot be removed."""
+"""Removal in spite of similar names, second attempts, copies, links, and files that cannot be removed."""
 
 import json
 import os
@@ -36,7 +36,7 @@ def precious(path: Path) -> Path:
 
 
 def removed(home: Path) -> list[str]:
-    """Removes the folder; returns the messages about what stays."""
+    """Removes the home, and returns the messages about everything that is kept."""
     said: list[str] = []
     ours.remove(str(home), MINE, foreign=said)
     return said
@@ -76,7 +76,7 @@ def test_every_client_that_is_installed_is_on_the_list() -> None:
     (play, *_) = yaml.safe_load((ANSIBLE / "doctor.yml").read_text("utf-8"))
     alone = play["vars"]["client_module"]
     assert {f"bundle/{alone}/=", f"bundle/{alone}.dohyo-*/**"} <= set(ours.MADE["home"].split())
-    # bundle/ROLE is on the list.
+    # Each binding has the name of its role, and MADE contains bundle/ROLE.
     assert all(system.binding == system.role for system in all_systems().values())
 
 
@@ -87,7 +87,7 @@ def test_a_second_removal_knows_the_files_of_others_as_the_first_did(home: Path)
     data = home / "data/dohyo/mysql"
     mark = json.loads((data / ".dohyo").read_text())
     (data / ".dohyo").write_text(json.dumps({**mark, "makes": {"any": ["thing"]}}))
-    (data / "any/shop").mkdir()  # because of it the mark of the home stays
+    (data / "any/shop").mkdir()  # because of this folder, the mark of the home is kept
     path = precious(home / "install/mysql/x/server/theirs.txt")
     for _ in range(2):
         assert any(str(path) in reason for reason in removed(home))
@@ -95,7 +95,7 @@ def test_a_second_removal_knows_the_files_of_others_as_the_first_did(home: Path)
 
 
 def dying(last: int) -> Callable[..., None]:
-    """Returns a replacement of os.unlink that ends the program at its nth call."""
+    """Returns a replacement of os.unlink that interrupts the program at its nth call."""
     calls, unlink = count(1), os.unlink
 
     def replacement(*args: Any, **more: Any) -> None:

@@ -1,4 +1,4 @@
-"""Reports and sites label an experiment as running only while it is being measured."""
+"""Reports and sites say that an experiment is running only as long as it is."""
 
 import json
 import os
@@ -18,7 +18,7 @@ from support.command import dohyo, finished
 
 
 def unfinished(folder: Path) -> Path:
-    """Creates an experiment whose second trial has not ended."""
+    """Creates an experiment in which the second trial has not ended."""
     finished(folder, sealed=False)
     write_json(folder / "raw/02-hbase/state.json", {"status": "running"})
     facts = json.loads((folder / "experiment.json").read_text())
@@ -28,7 +28,7 @@ def unfinished(folder: Path) -> Path:
 
 @contextmanager
 def measuring(folder: Path) -> Iterator["subprocess.Popen[str]"]:
-    """Yields while another process holds the lock of the results' folder for an experiment."""
+    """Lets another process hold the lock of the results' folder for an experiment, and yields the process."""
     hold = (
         "import sys; from pathlib import Path; from dohyo.running import experiment\n"
         "folder = Path(sys.argv[1]); experiment.RESULTS = folder.parent\n"
@@ -61,7 +61,7 @@ def test_it_is_labelled_while_it_lasts_and_no_longer(tmp_path: Path) -> None:
         assert (index.count(said), index.count("Still being measured.")) == (1, 1)
         # Without an ID, the command takes the newest experiment that has ended.
         assert dohyo("report", results=results).out.strip() == str(older / "report.html")
-    # The experiment of a killed run has the status "running" forever, but does not run.
+    # After its run was killed, an experiment keeps the status "running".
     assert experiment_folder.running(newer) is None
     answer = dohyo("report", results=results)
     assert (answer.code, answer.out.strip(), "still being" in answer.err) == (1, str(newer / "report.html"), False)

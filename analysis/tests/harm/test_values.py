@@ -1,4 +1,4 @@
-"""Foreign values in a scenario, a results folder, a path or a server's answer are data. Neither Ansible's templates nor
+"""Foreign values in a scenario, an experiment, a path or a server's response are data. Neither Ansible's templates nor
 a shell executes them, and they arrive unchanged.
 """
 
@@ -31,7 +31,7 @@ from dohyo.systems.rendering import as_properties
 from support import command
 from support.releases import BOTH, with_lowest
 
-# Shell code that creates the file MARKER in the current folder, however it is executed.
+# Shell code that creates the file MARKER in the current folder, if it is executed in any way.
 SHELL = "$(touch MARKER) `touch MARKER`; touch MARKER #"
 TEMPLATES = ["{{ 7*7 }}", "{% if 1 %}x{% endif %}", '{{ lookup("pipe", "touch MARKER; echo x") }}', "{# x #}"]
 VISIBLE = [
@@ -52,13 +52,13 @@ NAME = "".join(TEMPLATES).replace("/", "") + SHELL + 'it\'s "quoted" \\1 %s ö, 
 
 
 def dohyo(folder: Path, *arguments: str) -> command.Answer:
-    """Runs the command in the folder in which a MARKER would appear."""
+    """Runs the command in `folder`, where executed values would create a MARKER."""
     with chdir(folder):
         return command.dohyo(*arguments)
 
 
 def markers(folder: Path) -> list[Path]:
-    """Returns the files that a command in a value has created, in our folder or in Ansible's."""
+    """Returns the files that executed values have created, in `folder` or in Ansible's folders."""
     return [*folder.rglob("MARKER"), *ANSIBLE.glob("MARKER"), *ANSIBLE.glob("playbooks/MARKER")]
 
 
@@ -73,8 +73,8 @@ def nothing_was_run(tmp_path: Path) -> Any:
 
 # ---- Ansible ---------------------------------------------------------------------------------------------------------
 
-# Uses variables like our playbooks and roles: passes them on, combines them, keeps them as facts, writes them to files
-# and environments, loops over them; and does so with a program's output, too.
+# Play that uses values as Dohyo's playbooks and roles do. It passes them on, combines them, keeps them as facts, writes
+# them to files and environments, and loops over them. It does that with a program's output, too.
 PROBE = """
 - hosts: database
   vars:
@@ -145,7 +145,7 @@ def test_no_text_from_outside_is_a_template_to_ansible(
 
 
 class Reader(yaml.SafeLoader):
-    """Reads mappings and lists only if they have the tag."""
+    """Reads YAML in which each mapping and list must have the tag that marks it as data."""
 
 
 def tagged(reader: yaml.SafeLoader, node: yaml.Node) -> Any:
@@ -192,7 +192,7 @@ def hostile_scenario(folder: Path, **more: str) -> Path:
 
 
 def hostile_inventory(folder: Path) -> Path:
-    """Copies the default inventory. A file of ours in it is code, but its name is not."""
+    """Copies the default inventory to a folder with a hostile name. Only the content of an inventory may be code."""
     return Path(shutil.copytree(ANSIBLE / "inventories/local", folder / f"inventory {NAME}"))
 
 
@@ -232,7 +232,7 @@ def test_plan_runs_nothing_of_a_scenario(tmp_path: Path) -> None:
 )
 def test_plan_runs_nothing_of_set(tmp_path: Path, assignment: str) -> None:
     result = dohyo(tmp_path, "run", "workloadA", "--systems", "mysql-innodb", "--plan", "--set", assignment)
-    # Some texts are not valid values; then there is an error, and nothing is executed.
+    # Some of these texts are invalid values, which are reported as errors. No text is executed.
     assert (result.code == 0) == (result.err == "")
 
 
@@ -248,7 +248,7 @@ def test_list_runs_nothing_of_an_inventorys_name(tmp_path: Path) -> None:
 
 
 def refused(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
-    """Returns the single line with which `dohyo run` rejects its arguments."""
+    """Returns the only line that `dohyo run` prints when it rejects its arguments."""
     assert cli.main(["run", *arguments]) == 2
     output = capsys.readouterr()
     assert output.out == ""
@@ -284,7 +284,7 @@ def test_control_characters_are_refused_everywhere(
     file.write_text(f"recordcount=1000\nvariant.{escapes}.threadcount=2\n")
     assert f"variant.{shown}.threadcount=2:" in refuse(str(file))
     assert "the scenario " in refuse(f"/tmp/{text}")
-    if text[1] not in "\0\udcff":  # no name of a file, or no argument
+    if text[1] not in "\0\udcff":  # other texts cannot be the name of a file or an argument
         (tmp_path / text).write_text("recordcount=1000\n")
         assert f"/{shown}:" in refuse("workloadA", "--inventory", str(tmp_path / text))
     assert f"/{shown}:" in refuse("workloadA", "--out", str(tmp_path / text))
@@ -379,7 +379,7 @@ def test_a_trial_by_hand_takes_its_variables_as_data(tmp_path: Path, chosen: sce
     there = made(tmp_path / f"out {NAME}", chosen)
     trial = there.trials[0]
     folder = there.trial_folder(trial)
-    # Nothing is read from this file, because a variable in it could also be a program to run.
+    # The command must not read this file, because a variable in it may name a program that Dohyo would run.
     write_json(folder / "trial.json", {"trial_python": SHELL, "trial_system": TEMPLATES[2]})
     printed = dohyo(tmp_path, "variables", str(folder))
     assert (printed.code, printed.err) == (0, "")
@@ -408,7 +408,7 @@ def test_variables_are_those_of_a_trial(tmp_path: Path, chosen: scenario.Scenari
 
 
 def pasted(command: str) -> list[str]:
-    """Returns the words into which bash splits a command, without running it."""
+    """Returns the words into which bash splits a command that is pasted."""
     result = subprocess.run(["bash", "-c", f"printf '%s\\0' {command}"], capture_output=True, text=True, check=True)
     return result.stdout.split("\0")[:-1]
 
@@ -419,7 +419,7 @@ def test_the_hint_to_resume_can_be_pasted(
 ) -> None:
     monkeypatch.setattr(experiment, "RESULTS", tmp_path / "results")
     monkeypatch.setattr(places, "RESULTS", tmp_path / "results")
-    monkeypatch.chdir(tmp_path)  # a relative path would only be the name
+    monkeypatch.chdir(tmp_path)  # with a relative path, the command would contain only the name
     folder = experiment.new_folder(chosen, None if below else tmp_path / f"-out {NAME}")
     there = experiment.create(chosen, folder, {"inventory": None})
     with (tmp_path / "said").open("w+") as said:

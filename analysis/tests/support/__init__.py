@@ -1,1 +1,1 @@
-"""Code that several tests use. Tests import from here, and never from each other."""
+"""Code for several tests, which import it from here and never from each other."""

@@ -11,7 +11,7 @@ MODULES = ANSIBLE / "agent"
 
 
 def install(home: Path, python: str = sys.executable) -> Path:
-    """Installs the agent in a home; returns the path of the program."""
+    """Installs the agent in a home, and returns the path of its program."""
     shutil.copytree(MODULES, home / "bin/modules", ignore=shutil.ignore_patterns("__pycache__"))
     program = home / "bin/agent"
     program.write_text(f'#!/bin/sh\nexec {shlex.quote(python)} -EsSB "${{0%/*}}/modules/agent.py" "$@"\n')

@@ -1,16 +1,16 @@
-"""Simulates the agents of hosts for the conductor of the clients."""
+"""Simulates the hosts' agents for the conductor of the clients."""
 
 from typing import Any
 
 from conducting.conductor import READINGS, Conductor, Plan
 from conducting.report import report
 
-# Seconds by which the hosts' clocks are ahead of the controller's.
+# Seconds by which the clock of each host is ahead of the controller's.
 AHEAD = {"host1": 0.0, "host2": 5.0, "host3": -3.0}
 
 
 class Stage:
-    """Simulates the agents. Every answer takes one millisecond."""
+    """Simulates the agents, with a clock of its own. A reply takes one millisecond."""
 
     def __init__(self, clients: str = "host1 host2", servers: str = "host1 host3", **plan: Any) -> None:
         self.now = 1000.0
@@ -30,7 +30,7 @@ class Stage:
         self.conductor = Conductor(Plan(agents, **{"warmup": 2, "duration": 10, "bound": 100, **plan}), self.now)
 
     def step(self, seconds: float = 0.0) -> None:
-        """Lets time pass, in which all living agents answer."""
+        """Advances the clock; agents on hosts that are not in `dead` reply."""
         end = self.now + seconds
         while True:
             for host, message in self.conductor.take_outbox():
@@ -42,7 +42,7 @@ class Stage:
             self.now = min(end, self.now + 0.5)
 
     def until(self, at: float) -> None:
-        """Lets time pass up to that time, and delivers what was decided then."""
+        """Advances the clock to `at`, and delivers the messages that were decided at that time."""
         self.step(at - self.now)
         self.step()
 
@@ -79,7 +79,7 @@ class Stage:
         self.say(host, "ended", exit=code, words=words, at=self.now + AHEAD[host], summary=summary)
 
     def valid_end(self) -> dict[str, Any]:
-        """Ends both clients, and returns the report of a valid run."""
+        """Ends both clients, and returns the report of the run, which must be valid."""
         for host in ("host1", "host2"):
             self.end(host)
         self.step()

@@ -1,4 +1,4 @@
-"""A copy of the package with one change, to show what a contributor has to touch."""
+"""A changed copy of the package, which shows what a contributor must change."""
 
 import json
 import shutil
@@ -11,12 +11,12 @@ from dohyo.places import ROOT
 
 
 def run(folder: Path, file: str, line: str, more: str, program: str, *arguments: Path) -> Any:
-    """Adds lines behind a line in a file of the package, and runs a program with this package.
+    """Inserts lines after a line in a file of a copy of the package, and runs a program with that copy.
 
     :param folder: folder for the copy
     :param file: file of the package
-    :param line: line that is in the file once
-    :param more: lines to add
+    :param line: line that the file contains once
+    :param more: lines to insert
     :param program: Python program that prints JSON
     :returns: the parsed output
     :raises AssertionError: if the program fails
@@ -31,7 +31,7 @@ def run(folder: Path, file: str, line: str, more: str, program: str, *arguments:
     (package / file).write_text(declared.replace(line, line + more), "utf-8")
     done = subprocess.run(
         [sys.executable, "-c", program, *arguments],
-        cwd=package.parent,  # Python imports from here first
+        cwd=package.parent,  # Python looks for modules here first
         check=False,
         capture_output=True,
         text=True,

@@ -1,4 +1,4 @@
-"""A headless Chromium, controlled without further packages, over pipes with its own protocol
+"""Headless Chromium, controlled over pipes by its own protocol, without further packages
 (https://chromedevtools.github.io/devtools-protocol/).
 """
 
@@ -18,14 +18,14 @@ from typing import Any
 
 
 def chromium() -> str | None:
-    """Returns the path of the program; None without it. Debian has it in the package chromium."""
+    """Returns the path of Chromium, or None if it is not installed. Debian's package is chromium."""
     return next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 
 
 class Browser:
-    """One page of a browser.
+    """A page in a browser.
 
-    :ivar errors: errors in the console, uncaught exceptions, and messages of the browser such as blocked scripts
+    :ivar errors: errors in the console, uncaught exceptions, and the browser's own messages, such as blocked scripts
     :ivar requests: addresses that the page requested
     """
 
@@ -34,7 +34,7 @@ class Browser:
         self._in, from_browser = os.pipe()
 
         def pipes() -> None:
-            # The browser needs the pipes as 3 and 4. Copy both first, because either may be 3 or 4 already.
+            # The browser reads from 3 and writes to 4. Copy both pipes first: they may have these numbers already.
             reading, writing = os.dup(to_browser), os.dup(from_browser)
             for wanted, given in ((3, reading), (4, writing)):
                 os.dup2(given, wanted)
@@ -68,7 +68,7 @@ class Browser:
         os.close(self._out)
 
     def call(self, method: str, **parameters: Any) -> dict[str, Any]:
-        """Calls a method of the browser and returns the result."""
+        """Calls a method of the protocol, and returns the result."""
         self._number += 1
         message = {"id": self._number, "method": method, "params": parameters}
         if self._session:
@@ -81,7 +81,7 @@ class Browser:
         raise AssertionError(f"{method}: the browser ended")
 
     def open(self, path: Path, width: int = 1200, height: int = 900, scheme: str = "light") -> None:
-        """Shows a page and waits until its charts are drawn."""
+        """Opens a page, and waits until its charts are drawn."""
         mobile = width < 600
         self.call("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=mobile)
         self.call("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": scheme}])
@@ -89,20 +89,20 @@ class Browser:
         self.wait("document.readyState === 'complete' && document.documentElement.dataset.drawn !== 'no'")
 
     def wait(self, condition: str, seconds: float = 60.0) -> None:
-        """Waits until an expression is true."""
+        """Waits until a JavaScript expression is true."""
         end = time.monotonic() + seconds
         while not self.value(condition):
             assert time.monotonic() < end, f"not within {seconds:.0f} s: {condition}; {self.errors}"
             time.sleep(0.1)
 
     def value(self, expression: str) -> Any:
-        """Returns the value of an expression in the page."""
+        """Returns the value of a JavaScript expression in the page."""
         answer = self.call("Runtime.evaluate", expression=expression, returnByValue=True, awaitPromise=True)
         assert "exceptionDetails" not in answer, answer["exceptionDetails"]
         return answer["result"].get("value")
 
     def screenshot(self, path: Path, *, whole: bool = True) -> None:
-        """Saves a picture of the page."""
+        """Saves an image of the page."""
         content = self.call("Page.captureScreenshot", captureBeyondViewport=whole)["data"]
         path.write_bytes(base64.b64decode(content))
 
@@ -131,7 +131,7 @@ class Browser:
 
 @contextmanager
 def browser(profile: Path) -> Iterator[Browser]:
-    """Yields a browser that is ended afterwards. Chromium must be installed."""
+    """Yields a page in a browser, which is ended afterwards. Chromium must be installed."""
     program = chromium()
     assert program
     with Browser(program, profile) as found:

@@ -21,7 +21,7 @@ def tracked(*patterns: str) -> list[Path]:
 
 
 def benchmark(name: str) -> ModuleType:
-    """Loads benchmarks/NAME.py. The folder must not be on the path, because it has a module coverage."""
+    """Loads benchmarks/NAME.py. Its folder must not be on the search path, because it contains a module `coverage`."""
     spec = importlib.util.spec_from_file_location(name, ROOT / f"benchmarks/{name}.py")
     assert spec is not None
     assert spec.loader is not None

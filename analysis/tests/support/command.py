@@ -1,4 +1,4 @@
-"""A finished experiment as users may pass it on, and the command that reads it."""
+"""A finished experiment, as users may pass it to others, and the command that reads it."""
 
 import io
 import os
@@ -21,7 +21,7 @@ SCENARIO = Scenario("small", {"recordcount": "10000", "operationcount": "1000", 
 
 
 class Answer(NamedTuple):
-    """Result of a command."""
+    """Exit code and output of a command."""
 
     code: int
     out: str
@@ -31,7 +31,7 @@ class Answer(NamedTuple):
 def dohyo(*arguments: object, encoding: str = "utf-8", results: Path | None = None) -> Answer:
     """Runs the command in this process, as a shell would. An uncaught exception fails the test.
 
-    :param results: folder to use instead of the checkout's results/; by default a new one
+    :param results: folder to use as results/ of the checkout; by default a new one
     """
     out, err = (io.TextIOWrapper(io.BytesIO(), encoding) for _ in range(2))
     with ExitStack() as all_of, TemporaryDirectory() as empty:
@@ -49,9 +49,9 @@ def dohyo(*arguments: object, encoding: str = "utf-8", results: Path | None = No
 
 
 def finished(folder: Path, *, sealed: bool = True) -> Path:
-    """Creates an experiment of two successful trials, so that --resume repeats nothing.
+    """Creates an experiment of two successful trials, in which --resume repeats nothing.
 
-    :param sealed: true if each trial has a manifest
+    :param sealed: True if each trial has a manifest
     """
     made = experiment.create(SCENARIO, experiment.new_folder(SCENARIO, folder), {"inventory": None, "named": True})
     shutil.rmtree(folder / "raw")
@@ -64,12 +64,12 @@ def finished(folder: Path, *, sealed: bool = True) -> Path:
 
 
 def tree(folder: Path) -> dict[str, bytes | None]:
-    """Returns every path below a folder, with the file's content."""
+    """Returns all paths below a folder, with the contents of files, and None for folders."""
     return {str(path.relative_to(folder)): path.read_bytes() if path.is_file() else None for path in folder.rglob("*")}
 
 
 def without_rights(*arguments: str) -> subprocess.CompletedProcess[str]:
-    """Runs the command as a user who is bound by the modes of files; root first drops two capabilities."""
+    """Runs the command as a user who must obey file modes; root drops two capabilities."""
     command = [sys.executable, "-c", "import sys; from dohyo.cli import main; sys.exit(main())", *arguments]
     if os.geteuid() == 0:
         lost = "-dac_override,-dac_read_search"

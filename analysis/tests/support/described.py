@@ -1,4 +1,4 @@
-"""Systems as playbooks describe them, on imaginary hosts."""
+"""Systems as a playbook describes them, on imaginary hosts."""
 
 import difflib
 import json
@@ -16,11 +16,10 @@ PASSWORDS = {"client": "client-password", "replica": "replica-password"}
 
 
 def described(system: str, hosts: int = 1, host: int = 1, **variables: Any) -> System:
-    """Returns a system on one of several database hosts, whose servers have their preferred ports.
+    """Returns a system on one of its database hosts, whose servers have their preferred ports.
 
     :param host: number of the host, from 1
-    :param variables: variables of the hosts, the scenario and the system; ``properties`` and ``conditions`` of the
-        trial
+    :param variables: variables of the hosts, the scenario and the system, and the trial's `properties` and `conditions`
     """
     names = [f"node{number}" for number in range(1, hosts + 1)]
     given: dict[str, Any] = {
@@ -39,7 +38,7 @@ def described(system: str, hosts: int = 1, host: int = 1, **variables: Any) -> S
         **variables,
     }
     role = all_systems()[system].role
-    states = dict(given.pop("states", {}))  # further state of a host, by name
+    states = dict(given.pop("states", {}))  # additional state of a host, by its name
     own: dict[str, dict[str, Any]] = {
         each: {"dohyo_address": f"10.0.0.{number}"} for number, each in enumerate(names, start=1)
     }
@@ -62,7 +61,7 @@ def described(system: str, hosts: int = 1, host: int = 1, **variables: Any) -> S
 
 
 def compare(name: str, texts: Mapping[str, str], folder: Path = GOLDEN) -> None:
-    """Compares texts with the golden files NAME/KEY; with DOHYO_GOLDEN=write, writes the files instead."""
+    """Compares texts with the golden files NAME/KEY. With DOHYO_GOLDEN=write it writes the files instead."""
     there = folder / name
     if os.environ.get("DOHYO_GOLDEN") == "write":
         there.mkdir(parents=True, exist_ok=True)
@@ -76,7 +75,7 @@ def compare(name: str, texts: Mapping[str, str], folder: Path = GOLDEN) -> None:
 
 
 def difference(before: Mapping[str, str], after: Mapping[str, str]) -> str:
-    """Returns the difference of texts by name, as a unified diff without context and line numbers."""
+    """Returns the unified diff of texts by name, without context and line numbers."""
     lines: list[str] = []
     for key in sorted({*before, *after}):
         old, new = before.get(key, "").splitlines(), after.get(key, "").splitlines()
@@ -85,7 +84,7 @@ def difference(before: Mapping[str, str], after: Mapping[str, str]) -> str:
 
 
 def texts_of(system: System) -> dict[str, str]:
-    """Returns all texts that a trial on our servers gets from a class, by the name of a golden file."""
+    """Returns all texts of a system that a trial uses, by the name of the golden file."""
     about = {
         "needs": system.planned,
         "refusals": system.refusals,

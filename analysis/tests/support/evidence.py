@@ -1,4 +1,4 @@
-"""Builds experiments' folders from the real output of Dohyo's client, and renders their results."""
+"""Creates the folders of experiments from real output of Dohyo's client, and renders their results."""
 
 import io
 import itertools
@@ -50,17 +50,17 @@ TITLES = {"cassandra": "Apache Cassandra", "hbase": "Apache HBase"}
 Color = Literal["standard"] | None
 
 
-# Removed at the end of the program.
+# Removed when the process exits.
 _UNPACKED = tempfile.TemporaryDirectory(prefix="dohyo-sample-")
 
 
 def sample() -> Path:
-    """Returns the experiment whose page and table are in docs/sample, without its evidence."""
+    """Returns the experiment whose page and table are in docs/sample; its evidence is missing."""
     return _unpacked("sample")
 
 
 def noisy() -> Path:
-    """Returns an experiment that has many reasons for doubt, without its evidence."""
+    """Returns an experiment with many reasons for doubt; its evidence is missing."""
     return _unpacked("noisy")
 
 
@@ -69,7 +69,7 @@ def _unpacked(name: str) -> Path:
     with tarfile.open(DATA / f"{name}.tar.xz") as archive:
         archive.extractall(_UNPACKED.name, filter="data")
         folder = Path(_UNPACKED.name, archive.getnames()[0].partition("/")[0])
-    # Use today's scenario: with another one the screen would propose the experiment's own file.
+    # Use the current scenario. For any other, the screen would suggest the experiment's own file.
     (folder / "scenario.properties").write_text(loading.load(WORKLOADS / "workloadA").text(), encoding="utf-8")
     return folder
 
@@ -82,20 +82,20 @@ def edit_json(path: Path, **changes: Any) -> None:
     write_json(path, {**json.loads(path.read_text(encoding="utf-8")), **changes})
 
 
-# µs by which the intervals of each client's run begin late, because no two runs have equal interval logs.
+# Delay, in µs, of the intervals of each client's run: no two runs may have equal histogram logs.
 _RUNS = itertools.count(1)
 _STAMPS = re.compile(r"^(\d[\d.]*),(\d[\d.]*),(?=.*,HIST)", re.MULTILINE)
 
 
 def run_of(client: Path, to: Path) -> Path:
-    """Copies a client's run, with the same figures but other times in its logs."""
+    """Copies a client's run. The copy has the same figures, but other times in its logs."""
     shutil.copytree(client, to)
     as_another(to)
     return to
 
 
 def as_another(client: Path) -> None:
-    """Gives a client's run times in its logs that no other run has."""
+    """Changes the times in the logs of a client's run, so that they differ from all other runs."""
     late = next(_RUNS) / 1e6
     for log in client.glob("*.hdr"):
         text = log.read_text(encoding="utf-8")
@@ -103,7 +103,7 @@ def as_another(client: Path) -> None:
 
 
 def lasted(client: Path, seconds: float, **changes: Any) -> None:
-    """Changes a client's measured window in all places that have its length."""
+    """Changes the length of a client's measured window in all files that state it."""
     before = json.loads((client / "client.json").read_text(encoding="utf-8"))["measured_seconds"]
     edit_json(client / "client.json", measured_seconds=seconds, **changes)
     result = client / "result.txt"
@@ -126,9 +126,10 @@ def trial(
     target: float = 0,
     **settings: Any,
 ) -> Path:
-    """Creates a successful trial, for tests to break. `settings`: further content of trial.json.
+    """Creates a successful trial, which tests may damage.
 
-    :param target: operations per second of each client; 0 for as fast as possible
+    :param target: operations per second of each client; 0: as fast as possible
+    :param settings: further content of trial.json
     """
     point = "".join(f"-{key}={value}" for key, value in settings.get("trial_point", {}).items())
     folder = experiment / "raw" / f"{number:02d}-{system}{point}"
@@ -162,7 +163,7 @@ def trial(
 
 
 def encoded(count: int, latency_us: int = 500) -> str:
-    """Returns `count` operations of one latency, encoded as in a line of a histogram log."""
+    """Returns the text of `count` operations with one latency, as in a line of a histogram log."""
     histogram = HdrHistogram(1, MAX_LATENCY_US, 3)
     if count:
         histogram.record_value(latency_us, count)
@@ -170,14 +171,14 @@ def encoded(count: int, latency_us: int = 500) -> str:
 
 
 def interval(since_start: float, seconds: float, count: int) -> Interval:
-    """Returns an interval of a histogram log that began at 1,000 s."""
+    """Returns an interval of a histogram log that begins at 1,000 s."""
     return Interval(1000 + since_start, seconds, decode(encoded(count)), since_start)
 
 
 def reads(client: Path, counts: Sequence[int], latency_us: int = 500, not_found: Sequence[int] = ()) -> None:
-    """Gives a client's run these numbers of reads per second, in all files that its client writes.
+    """Changes a client's run to these numbers of reads per second, in all files that the client writes.
 
-    :param not_found: further reads per second, which found nothing
+    :param not_found: additional reads per second that find no record
     """
     for old in client.glob("*.hdr"):
         old.unlink()
@@ -205,7 +206,7 @@ def reads(client: Path, counts: Sequence[int], latency_us: int = 500, not_found:
 
 
 def cluster(experiment: Path, which: str, conducted: dict[str, dict[str, Any]], number: int = 1) -> Path:
-    """Creates a trial with runs of several clients (`data/cluster/<which>`); `conducted`: clients.json by phase."""
+    """Creates a trial from the runs in data/cluster/WHICH. `conducted` contains the clients.json of each phase."""
     hosts = sorted(path.name for path in (DATA / "cluster" / which / "run-1").iterdir() if path.is_dir())
     repeats = len(list((DATA / "cluster" / which).iterdir()))
     folder = trial(experiment, number, "cassandra", repeats=0, hosts=tuple(hosts))
@@ -219,7 +220,7 @@ def cluster(experiment: Path, which: str, conducted: dict[str, dict[str, Any]], 
 
 
 def clients_json(hosts: tuple[str, ...], **changes: Any) -> dict[str, Any]:
-    """Returns clients.json as the conductor writes it for a successful run."""
+    """Returns clients.json as the conductor writes it after a successful run."""
     return {
         "agreed": 1795266533.14,
         "offset_limit_ms": 10,
@@ -248,7 +249,7 @@ def clients_json(hosts: tuple[str, ...], **changes: Any) -> dict[str, Any]:
 
 
 def printed(draw: Callable[[Console], object], width: int, color: Color = None) -> str:
-    """Returns the output of `draw` on a terminal of that width."""
+    """Returns the output of `draw` on a terminal of this width."""
     console = Console(width=width, force_terminal=True, color_system=color, file=io.StringIO())
     draw(console)
     assert isinstance(console.file, io.StringIO)
@@ -256,23 +257,23 @@ def printed(draw: Callable[[Console], object], width: int, color: Color = None) 
 
 
 def rendered(summary: Summary, width: int = 120, color: Color = None) -> str:
-    """Returns the details on a terminal of that width."""
+    """Returns the details as shown on a terminal of this width."""
     return printed(lambda console: table.render(summary, console), width, color)
 
 
 def on_screen(summary: Summary, width: int = 100, color: Color = None) -> str:
-    """Returns the screen on a terminal of that width."""
+    """Returns the screen as shown on a terminal of this width."""
     return printed(lambda console: screen.render(summary, console, RESULTS / "x"), width, color)
 
 
 def changes_shown(changes: regression.Changes, width: int = 200, color: Color = None) -> str:
-    """Returns the comparison of two experiments on a terminal of that width."""
+    """Returns the comparison of two experiments as shown on a terminal of this width."""
     return printed(lambda console: changes_table.render(changes, console), width, color)
 
 
 SETTINGS = {"slo": "p99<10ms", "probes": 8, "duration": 30, "precision": 0.03}
-# Operations of the client in tests/data. Its p99 from the intended start is 0.327 ms (READ) and 0.388 ms (UPDATE);
-# without a target rate it would have reached 2,000 per second.
+# Operations of the client in tests/data. Its p99 from the intended start is 0.327 ms (READ) and 0.388 ms (UPDATE).
+# Without a target rate it would have reached 2,000 operations per second.
 OPERATIONS = 6000
 
 
@@ -284,7 +285,7 @@ def searched(
     of: dict[str, Any] | None = None,
     **changes: Any,
 ) -> Path:
-    """Creates a trial with probes, each with target and achieved rate. `of`: further settings of the trial."""
+    """Creates a trial whose probes had these targets and rates. `of` contains further settings of the trial."""
     folder = trial(experiment, number, "cassandra", hosts=hosts, **(of or {}))
     edit_json(folder / "trial.json", trial_search={**SETTINGS, **changes})
     for probe, (target, achieved) in enumerate(probes, start=1):
@@ -297,7 +298,7 @@ def searched(
 
 
 def keep(folder: Path, host: str, **files: str | Path) -> None:
-    """Writes files of `server/HOST`. In the names `__` stands for a dot, `___` for a dash."""
+    """Writes files of a server's evidence. In their names, `__` is a dot and `___` a dash."""
     (folder / host).mkdir(parents=True, exist_ok=True)
     for name, content in files.items():
         path = folder / host / name.replace("___", "-").replace("__", ".")
@@ -308,7 +309,7 @@ def keep(folder: Path, host: str, **files: str | Path) -> None:
 
 
 def explained(folder: Path, system: str, name: str) -> Path:
-    """Copies a file on what a system's statistics or logs mean into the folder of a trial's servers; returns it."""
+    """Copies the file that explains a system's statistics or logs to a folder of evidence, and returns the folder."""
     folder.mkdir(parents=True, exist_ok=True)
     if (path := ANSIBLE / "systems" / all_systems()[system].role / name).is_file():
         shutil.copy(path, folder)
@@ -318,28 +319,27 @@ def explained(folder: Path, system: str, name: str) -> Path:
 def in_rounds(
     experiment: Path, rounds: int, systems: Iterable[str], **settings: Any
 ) -> Iterator[tuple[int, str, Path]]:
-    """Creates a trial of one run per system and round; yields the round from 1, the system and the folder."""
+    """Creates a trial with one run for each round and system. Yields the round (from 1), the system and the folder."""
     for number, (at, system) in enumerate(itertools.product(range(1, rounds + 1), systems), start=1):
         about = {"trial_round": at, "trial_rounds": rounds, **settings}
         yield at, system, trial(experiment, number, system, repeats=1, **about)
 
 
 def row(of: Trial | Client, operation: str, phase: str = "run") -> Row:
-    """Returns the first row of an operation."""
+    """Returns the first row of an operation in a phase."""
     return next(each for each in of.rows if (each.phase, each.operation) == (phase, operation))
 
 
 def only(experiment: Path) -> Trial:
-    """Returns the only trial of an experiment."""
+    """Returns the summary of the only trial of an experiment."""
     (of,) = summarise(experiment).trials
     return of
 
 
 def shorts(summary: Summary) -> list[str]:
-    """Returns the short names of the reasons for doubt, as in a cell of a table."""
+    """Returns the short forms of the reasons for doubt, which cells of tables contain."""
     return [reason.short for reason in judged(summary).reasons]
 
 
 def compared(before: Path, after: Path, margin: float = regression.MARGIN) -> regression.Changes:
-    """Compares two experiments."""
     return regression.compare(summarise(before), summarise(after), margin)

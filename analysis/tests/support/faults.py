@@ -1,4 +1,4 @@
-"""Trials whose server was killed and restarted in the window."""
+"""Trials in whose window a server was killed and restarted."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -29,7 +29,7 @@ def faulted(
     account: dict[str, Any] | None = None,
     **more: Any,
 ) -> Path:
-    """Creates a trial with one run in which its server was killed."""
+    """Creates a trial with one run, during which its server was killed."""
     folder = trial(experiment, number, "cassandra", repeats=1, **more)
     phase = {"name": "run", "maxnotfoundrate": 1, "faults": ASKED}
     edit_json(folder / "trial.json", trial_phases=[phase])

@@ -1,4 +1,4 @@
-"""Experiments of the golden files. Each function fills a folder from recorded output, always in the same way."""
+"""Experiments for the golden files. Each function fills a folder from recorded output, always in the same way."""
 
 import re
 import shutil
@@ -22,7 +22,7 @@ def _facts(experiment: Path, **changes: Any) -> None:
 
 
 def _systems(experiment: Path, rounds: int, systems: Sequence[str], **settings: Any) -> list[tuple[int, str, Path]]:
-    """Creates trials of all systems in each round; returns round, system and folder of each."""
+    """Creates a trial for each round and system; returns round, system and folder of each."""
     of_rounds: dict[str, Any] = {"trial_rounds": rounds} if rounds > 1 else {}
     return [
         (
@@ -36,7 +36,7 @@ def _systems(experiment: Path, rounds: int, systems: Sequence[str], **settings: 
 
 
 def ranking(experiment: Path) -> None:
-    """Creates two systems in three rounds, under unequal conditions, on hosts with a price."""
+    """Creates three rounds of two systems with unequal conditions, on hosts with a price."""
     _facts(experiment)
     for turn, system, folder in _systems(experiment, 3, ("cassandra", "hbase")):
         client = folder / "run-1/node1"
@@ -56,13 +56,13 @@ def ranking(experiment: Path) -> None:
 
 
 def hosts(experiment: Path) -> None:
-    """Creates InnoDB and MyISAM in two rounds with three clients on three hosts, as `run.sh` left them."""
+    """Copies two rounds of InnoDB and MyISAM with three clients on three hosts, as `run.sh` left them."""
     with tarfile.open(DATA / "small.tar.xz") as archive:
         archive.extractall(experiment, filter="data")
 
 
 def loads(experiment: Path) -> None:
-    """Creates loads of two systems at two points of a matrix: one becomes slower, one stalls."""
+    """Creates loads of two systems at two points of a matrix. One load becomes slower, another stalls."""
     _facts(experiment, title="Insert race")
     counts = {"cassandra": [500] * 5 + [200] * 10 + [50] * 10, "hbase": [400] * 10 + [0] * 5 + [200] * 5}
     for number, (system, batch) in enumerate(((system, batch) for system in counts for batch in (1, 100)), start=1):
@@ -72,7 +72,7 @@ def loads(experiment: Path) -> None:
 
 
 def _inserts(client: Path, counts: Sequence[int]) -> None:
-    """Gives a client's load these numbers of inserts per second, 5,000 in total as before."""
+    """Changes a client's load to these numbers of inserts per second. The total stays 5,000."""
     lasted(client, float(len(counts)), target=0)
     for log in client.glob("*INSERT.hdr"):
         heads = [line for line in log.read_text("utf-8").splitlines() if line[0] in '#"']
@@ -89,7 +89,7 @@ def _inserts(client: Path, counts: Sequence[int]) -> None:
 
 
 def equal(experiment: Path) -> None:
-    """Creates three rounds at the systems' own maximum, then at 560 op/s for both."""
+    """Creates three rounds of two systems, at their own maximum and then at 560 op/s."""
     _facts(experiment, title="Equal rates", equal_targets={"": 560})
     phases = [{"name": "max"}, {"name": "equal", "properties": {"target": "560"}}]
     made = _systems(experiment, 3, ("cassandra", "hbase"), phases=("max", "equal"), trial_phases=phases)
@@ -104,7 +104,7 @@ _FAULTS = "kill(node1)@10s, start(node1)@20s"
 
 
 def faults(experiment: Path) -> None:
-    """Creates two rounds of two systems with a killed server; one system loses acknowledged writes."""
+    """Creates two rounds of two systems whose server was killed. One system loses acknowledged writes."""
     _facts(experiment, title="Restart")
     began = 1795240000.0
     for turn, system, folder in _systems(experiment, 2, ("cassandra", "hbase")):
@@ -131,7 +131,7 @@ def faults(experiment: Path) -> None:
 
 
 def attached(experiment: Path) -> None:
-    """Creates an attached system beside one that Dohyo started."""
+    """Creates a trial on an attached system, and one whose servers Dohyo started."""
     _facts(experiment, title="Attached")
     for _, system, folder in _systems(experiment, 1, ("cassandra", "mysql-innodb")):
         reads(folder / "run-1/node1", [{"cassandra": 2000, "mysql-innodb": 1500}[system]] * 3)
@@ -141,7 +141,7 @@ def attached(experiment: Path) -> None:
 
 
 def rounds(experiment: Path) -> None:
-    """Creates four rounds with one load for all trials of a system; two neighbours in the ranking are undecided."""
+    """Creates four rounds that share one load per system. Two neighbours in the ranking are undecided."""
     _facts(experiment, title="Rounds", precision=0.05, rounds_ended="max", alike=0.05)
     systems = ("cassandra", "hbase", "scylla")
     rates = {"cassandra": (1000, 1060, 960, 1010), "hbase": (980, 900, 1010, 940), "scylla": (500, 501, 502, 500)}
@@ -154,7 +154,7 @@ def rounds(experiment: Path) -> None:
 
 
 def failures(experiment: Path) -> None:
-    """Creates one system with numbers, and several that lack them for different reasons."""
+    """Creates one system with results, and several without, for different reasons."""
     _facts(experiment, title="Failures")
     crash = {"at": 7.4, "host": "host3", "what": "cassandra ended with exit code 137"}
     names = ("host1", "host2", "host3")
@@ -174,13 +174,13 @@ def failures(experiment: Path) -> None:
 
 
 def foreign(folder: Path) -> None:
-    """Creates logs of the stock client in several formats, one of them with failed operations."""
+    """Creates logs of the stock client in several formats; one log has failed operations."""
     for name in ("errors", "hdr", "load", "text"):
         shutil.copytree(DATA / "stock" / name, folder / name)
 
 
 def phases(experiment: Path) -> None:
-    """Creates two phases with their own settings, two clients, and a first repeat that does not count."""
+    """Creates two phases with settings of their own, two clients, and a discarded first repeat."""
     _facts(experiment, title="Update, then read")
     names = ("update", "read")
     settings = [{"name": "update"}, {"name": "read", "threads": 4, "properties": {"batchsize": "100"}}]
@@ -199,7 +199,7 @@ def phases(experiment: Path) -> None:
 
 
 def search(experiment: Path) -> None:
-    """Creates the search of two systems for their highest rates below a bound."""
+    """Creates searches for the highest rates of two systems within a bound."""
     _facts(experiment, title="Under an objective")
     settings = {"slo": "p99<10ms", "probes": 3, "duration": 2, "precision": 0.03}
     held = {"cassandra": 1000.0, "hbase": 1500.0}
@@ -211,7 +211,7 @@ def search(experiment: Path) -> None:
 
 
 def compare(folder: Path) -> None:
-    """Creates two experiments: one system became slower, one faster, one is missing, and a condition differs."""
+    """Creates two experiments. One system became slower, one faster, one is missing, and a condition differs."""
     for name, changes in {
         "before": {"hbase": 800, "mysql-innodb": 900},
         "after": {"cassandra": 700, "hbase": 1200},

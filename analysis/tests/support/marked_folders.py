@@ -1,4 +1,4 @@
-"""Folders with our mark, and the agent's verbs that clear them."""
+"""Folders with Dohyo's mark, and the agent's verbs that clear them."""
 
 import os
 import subprocess
@@ -13,7 +13,7 @@ from dohyo.places import ANSIBLE
 
 MINE = "0123456789ab"
 SYSTEMS = sorted(folder.name for folder in (ANSIBLE / "systems").iterdir() if folder.is_dir())
-# Values for the patterns in the paths of MADE.
+# Values for the patterns in the paths of `ours.MADE`.
 PATTERNS = [
     ("ARCHIVE", "x.tgz"),
     ("*-COUNT", "run-1"), (".COUNT", ".1"), ("DIGEST", "0123456789abcdef"), ("SHA256", "0a1b" * 16),
@@ -32,7 +32,7 @@ def sample(name: str) -> str:
 
 
 def make(owner: Path, kind: str) -> None:
-    """Creates a marked folder with an example of everything that we create in such a folder."""
+    """Creates a marked folder with an example of everything that Dohyo creates in a folder of this kind."""
     mark = {"deployment": MINE, "kind": kind, "systems": SYSTEMS}
     ours.claim(str(owner), mark, MINE)
     for word in ours.MADE[kind].split():
@@ -55,7 +55,7 @@ def make(owner: Path, kind: str) -> None:
 
 
 def run_with_own_mounts(script: str) -> None:
-    """Runs a Python program with private mounts and `import ours`; skips the test if that needs root."""
+    """Runs a Python program that has private mounts and can import `ours`. Skips the test without root."""
     if os.geteuid() != 0:
         pytest.skip("a mount takes root")
     command = ["unshare", "--mount", "--propagation", "private", sys.executable, "-c", script]
@@ -63,6 +63,6 @@ def run_with_own_mounts(script: str) -> None:
 
 
 def module(name: str, **arguments: object) -> dict[str, object]:
-    """Runs a verb as the agent of a host does; raises AgentError."""
+    """Runs a verb as the agent of a host does. Raises AgentError if the verb fails."""
     answer: dict[str, object] = answers.perform(name, arguments)
     return answer

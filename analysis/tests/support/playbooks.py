@@ -1,4 +1,4 @@
-"""Runs our tasks and roles on hosts that are all this machine."""
+"""Runs Dohyo's tasks and roles on hosts that are all this machine."""
 
 import json
 import subprocess
@@ -15,9 +15,10 @@ def play(
     folder: Path, tasks: list[Any], hosts: dict[str, dict[str, Any]], clients: int | dict[str, dict[str, Any]],
     facts: list[str], **variables: Any,
 ) -> dict[str, list[Any]]:  # fmt: skip
-    """Runs tasks with Ansible on hosts that are all this machine. `clients`: other hosts, or a number of these.
+    """Runs tasks with Ansible. All hosts are this machine.
 
-    :returns: the requested facts of all hosts
+    :param clients: client hosts, or the number of database hosts that are client hosts, too
+    :returns: the values of `facts` on all database hosts
     """
     answer = {fact: f"{{{{ ansible_play_hosts | map('extract', hostvars, '{fact}') }}}}" for fact in facts}
     last = {"copy": {"content": answer, "dest": str(folder / "answer")}, "run_once": True}
@@ -34,7 +35,7 @@ def play(
     }
     others = dict.fromkeys([*hosts][:clients]) if isinstance(clients, int) else clients
     groups = {"database": {"hosts": hosts}, "client": {"hosts": others}}
-    # Beside the playbook, the variables of plugins/vars/systems.py would override the inventory.
+    # Beside the playbook, the inventory's variables would be overridden by those of plugins/vars/systems.py.
     (folder / "inventory").mkdir()
     inventory = folder / "inventory" / "hosts.yml"
     inventory.write_text(yaml.safe_dump({"all": {"vars": everywhere, "children": groups}}))
@@ -46,7 +47,7 @@ def play(
     return json.loads((folder / "answer").read_text())  # type: ignore[no-any-return]
 
 
-# Variables of all inventories, except folders.
+# Variables that all inventories share, except folders.
 DEFAULTS = {
     name: value
     for name, value in yaml.safe_load((ANSIBLE / "group_vars/all.yml").read_text()).items()

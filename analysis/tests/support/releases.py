@@ -12,13 +12,13 @@ import pytest
 
 from dohyo.places import ANSIBLE, ROOT
 
-# setup.sh test installs the lowest release here; .venv has the highest.
+# Folder of the lowest release, which `setup.sh test` installs. .venv contains the highest.
 LOWEST = ROOT / ".setup/ansible-lowest"
 BOTH = pytest.mark.parametrize("lowest", [True, False], ids=["lowest", "highest"])
 
 
 def with_lowest() -> str:
-    """Returns the PYTHONPATH for the lowest release of Ansible; skips the test without that release."""
+    """Returns the PYTHONPATH of the lowest release of Ansible. Skips the test if that is not installed."""
     if not LOWEST.exists():
         pytest.skip("./setup.sh test installs the lowest release of ansible-core")
     return f"{LOWEST}{os.pathsep}{os.environ.get('PYTHONPATH', '')}"
@@ -32,10 +32,10 @@ def play_with(
     *,
     unreachable: bool = False,
 ) -> None:
-    """Runs plays with a release of Ansible, without gathering facts.
+    """Runs plays with the lowest or the highest release of Ansible, without gathering facts.
 
-    :param groups: groups of the inventory: variables by host
-    :param unreachable: true if one of the hosts does not respond
+    :param groups: variables of the hosts, by group and host
+    :param unreachable: True if one of the hosts does not respond
     """
     (folder / "play.yml").write_text(json.dumps([{"gather_facts": False, **each} for each in plays]))
     inventory = {name: {"hosts": dict(hosts)} for name, hosts in groups.items()}

@@ -1,4 +1,4 @@
-"""Simulates the trials of an experiment in rounds, without Ansible."""
+"""Simulates the trials of an experiment, without Ansible."""
 
 import io
 import itertools
@@ -29,13 +29,13 @@ Rates = dict[str, list[int]]
 
 
 class Signals(os_signals.Signals):
-    """Sends one signal before the trial whose name has this prefix; by default none."""
+    """Simulates an interruption by a signal before the trial whose name begins with `before`."""
 
     def __init__(self, before: str = "") -> None:
         self.before, self.next = before, ""
 
     def check(self) -> None:
-        """Raises Interruption before that trial."""
+        """Raises Interruption if the next trial is that one."""
         if self.before and self.next.startswith(self.before):
             raise os_signals.Interruption(2)
 
@@ -44,7 +44,7 @@ class Signals(os_signals.Signals):
 
 
 class Played:
-    """Simulates trials: each writes the system's next rate, or fails if the rate is 0."""
+    """Simulates trials. Each writes the next rate of its system, or fails if that is 0."""
 
     def __init__(
         self, rates: Rates, signals: Signals, seconds: float = 0.0, saturated: Mapping[str, float] | None = None
@@ -55,7 +55,7 @@ class Played:
         self.clock = 0.0
         self._rates = {system: itertools.cycle(of) for system, of in rates.items()}
         self._signals, self._seconds = signals, seconds
-        self._saturated = saturated or {}  # share of a processor that a client's thread uses, by system
+        self._saturated = saturated or {}  # share of a processor that the busiest client thread uses, by system
 
     def __call__(self, name: str, _: Path | None, log: Path, **options: Any) -> Failure | None:
         if name == "stop.yml":
@@ -72,7 +72,7 @@ class Played:
         if not rate:
             return Failure("out of memory", log)
         folder = Path(asked["trial_dir"])
-        (folder / "ansible.log").touch()  # shows that the trial was begun
+        (folder / "ansible.log").touch()  # shows that the trial has begun
         conditions = {"system": asked["trial_system"], "title": TITLES[asked["trial_system"]], **CONDITIONS}
         write_json(folder / "conditions.json", conditions)
         run_of(DATA / "dohyo/load", folder / "load/node1")
@@ -97,7 +97,7 @@ def played(monkeypatch: pytest.MonkeyPatch, play: Played) -> Iterator[None]:
     monkeypatch.setattr(runner, "play", play)
     monkeypatch.setattr(client, "execute", lambda *_, **__: 0)
     if play._seconds:
-        # A trial takes the given number of seconds.
+        # Let each trial take this many seconds.
         monkeypatch.setattr(time, "monotonic", lambda: play.clock)
         monkeypatch.setattr(experiment.Experiment, "seconds", lambda *_: play._seconds)
     yield
@@ -114,7 +114,7 @@ def measured(
     keep: bool = False,
     saturated: Mapping[str, float] | None = None,
 ) -> tuple[experiment.Experiment, Played, str, int]:
-    """Runs an experiment; returns it, the simulated trials, the output, and the exit code."""
+    """Runs an experiment. Returns the experiment, the simulated trials, the output, and the exit code."""
     signals = Signals(before)
     play = Played(rates, signals, seconds, saturated)
     chosen = loaded(folder, text)

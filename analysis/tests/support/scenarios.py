@@ -1,4 +1,4 @@
-"""Scenarios from the text of a test."""
+"""Scenarios made from a text."""
 
 from pathlib import Path
 

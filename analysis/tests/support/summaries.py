@@ -1,4 +1,4 @@
-"""Creates summaries of imaginary experiments."""
+"""Summaries of imaginary experiments."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -35,7 +35,7 @@ def measured(
     errors: int = 0,
     **about: Any,
 ) -> Trial:
-    """Returns a trial of three rounds, with its operation types in one phase or in one phase each."""
+    """Returns a trial of three rounds. The operation types are in one phase, or in a phase each."""
     rates = [rate * share for share in (0.98, 1.0, 1.02)]
     rows = []
     for position, phase in enumerate(phases):

@@ -1,6 +1,6 @@
-"""A trial without hosts: fakes stand for hosts, clients and the program `dohyo`, and record all calls.
+"""A trial in which fakes replace the hosts, the clients and the program `dohyo`, and record all calls.
 
-A single list has all calls in order, so that a test can compare the whole of a small trial.
+All calls are in one list in their order, so that a test can compare a whole small trial.
 """
 
 import json
@@ -23,9 +23,9 @@ ROWS = {"usertable": 1000}
 PAGES = {"page_cache_mb_before": 900, "page_cache_mb_after": 90}
 ADMIN = ["/jdk17/bin/java", "-Xmx128m"]
 ADMINISTRATION = re.compile(r"dohyo\.\w+\.admin\.")
-# Arguments of the administration that say how to do something; others only say how to connect.
+# Arguments that say what the administration must do. The other arguments only say how to connect.
 SAID = re.compile(r"(?:folder|flush|timeout|recordcount)=")
-# Text that occurs in only one script, by the name of the script.
+# Text by which a script is recognised, for each script.
 SCRIPTS = {
     "look for faults": "|| echo there",
     "sample": 'exec "$@"',
@@ -38,13 +38,13 @@ CONDITIONS = {"write_copies": 1, "read_copies": 1, "replication": 1, "notes": []
 
 
 def free_ports(**arguments: Any) -> dict[str, Any]:
-    """Replaces the verb on a host where all ports are free."""
+    """Replaces the verb on a host whose ports are all free."""
     return {"address": arguments.get("address"), "ports": arguments.get("preferred"), "moved": [], "notes": []}
 
 
 @dataclass
 class Call:
-    """One request to the agent of a host."""
+    """Request to the agent of a host."""
 
     host: str
     action: str
@@ -53,12 +53,12 @@ class Call:
 
     @property
     def argv(self) -> list[str]:
-        """Command line of a program."""
+        """Command line of the program in the request."""
         return list(self.arguments["argv"])
 
     @property
     def verb(self) -> str:
-        """Name of the call: the verb of the administration, or the other program."""
+        """Short name of the call: a verb of the administration, or the name of a program."""
         if self.action != "program":
             return " ".join(filter(None, [self.action, self.arguments.get("state", "")]))
         if self.asked:
@@ -72,7 +72,7 @@ class Call:
 
     @property
     def asked(self) -> list[str]:
-        """Verb and arguments for the administration; empty for another program."""
+        """Verb and arguments of the administration; empty for other programs."""
         argv = list(self.arguments.get("argv", []))
         return next((argv[number + 1 :] for number, word in enumerate(argv) if ADMINISTRATION.match(word)), [])
 
@@ -80,7 +80,7 @@ class Call:
         argv = list(self.arguments.get("argv", []))
         if self.asked:
             shown = [self.verb, *filter(SAID.match, self.asked[1:])]
-            # All calls have the number of records, but it can only differ in a count.
+            # Every call contains recordcount, but only calls that count records may have different values.
             shown = [word for word in shown if "count" in self.verb or not word.startswith("recordcount=")]
             bound = f" within {self.arguments['timeout']} s" if "timeout" in self.arguments else ""
             words = f"{' '.join(shown)}{bound}".replace("/opt/dohyo/run/", "")
@@ -97,26 +97,24 @@ class Call:
 
 @dataclass
 class FakeHost:
-    """A host of a fake trial."""
+    """Host of a fake trial."""
 
     name: str
     values: Mapping[str, Any]
     trial: "FakeTrial"
 
     def reset(self) -> None:
-        """Records the call."""
         self.do("reset")
 
     def remember(self, facts: Mapping[str, Any]) -> None:
-        """Keeps variables of the host."""
+        """Sets variables of the host."""
         self.values = {**self.values, **facts}
 
     def pull(self, source: str, folder: Path) -> None:
-        """Records the call."""
         self.do("pull", src=source, dest=str(folder))
 
     def do(self, verb: str, *, become: bool = False, **arguments: Any) -> dict[str, Any]:
-        """Records the call; returns the answer in :attr:`FakeTrial.answers`."""
+        """Records the call, and returns its answer from :attr:`FakeTrial.answers`."""
         call = Call(self.name, verb, become, arguments)
         self.trial.calls.append(call)
         self.trial.note(str(call))
@@ -135,14 +133,14 @@ class FakeHost:
 
 @dataclass
 class FakeTrial:
-    """A trial on imaginary hosts.
+    """Trial on imaginary hosts.
 
-    :ivar answers: answers by verb, or by host and verb; exceptions are raised; functions are called with the arguments
-        of the action, and return the whole answer
-    :ivar fails_at: number of the call that fails, from 0; None for none
-    :ivar outcomes: outcomes of phases by folder; others are valid
+    :ivar answers: answers by verb, or by host and verb. Exceptions are raised; a function receives the arguments of the
+        call and returns the whole answer
+    :ivar fails_at: number of the call that fails, from 0; None: no call fails
+    :ivar outcomes: outcomes of phases, by folder; other phases are valid
     :ivar events: events that users see
-    :ivar steps: for each step on hosts, the number of its first call and of the call after its last one
+    :ivar steps: for each step on hosts the number of its first call, and of the first call after it
     """
 
     world: World = field(init=False)
@@ -159,7 +157,7 @@ class FakeTrial:
 
     @property
     def notes(self) -> list[str]:
-        """All calls in order; equal calls to several hosts in one step are one line."""
+        """All calls in order. Equal calls of a step to several hosts are one line."""
         file = self.folder / "notes"
         found: list[str] = []
         for line in file.read_text("utf-8").splitlines() if file.exists() else []:
@@ -172,25 +170,25 @@ class FakeTrial:
         return found
 
     def note(self, text: str) -> None:
-        """Adds a line to the notes."""
+        """Appends a line to the notes."""
         with (self.folder / "notes").open("a", encoding="utf-8") as file:
             file.write(f"{text}\n")
 
     def event(self, event: str, **fields: Any) -> None:
-        """Records the event instead of displaying it."""
+        """Records the event; the real trial would display it."""
         self.events.append({"event": event, **fields})
         if event == "phase":
             self.note(" ".join(map(str, filter(None, ["phase", fields["phase"], fields["run"]]))))
 
     def conduct(self, plan: Mapping[str, Any], phase: ClientPhase, folder: Path) -> Outcome:
-        """Records the phase instead of running clients; returns the prepared outcome."""
+        """Records the phase, and returns the prepared outcome; the real trial would run clients."""
         self.note(f"clients: {folder.relative_to(self.folder)}")
         self.plans.append(dict(plan))
         self.phases.append(phase)
         return self.outcomes.get(phase.folder, self.outcome())
 
     def run_all(self) -> list[str]:
-        """Loads, settles and measures; returns the notes."""
+        """Loads, settles and measures, and returns the notes."""
         self.part.load()
         self.part.settle_load()
         self.part.measure()
@@ -199,10 +197,10 @@ class FakeTrial:
     def real(
         self, failures: dict[str, str] | None = None, started: bool = False, vanished: Sequence[str] = (), **load: Any
     ) -> TrialSteps:
-        """Returns the real trial on these hosts.
+        """Returns the steps of a real trial on these hosts.
 
         :param failures: earlier failures by host
-        :param load: state of the load, as from `begin`
+        :param load: state of the load, as returned by `begin`
         """
         found = TrialSteps(self.world, self.conduct, load)
         found.failures, found.started, found.measuring.vanished = failures or {}, started, list(vanished)
@@ -210,11 +208,11 @@ class FakeTrial:
         return found
 
     def outcome(self, inserted: Sequence[int | None] = (), failure: str = "", **more: Any) -> Outcome:
-        """Returns the outcome of a phase, by default a valid one.
+        """Returns the outcome of a phase; without arguments it is valid.
 
         :param inserted: number of keys that the client of each host has used
-        :param failure: reason why the run does not count; empty if it does
-        :param more: ``ended``: hosts whose servers ended; ``vanished``: hosts that were lost
+        :param failure: reason why the run does not count
+        :param more: ``ended``: hosts whose servers have ended; ``vanished``: hosts that were lost
         """
         numbers = dict(zip(self.world.clients, inserted, strict=False))
         states = {name: "ended" if name in more.get("ended", ()) else "ran" for name in self.world.databases}
@@ -227,7 +225,7 @@ class FakeTrial:
         return Outcome(report, list(more.get("vanished", ())))
 
     def at_once(self, calls: Mapping[str, Callable[[], Any]]) -> dict[str, Any]:
-        """Calls one function after another instead of at the same time, even after a failure."""
+        """Calls all functions in turn, even if one fails; the real trial calls them at the same time."""
         first = len(self.calls)
 
         def tried(call: Callable[[], Any]) -> Any:
@@ -241,12 +239,12 @@ class FakeTrial:
         return found
 
     def property_lines(self, phase: int, host: str) -> list[str]:
-        """Returns the lines of a client's properties file in a phase, given by number."""
+        """Returns the lines of a client's properties file in the phase with this number."""
         process = self.plans[phase]["agents"][host]["client"]
         return process["properties"].splitlines()  # type: ignore[no-any-return]
 
     def json(self, file: str) -> Any:
-        """Returns the content of a file of the evidence."""
+        """Returns the content of a JSON file of the evidence."""
         return json.loads((self.folder / file).read_text("utf-8"))
 
 
@@ -258,11 +256,11 @@ def fake_trial(
     dohyo: Sequence[str] = (),
     **variables: Any,
 ) -> FakeTrial:
-    """Returns a trial of one run on that number of database hosts.
+    """Returns a trial of one run on this number of database hosts.
 
-    :param clients: number of separate hosts for clients; 0 if they are on the database hosts
+    :param clients: number of separate client hosts; 0: the clients run on the database hosts
     :param dohyo: outputs of the program `dohyo`, one for each call; further calls fail
-    :param variables: variables of all hosts; a dict with names of hosts as keys has the values of these hosts
+    :param variables: variables of all hosts; the keys of a dict may be hosts, each with its own value
     """
     databases = [f"node{number}" for number in range(1, hosts + 1)]
     with_clients = [f"client{number}" for number in range(1, clients + 1)] or databases
@@ -344,10 +342,10 @@ sed -i 1d dohyo-answers
 
 
 def note_under_way(trial: FakeTrial, folder: Path, **other: Any) -> None:
-    """Notes that a trial with Cassandra is under way on the trial's hosts.
+    """Writes the note that a trial with Cassandra is running on these hosts.
 
-    :param folder: of the evidence, and of the control machine
-    :param other: what the note says otherwise
+    :param folder: folder of the evidence, and of the control machine
+    :param other: fields of the note that differ
     """
     noted = {"role": "cassandra", "dir": str(folder), "deployment": "abc", "hosts": [*trial.world.hosts]}
     (folder / UNDER_WAY).write_text(json.dumps({**noted, **other}))
