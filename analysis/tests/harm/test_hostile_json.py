@@ -1,4 +1,4 @@
-"""Any content of experiment.json, state.json and the evidence leads to one line and an exit code, not to a traceback."""
+"""Any content of experiment.json, state.json and the evidence leads to one line and an exit code, not a traceback."""
 
 import copy
 import json

@@ -1,4 +1,4 @@
-"""Arguments of administration and clients for servers that run already (docs/attach.md)."""
+"""Arguments of administration and clients for attached systems (docs/attach.md)."""
 
 from typing import Any
 
@@ -84,7 +84,7 @@ def test_regions_of_attached_hbase_are_those_of_one_server_and_nothing_is_read_a
 
 @pytest.mark.parametrize("name", ["cassandra", "hbase", "mysql-innodb", "aerospike"])
 def test_servers_that_run_already_take_nothing_of_our_hosts(name: str) -> None:
-    """A plan does not know their caches either."""
+    """The caches of these servers are unknown, so a plan does not state them either."""
     planned = described(name, 3, attached={name: "elsewhere"}).planned
     assert (planned["memory_mb"], planned["data_mb"], planned["cache_mb"]) == (0, 0, 0)
     assert described(name, 3, attached={"another": "elsewhere"}).planned["memory_mb"] > 0

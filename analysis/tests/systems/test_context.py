@@ -1,4 +1,4 @@
-"""Facts of a scenario with which systems compute."""
+"""Facts and settings with which systems compute."""
 
 import threading
 from typing import Any
@@ -25,7 +25,7 @@ def test_the_bytes_of_a_key(properties: dict[str, str], key: int, row: int) -> N
 
 
 def test_a_host_whose_variable_is_being_resolved_does_not_stop_others() -> None:
-    """Ansible resolves variables in one thread, and may need the same member of another host for that."""
+    """Ansible resolves variables in one thread, which may need the same member of another host at that time."""
     other = Context({"host_memory_budget": "2g"})
     read: list[str] = []
 

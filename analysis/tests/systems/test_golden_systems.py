@@ -1,6 +1,6 @@
-"""Commands, files and arguments of each system, in situations that differ much.
+"""Commands, files and arguments of each system, in very different situations.
 
-The golden files of a system on one host are complete; those of other cases contain only the differences.
+The golden files of a system on one host are complete. The files of other cases contain only the differences.
 """
 
 from typing import Any

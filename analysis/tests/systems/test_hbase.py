@@ -1,4 +1,4 @@
-"""HBase's processes, their memory and ports, and the settings that it rejects."""
+"""HBase's processes, their memory and ports, and the settings that Dohyo rejects."""
 
 import re
 from typing import Any
@@ -11,12 +11,12 @@ TWO: dict[str, Any] = {"hosts": 2, "hbase_regionservers_per_host": 2}
 
 
 def hbase(**variables: Any) -> Any:
-    """Returns HBase on some hosts, with the members of its own class."""
+    """Returns HBase as `Any`, so that a test may use the members of its own class."""
     return described("hbase", **variables)
 
 
 def site(**variables: Any) -> dict[str, str]:
-    """Returns the properties of hbase-site.xml; the later one of two values counts."""
+    """Returns the properties of hbase-site.xml. If one occurs twice, the later value counts."""
     (text,) = [file.content for file in hbase(**variables).files if file.path.endswith("/hbase-site.xml")]
     return dict(re.findall("<name>(.*)</name><value>(.*)</value>", text))
 
@@ -47,7 +47,7 @@ def test_a_process_has_heap_ports_and_log_of_its_own(name: str, heap: str, log: 
     assert heap in command
     assert command[-len(last) :] == last
     assert [word for word in command if "-Xlog" in word] == [f"-Xlog:gc*:file={log}:time,uptime"]
-    # The other processes have their own collector.
+    # These options of the collector are for region servers only. Other processes have another collector.
     assert ("-XX:+UseSomeGC" in command) == name.startswith("regionserver")
 
 
@@ -94,7 +94,7 @@ def test_what_a_user_sets_comes_after_the_profile_s_own() -> None:
         "hbase.regionserver.handler.count": "160",
         "hbase.regionserver.wal.enablecompression": "true",
     }
-    # The JVM uses the last one of two flags.
+    # If a flag occurs twice, the JVM uses the last one.
     own, of_collector = "-XX:CMSInitiatingOccupancyFraction=70", "-XX:CMSInitiatingOccupancyFraction=75"
     command = hbase(hbase_java_options=[own], jdk_gc_options=[of_collector]).command
     assert command.index(of_collector) < command.index(own)
@@ -132,5 +132,5 @@ def test_what_it_cannot_do_is_refused(variables: dict[str, Any], reason: str) ->
 
 
 def test_kerberos_is_not_enough_for_a_public_address() -> None:
-    """Some web pages of HBase stay open (docs/secrets.md)."""
+    """Some of HBase's web pages remain open (docs/secrets.md)."""
     assert hbase(hbase_address="8.8.8.8", hbase_authentication=True).open_address == "8.8.8.8"

@@ -1,4 +1,4 @@
-"""Options of all systems: what each must declare, and what their checks reject in a scenario or an inventory."""
+"""Options of all systems: what each must declare, and which values of a scenario or an inventory are rejected."""
 
 import datetime
 import re
@@ -21,7 +21,7 @@ OPTIONS = [each for role in ROLES for each in of_role(role).all_options().values
 
 
 def misfits(name: str, value: Any) -> list[str]:
-    """Returns the playbooks' messages about a variable of an inventory with a type."""
+    """Returns the problems that playbooks report for this value of a variable in an inventory."""
     role = next(role for role in ROLES if name.startswith(f"{role}_"))
     return list(of_role(role).on(Context({name: value})).misfits)
 
@@ -37,7 +37,7 @@ def test_every_option_is_whole(each: Option) -> None:
     if each.default is None:
         system = of_role(role)
         name = each.name.removeprefix(f"{role}_")
-        # A variant's default is a different value for each system.
+        # If the default of an option depends on the variant, it differs from system to system.
         assert name in system.variant or callable(getattr(system, f"default_{name}"))
     else:
         assert each.check(each.default) == each.default
@@ -63,7 +63,7 @@ def test_defaults_that_follow_from_others_fit(system: str) -> None:
         ("postgresql_settings", ["x"]),
         ("cassandra_gc", ["Epsilon"]),
         ("hbase_regionservers_per_host", [0, 9]),
-        # YAML has more types than a configuration file.
+        # YAML has types that configuration files lack.
         ("cassandra_settings", [{"a": datetime.date(2026, 1, 2)}, {"a": b"x"}, {"a": {"a"}}]),
         ("cassandra_heap", [["1g"], {"a": "1g"}, None]),
         ("cassandra_password", [["secret"], {"a": "secret"}, None, "a\nsecret", " secret"]),
@@ -104,7 +104,7 @@ def test_of_many_settings_the_wrong_one_is_named() -> None:
 @pytest.mark.parametrize("value", ["127.0.0.1;id", "a b", "$(id)"])
 @pytest.mark.parametrize("system", all_systems())
 def test_a_value_of_the_host_that_a_default_follows_from_is_checked(system: str, value: str) -> None:
-    """The address of the cluster's network appears in configurations and on command lines."""
+    """The address becomes part of configurations and command lines."""
     role = all_systems()[system].role
     (problem,) = all_systems()[system].on(Context({"dohyo_address": value})).misfits
     assert problem.startswith(f"{role}_address={value}: it must match ")
@@ -130,7 +130,7 @@ def test_sizes_are_taken(name: str, value: str) -> None:
     ],
 )
 def test_a_value_of_an_inventory_gets_its_type(name: str, value: Any, typed: Any) -> None:
-    """Ansible's templates return texts, and lists of Ansible's own classes."""
+    """Ansible's templates return strings, and lists of Ansible's own classes."""
     found = described("cassandra", **{name: value})
     assert getattr(found, name.removeprefix("cassandra_")) == typed
     assert list(found.misfits) == []
@@ -154,7 +154,7 @@ def test_a_secret_is_the_inventory_s_or_the_environment_s(
 
 @pytest.mark.parametrize("system", ["cassandra", "hbase", "mysql-innodb", "postgresql"])
 def test_numbers_of_an_inventory_reach_a_configuration(system: str) -> None:
-    """Ansible has its own classes for numbers, which the writers of YAML and JSON do not know."""
+    """Ansible has its own classes of numbers, which YAML's and JSON's writers do not know."""
     role = all_systems()[system].role
     settings = DataLoader().load("{some_number: 7, a_ratio: 0.5}")
     found = described(system, **{f"{role}_settings": settings, "passwords": PASSWORDS, "states": FOUND})
@@ -171,7 +171,7 @@ def test_a_template_without_a_value_is_a_misfit_and_nothing_else_fails() -> None
 
     found: Any = of_role("aerospike").on(Context(Unresolved(host_memory_budget="0.8", dohyo_deployment="0123456789")))
     assert list(found.misfits) == ["aerospike_data_size has no value: 'nosuch' is undefined"]
-    # destroy.yml looks these values up.
+    # destroy.yml reads these values.
     assert (found.log_disks, found.raw_environment["LABEL"]) == ([], "dohyo-012345")
 
 

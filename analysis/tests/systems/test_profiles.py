@@ -1,4 +1,4 @@
-"""The two profiles of server settings: priorities, and how settings reach a configuration file."""
+"""The two profiles of server settings: which value takes priority, and how it reaches a configuration file."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ from support.described import described
 
 ROLES = sorted({system.role for system in all_systems().values()})
 TUNED = {"profile": "tuned"}
-# Hosts that differ in everything on which a value may depend.
+# Hosts that differ in everything that can affect a value.
 HOSTS: list[dict[str, Any]] = [
     {"service_host": {"cores": cores, "disk_kind": disk, "java_home": "/jdk"}, "dohyo_devices": ["x"] * drives,
      "host_memory_budget": budget, "cassandra_version": version, "hbase_distributed": True,
@@ -33,7 +33,7 @@ HOSTS: list[dict[str, Any]] = [
 
 @dataclass(frozen=True, kw_only=True)
 class Small(System):
-    """A system with a value of each kind."""
+    """System with an option of each kind."""
 
     role = "c"
     name: str = "c"
@@ -56,11 +56,11 @@ class Small(System):
         return HostNeeds(0, DataNeeds(0))
 
     def default_d(self) -> bool:
-        """Returns a default for one processor."""
+        """Returns a default that depends on the host."""
         return self.context.cores == 1
 
     def tuned(self) -> list[Tuned]:
-        """Returns an option, an option with the default value, and two settings, one of them only for some hosts."""
+        """Returns two options, one with its default value, and two settings, one only for some hosts."""
         values = {"a": 2, "b": "x", "k": 3, "few": 1 if self.context.cores == 1 else None}
         return [Tuned(name, value, "a book") for name, value in values.items()]
 
@@ -114,7 +114,7 @@ def test_the_page_has_every_value_with_its_source() -> None:
 
 @pytest.mark.parametrize("role", ROLES)
 def test_every_value_has_its_source_and_words(role: str) -> None:
-    """A misspelt option would count as a setting, and the table needs the package's default as text."""
+    """A misspelt option would be taken for a setting. The table needs the package's default as text."""
     name = of_role(role).name
     found = [described(name, **host, conditions=TUNED).tuned() for host in HOSTS]
     for rows in zip(of_role(role).on(Context()).tuned(), *found, strict=True):
@@ -195,7 +195,7 @@ def test_settings_that_other_variables_say_are_refused(name: str) -> None:
 
 
 def cassandra(**variables: Any) -> tuple[dict[str, Any], list[str], dict[str, Any]]:
-    """Returns the content of cassandra.yaml and of jvm.options on a host with six processors, and the conditions."""
+    """Returns the contents of cassandra.yaml and jvm.options on a host with six processors, and the conditions."""
     cores = {"cores": 6, "disk_kind": "ssd", "java_home": "/jdk"}
     found = described("cassandra", **{"service_host": cores, "jdk_gc_options": [], **variables})
     files = {file.path.rpartition("/")[2]: file.content for file in found.files}
@@ -211,7 +211,7 @@ def test_the_profile_has_other_defaults_and_the_user_s_values_win() -> None:
         trial_phases=[{"name": "run", "faults": "kill(1)@5s"}],
         cassandra_password="secret",  # noqa: S106 - not a real password
         cassandra_settings=settings, **of_both,
-        # One pattern matches three disks.
+        # This pattern matches three disks.
         dohyo_devices=["/dev/disk/by-id/nvme-X_*"], host_disks={"devices": [{}, {}, {}]},
     )  # fmt: skip
     assert written["memtable"]["configurations"]["default"]["inherits"] == "trie"
@@ -221,7 +221,7 @@ def test_the_profile_has_other_defaults_and_the_user_s_values_win() -> None:
     assert (written["concurrent_writes"], written["concurrent_reads"], written["concurrent_compactors"]) == (48, 48, 6)
     assert (written["storage_compatibility_mode"], written["commitlog_disk_access_mode"]) == ("NONE", "auto")
     assert (written["trickle_fsync"], written["compaction_throughput"]) == (True, "0MiB/s")
-    # Settings of other versions, and of a format that the user has not chosen.
+    # These settings are for other versions, or for a format that the user has not chosen.
     assert not {"compaction_throughput_mb_per_sec", "key_cache_size"} & {*written, *effect["values"]}
     assert (written["num_tokens"], written["hinted_handoff_enabled"]) == (1, True)
     assert effect["tuned"]["cassandra_memtable"] == "trie"
@@ -246,7 +246,7 @@ def test_the_profile_of_the_package_adds_nothing() -> None:
     ("heap", "own", "young"), [("16g", ["-Xmn8G"], "-Xmn8G"), ("16g", ["-ea"], "-Xmn600m"), ("1g", [], "-Xmn256m")]
 )
 def test_the_jvm_is_started_as_the_package_starts_it(heap: str, own: list[str], young: str) -> None:
-    """CMS gets 100 MB of young generation for each of the 6 processors, at most a quarter of the heap."""
+    """With CMS the young generation has 100 MB for each of the 6 processors, up to a quarter of the heap."""
     version: dict[str, Any] = {"cassandra_version": "3.11.6", "cassandra_gc": "CMS"}
     _, found, _ = cassandra(**version, cassandra_heap=heap, cassandra_java_options=own)
     assert [each for each in found if each.startswith("-Xmn")] == [young]
@@ -298,7 +298,7 @@ def test_rows_are_kept_only_by_a_row_cache(settings: dict[str, Any]) -> None:
 
 
 def settings_of(name: str, devices: int, disk_kind: str) -> dict[str, Any]:
-    """Returns the profile's settings on a host, where one pattern matches all devices."""
+    """Returns the profile's settings on a host on which one pattern matches all devices."""
     return described(
         name, conditions=TUNED, hbase_distributed=True, dohyo_devices=["/dev/disk/by-id/nvme-X_*"],
         host_memory_budget="150g", host_disks={"devices": [{}] * devices}, dohyo_data=["/dohyo/data"],
@@ -317,7 +317,7 @@ COUNTS: Sequence[tuple[str, str]] = [
 @pytest.mark.parametrize(
     ("devices", "disk_kind", "expected"),
     [
-        # An array counts as the number of its disks. InnoDB allows at most 64 threads.
+        # An array of disks counts as several disks. InnoDB allows at most 64 threads.
         (8, "nvme", [8, 4, 4, 4, "multiwal", 10000, 64, 192, True]),
         (1, "rotational", [None, None, None, None, None, 200, 64, None, None]),
     ],
@@ -329,7 +329,7 @@ def test_values_follow_from_the_disks(devices: int, disk_kind: str, expected: li
 
 @pytest.mark.parametrize(("devices", "logs"), [(8, 8), (1, 1)])
 def test_hbase_has_room_for_the_logs_of_all_disks(devices: int, logs: int) -> None:
-    """The maximum size of the log grows with the number of logs."""
+    """The maximum size of the write-ahead log grows with the number of logs."""
     alone = described("hbase", hbase_distributed=True).needs().size.log_mb
     found = described("hbase", hbase_distributed=True, conditions=TUNED, dohyo_devices=["x"] * devices)
     assert found.needs().size.log_mb == alone * logs

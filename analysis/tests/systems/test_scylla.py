@@ -1,4 +1,4 @@
-"""ScyllaDB's configuration, which is tested without a server."""
+"""ScyllaDB's configuration, tested without a server."""
 
 import re
 import subprocess
@@ -18,9 +18,9 @@ VERSION = "5.2.18-0.20240419.dae9bef75f66"
 NEWEST = "2026.4.0-dev-0.20260821.f4a4091ca28e"
 PAGES = {"ports": {"api": 10000, "prometheus": 9180}, "moved": []}
 APART = {"database": ["node1"], "client": ["other"]}
-# JSON writes the last character as two escapes, which YAML does not combine.
+# In JSON the last character is a pair of escapes, which YAML would not combine.
 USER, PASSWORD = "o'hara \N{GRINNING FACE}", PASSWORDS["client"]
-# Variables for every optional part of the configuration.
+# Variables that cause each optional part of the configuration.
 CASES: dict[str, dict[str, Any]] = {
     "alone": {"dohyo_data": ["/data1", "/data2"]},
     "prepared": {
@@ -47,7 +47,7 @@ CASES: dict[str, dict[str, Any]] = {
 
 
 def scylla(case: str = "", version: str = VERSION, cores: str = "1-3", **variables: Any) -> Any:
-    """Returns ScyllaDB on hosts that have a server and were tuned for these cores."""
+    """Returns ScyllaDB on hosts with a server, which were tuned for these cores."""
     given = {**CASES.get(case, {}), **variables}
     printed = {"looked": {"stdout": f"{BINARY}\n{version}\n{cores}".rstrip("\n"), "stderr": ""}}
     states = {f"node{number}": printed for number in range(1, given.get("hosts", 1) + 1)}
@@ -134,7 +134,7 @@ TRIE = {"sstable_format": "mt", "column_index_size_in_kb": 1}
     ],
 )
 def test_values_of_the_scylla_yaml_in_the_vendor_s_packages(version: str, expected: dict[str, Any]) -> None:
-    """RAFT and TRIE are the values in conf/scylla.yaml at the tags of ScyllaDB's source."""
+    """RAFT, TABLETS and TRIE are the values of conf/scylla.yaml at the tags of ScyllaDB's source."""
     config = configuration(scylla("prepared", version=version))
     assert {key: config[key] for key in {"enable_tablets": "", **RAFT, **TABLETS, **TRIE} if key in config} == expected
     assert config["commitlog_segment_size_in_mb"] == 32
@@ -161,7 +161,7 @@ def test_users_and_tls() -> None:
     system = scylla("closed")
     config = configuration(system)
     assert (config["authenticator"], config["authorizer"]) == ("PasswordAuthenticator", "CassandraAuthorizer")
-    # Each purpose has one port, which accepts only TLS.
+    # Each purpose has only one port, which requires TLS.
     assert config["native_transport_port_ssl"] == config["native_transport_port"]
     assert config["native_shard_aware_transport_port_ssl"] == config["native_shard_aware_transport_port"]
     assert config["ssl_storage_port"] == config["storage_port"]
@@ -249,7 +249,7 @@ MEASURED = """disks:
 
 
 def test_the_disk_of_the_data_is_measured_unless_it_was(tmp_path: Path) -> None:
-    """The file of an earlier measurement names the mount points."""
+    """The file of a measurement names the mount points that were measured."""
     tasks = yaml.safe_load((ANSIBLE / "systems/scylla/tasks/tune.yml").read_text("utf-8"))
     (script,) = [task["vars"]["scylla_measured"] for task in tasks if "scylla_measured" in task.get("vars", {})]
     file = tmp_path / "io_properties.yaml"
@@ -275,7 +275,7 @@ FAKES = {
         *) echo 'tune: [net, disks]' ;;
         esac""",
     "scripts/scylla_cpuset_setup": 'echo "$@" >> FOLDER/called',
-    # hwloc-calc 2.9 answers like this on hosts of 2 and 64 processors.
+    # Output of hwloc-calc 2.9 on hosts with 2 and 64 processors.
     "bin/hwloc-calc": """
         case "$*" in
         all) echo 0x00000003 ;;

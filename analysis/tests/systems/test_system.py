@@ -1,4 +1,4 @@
-"""Members that every class of a system must have, and what tasks, plans and the page for newcomers expect of it."""
+"""Members of the classes of systems, which tasks, plans and docs/adding-a-system.md use."""
 
 import dataclasses
 import inspect
@@ -32,19 +32,19 @@ LOOKUP = re.compile(r"""(?:lookup|query|q)\('system', *([^,)]+)([^)]*)\)((?:\.\w
 
 
 def public(of: type) -> set[str]:
-    """Returns the names of the members of a class and its bases, including those that are only declared."""
+    """Returns the names of all public members of a class, including inherited and only declared ones."""
     declared = {name for base in inspect.getmro(of) for name in inspect.get_annotations(base)}
     return {name for name in declared | {*dir(of)} if not name.startswith("_")}
 
 
 def own_members(of: type) -> set[str]:
-    """Returns the names of the class that its bases lack."""
+    """Returns the names of the members that a class adds to its bases."""
     mine = {name for name in {*vars(of), *inspect.get_annotations(of)} if not name.startswith("_")}
     return mine - {name for base in inspect.getmro(of)[1:] for name in public(base)}
 
 
 def kind(of: type, name: str) -> Any:
-    """Returns the class of a member that is a dataclass; None if it is unknown or nothing is looked up in it."""
+    """Returns the dataclass to which a member belongs, or None if its type is another one or unknown."""
     member = inspect.getattr_static(of, name, None)
     hints = typing.get_type_hints(member.fget if isinstance(member, property) else member or of)
     wanted = hints.get("return") if member is not None and not isinstance(member, type) else None
@@ -53,13 +53,13 @@ def kind(of: type, name: str) -> Any:
 
 
 def lookups(text: str) -> Iterator[tuple[str, str]]:
-    """Yields the paths of members that a file of tasks looks up, and the arguments behind each."""
+    """Yields each member that a file of tasks looks up, as a path, and the arguments after it."""
     for name, arguments, behind in LOOKUP.findall(text):
         yield name.strip("'") + behind, arguments
 
 
 def unknown(of: type, path: str) -> str:
-    """Returns the first unknown name of a path; empty if all names exist."""
+    """Returns a message about the first unknown name of a path; empty if all names exist."""
     for name in path.split("."):
         if name not in public(of):
             return f"{of.__name__} has no {name}"
@@ -71,7 +71,7 @@ def unknown(of: type, path: str) -> str:
 
 
 def missing(file: Path) -> list[str]:
-    """Returns the lookups of a file of tasks that no class answers."""
+    """Returns the lookups in a file of tasks whose members no class has."""
     place = file.parts[file.parts.index("systems") + 1] if "systems" in file.parts else ""
     found = []
     for path, arguments in lookups(file.read_text("utf-8")):
@@ -79,7 +79,7 @@ def missing(file: Path) -> list[str]:
         role = named[1] if named else place
         if path.startswith("context."):
             problems = [unknown(Context, path.removeprefix("context."))]
-        elif "system=trial_system" in arguments:  # behind a condition
+        elif "system=trial_system" in arguments:  # a condition precedes these lookups
             problems = [min(unknown(type(each), path) for each in all_systems().values())]
         else:
             problems = [unknown(type(catalogue.of_role(role)) if role in ROLES else System, path)]
@@ -117,25 +117,25 @@ def test_a_member_that_nobody_has_is_found(place: str, text: str, problem: str, 
 
 PAGE = (ROOT / "docs/adding-a-system.md").read_text("utf-8").partition("## 2. ")[0]
 SYSTEMS = [*all_systems().values(), *(system for file in EXAMPLES for system in catalogue.load(file))]
-# Members that every class must replace.
+# Members that have no default, so that every class must define them.
 REFUSING = {"installed_version", "needs", "command", "words", "client_properties"}
 
 
 def classes(system: System) -> list[type]:
-    """Returns the classes of a system above the base class."""
+    """Returns the classes of a system, up to the base class but without it."""
     every = inspect.getmro(type(system))
     return [*every[: every.index(System)]]
 
 
 def overridden(system: System) -> set[str]:
-    """Returns the members of the base class that a system replaces, without its options."""
+    """Returns the members of the base class that a system overrides, except options."""
     theirs = {name for each in classes(system) for name in {*vars(each), *inspect.get_annotations(each)}}
     return (theirs & public(System)) - system.all_options().keys()
 
 
 def test_the_page_names_whatever_a_class_may_say_otherwise() -> None:
     named = set(re.findall(r"`(\w+)(?:\(\))?`", PAGE))
-    said = set.union(*map(overridden, SYSTEMS)) - {"on", "shown_options"}  # H2's class, beside the page, has these
+    said = set.union(*map(overridden, SYSTEMS)) - {"on", "shown_options"}  # only H2's class, which is not on the page
     assert sorted(said - named) == []
     rows = re.findall(r"^\| [^|]+ \| (.*) \|$", PAGE, re.MULTILINE)[2:]
     theirs = public(System) | {name for each in SYSTEMS for name in each.all_options()}
@@ -156,7 +156,7 @@ def test_a_system_says_whatever_the_page_calls_necessary(system: System) -> None
 
 @pytest.mark.parametrize("system", SYSTEMS, ids=lambda each: each.name)
 def test_a_class_says_nothing_that_nobody_reads(system: System) -> None:
-    """A misspelt member replaces no other, and no error reports it."""
+    """A misspelt member overrides nothing, and would not cause an error."""
     folders = [ROOT / "analysis/dohyo", ANSIBLE / "systems" / system.role, *EXAMPLES]
     files = [file for folder in folders for file in (folder.rglob("*") if folder.is_dir() else [folder])]
     texts = [file.read_text("utf-8") for file in files if file.suffix in (".py", ".j2", ".yml")]

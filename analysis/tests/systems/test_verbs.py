@@ -1,4 +1,4 @@
-"""The steps of a trial with the commands of a system's class, on hosts that record calls and write files."""
+"""Steps of a trial with the commands of a system's class, on hosts that record the calls and write the files."""
 
 from functools import partial
 from pathlib import Path
@@ -15,7 +15,7 @@ QUOTED = "s3cret-'quoted'"
 
 
 def trial_of(system: str, folder: Path, **variables: Any) -> FakeTrial:
-    """Returns a trial on two hosts and one client host, which are folders of this machine with free ports."""
+    """Returns a trial on two hosts and a client host, which are folders of this machine and have all ports free."""
     homes = {name: str(folder / name) for name in NAMES}
     trial = fake_trial(
         folder, 2, 1, system,
@@ -34,7 +34,7 @@ def trial_of(system: str, folder: Path, **variables: Any) -> FakeTrial:
 
 @pytest.fixture(scope="module")
 def hbase(tmp_path_factory: pytest.TempPathFactory) -> FakeTrial:
-    """Returns a trial of HBase whose servers were configured, started and stopped."""
+    """Returns a trial of HBase after its servers were configured, started and stopped."""
     trial = trial_of(
         "hbase", tmp_path_factory.mktemp("hbase"),
         hbase_regionservers_per_host=2, hbase_prefetch=True, hbase_tls=True, conditions={"replication": 1},
@@ -47,13 +47,13 @@ def hbase(tmp_path_factory: pytest.TempPathFactory) -> FakeTrial:
 
 
 def asked_of_agents(trial: FakeTrial, host: str = "") -> list[list[str]]:
-    """Returns the arguments of each call of the agents of all hosts, or of one."""
+    """Returns the arguments of all calls of an agent's program, on one host or on all hosts."""
     calls = [call for call in trial.calls if call.action == "program" and call.argv[0].endswith("/bin/agent")]
     return [call.argv[1:] for call in calls if host in ("", call.host)]
 
 
 def servers_that(trial: FakeTrial, verb: str, host: str) -> list[str]:
-    """Returns the servers for which a host's agent was called, in this order."""
+    """Returns the servers for which a verb of a host's agent was called, in order."""
     return [words[1] for words in asked_of_agents(trial, host) if words[0] == verb]
 
 
@@ -91,7 +91,7 @@ def test_hdfs_is_formatted_before_it_starts_and_all_region_servers_are_waited_fo
     programs = [call for call in hbase.calls if call.action == "program"]
     (formatted,) = [call for call in programs if "-format" in call.argv]
     assert (formatted.host, formatted.argv[-2:]) == ("node1", ["-format", "-nonInteractive"])
-    # A copied load is already formatted.
+    # A copied load was formatted before, so this step is skipped.
     assert formatted.arguments["creates"] == f"{hbase.folder}/node1/data/dohyo/hbase/namenode/current"
     assert programs.index(formatted) < [call.argv[1:3] for call in programs].index(["start", "hbase-namenode"])
     waits = [(words[0], words[1], words[-1]) for words in asked_of_agents(hbase) if words[0] in ("until", "ready")]

@@ -1,4 +1,4 @@
-"""The hosts of a trial over Ansible's own connections. Fake programs replace ssh and sudo."""
+"""Hosts of a trial over Ansible's own connections, with fakes of ssh and sudo."""
 
 import json
 import os
@@ -21,7 +21,7 @@ from support.releases import BOTH, play_with
 
 
 def meets(folder: Path, name: str, count: int) -> Callable[[], str]:
-    """Returns a function that ends when `count` of these functions have begun."""
+    """Returns a function that ends after `count` functions with the same folder have begun."""
 
     def call() -> str:
         (folder / name).touch()
@@ -70,7 +70,7 @@ def test_one_host_fails_like_one_of_many(error: Exception, words: str, others: i
 
 # ---- Ansible ---------------------------------------------------------------------------------------------------------
 
-# Does calls on all hosts of the play at the same time; on each host one after another until one fails.
+# Action that calls the agents of all hosts at the same time. On each host it makes the calls in turn until one fails.
 ASK = """
 from pathlib import Path
 from ansible.plugins.action import ActionBase
@@ -105,7 +105,7 @@ class ActionModule(ActionBase):
         found = at_once({name: (lambda host=host: ask(host)) for name, host in hosts.items()})
         return {"found": {n: {"error": str(e)} if isinstance(e, HostError) else e for n, e in found.items()}}
 """
-# The programs record their arguments, and run the command on this machine.
+# The fakes record their arguments, and run the command on this machine.
 SSH = """#!/bin/sh
 printf '%s\\n' "$@" >"$(mktemp {folder}/ssh-XXXXXX)"
 for last; do :; done
@@ -132,7 +132,7 @@ user=$2
 shift 2
 as_user=$user exec "$@"
 """
-# Ends when both hosts have begun.
+# Ends after both hosts have begun.
 MEET = 'touch "$0/$$"; n=0; while [ "$(ls "$0" | wc -l)" -lt 2 ] && [ $n -lt 400 ]; do sleep 0.05; n=$((n+1)); done; '
 MEET += 'ls "$0" | wc -l; echo "ssh=$ssh_host"'
 
@@ -140,10 +140,10 @@ MEET += 'ls "$0" | wc -l; echo "ssh=$ssh_host"'
 @pytest.mark.slow
 @BOTH
 def test_hosts_are_reached_as_the_inventory_says(lowest: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    # Otherwise root would not become root; the tests may run as root.
+    # The tests may run as root, and Ansible would not use sudo to become the same user.
     monkeypatch.setenv("ANSIBLE_BECOME_ALLOW_SAME_USER", "true")
     monkeypatch.setenv("PYTHONPATH", f"{ANSIBLE / 'plugins'}:{ROOT / 'analysis'}")
-    # Ansible before 2.19 looks for sshpass.
+    # Releases of Ansible before 2.19 look for sshpass.
     monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
     programs = {"ssh": SSH, "sudo-here": SUDO, "sudo-far": SUDO, "sshpass": "#!/bin/sh\n"}
     for name, text in programs.items():
@@ -152,7 +152,7 @@ def test_hosts_are_reached_as_the_inventory_says(lowest: bool, tmp_path: Path, m
     (tmp_path / "action_plugins").mkdir()
     (tmp_path / "action_plugins/ask.py").write_text(ASK)
     (meeting := tmp_path / "meeting").mkdir()
-    # Larger than one part of a transfer.
+    # A file that is larger than one part of a transfer.
     ((source := tmp_path / "source") / "below").mkdir(parents=True)
     (source / "below/large").write_bytes(large := os.urandom(6 * 2**20))
     everywhere = {"ansible_python_interpreter": sys.executable, "from_play": "of the inventory", "number": 7}
@@ -226,13 +226,13 @@ def check_answers(found: dict[str, Any], asked: dict[str, Any], tmp_path: Path) 
         "far": {**values, "where": "/over/far/end", "base": "/over/far", "inventory_hostname": "far"},
     }
     assert {*found["met"]["far"]["kinds"].values()} == {"builtins"}
-    # A variable that a host remembers is known on all hosts.
+    # A variable that was set for one host can be read by all hosts.
     assert [found["met"][name]["others"] for name in both] == [{"here": "here", "far": "far"}] * 2
 
     def said(task: str, number: int = 0) -> list[str]:
         return [found[task][name]["answers"][number]["stdout"] for name in both]
 
-    # Both hosts were there at the same time, and only one was reached over ssh.
+    # Both hosts ran at the same time, and only "far" was reached over ssh.
     assert said("met") == ["2\nssh=", "2\nssh=yes"]
     assert said("rooted") == ["as root", "as root"]
     assert said("rooted", 1) == ["as ", "as "]
@@ -266,7 +266,8 @@ def check_answers(found: dict[str, Any], asked: dict[str, Any], tmp_path: Path) 
     assert of_connection == ["stop"]
 
 
-# Fails on some hosts. The others join them in the rescue section, except hosts that do not respond.
+# Action that returns the hosts that reach the end of a trial. Hosts fail in `play_that_ends`, and the others join them
+# in the rescue section, except hosts that do not respond.
 END = """
 from ansible.plugins.action import ActionBase
 from conduct import failures_of, hosts_of
@@ -280,8 +281,8 @@ class ActionModule(ActionBase):
 
 
 def play_that_ends(fails: Sequence[str], answer: Path) -> dict[str, Any]:
-    """Returns a play that fails on some hosts, and then writes which hosts reached its end and the failures."""
-    # With "gone", the connection fails instead.
+    """Returns a play that fails on some hosts, and writes the hosts that reach its end and the failures to `answer`."""
+    # The host "gone" fails because it cannot be reached.
     full = {"fail": {"msg": "full"}, "when": f"inventory_hostname in {fails}"}
     said = "{{ '' if ansible_failed_result is undefined else ansible_failed_result.msg }}"
     write = {"copy": {"content": "{{ [end.hosts, end.failures] }}", "dest": str(answer)}, "run_once": True}
@@ -290,7 +291,7 @@ def play_that_ends(fails: Sequence[str], answer: Path) -> dict[str, Any]:
         "rescue": [{"set_fact": {"trial_failure": said}}],
         "always": [{"ask_end": {}, "register": "end", "run_once": True}, write],
     }
-    # Facts of the previous play would stay.
+    # Reset the fact, which would otherwise keep its value from the previous play.
     return {"hosts": "all", "any_errors_fatal": True, "tasks": [{"set_fact": {"trial_failure": None}}, tasks]}
 
 
@@ -307,13 +308,13 @@ def test_a_trial_ends_on_all_hosts_that_answer(lowest: bool, tmp_path: Path, mon
     ssh = {**local, "ansible_connection": "ssh", "ansible_ssh_executable": str(tmp_path / "ssh")}
     unforeseen: list[dict[str, Any]] = [
         {"set_fact": {"trial_failure": "{{ 'the disk is full' if inventory_hostname == 'a' else '' }}"}},
-        # Both fail, because no variable names the system.
+        # Both actions fail, because no variable names the system.
         {"conduct": {"do": "begin"}, "register": "begun", "run_once": True},
         {"conduct": {"do": "trial"}, "register": "ended", "run_once": True},
         {"copy": {"content": "{{ [begun, ended] }}", "dest": str(tmp_path / "unforeseen")}, "run_once": True},
     ]
     hosts = dict.fromkeys("abc", local)
-    # These are the first host, which runs the steps that run once, and another one.
+    # "a" is the first host, which executes the steps that run once; "c" is another host.
     two = play_that_ends(["a", "c"], tmp_path / "two")
     plays = [play_that_ends([], tmp_path / "none"), {"hosts": "all", "tasks": unforeseen}, two]
     play_with(lowest, plays, {"database": hosts}, tmp_path)

@@ -1,4 +1,4 @@
-"""One load or run of the clients: each client's command and properties, and the conductor's plan."""
+"""A load or a run of the clients: the command and the properties of each client, and the plan for the conductor."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -14,13 +14,13 @@ from support.trial_hosts import FakeTrial, fake_trial
 
 
 def phase(properties: Mapping[str, Any] | None = None, number: int = 1, **more: Any) -> ClientPhase:
-    """Returns a run of 20 s after 10 s of warm-up, with 8 threads."""
+    """Returns a run with 8 threads, 10 s of warm-up and a window of 20 s."""
     given = {"name": "run", "threads": 8, "warmup": 10, "duration": 20, "binding": "cassandra", **more}
     return ClientPhase(number=number, properties={"recordcount": 1000, **(properties or {})}, **given)
 
 
 def planned(trial: FakeTrial, asked: ClientPhase, inserted: Mapping[str, int] | None = None) -> dict[str, Any]:
-    """Returns the plan of a phase, which the conductor must accept."""
+    """Returns the plan of a phase, after checking that the conductor accepts it."""
     world = trial.world
     found = plan_of(asked, world.hosts, world.databases, world.clients, inserted or {})
     assert Plan(**found).agents == found["agents"]
@@ -28,7 +28,7 @@ def planned(trial: FakeTrial, asked: ClientPhase, inserted: Mapping[str, int] | 
 
 
 def lines(plan: Mapping[str, Any], key: str, which: str = "properties") -> list[str]:
-    """Returns the values of a property in the files of all clients."""
+    """Returns the value of a property in the file of each client."""
     agents = [each["client"] for each in plan["agents"].values() if each["client"] is not None]
     found = [line.partition("=") for each in agents for line in each[which].splitlines()]
     return [value for name, _, value in found if name == key]
@@ -224,7 +224,7 @@ def test_a_client_has_time_for_what_comes_after_the_window(tmp_path: Path) -> No
 def test_a_client_hangs_when_it_is_silent_for_longer_than_it_allows_itself(
     properties: dict[str, Any], seconds: float, tmp_path: Path
 ) -> None:
-    # With three clients, each does 1 operation per second.
+    # The target of 3 op/s is divided among three clients.
     assert planned(fake_trial(tmp_path, clients=3), phase(properties))["silence"] == seconds
 
 

@@ -1,4 +1,4 @@
-"""The part of a trial that measures: calls to hosts, clients and `dohyo`, their order, and failures."""
+"""The measurements of a trial: its calls to hosts, clients and `dohyo`, their order, and failures."""
 
 import json
 from pathlib import Path
@@ -16,7 +16,7 @@ SETTLED = [
     "node1 node2 node3: empty the page cache as root",
 ]
 FAULTS = "power(node2)@1s, start(node2)@5s"
-# Variables for all steps that a trial can have between load and count.
+# Variables of a trial with all steps that are possible between the load and the final count.
 FULL: dict[str, Any] = {
     "hosts": 3,
     "clients": 2,
@@ -31,7 +31,7 @@ OF_DOHYO = ["1234", '{"target": 500}', '{"target": 700.5}']
 
 
 def full(folder: Path) -> FakeTrial:
-    """Returns a trial with all steps, whose last probe inserts records."""
+    """Returns a trial with all steps, in which the last probe inserts records."""
     folder.mkdir(exist_ok=True)
     trial = fake_trial(folder, dohyo=OF_DOHYO, **FULL)
     trial.outcomes["probe-2"] = trial.outcome(inserted=[3, 4])
@@ -57,7 +57,7 @@ def test_one_host_settles_with_its_statistics_in_one_call(tmp_path: Path) -> Non
 
 
 def test_phases_are_measured_in_turn_and_settle_once(tmp_path: Path) -> None:
-    # -e on a command line gives texts.
+    # Values from `-e name=value` on a command line are strings.
     trial = fake_trial(tmp_path, 3, 2, trial_phases=[{"name": "a"}, {"name": "b"}], trial_repeats="2")
     stats = "node1 node2 node3: stats folder=cassandra/stats/{} within 900 s".format
     assert trial.run_all() == [
@@ -106,7 +106,7 @@ def test_rates_of_own_and_of_probes_are_what_dohyo_says(tmp_path: Path) -> None:
         0, None, "1234", 500, 700.5,
     )  # fmt: skip
     assert "target=617" in trial.property_lines(4, "client1")
-    # A probe is a run of the first phase, with the duration of the search.
+    # A probe repeats the first phase, for the duration that the search states.
     probe = trial.phases[6]
     assert (probe.folder, probe.duration, probe.faults_asked, probe.tolerant) == ("probe-1", 5, FAULTS, True)
     assert [phase.tolerant for phase in trial.phases[:6]] == [False] * 6
@@ -149,7 +149,7 @@ def test_an_attached_system_is_asked_on_the_first_host_and_flushed_only_where_th
             "clients: load",
             "phase settle",
             f"node1: settle flush={flush} timeout=300",
-            # The caches of an attached system are not ours to empty.
+            # The hosts' page caches are emptied, but not the caches of the attached system.
             "node1 node2: empty the page cache as root",
             "node1: stats folder=cassandra/stats/load within 900 s",
             "phase run 1",
@@ -161,7 +161,7 @@ def test_an_attached_system_is_asked_on_the_first_host_and_flushed_only_where_th
         classes = {call.argv[call.argv.index("-cp") + 2] for call in trial.calls if "-cp" in call.argv}
         assert classes == {"dohyo.cassandra.admin.AttachedCql"}
         assert {phase.servers for phase in trial.phases} == {""}
-        # Credentials do not belong in the evidence.
+        # Credentials must not be in the evidence.
         client = trial.plans[0]["agents"]["client1"]["client"]
         assert client["secret_properties"].splitlines() == ["cassandra.password=secret", "cassandra.username=me"]
         assert "hosts=10.1.0.1" in client["properties"].splitlines()
@@ -187,7 +187,7 @@ def test_the_load_is_measured_where_there_are_no_runs(tmp_path: Path) -> None:
     trial = fake_trial(tmp_path, trial_phases=[], properties={"target": 500})
     trial.run_all()
     assert [(phase.folder, phase.measured) for phase in trial.phases] == [("load", True)]
-    # The target rate is for the runs.
+    # The target rate applies to runs, not to loads.
     assert "target=0" in trial.property_lines(0, "node1")
 
 
@@ -233,7 +233,7 @@ def test_no_key_number_is_used_twice(tmp_path: Path) -> None:
         for number in (1, 2, 3)
     ]
     assert used == [["inserted=0", "inserted=0"], ["inserted=5", "inserted=0"], ["inserted=9", "inserted=2"]]
-    # The last run reports no used key numbers, so new rows are not expected.
+    # The clients of the last run did not report their last key, so the expected number of rows is unknown.
     assert "phase count" not in trial.notes
 
 
@@ -295,7 +295,7 @@ def test_clients_alone_need_no_servers(tmp_path: Path) -> None:
 
 # ---- what fails ------------------------------------------------------------------------------------------------------
 
-CALLS = 79  # calls of FULL to hosts
+CALLS = 79  # calls to hosts in a trial with FULL
 
 
 def test_the_calls_of_all_steps_are_as_many_as_the_next_test_lets_fail(tmp_path: Path) -> None:
@@ -306,7 +306,7 @@ def test_the_calls_of_all_steps_are_as_many_as_the_next_test_lets_fail(tmp_path:
 
 @pytest.mark.parametrize("number", range(CALLS))
 def test_nothing_is_done_after_a_step_has_failed(number: int, tmp_path: Path) -> None:
-    """Lets each call of each host fail once: all hosts end that step, and nothing else happens."""
+    """Lets one call fail. The other hosts complete the step, and no further step begins."""
     whole = full(tmp_path / "whole")
     whole.run_all()
     trial = full(tmp_path / "failing")
@@ -318,7 +318,7 @@ def test_nothing_is_done_after_a_step_has_failed(number: int, tmp_path: Path) ->
     assert str(failed.value) == f"{failed.value.step}: {call.host} has no {call.verb}"
     (_, end) = next(step for step in whole.steps if step[0] <= number < step[1])
     assert [*map(str, trial.calls)] == [*map(str, whole.calls[:end])]
-    # Neither the clients nor `dohyo` are called again.
+    # Neither the clients nor `dohyo` are called after that.
     assert (whole.folder / "notes").read_text("utf-8").startswith((trial.folder / "notes").read_text("utf-8"))
     assert trial.events[-1] == {
         "event": "failed", "task": failed.value.step, "host": call.host,
@@ -362,7 +362,7 @@ def test_a_phase_that_does_not_count_ends_the_trial_on_all_hosts(folder: str, tm
         trial.run_all()
     assert {*failed.value.failures} == {"node1", "node2", "node3", "client1", "client2"}
     assert trial.phases[-1].folder == folder
-    # A host that was off is reconnected even so, but not one that is lost.
+    # A host that was off is reconnected, but a lost host is not.
     assert trial.notes[-1] == ("node2: reset" if folder == "max-1" else f"clients: {folder}")
     assert trial.part.vanished == ["client2"]
 
@@ -414,7 +414,7 @@ def test_a_load_must_be_whole(rows: dict[str, int], words: str, tmp_path: Path) 
     with pytest.raises(StepError) as failed:
         trial.part.settle_load()
     assert failed.value.failures == {"node1": words, "node2": words}
-    # The counted rows stay in the evidence.
+    # The number of rows that were counted is still in the evidence.
     assert trial.json("settled.json")["rows"] == rows
 
 

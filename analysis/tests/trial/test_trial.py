@@ -1,4 +1,4 @@
-"""A whole trial: its parts, their order, and its end after any failure."""
+"""A whole trial: its parts, their order, and its end after each failure."""
 
 import subprocess
 import time
@@ -17,18 +17,18 @@ from support.trial_hosts import FakeTrial, fake_trial, free_ports, note_under_wa
 
 
 def begun(folder: Path, hosts: int = 2, **variables: Any) -> FakeTrial:
-    """Returns a trial that is under way, as far as its evidence shows."""
+    """Returns a trial whose note says that it is running."""
     trial = fake_trial(folder, hosts, **variables)
     note_under_way(trial, folder)
     return trial
 
 
 def done(trial: FakeTrial) -> list[str]:
-    """Returns all calls, with shortened folders."""
+    """Returns all calls, with folders relative to the home."""
     return [line.replace("/opt/dohyo/", "") for line in trial.notes]
 
 
-# Calls at the end of a successful trial.
+# Calls at the end of a successful trial on two hosts.
 ENDED = [
     "phase stop",
     "node1: look for faults",
@@ -43,12 +43,12 @@ ENDED = [
 
 
 def in_order(notes: list[str]) -> list[str]:
-    """Returns the notes of the first host. Each host has its own notes of a common step."""
+    """Returns the notes of the first host. In a common step, the hosts' notes are in no fixed order."""
     return [line for line in notes if line.startswith(("phase", "node1"))]
 
 
 def tried(trial: FakeTrial) -> str:
-    """Runs a trial like the playbook; returns why it failed."""
+    """Runs a trial as the playbook does, and returns why it failed."""
     try:
         load = begin(trial.world)
     except StepError as error:
@@ -97,7 +97,7 @@ def test_nodes_start_one_after_another_on_several_hosts_and_their_ports_are_thei
         *("node1: start cassandra", "node1: ready cassandra", "node2: start cassandra", "node2: ready cassandra"),
         "node1 node2: ready within 1080 s",
     ]
-    # On a dedicated host, a taken port is an error.
+    # Ports are checked only before the start, because on a dedicated host a taken port is an error.
     assert len([call for call in trial.calls if call.action == "free_ports"]) == 2
     assert not [line for line in notes if "canary" in line]
 
@@ -108,7 +108,7 @@ def test_whatever_fails_the_servers_are_stopped_and_the_hosts_are_free(number: i
     trial.fails_at = number
     reason = tried(trial)
     failed = trial.calls[number]
-    # A listener also ends by itself.
+    # If its end fails, a listener ends by itself, so that is not a failure.
     expected = "" if failed.verb == "canary end" else f"{failed.host} has no {failed.verb}"
     assert reason.endswith(expected)
     assert bool(reason) == bool(expected)
@@ -134,7 +134,7 @@ def test_the_calls_above_are_all_before_the_end(tmp_path: Path) -> None:
 
 
 def taken(times: int) -> Any:
-    """Returns a fake of the agent's free_ports: another program takes a port `times` times."""
+    """Returns a fake of the verb free_ports, in which another program takes the port `times` times."""
     left = [times]
 
     def answer(**arguments: Any) -> dict[str, Any]:
@@ -225,7 +225,7 @@ def test_strict_conditions_refuse_other_ones(tmp_path: Path) -> None:
         " not measured, as strict conditions were set"
     )
     assert tried(trial) == reason
-    # The report names the differences.
+    # The evidence names the differences.
     assert trial.json("conditions.json")["differences"]
     assert "phase load" not in done(trial)
 
@@ -331,7 +331,7 @@ def test_the_end_goes_on_whatever_fails(number: int, tmp_path: Path) -> None:
     failed = trial.calls[number]
     asked = [call for call in trial.calls if call.host != failed.host]
     assert reason.endswith(f"{failed.host} has no {failed.verb}")
-    # The other host is stopped, its evidence is fetched, and it is free.
+    # On the other host the servers are stopped, the evidence is fetched, and the host becomes free.
     assert [call.verb for call in asked][-6:] == [
         *("stop host-metrics", "pull", "pull"),
         *("owned absent", "owned absent", "in_use free"),
@@ -449,7 +449,7 @@ def test_the_room_for_a_load_follows_from_the_memory_of_the_host(tmp_path: Path)
         begin(trial.world)
         needs += [call.arguments["need_mb"] for call in trial.calls if call.verb == "kept_load found"]
     assert needs[1] > needs[0] + 20000
-    # Therefore the playbook asks for the memory first.
+    # For this reason the playbook determines the memory before it calls the action.
     tasks = yaml.safe_load((ANSIBLE / "trial.yml").read_text())[0]["tasks"]
     (block,) = (task["block"] for task in tasks if "block" in task)
     files = [task["ansible.builtin.include_tasks"] for task in block[:2]]
@@ -457,7 +457,7 @@ def test_the_room_for_a_load_follows_from_the_memory_of_the_host(tmp_path: Path)
 
 
 def in_turn(trial: FakeTrial) -> list[str]:
-    """Returns the steps with a load, shortened."""
+    """Returns the calls that concern a load, or start and stop the servers, without folders."""
     words = ("kept_load", "clients", "set aside", "start cassandra", "stop cassandra")
     return [line.removeprefix("node1: ") for line in done(trial) if any(word in line for word in words)]
 
@@ -467,7 +467,7 @@ def test_a_load_that_is_kept_is_copied_instead_of_loading(tmp_path: Path) -> Non
     assert tried(trial) == ""
     assert in_turn(trial) == ["kept_load found", "kept_load placed", "start cassandra", "clients: run-1"]
     assert trial.json("kept.json") == {"load": "first", "note": ""}
-    # Kept loads stay at the end.
+    # At the end of a trial, kept loads are not removed.
     (*_, wiped) = (call for call in trial.calls if call.verb == "owned absent")
     assert wiped.arguments["folders"] == [["/data1", "dohyo/cassandra"]]
 

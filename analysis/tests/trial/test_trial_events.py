@@ -1,4 +1,4 @@
-"""Output of a trial for users: events for the progress display, or lines on the screen without one."""
+"""Output of a trial for users: events for the progress display, or lines on the screen if there is none."""
 
 import importlib.util
 import json
@@ -15,7 +15,7 @@ from support.trial_hosts import fake_trial
 
 @pytest.fixture(scope="module")
 def conduct() -> Any:
-    """Returns the action's module."""
+    """Returns the module of the action `conduct`."""
     spec = importlib.util.spec_from_file_location("conduct", ANSIBLE / "plugins/action/conduct.py")
     assert spec is not None
     assert spec.loader is not None

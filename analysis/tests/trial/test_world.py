@@ -1,4 +1,4 @@
-"""The hosts of a trial, and how its steps reach them."""
+"""Hosts of a trial, and the calls of its steps to them."""
 
 import stat
 from pathlib import Path
