@@ -223,7 +223,7 @@ def test_a_point_that_was_not_published_is_said_to_be_ours(tmp_path: Path) -> No
     found = further(differences.compare(of, planned("heavyweights")))
     assert found["system"] == "cassandra"
     assert "8-tables" in found["variant"]
-    assert "cassandra_heap" not in found  # cassandra is not compared with a publication
+    assert "cassandra_heap" not in found  # the publication does not include cassandra
 
 
 def test_hbase_s_master_had_a_host_of_its_own() -> None:
@@ -320,7 +320,7 @@ def test_the_row_cache_of_heavyweights_is_that_of_one_variant() -> None:
 
 def test_threads_of_a_measured_load_count() -> None:
     here = planned("yokozuna", changes={"insert.threadcount": "60"})
-    assert {each.others["all_threads"] for each in here} == {"240, 400"}  # in four clients
+    assert {each.others["all_threads"] for each in here} == {"240, 400"}  # the sum of four clients
 
 
 def test_settings_of_heavyweights_belong_to_one_of_its_two_series() -> None:

@@ -89,7 +89,7 @@ def test_the_client_does_the_scenario_s_work_as_fast_as_it_can() -> None:
     properties = run["properties"]
     assert (properties["batchsize"], properties["fieldlength"], properties["readproportion"]) == ("7", "9", "0.5")
     assert (float(properties["target"]), properties["arrival"], properties["warmup"]) == (0, "uniform", "fixed")
-    # In a scenario whose load is measured, the inserts are the phase. Other scenarios have their own phases.
+    # In a scenario without runs the client is measured with inserts, in others with each phase.
     (insert,) = doctor.phases_of(load(phases="insert"))
     mix = ("readproportion", "updateproportion", "insertproportion")
     assert [float(insert["properties"][key]) for key in mix] == [0, 0, 1]

@@ -482,7 +482,7 @@ def paused(experiment: Path, *pauses_ms: float) -> float:
 
 
 def test_seconds_with_a_pause_are_told_from_others(tmp_path: Path) -> None:
-    """Tests the first query of the page on spans of its kinds."""
+    """Tests the first query of docs/facts.md, and the table of spans that it reads."""
     for name, pauses in {"one": (20,), "two": (20, 30), "none": ()}.items():
         seconds = paused(tmp_path / name, *pauses)
         with closing(written(tmp_path, tmp_path / name)) as facts:
@@ -530,7 +530,7 @@ def test_fifths_of_a_window_have_the_rate_of_the_row(tmp_path: Path) -> None:
 
 
 def test_what_changed_is_compared_at_each_point(tmp_path: Path) -> None:
-    """Tests the last query of the page, which ignores measured conditions and treats an unknown value as a value."""
+    """Tests the last query of docs/facts.md, which ignores measured conditions and shows unknown values."""
     values: dict[str, dict[str, dict[str, Any]]] = {
         "a": {"1": {"version": "5", "heap": "1g"}, "2": {"version": "6"}},
         "b": {"1": {"version": "5"}, "2": {"version": "7"}},
@@ -587,7 +587,7 @@ def test_the_database_replaces_nothing_else(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("ending", ["-wal", "-journal"])
 def test_a_database_that_was_not_closed_is_not_replaced(ending: str, tmp_path: Path) -> None:
-    """SQLite would apply the content of such a file to the new database."""
+    """SQLite would apply a file that a database has left, such as facts.db-wal, to the new database."""
     trial(tmp_path / "x", 1, "cassandra", 1)
     beside = tmp_path / f"x/facts.db{ending}"
     beside.touch()  # an empty file contains no pages

@@ -42,7 +42,7 @@ _COPIES = tempfile.TemporaryDirectory(prefix="dohyo-healing-")
 
 @cache
 def recorded(name: str, system: str) -> Path:
-    """Returns a copy of logs in tests/data/servers, with the file that describes the system's log lines in a trial."""
+    """Returns a copy of logs in tests/data/servers, and of the file that describes the system's log lines."""
     return explained(shutil.copytree(DATA / "servers" / name, Path(_COPIES.name, name)), system, HEALING)
 
 

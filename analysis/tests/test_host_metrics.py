@@ -235,8 +235,8 @@ def test_a_second_in_which_a_client_ended_says_nothing_of_other_processes(tmp_pa
     ("ended", "whole"),
     [
         ((), True),
-        ((11,), True),  # its parent, a server, has collected it
-        ((12,), True),  # its parent, a child of the server, has collected it
+        ((11,), True),  # a child of a server, which has collected it
+        ((12,), True),  # a grandchild, which the child has collected
         ((11, 12), True),
         ((20, 21), False),  # a client and its supervisor
         ((21,), False),  # a client; its supervisor is about to end

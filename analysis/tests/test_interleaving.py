@@ -134,7 +134,7 @@ class Bout:
             own.wait()
             assert self.working.acquire(blocking=False), "two trials work at the same time"
         except ValueError:
-            time.sleep(0.3)  # stops its servers; the other trials wait for that
+            time.sleep(0.3)  # simulates the stop of its servers, for which the other trials wait
         self.seen.append(f"{name} ends")
         self.working.release()
 

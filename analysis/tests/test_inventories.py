@@ -60,7 +60,7 @@ FOR = [(inventory, name) for inventory in FOLDERS for name in scenarios(inventor
 @pytest.mark.parametrize("inventory", FOLDERS, ids=lambda path: path.name)
 def test_an_inventory_names_its_scenario_and_is_whole_in_a_copy(inventory: Path, tmp_path: Path) -> None:
     assert scenarios(inventory)
-    mine = Path(shutil.copytree(inventory, tmp_path / "mine"))  # cp -rL
+    mine = Path(shutil.copytree(inventory, tmp_path / "mine"))  # as cp -rL
     assert not [path for path in mine.rglob("*") if path.is_symlink()]
     assert variables(mine) == variables(inventory) != {}
 

@@ -16,7 +16,7 @@ MEASURES = Callable[[float], tuple[str, ...]]
 
 
 def search(system: MEASURES, start: float = 10_000, most: int = 10, precision: float = 0.03) -> Knee:
-    """Searches until the search ends, and returns it."""
+    """Runs the search of a system to its end, and returns the last state."""
     state = Knee("p99<10ms", start, most, precision)
     while (target := state.next_target()) is not None:
         state = Knee(state.slo, start, most, precision, (*state.tried, (target, " and ".join(system(target)))))

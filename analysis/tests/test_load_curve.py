@@ -1,4 +1,4 @@
-"""Measured loads: the rows inserted by each second, and trials without runs."""
+"""Measured loads: rows against seconds, and trials without runs."""
 
 import csv
 import io
@@ -39,7 +39,7 @@ SLOWING = [400] * 5 + [200] * 15
 
 
 def took(client: Path, counts: list[int]) -> None:
-    """Changes a client's load so that these numbers of rows were inserted in each second, and keeps the total."""
+    """Changes a client's load to these numbers of rows per second. The first second has the rest of the total, too."""
     lasted(client, float(len(counts)))
     rest = TOTAL - sum(counts)
     heads = [line for line in (client / "INSERT.hdr").read_text().splitlines() if line[0] in '#"']

@@ -34,7 +34,7 @@ NOTHING = {"budget": "", "budget_mb": 0, "client_mb": 0, "server_cpus": "", "cli
     ("budget", "expected"),
     [
         *(("80%", 157286), ("12.5%", 24576), ("150g", 153600), ("150GiB", 153600), ("512M", 512), ("1GB", 953)),
-        # An empty budget is none. A budget of less than a MiB is rounded up.
+        # An empty value means no budget. A budget below 1 MiB is rounded up.
         *(("", 0), ("0.0001%", 1)),
     ],
 )

@@ -37,7 +37,7 @@ def busy() -> Iterator[list[int]]:
 
 @pytest.fixture
 def all_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Removes the limit of the list of processes, because others may be busier on a busy machine."""
+    """Removes the limits of the list of processes, because other processes may be busier than the ones to be found."""
     monkeypatch.setattr(neighbours, "_MOST_NAMED", 10_000)
     monkeypatch.setattr(neighbours, "_NAMED", 0.0)
 

@@ -105,7 +105,7 @@ def test_a_phase_has_what_is_said_of_it_alone(tmp_path: Path) -> None:
     insert = variables["trial_load"]
     update, read = variables["trial_phases"]
     assert (insert["threads"], update["threads"], read["threads"]) == (4, 16, 8)
-    # The servers have room for the threads of the phase with the most.
+    # The servers are configured for the largest number of threads of any phase.
     assert variables["trial_threads"] == 16
     assert (update["duration"], read["duration"]) == (30, 300)
     assert [each["properties"].get("batchsize") for each in (insert, update, read)] == ["10", None, "100"]

@@ -69,7 +69,7 @@ def test_verdict_mark_and_ranking_stand_on_the_first_screen(quiet: Browser, tmp_
     ends = [quiet.value(bottom.format(each)) for each in (".verdict .mark", "#verdict [data-panel]")]
     assert ends == sorted(ends)
     assert ends[-1] <= 800
-    # Nine runs and the triangle
+    # One point for each of nine runs, and the triangle
     assert quiet.value("document.querySelectorAll('#verdict .mark-symbol.role-mark path').length") == 10
 
 

@@ -14,7 +14,7 @@ import pytest
 from support.checkout import benchmark
 
 ARGUMENTS = argparse.Namespace(pairs=4, warmup=0.1, window=0.3)
-# Program that works for 30 ms for each line, and prints lines as if one second had passed with that rate.
+# Program that prints, after each 30 ms of work, the line that a client prints after a second at this rate.
 STEADY = """
 import sys, time
 with open("order", "a") as order: order.write(sys.argv[1])
@@ -71,7 +71,7 @@ def test_a_client_that_ends_early_is_no_result(shared: ModuleType, tmp_path: Pat
 
 
 def test_a_thread_without_two_lines_in_the_window_is_no_result(shared: ModuleType, tmp_path: Path) -> None:
-    """The work before its first line and after its last one is unknown, so the rate would be too low."""
+    """The work before a thread's first line and after its last one is unknown, so the rate would be too low."""
     program = STEADY.replace("{second} sec", "t{second if second > 4 and second % 2 else 0} Cycle=1 {second} sec")
     lines = r"(?P<by>t\d+) Cycle=1"
     threads = [

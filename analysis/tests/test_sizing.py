@@ -249,7 +249,7 @@ def test_nothing_is_refused_on_hosts_that_are_not_known(tmp_path: Path) -> None:
 
 @pytest.fixture(scope="module")
 def answers() -> dict[str, Needs]:
-    """Returns the needs that were computed already. Scenarios whose relevant settings are equal share them."""
+    """Returns a cache of needs, which scenarios share if the settings that affect their needs are equal."""
     return {}
 
 

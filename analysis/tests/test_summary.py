@@ -212,7 +212,7 @@ def test_what_is_strong_with_one_copy_is_fair_beside_a_quorum_of_reads(tmp_path:
     [
         ("quorum", {"write_acks": "all", "exceeded": {"write_acks": "quorum"}}, "quorum", True),
         ("one", {"write_acks": "all", "exceeded": {"write_acks": "one"}}, "one", True),
-        # Without `exceeded`, hbase might have been set to less.
+        # Nothing says that hbase cannot be set to less.
         ("quorum", {"write_acks": "all"}, "quorum", False),
         # The other system gives less than was requested, or it is unknown what it gives.
         ("quorum", {"write_acks": "all", "exceeded": {"write_acks": "quorum"}}, "one", False),
