@@ -61,7 +61,7 @@ def test_it_is_labelled_while_it_lasts_and_no_longer(tmp_path: Path) -> None:
         assert (index.count(said), index.count("Still being measured.")) == (1, 1)
         # Without an ID, the command takes the newest experiment that has ended.
         assert dohyo("report", results=results).out.strip() == str(older / "report.html")
-    # After its run was killed, an experiment keeps the status "running".
+    # After its run was killed, an experiment keeps the status "running", although no process measures it.
     assert experiment_folder.running(newer) is None
     answer = dohyo("report", results=results)
     assert (answer.code, answer.out.strip(), "still being" in answer.err) == (1, str(newer / "report.html"), False)

@@ -260,7 +260,7 @@ def fake_trial(
 
     :param clients: number of separate client hosts; 0: the clients run on the database hosts
     :param dohyo: outputs of the program `dohyo`, one for each call; further calls fail
-    :param variables: variables of all hosts; the keys of a dict may be hosts, each with its own value
+    :param variables: variables of all hosts; a dict whose keys are hosts has a value for each host
     """
     databases = [f"node{number}" for number in range(1, hosts + 1)]
     with_clients = [f"client{number}" for number in range(1, clients + 1)] or databases

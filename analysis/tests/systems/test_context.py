@@ -1,4 +1,4 @@
-"""Facts and settings with which systems compute."""
+"""Facts and settings from which systems compute their values."""
 
 import threading
 from typing import Any

@@ -281,7 +281,7 @@ class ActionModule(ActionBase):
 
 
 def play_that_ends(fails: Sequence[str], answer: Path) -> dict[str, Any]:
-    """Returns a play that fails on some hosts, and writes the hosts that reach its end and the failures to `answer`."""
+    """Returns a play that fails on some hosts, and writes to `answer` which hosts reach its end, and the failures."""
     # The host "gone" fails because it cannot be reached.
     full = {"fail": {"msg": "full"}, "when": f"inventory_hostname in {fails}"}
     said = "{{ '' if ansible_failed_result is undefined else ansible_failed_result.msg }}"

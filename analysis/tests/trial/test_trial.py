@@ -43,7 +43,7 @@ ENDED = [
 
 
 def in_order(notes: list[str]) -> list[str]:
-    """Returns the notes of the first host. In a common step, the hosts' notes are in no fixed order."""
+    """Returns the notes of phases, and those that begin with the first host."""
     return [line for line in notes if line.startswith(("phase", "node1"))]
 
 
