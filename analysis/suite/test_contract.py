@@ -17,7 +17,7 @@ from suite.plugin import OTHER_DRIVERS
 
 
 def cases(config: pytest.Config) -> dict[str, tuple[str, str]]:
-    """Returns system and binding of each case: the systems given by --system, or by default one of each binding."""
+    """Returns system and binding of each case: the systems of --system, by default the first one of each binding."""
     known = catalogue.all_systems().values()
     # The binding of ScyllaDB is tested with Cassandra, too, for machines without ScyllaDB.
     found = {system.name: (system.name, system.binding) for system in known} | OTHER_DRIVERS
