@@ -274,7 +274,7 @@ def test_the_plan_says_which_rounds_have_it(tmp_path: Path) -> None:
     assert [plan.phases_in(each, 1) for each in (chosen, given)] == [["max"], ["max", "equal"]]
 
 
-# ---- Own: a share of each system's own maximum ----
+# ---- The phase own: a share of each system's own maximum ----
 
 OWN = "phases=max,own\nown.share=50%\nown.duration=6s\n"
 

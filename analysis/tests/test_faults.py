@@ -24,7 +24,7 @@ from support.agent_home import MODULES, install
 HOSTS = ["a", "b", "c"]
 UPDATES = {"updateproportion": "1", "readproportion": "0", "recordcount": "10", "systems": "cassandra"}
 
-# ---- What may be asked for ----
+# ---- Faults of a scenario ----
 
 
 def test_faults_are_in_the_order_of_their_times() -> None:
@@ -207,7 +207,7 @@ def test_the_program_knows_all_kinds() -> None:
     assert [kind for kind in faults.KINDS if f"def _{kind}(" not in program] == [faults.POWER]
 
 
-# ---- What is done ----
+# ---- Faults of real processes ----
 
 # A server with a working child, like PostgreSQL's backends. Both write a line every few ms.
 BEAT = """

@@ -576,7 +576,7 @@ def test_that_the_log_of_a_killed_server_begins_late_is_no_warning(tmp_path: Pat
     assert [each for each in summarise(tmp_path).warnings if "begins after the start of" in each]
 
 
-# ---- What they cost in a line for each system ------------------------------------------------------------------------
+# ---- Costs in one line for each system -------------------------------------------------------------------------------
 
 
 def of_runs(*runs: FaultedRun, system: str = "cassandra", **point: str) -> list[Trial]:

@@ -565,7 +565,7 @@ def test_latencies_are_of_a_maximum_only_where_no_target_was_set(text: str, said
     )
 
 
-# ---- help where it hurts --------------------------------------------------------------------------------------------
+# ---- pitfalls -------------------------------------------------------------------------------------------------------
 
 
 def test_histogram_logs_with_tags_are_read_by_tag(tmp_path: Path) -> None:
@@ -600,7 +600,7 @@ def test_a_name_is_no_formula_in_a_cell(name: str, tmp_path: Path) -> None:
     assert {line["system"] for line in lines} == {f"'{name}"}
 
 
-# ---- as the clients' own sources print them -------------------------------------------------------------------------
+# ---- the clients' own output ----------------------------------------------------------------------------------------
 
 
 def test_go_ycsb_prints_a_table(tmp_path: Path) -> None:

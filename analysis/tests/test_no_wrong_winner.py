@@ -99,7 +99,7 @@ def test_equal_systems_with_bursts_in_some_rounds_are_called_different_in_at_mos
     assert different <= 0.05 * 400
 
 
-# ---- 1 and 2: systems that cannot be told apart ---------------------------------------------------------------------
+# ---- 1 and 2: undecided systems -------------------------------------------------------------------------------------
 
 ALIKE = {"cassandra": (1010, 1030, 990), "hbase": (1000, 1020, 980)}
 
@@ -317,7 +317,7 @@ def test_rows_per_scan_are_a_condition(tmp_path: Path, rows: tuple[int, int], un
         assert said in next(reason.text for reason in judged(summary).reasons if "Scans" in reason.text)
 
 
-# ---- 8: who is compared with whom -----------------------------------------------------------------------------------
+# ---- 8: pairs that are compared -------------------------------------------------------------------------------------
 
 
 def at_point(**points: Mapping[str, str]) -> Callable[[str, Path], None]:
@@ -372,7 +372,7 @@ def test_a_search_in_vain_is_no_rate_to_compare(tmp_path: Path) -> None:
     assert (judged(summary).mark, shorts(summary)) == ("do not use", ["no highest rate of hbase"])
 
 
-# ---- 9: what is known of a figure -----------------------------------------------------------------------------------
+# ---- 9: precision of a figure ---------------------------------------------------------------------------------------
 
 
 def test_few_operations_are_no_exact_rate(tmp_path: Path) -> None:

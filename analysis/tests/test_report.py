@@ -387,7 +387,7 @@ def test_numbers_have_units(tmp_path: Path) -> None:
     assert [title for title in found if not re.search(units, title) and title != "None"] == []
 
 
-# ---- what is drawn ---------------------------------------------------------------------------------------------------
+# ---- content of the charts -------------------------------------------------------------------------------------------
 
 
 def test_points_of_throughput_are_the_rates_of_the_runs(tmp_path: Path) -> None:
@@ -671,7 +671,7 @@ def test_what_servers_did_has_a_row_for_each_kind_that_there_was(tmp_path: Path)
         assert image
 
 
-# ---- nothing of a log runs -------------------------------------------------------------------------------------------
+# ---- hostile texts ---------------------------------------------------------------------------------------------------
 
 
 def test_hostile_text_stays_text(tmp_path: Path) -> None:

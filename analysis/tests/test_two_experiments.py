@@ -51,7 +51,7 @@ def said(changes: regression.Changes) -> str:
     return " ".join(changes_shown(changes, 400).split())
 
 
-# ---- Figures that one side does not know -----------------------------------------------------------------------------
+# ---- Figures that one experiment lacks -------------------------------------------------------------------------------
 
 
 def few(counts: Sequence[int], latency_us: int = 500, target: float = 50.0) -> Change:
@@ -115,7 +115,7 @@ def test_a_phase_or_a_maximum_that_only_one_has_is_named(tmp_path: Path) -> None
     ]
 
 
-# ---- Rates that were asked for ---------------------------------------------------------------------------------------
+# ---- Target rates ----------------------------------------------------------------------------------------------------
 
 
 def at_equal(target: float, rate: int, latency_us: int = 500) -> Change:
@@ -160,7 +160,7 @@ def test_the_rate_that_was_asked_for_is_a_figure(
     assert found.exit_code == code
 
 
-# ---- Systems that are missing ----------------------------------------------------------------------------------------
+# ---- Missing systems -------------------------------------------------------------------------------------------------
 
 
 def test_a_system_or_a_point_that_is_missing_afterwards_is_a_problem(tmp_path: Path) -> None:
@@ -330,7 +330,7 @@ def test_of_identical_counts_few_are_a_regression(mean: float) -> None:
     assert verdicts.count("regression") <= 0.05 * len(verdicts)
 
 
-# ---- Reasons that `show` gives ---------------------------------------------------------------------------------------
+# ---- Reasons for doubt -----------------------------------------------------------------------------------------------
 
 
 def served(*counts: int) -> Change:

@@ -82,7 +82,7 @@ class Warm(Stage):
             self.measures[host] = {**message, "when": self.now}
 
     def work(self, rates: list[float], which: tuple[str, ...] = ("host1", "host2")) -> None:
-        """Lets clients report for each second that they did `rate` operations each."""
+        """Lets each of the clients report these numbers of operations per second."""
         for rate in rates:
             second = self.now + 1 - self.conductor.agreed
             self.step(1)

@@ -192,7 +192,7 @@ def test_a_folder_that_cannot_be_read_is_named(tmp_path: Path) -> None:
     assert said == [f"{home}/run/mysql cannot be read: Permission denied"]
 
 
-# ---- The lists name what playbooks make and remove -------------------------------------------------------------------
+# ---- Lists of the files that playbooks make and remove ---------------------------------------------------------------
 
 
 def test_folders_of_systems_are_ours_as_far_as_the_mark_names_them(tmp_path: Path) -> None:

@@ -96,7 +96,7 @@ def test_a_file_too_large_to_be_ours_is_not_read(original: Path, tmp_path: Path)
     assert (answer.code, "experiment.json: cannot be read as JSON: it has more than" in answer.err) == (2, True)
 
 
-# ---- whatever it is --------------------------------------------------------------------------------------------------
+# ---- any value -------------------------------------------------------------------------------------------------------
 
 # JSON values that Dohyo never writes.
 values = st.recursive(

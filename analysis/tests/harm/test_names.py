@@ -226,7 +226,7 @@ def test_the_folders_of_playbook_and_inventory_are_no_templates(tmp_path: Path) 
     assert all(found[f"{name}_twice"] == found[name] for name in once)
 
 
-# ---- what is written into configuration files -----------------------------------------------------------------------
+# ---- configuration files --------------------------------------------------------------------------------------------
 
 FOLDER = "/srv/a b#'\"\\é<&>;%h"
 SETTINGS = {"init_connect": "SET @a = 'x # y' \\ \"z\";", "plain": 5}

@@ -40,7 +40,7 @@ def shop(folder: Path) -> Path:
     return folder
 
 
-# ---- What is refused -------------------------------------------------------------------------------------------------
+# ---- Rejected folders ------------------------------------------------------------------------------------------------
 
 
 def foreign_folder(place: Path, _: Path) -> str:
@@ -156,7 +156,7 @@ def test_paths_that_lead_elsewhere_are_refused(base: str, below: str) -> None:
         ours.path_of(base, below)
 
 
-# ---- What is done ----------------------------------------------------------------------------------------------------
+# ---- Claims and removals ---------------------------------------------------------------------------------------------
 
 
 def test_what_was_made_goes_and_what_was_there_stays(tmp_path: Path) -> None:

@@ -213,7 +213,7 @@ assert os.path.exists(home + "/install/mysql/x/server/precious")
     run_with_own_mounts(script)
 
 
-# ---- What cannot be removed ------------------------------------------------------------------------------------------
+# ---- Files that cannot be removed ------------------------------------------------------------------------------------
 
 
 @contextmanager

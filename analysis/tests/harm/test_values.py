@@ -244,7 +244,7 @@ def test_list_runs_nothing_of_an_inventorys_name(tmp_path: Path) -> None:
     assert f"systems on {inventory}:" in result.out
 
 
-# ---- what text may hold ----------------------------------------------------------------------------------------------
+# ---- characters in texts ---------------------------------------------------------------------------------------------
 
 
 def refused(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
@@ -327,7 +327,7 @@ def test_a_value_stays_in_its_line_of_a_property_file(values: dict[str, str]) ->
         assert properties.read(Path(file.name)) == {key: value.strip(" \t\f") for key, value in values.items()}
 
 
-# ---- a results folder ------------------------------------------------------------------------------------------------
+# ---- experiments -----------------------------------------------------------------------------------------------------
 
 
 def made(folder: Path, chosen: scenario.Scenario, inventory: Path | None = None) -> experiment.Experiment:

@@ -44,7 +44,7 @@ def own_members(of: type) -> set[str]:
 
 
 def kind(of: type, name: str) -> Any:
-    """Returns the dataclass to which a member belongs, or None if its type is another one or unknown."""
+    """Returns the dataclass of a member's value, or None if the value is of another or an unknown type."""
     member = inspect.getattr_static(of, name, None)
     hints = typing.get_type_hints(member.fget if isinstance(member, property) else member or of)
     wanted = hints.get("return") if member is not None and not isinstance(member, type) else None

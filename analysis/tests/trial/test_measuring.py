@@ -38,7 +38,7 @@ def full(folder: Path) -> FakeTrial:
     return trial
 
 
-# ---- what happens in which order -------------------------------------------------------------------------------------
+# ---- order of the steps ----------------------------------------------------------------------------------------------
 
 
 def test_one_host_settles_with_its_statistics_in_one_call(tmp_path: Path) -> None:
@@ -293,7 +293,7 @@ def test_clients_alone_need_no_servers(tmp_path: Path) -> None:
     assert {"target=500", "clients=2", "clientnumber=1"} <= {*trial.property_lines(0, "node2")}
 
 
-# ---- what fails ------------------------------------------------------------------------------------------------------
+# ---- failures --------------------------------------------------------------------------------------------------------
 
 CALLS = 79  # calls to hosts in a trial with FULL
 

@@ -113,7 +113,7 @@ def test_a_server_that_does_not_answer_is_a_failure_of_its_host(tmp_path: Path) 
     assert not (tmp_path / "settled.json").exists()
 
 
-# ---- what is kept ----------------------------------------------------------------------------------------------------
+# ---- evidence --------------------------------------------------------------------------------------------------------
 
 
 def kept(answers: list[dict[str, Any]], flush: bool = True, dropped: dict[str, Any] | None = None) -> dict[str, Any]:

@@ -230,7 +230,7 @@ def test_strict_conditions_refuse_other_ones(tmp_path: Path) -> None:
     assert "phase load" not in done(trial)
 
 
-# ---- what stays up ---------------------------------------------------------------------------------------------------
+# ---- servers that keep running ---------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("variables", [{"trial_keep": "true"}, {"trial_until": "schema"}, {"trial_until": "settle"}])
@@ -275,7 +275,7 @@ def test_servers_are_killed_unless_something_is_left_of_them(
     assert [word for word in stopped.argv[2:] if word] == ["60", *killed]
 
 
-# ---- the reason ------------------------------------------------------------------------------------------------------
+# ---- the reason of a failure -----------------------------------------------------------------------------------------
 
 
 def test_the_log_of_a_killed_server_covers_the_time_until_then(tmp_path: Path) -> None:
@@ -436,7 +436,7 @@ def test_nothing_is_written_to_a_folder_that_is_not_ours_yet(verb: str, tmp_path
     assert not (tmp_path / "trial.json").exists()
 
 
-# ---- loads that are kept ---------------------------------------------------------------------------------------------
+# ---- kept loads ------------------------------------------------------------------------------------------------------
 
 
 def test_the_room_for_a_load_follows_from_the_memory_of_the_host(tmp_path: Path) -> None:
