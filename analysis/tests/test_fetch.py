@@ -28,7 +28,7 @@ from support.described import described
 from support.playbooks import play
 
 FETCH = ANSIBLE / "roles" / "system" / "files" / "fetch"
-# Version, jars directly in lib/ that are installed, and further jars of the archive that are not.
+# Version, jars below lib/ that are installed, and further jars of the archive, which are not.
 ARCHIVES = {
     "cassandra": ("5.0.7", ["apache-cassandra-5.0.7.jar", "jamm-0.4.0.jar"], ["lib/sub/x.jar", "tools/lib/y.jar"]),
     "hbase": ("2.6.3-hadoop3", ["hbase-server-2.6.3-hadoop3.jar", "client-facing-thirdparty/a.jar"],

@@ -257,7 +257,7 @@ def test_a_roles_dimension_is_for_its_systems_alone(tmp_path: Path) -> None:
         "cassandra cassandra_gc=ZGC replication=1 round 1",
         "cassandra cassandra_gc=ZGC replication=3 round 1",
     ]
-    # The systems alternate in each round (A B A B), instead of one after the other (A A B B).
+    # Each round repeats the whole order (A B A B), instead of each trial at once (A A B B).
     assert [label.replace("round 1", "round 2") for label in labels[:6]] == labels[6:]
     zgc, hbase = plan.trials(chosen)[5], plan.trials(chosen)[3]
     assert zgc.scenario.role_variables == {"cassandra_gc": "ZGC"}

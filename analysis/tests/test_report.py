@@ -748,7 +748,7 @@ HOSTS = ("node1", "node2", "node3", "client1")
 
 
 def long_run(of_trial: Trial, number: int) -> MeasuredRun:
-    # Hardly repeats a number, so that the page compresses as badly as a real one.
+    # The numbers hardly repeat, like real ones, so that the page compresses as badly.
     def slot(second: int) -> Slot:
         noise = (second * 7919 + number * 104_729) % 10_007
         heat = {row: 1 + (noise * row) % 997 for row in range(24, 60)}

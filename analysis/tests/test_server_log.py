@@ -191,7 +191,7 @@ def test_work_counts_in_the_window_on_the_clock_of_its_host(tmp_path: Path) -> N
 
 
 def test_a_log_that_does_not_cover_a_run_says_nothing_of_it(tmp_path: Path) -> None:
-    # Cassandra closed its output after the start, so its log ends there.
+    # The log of Cassandra ends after the start of the server, because its output was closed then.
     keep(tmp_path, "host1", log=DATA / "cassandra" / "log")
     runs = [
         Window("run", number, begin, begin, begin + 10, {})

@@ -80,7 +80,7 @@ def test_the_read_variants_of_hbase(full: bool) -> None:
 
 
 class ThisMachine:
-    """A host of a trial that is this machine."""
+    """This machine as the host of a trial."""
 
     name = "one"
 

@@ -243,7 +243,7 @@ def test_the_widest_confidence_counts_and_unequal_numbers_of_samples_are_weighed
 
 @pytest.mark.slow
 def test_equal_systems_are_called_different_in_at_most_5_of_100_experiments() -> None:
-    """With an interval for each pair, the first and the last of four equal systems would differ in 17 to 20 %."""
+    """With an interval for each pair, the first and last of four equal systems are called different in 17 to 20 %."""
     rng = random.Random(5)  # noqa: S311  a simulation
     different = 0
     for _ in range(400):
