@@ -193,7 +193,7 @@ def test_classes_of_old_releases_are_those_of_today(tmp_path: Path) -> None:
     ("content", "title"),
     [
         ("# Größe\n".encode("latin-1"), "Größe"),
-        ("# 测试\n".encode("gbk"), "²âÊÔ"),  # Java reads this encoding
+        ("# 测试\n".encode("gbk"), "²âÊÔ"),  # Java reads Latin-1
         ("\ufeff# Größe\n".encode(), "Größe"),
         (b"\xef\xbb\xbf", ""),
     ],
