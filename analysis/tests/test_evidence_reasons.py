@@ -86,7 +86,8 @@ def asked_in_vain(_: str, __: int, folder: Path) -> None:
     ("change", "mark", "said"),
     [
         (lambda *_: None, "solid", []),
-        (servers(only=3, version="3.11"), "caution", ["Rounds had different conditions: hbase version 5.0.6 and 3.11."]),
+        (servers(only=3, version="3.11"), "caution",
+         ["Rounds had different conditions: hbase version 5.0.6 and 3.11."]),
         (servers(only=2, heap="31g", nodes=9), "do not use",
          ["The conditions are not equal: nodes (cassandra 1, hbase unknown).",
           "Rounds had different conditions: hbase nodes 1 and 9, heap 1g and 31g."]),

@@ -1,7 +1,7 @@
 """Carries out an experiment, from a checked scenario to the table: deploys, measures trials, stops, summarises.
 
-After a failure or a signal, too, it stops the servers that it has started, keeps and marks the evidence so far, and
-prints the table.
+After a failure or a signal it also stops the servers that it has started, marks the evidence so far and prints the
+table.
 """
 
 import shlex
