@@ -259,7 +259,7 @@ setup_client() {
     # An interrupted build may have left incomplete files, which Maven would keep.
     if [[ -e $stamp && ! -s $stamp ]]; then rm -rf -- "$root"/ycsb-bindings/*/target; fi
     : >"$stamp"
-    logged maven mvn -B --strict-checksums -Dstyle.color=never -f "$root/ycsb-bindings/pom.xml" package -DskipTests
+    logged maven mvn -B --strict-checksums -T 1C -Dstyle.color=never -f "$root/ycsb-bindings/pom.xml" package -DskipTests
     client_fingerprint >"$stamp"
 }
 
