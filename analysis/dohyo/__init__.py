@@ -1,6 +1,6 @@
 """Dohyo compares NoSQL databases under equal conditions.
 
-The packages, in the order in which data flows. Each package imports only packages above it; its docstring lists them:
+The packages. Each imports only packages above it; its docstring lists them:
 
 - systems: the systems under test: their classes, and the options that users set
 - scenario: the checked request: the scenario's file, properties, phases, hosts

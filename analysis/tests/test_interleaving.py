@@ -163,6 +163,16 @@ def test_the_others_go_on_when_a_failed_trial_has_stopped_its_servers(tmp_path: 
     assert [name for name in seen if name in "ac"] == expected
 
 
+def test_hosts_are_measured_once_per_start_before_the_first_system(tmp_path: Path) -> None:
+    made = iter(range(9))
+    given = {"folder": str(tmp_path / "turns"), "order": ["a", "b"]}
+    turns = Turns(tmp_path / "turns", ["a", "b"])
+    for first in (0, 1):
+        turns.begin()
+        assert [OwnTurns({**given, "name": name}).once("canary", lambda: next(made)) for name in "ab"] == [first] * 2
+    assert [OwnTurns({}).once("canary", lambda: next(made)) for _ in range(2)] == [2, 3]
+
+
 def test_no_trial_is_begun_after_an_interruption(tmp_path: Path) -> None:
     begun: list[str] = []
     turns = Turns(tmp_path / "turns", ["a", "b", "a", "b"])

@@ -108,7 +108,8 @@ class TrialSteps:
             if self.attached:
                 self.evidence.begin_observing()
         if self.flag("trial_canary") and until == "stop":
-            measured = canary.measure(self.world, attached=self.attached)
+            # Only the first trial of a start finds hosts without servers.
+            measured = self.turns.once("canary", lambda: canary.measure(self.world, attached=self.attached))
             write_json(self.evidence.folder / "canary.json", measured)
         self.start()
         self.make_tables()

@@ -1,18 +1,21 @@
 """The turns of trials that are up at the same time: only one of them works on the hosts at any time.
 
 Each trial is a separate process. They share a folder on the control machine. It contains an empty file for each turn
-that is over, named after its number. It also contains one for each trial that has ended, even if turns were left.
+that is over, named after its number, and for each trial that has ended, even if turns were left. It also contains what
+is measured once for all of them.
 """
 
 from __future__ import annotations
 
+import json
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar, cast
 
+T = TypeVar("T")
 # Seconds between two checks of the folder.
 LOOK_SECONDS = 0.05
 
@@ -68,6 +71,17 @@ class OwnTurns:
             while not self._turns.is_over(earlier):
                 time.sleep(LOOK_SECONDS)
         return number
+
+    def once(self, name: str, make: Callable[[], T]) -> T:
+        """Returns what the first of the trials has made, as JSON keeps it; a trial without turns makes it itself."""
+        if self._turns is None:
+            return make()
+        file = self._turns.folder / f"{name}.json"
+        if file.exists():
+            return cast(T, json.loads(file.read_text("utf-8")))
+        made = make()
+        file.write_text(json.dumps(made), encoding="utf-8")
+        return made
 
     @contextmanager
     def turn(self) -> Iterator[None]:
