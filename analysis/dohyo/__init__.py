@@ -12,12 +12,12 @@ The packages. Each imports only packages above it; its docstring lists them:
 - facts: the evidence as a SQLite database, for queries that users write
 - tables: a summary as text
 - report: a summary as a page with charts, the charts as files, the index of all experiments
-- foreign: a reader and a page for logs of other clients, measured elsewhere; only `cli` imports this package
+- foreign: a reader, a table and a page for logs of other clients; only `cli` imports this package
 - running: runs experiments; uses all other packages
 
 The module `cli` is the command `dohyo`; start reading there. Every package may import the other modules: `places`
 (paths), `host` (the control machine), `bad_input`, `signals`, `plain_text` (untrusted text), `folders` (safe reading
 and writing in untrusted folders), `owned` (deletes files), `output` (standard output and standard error), `terminal`
 (printing), `console` (rich's console, safe for untrusted text); `figures` (formats numbers), `metrics` (defines the
-numbers of the results), `sizes` (in bytes), `operations` (YCSB's operation types), `statistics` (confidence intervals).
+numbers of the results), `sizes` (parses sizes), `operations` (YCSB's operation types), `statistics` (intervals).
 """

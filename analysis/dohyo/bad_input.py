@@ -1,4 +1,4 @@
-"""The exception for bad input. Code raises it before it starts anything; `dohyo` then exits with code 2."""
+"""The exception for bad input. It is raised before anything is started, and `dohyo` exits with code 2."""
 
 from collections.abc import Iterable
 from difflib import get_close_matches

@@ -1,4 +1,4 @@
-"""Prints tables and wrapped lines with rich. To import rich takes long; `terminal` prints plain lines without it."""
+"""Prints tables and wrapped lines with rich. Importing rich takes long, so that `terminal` does not use it."""
 
 from collections.abc import Iterable
 

@@ -50,7 +50,7 @@ _WIDEST_HALF = 100
 def half_interval(mean: float, high: float, least: float = 9.95) -> str:
     """Formats half of a mean's interval in percent of the mean; returns "cannot tell" if the interval includes 0.
 
-    :param least: from this percentage on, the result is a whole number
+    :param least: smallest percentage that is rounded to a whole number
     """
     half = 100 * (high / mean - 1)
     return "cannot tell" if half > _WIDEST_HALF else f"{half:.1f}%" if half < least else f"{half:.0f}%"
@@ -62,7 +62,7 @@ def percent(share: float) -> str:
 
 
 def milliseconds(number: float | None) -> str:
-    """Formats milliseconds with three significant digits, as histograms have: whole ms from 100 on, at most 1 µs."""
+    """Formats milliseconds with three significant digits and at most three decimals; from 100 on in whole ms."""
     if number is None:
         return UNKNOWN
     if number >= 99.95:

@@ -11,8 +11,8 @@ READ_MODIFY_WRITE = "READ-MODIFY-WRITE"
 INTENDED = "Intended-"
 FAILED, NOT_FOUND = "-FAILED", "-NOT_FOUND"
 _CALLS = frozenset({"READ", "UPDATE", "INSERT", "SCAN", "DELETE"})
-# Names of calls that did not succeed. They end with FAILED, NOT_FOUND, or a status, if YCSB's property
-# latencytrackederrors or reportlatencyforeacherror is set.
+# Names of calls that did not succeed. They end with FAILED, NOT_FOUND or, with YCSB's property latencytrackederrors or
+# reportlatencyforeacherror, the status of the call.
 _OUTCOME = re.compile(rf"(?:{INTENDED})?({READ_MODIFY_WRITE}|{'|'.join(sorted(_CALLS))})-([\w.]+)")
 _ORDER = (OVERALL, "READ", "UPDATE", READ_MODIFY_WRITE, "INSERT", "SCAN", "DELETE")
 # Names in YCSB's logs that are not operation types: a second latency of scans; metrics of the client process.
@@ -23,7 +23,7 @@ _NO_OPERATION = re.compile(
 
 @lru_cache  # called for every interval of a log
 def operation(metric: str) -> str | None:
-    """Returns the operation type of a metric in YCSB's logs; None if the metric is not to be counted as operations.
+    """Returns the operation type of a metric in YCSB's logs; None if the metric must not be counted.
 
     With `measurementtype=hdrhistogram+histogram` (`+raw`) YCSB prints each type twice. HdrREAD counts, not BucketREAD.
     """
@@ -38,7 +38,7 @@ def plain_name(tag: str) -> str:
 
 
 def is_call(name: str) -> bool:
-    """Returns whether the name is one of calls to the database, with any outcome: READ, READ-FAILED."""
+    """Returns whether the name stands for calls to the database with any outcome, such as READ and READ-FAILED."""
     return name.partition("-")[0] in _CALLS
 
 
@@ -49,22 +49,22 @@ def outcome(name: str) -> tuple[str, str] | None:
 
 
 def is_failure(name: str) -> bool:
-    """Returns whether the name is one of operations that ended with an error."""
+    """Returns whether the name stands for operations that ended with an error."""
     return name.endswith(FAILED) or (outcome(name) is not None and not is_not_found(name))
 
 
 def is_not_found(name: str) -> bool:
-    """Returns whether the name is one of operations that found nothing."""
+    """Returns whether the name stands for operations that found nothing."""
     return name.endswith(NOT_FOUND)
 
 
 def is_success(name: str) -> bool:
-    """Returns whether the name is one of calls that neither failed nor found nothing."""
+    """Returns whether the name stands for calls that succeeded: that did not fail, and found something."""
     return is_call(name) and not is_failure(name) and not is_not_found(name)
 
 
 def has_latency(name: str) -> bool:
-    """Returns whether the name is one of latencies of successful calls, from the actual or the intended start."""
+    """Returns whether the name stands for latencies of successful calls, from the actual or the intended start."""
     return is_success(name.removeprefix(INTENDED))
 
 
@@ -91,7 +91,7 @@ def calls(counts: Mapping[str, int]) -> int:
 
 
 def order(name: str) -> tuple[int, str, bool]:
-    """Returns a sort key for rows. Rows of one operation type are adjacent: its failures, its intended latencies."""
+    """Returns a sort key for rows that keeps an operation type with its failures and its intended latencies."""
     plain = name.removeprefix(INTENDED)
     # Compare the longest name first, because READ-MODIFY-WRITE also begins with READ-.
     for known in sorted(_ORDER, key=len, reverse=True):

@@ -1,4 +1,4 @@
-"""Keeps a measurement running if standard output or standard error fails: a closed pipe, a full disk."""
+"""Keeps a measurement running if standard output or standard error fails, as with a closed pipe or a full disk."""
 
 import io
 import os

@@ -1,4 +1,4 @@
-"""Deletes earlier output of Dohyo in a folder on the control machine: only files that Dohyo's list there names."""
+"""Deletes files on the control machine: only files that Dohyo listed in their folder. No other module deletes any."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def refuse_foreign(folder: Path) -> None:
 def claim(folder: Path) -> None:
     """Creates a folder if necessary, and marks it as Dohyo's. Leaves a folder unchanged that is marked already.
 
-    :raises BadInputError: as :func:`refuse_foreign`
+    :raises BadInputError: in the same cases as :func:`refuse_foreign`
     """
     refuse_foreign(folder)
     folder.mkdir(parents=True, exist_ok=True)

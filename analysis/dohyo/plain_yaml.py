@@ -31,5 +31,5 @@ def load(path: Path) -> Any:
 
 @lru_cache(maxsize=64)
 def _parsed(text: str) -> Any:
-    """Parses YAML. Trials of a system have the same files, and parsing takes 1 ms per line: hence the cache."""
+    """Parses YAML. The cache helps because trials of a system have the same files, and parsing takes 1 ms per line."""
     return yaml.load(text, _Plain)  # noqa: S506 - a safe loader

@@ -18,8 +18,8 @@ from typing import TypeVar
 Number = TypeVar("Number", int, float)
 # Confidence level: the share of intervals that include the true value.
 CONFIDENCE = 0.95
-# Confidence level of all checks but the first if rounds are added until the interval is narrow enough. Stopping at that
-# moment makes intervals too narrow; with this level 95 of 100 include the true value (benchmarks/truth.py).
+# Confidence level of the second and later checks if rounds are added until the interval is narrow enough. Stopping then
+# makes intervals too narrow; with this level 95 of 100 include the true value (benchmarks/truth.py).
 LATER_LOOK = 0.98
 # Maximum number of further samples that is suggested.
 MOST_MORE = 100
@@ -27,7 +27,7 @@ MOST_MORE = 100
 BORROWED = 8
 # Significance level of the test for a system whose scatter is too large to be pooled with the others' scatter.
 APART = 0.001
-# Default bound of `is_alike`: two systems are alike if the interval of their ratio lies within 1 ± 0.15.
+# Default bound of `is_alike`: two systems are alike if the interval of their ratio lies between 1 / 1.15 and 1.15.
 ALIKE = 0.15
 # Probability that the number of samples that `deciding` returns is enough.
 _POWER = 0.9
@@ -95,7 +95,7 @@ class Ratio:
 
     @property
     def half(self) -> float:
-        """Returns half of the interval of the logarithm."""
+        """Returns half of the width of the logarithm's interval."""
         return math.log(self.high / self.value) if self.high > self.value else 0.0
 
 
@@ -247,10 +247,10 @@ def ratios(
 ) -> dict[tuple[int, int], Ratio]:
     """Returns the ratios of all pairs of geometric means that are compared with each other, such as those of a point.
 
-    In 95 % of the cases no two equal means are called different. The rule has three parts. `x` is the part of a mean's
-    variance s² in the squared error of the ratio, f its degrees of freedom.
+    In 95 % of the cases no two equal means are called different. The rule has three parts. x is the part of a mean's
+    variance s² in the squared error of the ratio, and f is its degrees of freedom:
 
-    - The variance of a mean is weighted by its degrees of freedom, the pooled one of `alike_in_scatter` by `BORROWED`.
+    - The variance of a mean, with the weight f, is combined with the pooled one of `alike_in_scatter`, with `BORROWED`.
     - The degrees of freedom of the error are (Σ x)² / Σ (x² / (f + 1)) - 1, at most Σ f (Satterthwaite 1946, with half
       of Welch's correction for bias).
     - The quantile is that of the studentised range. For a pair that spans p of the k ranked means, its level is
@@ -353,10 +353,10 @@ def alike_in_scatter(freedoms: Sequence[float], squares: Sequence[float]) -> set
 def _share_above(share: float, freedom: float, others: float) -> float:
     """Returns the probability that the share of one variance in the sum of squares exceeds `share`.
 
-    It is the upper tail of a beta distribution: with share = sin² φ the integral of sin^(f-1) cos^(g-1), by Simpson.
+    It is the upper tail of a beta distribution: ∫ sin^(f-1) cos^(g-1) above φ for share = sin² φ, by Simpson's rule.
 
-    :param freedom: degrees of freedom of the variance; at least 1
-    :param others: degrees of freedom of all others together; at least 2
+    :param freedom: degrees of freedom f of the variance; at least 1
+    :param others: degrees of freedom g of all others together; at least 2
     """
     low = math.asin(math.sqrt(min(1.0, share)))
     steps = 100

@@ -24,7 +24,7 @@ def aligned(rows: Sequence[Sequence[str]]) -> list[str]:
 
 
 def say(text: str, *, err: bool = False) -> None:
-    """Prints a text and a newline, if `err` to standard error."""
+    """Prints a text and a newline to standard output, or to standard error if `err` is set."""
     click.echo(printable(text), err=err)
 
 

@@ -11,7 +11,7 @@ from dohyo.figures import milliseconds, rate, size
 
 # Largest relative difference of a trial's median from that of all trials. A larger one is a drift.
 DRIFT = 0.05
-# Minimum number of time slices of both figures in a comparison. With fewer, more than 1 % of drifts would be chance.
+# Minimum number of time slices on each side. With fewer, chance separates the two sides in more than 1 % of all cases.
 LEAST_SLICES = 5
 # Largest plausible value, in any unit; the smallest one is its inverse. Other values are left out as damaged.
 _MOST = 1e15
@@ -53,7 +53,7 @@ class CanaryFigure:
 
     @property
     def group(self) -> str:
-        """Returns CPU, memory, disk or network."""
+        """Returns the group of the figure: CPU, memory, disk or network."""
         return _WORDS[self.name][0]
 
     @property
@@ -187,7 +187,7 @@ def compare(canaries: Mapping[str, Canary | None]) -> Comparison | None:
 
 
 def _drifts(of_trials: Mapping[str, CanaryFigure]) -> list[Drift]:
-    """Compares one figure of one host before each trial (the argument) with its usual value."""
+    """Compares a figure of a host, as measured before each trial, with its usual value."""
     figures = list(of_trials.values())
     # Use the median, so that one unusual trial neither hides nor causes a drift. If their number is even, take the
     # better of the two middle values: the mean would halve the difference between trials that alternate (A B A B).

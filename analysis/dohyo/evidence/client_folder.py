@@ -216,7 +216,7 @@ def _attempted(by_operation: Mapping[str, Operation], report: ClientReport) -> s
 
 
 def _carried(run: Run) -> str | None:
-    """Checks that the records of all types add up to the total, the base of the rate; returns the contradiction."""
+    """Checks that the records of all types add up to the total, which gives the rate; returns the contradiction."""
     types = {name: of for name, of in run.by_operation.items() if name in run.own or name == READ_MODIFY_WRITE}
     counts = {name: records_of(name, operation) for name, operation in types.items()}
     known = {name: count for name, count in counts.items() if count is not None}

@@ -17,7 +17,7 @@ class Client(Struct, frozen=True):
     """One client in a run, or a summary of all repeats, in which each time is the one furthest from 0."""
 
     host: str = ""
-    state: str | None = None  # ended, failed, vanished or stopped; of repeats, the first that is not "ended"
+    state: str | None = None  # ended, failed, vanished or stopped; in a summary, the first that is not "ended"
     reason: str | None = None
     start_ms: Number | None = None  # from the agreed instant to the client's start
     end_ms: Number | None = None  # from the earliest end of any client to this client's end
@@ -30,7 +30,7 @@ class Node(Struct, frozen=True):
     """The servers on one host in a run, or a summary of all repeats."""
 
     host: str = ""
-    state: str | None = None  # ran, ended or vanished; of repeats, the first that is not "ran"
+    state: str | None = None  # ran, ended or vanished; in a summary, the first that is not "ran"
     reason: str | None = None
     cpu_seconds: Number | None = None  # user and system, in the measured windows
     cpu_cores: float | None = None  # CPU seconds per measured second
@@ -90,7 +90,7 @@ class Conducted(Struct, frozen=True, rename={"limit_ms": "offset_limit_ms", "why
         return sum(stated) if stated else None
 
     def events(self, phase: str, run: int | None) -> list[Event]:
-        """Returns the events that the conductor observed on the hosts in a run (None for the load)."""
+        """Returns the events that the conductor observed on the hosts; `run` is None for the load."""
         return [
             structs.replace(event, run=run, until=None, host=event.host or None, phase=phase) for event in self.seen
         ]

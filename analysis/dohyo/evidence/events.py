@@ -1,6 +1,6 @@
 """Finds the events of a run: dips of the throughput, errors, and lost hosts and servers.
 
-All times are in seconds after the agreed instant, so that they include the warm-up. docs/method.md defines a dip.
+Times are in seconds after the agreed instant, at which all clients begin their warm-up. docs/method.md defines a dip.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ DIP_SECONDS = 3
 DIP_SHARE = 0.5
 # Minimum length of a dip that is called a collapse.
 COLLAPSE_SECONDS = 10
-# Mean in operations per second, below which seconds with less than half of the mean occur by chance.
+# Minimum mean, in operations per second. At a lower one, seconds with less than half of the mean occur by chance.
 _DIP_LEAST_MEAN = 10
 # Seconds with errors that are less than _ERRORS_APART apart are one event. More than _MOST_ERROR_EVENTS are merged.
 _ERRORS_APART = 3
@@ -61,7 +61,7 @@ class Event(Struct, frozen=True):
 class Dip:
     """Consecutive seconds in which the throughput was low.
 
-    :ivar first: first of these seconds, from the begin of the measured window
+    :ivar first: first of these seconds, counted from the start of the measured window
     :ivar seconds: length
     :ivar lowest: number of operations in the worst second
     :ivar mean: operations per second of the whole run
@@ -128,7 +128,7 @@ class Seconds:
 
     def _by_second(self, names: Sequence[str], measured: float | None) -> list[int]:
         end = measured if measured is not None else min(self._ends.values(), default=0.0)
-        whole = round(end - 0.4) if self._ends else 0  # the last second counts from 0.9 s on
+        whole = round(end - 0.4) if self._ends else 0  # a last second of at least 0.9 s counts as a full one
         return [max(0, calls({name: self._counts[name][second] for name in names})) for second in range(whole)]
 
     def _each(self, kind: Callable[[str], bool]) -> dict[int, int]:
@@ -142,7 +142,7 @@ class Seconds:
     def events(
         self, run: int | None, warmup: float, measured: float | None, phase: str = "run", shortest: int = DIP_SECONDS
     ) -> list[Event]:
-        """Returns the errors of a run (None for the load) as events, and its dips of at least `shortest` seconds."""
+        """Returns the errors and the dips of at least `shortest` seconds as events; `run` is None for the load."""
         result = []
         for dip in dips(self.throughput(measured)):
             if dip.seconds < shortest:

@@ -41,10 +41,10 @@ def read(experiment: Path) -> ExperimentFacts:
 
 
 def running(experiment: Path) -> int | None:
-    """Returns the pid of the process that is running the experiment; None if there is no such process (any more)."""
+    """Returns the pid of the process that is running the experiment; None if no process is running it."""
     for results in dict.fromkeys((experiment.resolve().parent, RESULTS)):
         try:
-            # O_NONBLOCK: opening a named pipe must not wait for its other end.
+            # With O_NONBLOCK, opening a named pipe does not wait for its other end.
             lock = os.open(results / LOCK, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
         except OSError:
             continue

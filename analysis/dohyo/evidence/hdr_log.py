@@ -47,7 +47,7 @@ _V2_PAYLOAD = 0x1C849303
 _WRITTEN = 0x10  # flag in the cookies of V2, which all libraries set when they write
 _COMPRESSED = struct.Struct(">II")  # cookie, bytes
 _HEADER = struct.Struct(">IIIIQQd")  # cookie, payload bytes, index offset, digits, lowest, highest, ratio
-_MAX_PAYLOAD = 4 * 1024 * 1024  # the limit of the package `hdrhistogram` for V2
+_MAX_PAYLOAD = 4 * 1024 * 1024  # maximum bytes after decompression, as in the package `hdrhistogram` for V2
 _WORD = 8  # bytes per counter in memory
 _MOST_BYTES = 9  # maximum number of bytes of an encoded counter
 _STEP = 128  # number of counters to which the ends of an array are rounded
@@ -57,11 +57,11 @@ _NUMBER = r"\d+(?:\.\d*)?"
 _INTERVAL = re.compile(rf"(?:Tag=([^,]+),)?(-?{_NUMBER}),({_NUMBER}),{_NUMBER},(HIST[A-Za-z0-9+/]+={{0,2}})")
 _TIME = re.compile(rf"#\[(StartTime|BaseTime): *({_NUMBER}) ")
 _OPERATION = re.compile(r"#\[Logging for: ([^\],]+)(?:, *([^\]]*))?")
-MICROSECONDS = 1000  # in a millisecond
+MICROSECONDS = 1000  # number of microseconds in a millisecond
 _UNITS = {"microseconds": MICROSECONDS, "nanoseconds": 1_000_000}
 # Longest gap in seconds between intervals without a jump of the clock. Stock YCSB writes an interval every ten seconds.
 _LONGEST_PAUSE = 600.0
-# Longest and latest plausible interval, in seconds. Otherwise a damaged log could use up the memory.
+# Longest plausible interval and latest plausible time, in seconds. A damaged log could otherwise exhaust the memory.
 _LONGEST_INTERVAL = 3600.0
 _LATEST_SECOND = 10_000_000.0
 _YEAR_SECONDS = 365 * 24 * 3600.0
@@ -154,14 +154,14 @@ class Counters:
         self.total = 0
 
     def add(self, indexes: Integers, counts: Integers, total: int) -> None:
-        """Adds counts, with their sum, to the counters at the indexes, which are ascending and may repeat."""
+        """Adds counts, `total` in all, to the counters at the indexes, which are ascending and may repeat."""
         if total:
             self._widen(indexes.item(0), indexes.item(-1) + 1)
             np.add.at(self.counts, indexes - self.first, counts)
             self.total += total
 
     def merge(self, other: Counters) -> None:
-        """Adds another sum."""
+        """Adds the counts of another sum of histograms."""
         if other.total:
             self._widen(other.first, other.first + len(other.counts))
             begin = other.first - self.first
@@ -190,7 +190,7 @@ class Counters:
 
 @lru_cache
 def _layout(lowest: int, digits: int, per_ms: int) -> Layout:
-    """Returns the interned layout, see `Layout.__reduce__`."""
+    """Returns the layout with these values, always the same object."""
     return Layout(lowest, digits, per_ms)
 
 
@@ -233,7 +233,7 @@ class Latencies:
         self._counters.add(of.indexes, of.counts, of.total)
 
     def add_all(self, other: Latencies) -> None:
-        """Adds merged latencies."""
+        """Adds the sum of other latencies."""
         if other._layout is None:
             return
         if self._layout is None:
@@ -356,7 +356,7 @@ def decode(text: str, per_ms: int = MICROSECONDS) -> Histogram:
 def _sound(decoded: Callable[[], Histogram]) -> Histogram:
     try:
         return decoded()
-    except Exception as error:  # bad input raises a dozen types, from zlib.error to OverflowError
+    except Exception as error:  # damaged input raises a dozen types of errors, from zlib.error to OverflowError
         _scratch.clear()
         raise ValueError(f"broken histogram: {error or type(error).__name__}") from error
 
@@ -399,7 +399,7 @@ def _decode_v1(layout: Layout, counters: bytes, word: int) -> Histogram:
     return histogram
 
 
-class Interval(NamedTuple):  # faster to create than a dataclass: there are millions
+class Interval(NamedTuple):  # not a dataclass: there are millions, and a NamedTuple is faster to create
     """One line of an interval log."""
 
     start: float  # seconds since the epoch, or since the start of the log if it has no start time
@@ -411,7 +411,7 @@ class Interval(NamedTuple):  # faster to create than a dataclass: there are mill
         """Returns the seconds since the log's start that the interval covers: usually one, more if the client was
         delayed. Returns an empty range if the times are not plausible, as in a damaged log.
 
-        :param per_second: number of fractions of a second that are counted instead of seconds
+        :param per_second: number of parts into which a second is divided; the result is in these parts
         """
         if self.seconds > _LONGEST_INTERVAL or not 0 <= self.since_start < _LATEST_SECOND:
             return range(0)
@@ -432,7 +432,7 @@ class LogParser:
     """Parses the lines of one interval log into intervals, and keeps the facts from its comments."""
 
     def __init__(self, name: str) -> None:
-        """:param name: file name of the log, such as READ.hdr: the operation type if no comment names it"""
+        """:param name: file name of the log; READ.hdr gives the operation type if no comment names it"""
         self.operation = name.removesuffix(".gz").removesuffix(".hdr")
         self.start_time: float | None = None  # seconds since the epoch
         self._base_time: float | None = None

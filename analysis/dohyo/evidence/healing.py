@@ -1,4 +1,4 @@
-"""Reads from the servers' logs how they healed after a fault. `ansible/systems/NAME/healing.yml` describes the lines:
+"""Reads from servers' logs how they healed after a fault. `ansible/systems/NAME/healing.yml` describes the lines:
 
     crash recovery:
       files: log
@@ -26,7 +26,7 @@ from dohyo.evidence import server_log
 from dohyo.evidence.server_log import Lines, ServerLog, Work, covered
 from dohyo.evidence.text_file import Warn
 
-# Kind that stands for lines which match `where`.
+# Kind of work under which lines that match `where` are recorded.
 _WHERE = "where"
 
 

@@ -44,7 +44,7 @@ FIGURES = (*_CPU, *_MEMORY, *_DISK, *_NETWORK, *_OTHERS, *CLOCKS)
 _LOOPBACK = "lo"
 # Busy share above which the processors may be the limit.
 SATURATED = 0.9
-# Share of the processors used by other processes or the hypervisor, from which it is named as a reason.
+# Minimum share of the processors' time that, if other processes or the hypervisor used it, is named as a reason.
 NOTED = 0.05
 
 # Columns of `HostMetrics.series`.
@@ -140,7 +140,7 @@ def read(path: Path, warn: Warn) -> Samples:
     """Reads a host's samples. A line that cannot be read causes a warning and leaves a gap.
 
     If a counter decreased (it wrapped, a device was exchanged, the host booted), its figures of that second are
-    unknown. If a host was switched off during the trial, earlier samples are in FILE.1, FILE.2, …
+    unknown. If a host was switched off during the trial, earlier samples are in metrics.jsonl.gz.1, ….
     """
     host: Mapping[str, Any] = {}
     devices: list[str | None] = []
@@ -255,7 +255,7 @@ def _growth(before: Sequence[float], after: Sequence[float], seconds: float) -> 
 
 
 def _sums(parts: Sequence[_Values], size: int) -> _Values:
-    """Returns the sum of each column. A sum is unknown if a value is unknown, or without parts."""
+    """Returns the sum of each column. A sum is unknown if a value is unknown, or if there are no parts."""
     return [sum(column) for column in zip(*parts, strict=True)] or [math.nan] * size
 
 
@@ -303,7 +303,7 @@ class HostMetrics:
         self._windows = windows
         self._files: dict[str, Path] = {}
         self._uses: list[HostUse] = []
-        self.taken: list[Taken] = []  # for each window and host that distinguishes other processes
+        self.taken: list[Taken] = []  # for each window, and each host whose samples distinguish other processes
         # Hosts where the use by other processes is unknown.
         self.untold: list[str] = []
         phases = list(dict.fromkeys(window.phase for window in windows))
@@ -444,7 +444,7 @@ def _figures(
 
 
 def _uses(figures: NDArray[np.float64], weight: NDArray[np.float64], mostly: NDArray[np.bool_]) -> dict[str, Use]:
-    """Returns the known figures of one device: means weighted by `weight`, and maxima of the lines with `mostly`."""
+    """Returns the known figures of one device: means weighted by `weight`, maxima over the lines where `mostly`."""
     found = {}
     for name, values in zip(FIGURES, figures.T, strict=True):
         known = ~np.isnan(values)
@@ -471,7 +471,7 @@ def _rounded(value: float) -> float | None:
 def busy(uses: Sequence[HostUse], servers: Collection[str], clients: Collection[tuple[str, str]]) -> list[str]:
     """Returns a sentence for each client host whose processors were almost fully busy.
 
-    :param uses: uses of clients' hosts and others
+    :param uses: use of all hosts
     :param servers: hosts with servers, which are left out because servers may use all processors
     :param clients: phase and host of each client
     """

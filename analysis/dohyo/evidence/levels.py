@@ -72,7 +72,7 @@ def changes(series: Sequence[float]) -> list[LevelChange]:
 def _scatter(blocks: NDArray[np.float64]) -> float:
     """Returns the standard deviation of independent blocks whose means over a level would scatter like these.
 
-    The largest result for three lengths counts, because a cycle of exactly one of the lengths would not show in it.
+    The largest result for three lengths counts, because a cycle of exactly one length does not show in its result.
     """
     level = LEVEL_SECONDS // _BLOCK_SECONDS
     found = [0.0]
@@ -85,7 +85,7 @@ def _scatter(blocks: NDArray[np.float64]) -> float:
 
 
 def _worth_telling(blocks: NDArray[np.float64], ends: list[int]) -> list[int]:
-    """Removes the smallest change again and again, until all changes are at least `LEAST_FACTOR`."""
+    """Removes the smallest change repeatedly until all changes are at least `LEAST_FACTOR`."""
     while len(ends) > 2:
         means = [max(float(blocks[begin:end].mean()), 1e-9) for begin, end in pairwise(ends)]
         factors = [abs(math.log(after / before)) for before, after in pairwise(means)]

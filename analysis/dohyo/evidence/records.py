@@ -28,7 +28,7 @@ from dohyo.scenario.phases import LOAD, PROBE, RUN
 # Length of a window in seconds; at most a year, as for maxexecutiontime. Evaluating a longer one would take hours.
 Window = Annotated[float, Meta(ge=0, le=366 * 86_400)]
 Name = Annotated[str, Meta(min_length=1)]
-# A value that is shown as written.
+# Type of a value that is shown as written.
 Said = str | int | float | bool
 # Version of the evidence, `format` in experiment.json. Version 1 did not write it.
 FORMAT = 2

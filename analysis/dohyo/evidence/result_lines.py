@@ -203,7 +203,7 @@ class ResultReader(Generic[Log]):
             self._logs.append(self._new(self._path, self._number))
 
     def _understand(self, line: str) -> bool:
-        """Reads a result line. Complains about a part of one. Returns False for other lines."""
+        """Reads a result line, or reports an incomplete one. Returns False for other lines."""
         if (result := _RESULT.search(line)) is not None and "], " not in line[: result.start(1)]:
             self._result(result[1], result[2].strip(), result[3])
         elif _RESULT_START.match(line):

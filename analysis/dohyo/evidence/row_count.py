@@ -10,7 +10,7 @@ from dohyo.evidence.records import ClientReport
 def problem(loaded: int, rows: Mapping[str, int | None], reports: Iterable[tuple[str, ClientReport]]) -> str | None:
     """Compares the rows that the servers counted with the acknowledged inserts.
 
-    Each acknowledged insert must exist; one that failed or timed out may exist. So the expected number is a range.
+    Each acknowledged insert must exist; one that failed or timed out may exist. The expected number is thus a range.
 
     :param loaded: number of records that the load inserted
     :param rows: number of rows in each table, as the servers counted them (`counted.json`)

@@ -45,7 +45,7 @@ class Run:
 
 
 def together(clients: Sequence[Run]) -> Run:
-    """Adds up the clients of one run. A value that one client does not report is unknown for all together."""
+    """Adds up the clients of one run. A value that one client does not report is unknown in the sum."""
     seconds = [client.seconds for client in clients if client.seconds is not None]
     parts: dict[str, list[Operation]] = {}
     for client in clients:
@@ -224,7 +224,7 @@ def _of_runs(row: Row, runs: Sequence[Run], ops: Sequence[float], records: Seque
 
 
 def counted(row: Row, operations: Sequence[int | None]) -> Row:
-    """Adds to a row the resolution of its rates: one operation as a share of the fewest in any round or run.
+    """Adds to a row the resolution of its rates: 1 / the smallest number of operations in any round or run.
 
     :param operations: number of operations in each round or run
     """
@@ -250,7 +250,7 @@ def _with_latency(row: Row, stated: Operation, merged: Latencies | None) -> Row:
 def records_of(name: str, of: Operation) -> int | None:
     """Returns the number of successful records of an operation type.
 
-    Return codes count records, except those of SCAN, which count operations; another result line states its records.
+    There is one return code per record, but only one per SCAN: a separate result line states the records of SCANs.
     """
     if name.startswith("SCAN") or not of.returns:
         return of.records

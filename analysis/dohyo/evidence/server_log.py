@@ -80,7 +80,7 @@ class ServerLog:
     """The content of the log of one process.
 
     :ivar begin: time of the first line in seconds since 1970; `end` is the time of the last line
-    :ivar work: finished work, in the order of its ends
+    :ivar work: finished work, in the order in which it ended
     :ivar begun: kind and start of unfinished work
     """
 

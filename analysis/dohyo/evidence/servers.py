@@ -24,7 +24,7 @@ from dohyo.evidence.server_log import LOG, PLURALS, Lines, ServerLog, Work
 from dohyo.evidence.text_file import Warn
 from dohyo.figures import named
 
-# Phase and number of a run; None as the number of the load.
+# Phase and number of a run. The number of the load is None.
 _Key = tuple[str, int | None]
 # Minimum number of pauses for a p99 that differs from the longest pause.
 _ENOUGH_FOR_P99 = 100
@@ -144,7 +144,7 @@ class Step:
 
 @dataclass(frozen=True)
 class PhaseFigures:
-    """Figures of a phase: means over the runs that count, of the growth of counters in a run or other values after it.
+    """Figures of a phase: means over the runs that count. The figure of a counter is its growth in a run.
 
     :ivar runs: number of runs in the mean
     """
@@ -263,7 +263,7 @@ class Servers:
         limit = named("ms", timeout_ms)
         for pause, host, process in failing[:_MOST_PAUSES_TOLD]:
             what = f"{_which(process)} of {named('ms', pause.ms)}, longer than an operation may take ({limit})"
-            until = pause.end if pause.ms >= 1000 else None  # reports show the times of events in whole seconds
+            until = pause.end if pause.ms >= 1000 else None  # a shorter pause has no duration in whole seconds
             events.append(Event(run, pause.at, until, what, host, phase))
         if p99_ms is not None and not failing and (above := [each for each in found if each[0].ms > p99_ms]):
             pause, host, process = above[0]
@@ -277,7 +277,7 @@ class Servers:
     def _read(self, host: Path, warn: Warn) -> tuple[dict[str, Values], dict[str, dict[str, Values]]]:
         """Reads the last values of each figure on a host, and the values of each step."""
         last = self._kept(host, warn)
-        before: dict[str, Values | None] = dict.fromkeys(self._figures, Values())  # the load begins with new servers
+        before: dict[str, Values | None] = dict.fromkeys(self._figures, Values())  # the load begins with fresh servers
         of_steps = {}
         for step in self._steps:
             stats = host / "stats"
@@ -332,7 +332,7 @@ class Servers:
         return result
 
     def _background(self, hosts: Sequence[str]) -> Iterator[Background]:
-        """Yields the background work on one host, or on all hosts. For all, each host with logs must cover the run."""
+        """Yields the background work on one host, or on all hosts if the logs of each of them cover the run."""
         logs = [self._work[host] for host in (hosts if len(hosts) == 1 else self._work) if host in self._work]
         for kind in [each for each in PLURALS if each in self._lines] if logs else ():
             for window in self._windows:

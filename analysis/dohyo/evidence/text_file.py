@@ -22,7 +22,7 @@ _PACKED = (
     (b"\xfd7zXZ\0", "xz", lzma.LZMAFile),
 )
 _ENCODINGS = ((codecs.BOM_UTF8, "utf-8"), (codecs.BOM_UTF16_LE, "utf-16-le"), (codecs.BOM_UTF16_BE, "utf-16-be"))
-# Control characters that text does not contain: all but white space, NUL and those that control terminals.
+# Control characters that do not occur in text: all except white space, NUL, bell, backspace and escape.
 _CONTROL = re.compile(rb"[\x01-\x06\x0e-\x1a\x1c-\x1f]")
 _TAR_MAGIC, _TAR_MAGIC_AT = b"ustar", 257
 # Maximum length of a line in bytes. A longer one cannot be text, and is read in pieces, so that memory is bounded.
@@ -42,7 +42,7 @@ def lines(path: Path, warn: Warn) -> Iterator[tuple[int, str]]:
 
 
 def blocks(path: Path, warn: Warn) -> Iterator[tuple[int, bytes]]:
-    """Yields blocks of whole lines in UTF-8, each with the number of its first line. This is fast for large files.
+    """Yields blocks of whole lines in UTF-8, each with the number of its first line. This is faster than `lines`.
 
     A byte order mark determines the encoding of the file; the default is UTF-8.
     """

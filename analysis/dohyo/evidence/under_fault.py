@@ -17,7 +17,7 @@ from dohyo.evidence.over_time import Slot
 from dohyo.evidence.records import FaultEvent, Faults
 from dohyo.scenario import faults as scenario_faults
 
-# Shares of the rate before the fault: from FULL_SHARE on the rate is called full, below LOW_SHARE low.
+# Shares of the rate before the fault. The rate is called full from FULL_SHARE on, and low below LOW_SHARE.
 FULL_SHARE, LOW_SHARE = 0.9, 0.5
 # Number of seconds over which the mean must be full. A second with a GC pause is not a cost of the fault, and one good
 # second between two bad ones is not a recovery.

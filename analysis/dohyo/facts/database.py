@@ -52,7 +52,7 @@ def write(experiments: Sequence[Path], path: Path) -> list[tuple[ExperimentFacts
 def check(path: Path) -> None:
     """Checks that a database of facts may be written to `path`, where there may be an earlier one.
 
-    :raises BadInputError: if another program has that open or did not close it, or if it contains the user's tables
+    :raises BadInputError: if a program has the earlier one open or did not close it, or if it contains other tables
     """
     for beside in (path.with_name(f"{path.name}-wal"), path.with_name(f"{path.name}-journal")):
         # SQLite would apply a log of the earlier database to the new one.
@@ -98,7 +98,7 @@ def connect(path: Path) -> sqlite3.Connection:
 
 
 class _Sum:
-    """Base of aggregate functions of SQLite that add histograms."""
+    """Base class of SQLite aggregate functions that add histograms."""
 
     def __init__(self) -> None:
         self.latencies, self.percentile = Latencies(), 100.0

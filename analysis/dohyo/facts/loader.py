@@ -269,8 +269,8 @@ class Loader:
 
 
 def _stored(value: Any) -> Any:
-    """Converts a value to a type that SQLite can store: text without lone surrogates, JSON, or None beyond 64 bits."""
-    if value is None or isinstance(value, float):  # first, because most values are
+    """Converts a value for SQLite. Lists and dicts become JSON, integers beyond 64 bits None. Replaces surrogates."""
+    if value is None or isinstance(value, float):  # checked first, because most values are of these types
         return value
     if isinstance(value, str):
         return value.encode("utf-8", "replace").decode("utf-8")
@@ -282,7 +282,7 @@ def _stored(value: Any) -> Any:
 
 
 def _seconds(phase: Phase) -> Iterator[tuple[Any, ...]]:
-    """Yields rows of table `second`, without `run`: for each second a row per operation type, then one for all."""
+    """Yields rows of table `second`, without `run`: for each second a row per operation type, and one for all types."""
     counts: dict[int, dict[str, int]] = {}
     for name, of_type in phase.timeline.seconds.by_operation.items():
         for second, count in of_type.items():

@@ -3,7 +3,7 @@
 Rules for grouping the logs:
 
 - Each folder and each subfolder is one line of the comparison, with the folder's name. Other files are skipped.
-- Several client logs in one folder are from clients of one run: counts are added up, the rate is over the longest time.
+- Several client logs in one folder are from clients of one run: counts are added up, rates use the longest run time.
 - Logs with only INSERT (or started with `-load`) are the load, the others are the run. Runs that were appended to one
   file become separate lines: `name #2`.
 - Logs with only status lines are the standard error of a client whose results are in the folder. If there are more of
@@ -303,7 +303,7 @@ class _Folder:
             self._groups.append(_Group(list))  # only histogram logs, which have counts and latencies, too
 
     def _unreadable(self, path: Path) -> Warn:
-        """Returns a function that passes warnings on, and records as missing a file that cannot be read."""
+        """Returns a function that passes warnings on. If the file cannot be read, it counts as missing results."""
 
         def warn(message: str) -> None:
             self._warn(message)

@@ -48,7 +48,7 @@ def not_found_calls(operations: Mapping[str, Operation]) -> int:
 
 
 def with_codes(operations: Mapping[str, Operation], each: int | None, *, known: bool) -> dict[str, Operation]:
-    """Returns the operation types with return codes that count records, or none where they cannot be computed.
+    """Returns the operation types with return codes that count records. A type has none if they cannot be computed.
 
     :param each: number of records per operation; None if not known
     :param known: whether a type without rows of failures is known to have had no failures

@@ -44,7 +44,7 @@ def gather(folder: Path) -> Report:
 
 
 def _missing(runs: Sequence[ForeignRun]) -> list[str]:
-    """Returns notes that say which charts of a trial lack data, and which option of its client provides them."""
+    """Returns notes on the charts of a trial that lack data, with the option of the client that provides the data."""
     notes = []
     for run in runs:
         which = "load: " if run.phase == LOAD else ""

@@ -1,4 +1,4 @@
-"""Finds out which client wrote a line of a log into which Ansible, a container or a log collector wrote their output.
+"""Finds out which client wrote each line of a log in which Ansible, containers or collectors combine clients' output.
 
 A client's lines may have a prefix (`client-1 | `, `[host1] out: `, a log's time and name), follow a heading of Ansible
 (`ok: [host1] => {`), pssh or dshbak, or be strings in JSON.
@@ -13,7 +13,7 @@ from json import loads
 from dohyo.evidence.result_lines import RESULT
 
 DATE = r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d[:.,]\d{1,3}"
-# Beginnings of lines from YCSB and go-ycsb. A colon may be directly before them, because grep adds the file's name so.
+# Beginnings of lines from YCSB and go-ycsb. A colon may precede them, because grep puts "FILE:" before each line.
 _BEGIN = re.compile(
     rf"(?<![^\s|:])(?:{RESULT}|Command line:|(?:{DATE} ?)?\d{{1,9}} sec: -?\d{{1,18}} operations;"
     r'|[A-Za-z][\w-]*+ +- Takes\(s\): |Run finished, takes |\*+ properties \*|"[\w.-]{1,100}"="'
@@ -50,7 +50,7 @@ class Sources:
         self._shown: set[str] = set()  # lines of a text with several lines, which Ansible may repeat below the heading
 
     def lines(self, line: str) -> Iterator[tuple[str | None, str]]:
-        """Yields the lines that a line of the file contains, each with its source; None if no client is recognised."""
+        """Yields the clients' lines in a line of the file, each with its source; None if no client is recognised."""
         if "\x1b" in line:
             line = _COLOUR.sub("", line)
         if (heading := self._heading_of(line)) is not None:

@@ -60,7 +60,7 @@ _OF_CPP = re.compile(r"(?:Load|Run) throughput\(ops/sec\): |# Transaction throug
 _NEGATIVE_STATUS = re.compile(r"\b\d{1,9} sec: (-\d{1,18}) operations;")
 _GO_PERCENTILE = re.compile(r"(\d+(?:\.\d+)?)th\(us\)")
 _STAMP = re.compile(r"(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d)[:.,]\d")
-# Deviation of the time of day above which the clock was set. Smaller ones are rounding, or delays on a busy host.
+# A larger deviation of the time of day means that the clock was set. Smaller ones are rounding or delays.
 _JUMP_SECONDS = 60.0
 _MOST_POINTS = 3600  # one per second in an hour
 
@@ -101,7 +101,7 @@ class ClientLog(ResultLog):
     elapsed_seconds: int | None = None  # from the last status line
     status_operations: int | None = None  # from the last status line
     status_records: int | None = None  # from the last status line
-    intervals: dict[str, Operation] = field(default_factory=dict)  # summed over all status lines
+    intervals: dict[str, Operation] = field(default_factory=dict)  # sums over all status lines, by operation type
     progress: StatusLines = field(default_factory=StatusLines)
     command: str | None = None
     exception: str | None = None  # first exception, or the reason why YCSB gave up
