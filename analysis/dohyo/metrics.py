@@ -188,9 +188,9 @@ class Row:
 KINDS = {"int": "integer", "float": "number", "bool": "boolean", "list[float]": "list of numbers"}
 
 
-def _named(of: Field[Any]) -> Metric:
-    declared: Metric = of.metadata["metric"]
-    return replace(declared, name=of.name, kind=KINDS.get(str(of.type).removesuffix(" | None"), "string"))
+def _named(row_field: Field[Any]) -> Metric:
+    declared: Metric = row_field.metadata["metric"]
+    return replace(declared, name=row_field.name, kind=KINDS.get(str(row_field.type).removesuffix(" | None"), "string"))
 
 
 # Metrics by name, in the order of summary.json and of the columns in all tables.

@@ -182,10 +182,10 @@ def more(samples: Sequence[float], half: float) -> int | None:
     """Estimates how many more samples, with the same scatter, narrow the interval to ± `half` of the mean. Returns None
     if the scatter is not known, or for more than `MOST_MORE` samples.
     """
-    of = logarithms(samples)
-    if of is None:
+    estimate = logarithms(samples)
+    if estimate is None:
         return None
-    n, deviation = of.n, of.error * math.sqrt(of.n)
+    n, deviation = estimate.n, estimate.error * math.sqrt(estimate.n)
     counts = range(1, MOST_MORE + 1)
     halves = (student_t(n + count - 1, LATER_LOOK) * deviation / math.sqrt(n + count) for count in counts)
     return next((count for count, reached in zip(counts, halves, strict=True) if reached <= math.log1p(half)), None)
@@ -389,8 +389,8 @@ def more_to_decide(
     def decide(count: int) -> bool:
         after = [_with(each, each.n + count, LATER_LOOK) for each in means]
         shrunk = math.sqrt(means[0].n / after[0].n)
-        of = _ratio(after, _pool(after), pair, own and {each: error * shrunk for each, error in own.items()})
-        return not of.low <= 1 <= of.high or is_alike(of.low, of.high, alike)
+        ratio = _ratio(after, _pool(after), pair, own and {each: error * shrunk for each, error in own.items()})
+        return not ratio.low <= 1 <= ratio.high or is_alike(ratio.low, ratio.high, alike)
 
     counts = range(1, MOST_MORE + 1)
     found = bisect_left(counts, True, key=decide)

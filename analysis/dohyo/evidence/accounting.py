@@ -94,20 +94,20 @@ def of_all(accounts: Iterable[Accounting | None]) -> Accounting | None:
     return structs.replace(sums, read_back=False) if sums is not None and None in every else sums
 
 
-def losses(of: AccountingReport) -> str:
+def losses(report: AccountingReport) -> str:
     """Describes the losses of a client in a run without faults, where none is allowed; returns "" without losses."""
     found = (
-        (of.lost, f"acknowledged writes of {of.lost:,} records were lost"),
-        (of.missing, f"{of.missing:,} acknowledged records were missing"),
-        (of.unwritten, f"{of.unwritten:,} records had content that was never written"),
-        (of.unwritten_reads, f"{of.unwritten_reads:,} reads returned content that was never written"),
-        (of.corrupt, f"{of.corrupt:,} records were corrupt"),
-        (of.corrupt_reads, f"{of.corrupt_reads:,} reads were corrupt"),
+        (report.lost, f"acknowledged writes of {report.lost:,} records were lost"),
+        (report.missing, f"{report.missing:,} acknowledged records were missing"),
+        (report.unwritten, f"{report.unwritten:,} records had content that was never written"),
+        (report.unwritten_reads, f"{report.unwritten_reads:,} reads returned content that was never written"),
+        (report.corrupt, f"{report.corrupt:,} records were corrupt"),
+        (report.corrupt_reads, f"{report.corrupt_reads:,} reads were corrupt"),
         (
-            of.unreadable if of.read_back else 0,
-            f"{of.unreadable:,} records could not be read back: {of.read_back_error or 'no answer in time'}",
+            report.unreadable if report.read_back else 0,
+            f"{report.unreadable:,} records could not be read back: {report.read_back_error or 'no answer in time'}",
         ),
-        (not of.read_back, "the records were not read back"),
+        (not report.read_back, "the records were not read back"),
     )
     words = "; ".join(words for count, words in found if count)
-    return f"{words}; first: {of.examples[0]}" if words and of.examples else words
+    return f"{words}; first: {report.examples[0]}" if words and report.examples else words

@@ -132,9 +132,9 @@ class Comparison:
 
     def sentences(self) -> list[str]:
         """Returns a sentence for each of the `_MOST_TOLD` largest drifts, and one with the number of other drifts."""
-        told = [drift.what for drift in self.drifts[:_MOST_TOLD]]
-        rest = len(self.drifts) - len(told)
-        return [*told, f"{rest} smaller drifts are in summary.json"] if rest > 0 else told
+        sentences = [drift.what for drift in self.drifts[:_MOST_TOLD]]
+        rest = len(self.drifts) - len(sentences)
+        return [*sentences, f"{rest} smaller drifts are in summary.json"] if rest > 0 else sentences
 
 
 def read(content: CanaryFile) -> Canary | None:
@@ -164,9 +164,9 @@ def compare(canaries: Mapping[str, Canary | None]) -> Comparison | None:
 
     :param canaries: canary of each trial, in the order of the trials
     """
-    there = {trial: canary for trial, canary in canaries.items() if canary is not None}
+    existing = {trial: canary for trial, canary in canaries.items() if canary is not None}
     figures: dict[tuple[str, str, str | None], dict[str, CanaryFigure]] = {}
-    for trial, canary in there.items():
+    for trial, canary in existing.items():
         for figure in canary.figures:
             figures.setdefault((figure.host, figure.name, figure.of), {})[trial] = figure
     found = [drift for of_trials in figures.values() if len(of_trials) > 1 for drift in _drifts(of_trials)]
@@ -178,7 +178,7 @@ def compare(canaries: Mapping[str, Canary | None]) -> Comparison | None:
     measured, unsure, drifted = ({_WORDS[drift.figure][0] for drift in some} for some in (found, beyond, drifts))
     groups = list(dict.fromkeys(group for group, _ in _WORDS.values()))
     return Comparison(
-        trials=len(there),
+        trials=len(existing),
         same=[group for group in groups if group in measured - unsure],
         unsteady=[group for group in groups if group in unsure - drifted],
         largest=found[0],

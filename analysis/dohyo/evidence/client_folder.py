@@ -189,8 +189,8 @@ def _failure(folder: Path, report: ClientReport) -> str | None:
         return report.reason or "the client calls its run invalid"
     if (code := code.strip()) not in ("", "0"):
         errors = [line for _, line in lines(folder / "status.txt", lambda _: None) if line.startswith("ERROR: ")]
-        said = f": {errors[-1].removeprefix('ERROR: ').strip()}" if errors else ""
-        return f"the client ended with exit code {code}{said}"
+        last_error = f": {errors[-1].removeprefix('ERROR: ').strip()}" if errors else ""
+        return f"the client ended with exit code {code}{last_error}"
     if not report:
         return "the client wrote no client.json"
     if report.exit:
@@ -237,12 +237,12 @@ def _agreed(logged: Mapping[str, Operation], report: ClientReport, problem: Warn
         if operation is None:
             problem(f"client.json counts {name}, the result lines do not")
             continue
-        for what, said, value in (
+        for what, stated, value in (
             ("operations", facts.operations, operation.operations),
             ("records", facts.records, operation.records),
         ):
-            if None not in (said, value) and said != value:
-                problem(f"client.json counts {said} {what} of {name}, the result lines {value}")
+            if None not in (stated, value) and stated != value:
+                problem(f"client.json counts {stated} {what} of {name}, the result lines {value}")
         if operation.records is None:
             operation.records = facts.records
         statuses = {status: count for status, count in facts.returns.items() if count}

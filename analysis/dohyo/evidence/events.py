@@ -155,9 +155,9 @@ class Seconds:
         if len(stretches) > _MOST_ERROR_EVENTS:
             stretches = [(stretches[0][0], stretches[-1][1])]
         for first, end in stretches:
-            here = [count for second, count in errors.items() if first <= second < end]
-            seconds = f", in {len(here)} seconds" if len(here) < end - first else ""
-            what = f"{sum(here):,.0f} failed operations{seconds}"
+            counts = [count for second, count in errors.items() if first <= second < end]
+            seconds = f", in {len(counts)} seconds" if len(counts) < end - first else ""
+            what = f"{sum(counts):,.0f} failed operations{seconds}"
             result.append(Event(run, warmup + first, warmup + end, what, phase=phase))
         return result
 

@@ -229,8 +229,8 @@ class Latencies:
         """Adds a histogram from `decode`."""
         if self._layout is None:
             self._layout = interval.layout
-        of = interval.converted(self._layout)
-        self._counters.add(of.indexes, of.counts, of.total)
+        converted = interval.converted(self._layout)
+        self._counters.add(converted.indexes, converted.counts, converted.total)
 
     def add_all(self, other: Latencies) -> None:
         """Adds the sum of other latencies."""

@@ -79,8 +79,8 @@ class HealingLogs:
         :param hosts: hosts on which the fault was; if one of them has no logs, all figures are unknown
         """
         zero = {host: began + offset / 1000 for host, offset in offsets_ms.items()}
-        there = {host for kind in self._kinds for host, _ in self._processes(kind)}
-        if not there.issuperset(hosts):
+        logged = {host for kind in self._kinds for host, _ in self._processes(kind)}
+        if not logged.issuperset(hosts):
             return [self._unknown(kind) for kind in self._kinds]
         return [self._of(kind, since, until, began, zero) for kind in self._kinds]
 

@@ -233,7 +233,7 @@ def _rows(before: _Sample, after: _Sample) -> list[tuple[str | None, _Values]]:
     utilisations = [values[-1] for values in disks.values()]
     busiest = math.nan if any(map(math.isnan, utilisations)) else max(utilisations, default=math.nan)
     ticks = _growth(before.cpu, after.cpu, 1)
-    told = _growth(before.known, after.known, 1) if before.known and after.known else [math.nan]
+    known = _growth(before.known, after.known, 1) if before.known and after.known else [math.nan]
     return [
         row(
             None,
@@ -241,7 +241,7 @@ def _rows(before: _Sample, after: _Sample) -> list[tuple[str | None, _Values]]:
             memory=_memory(after.memory),
             disk=[*_sums([values[:-1] for values in disks.values()], len(_DISK) - 1), busiest],
             network=_sums(outside, len(_NETWORK)),
-            others=_others(ticks, told),
+            others=_others(ticks, known),
             clocks=[math.nan if each is None else each for each in (after.frequency, after.celsius)],
         ),
         *(row(name, disk=values) for name, values in disks.items()),
@@ -269,14 +269,14 @@ def _shares(ticks: _Values) -> _Values:
     return [each / total for each in (user + nice, system + irq + softirq, iowait, steal, idle)]
 
 
-def _others(ticks: _Values, told: _Values) -> _Values:
+def _others(ticks: _Values, known: _Values) -> _Values:
     """Returns the share of other processes. It may be negative in a second, because the kernel's counts are inexact.
 
     :param ticks: ticks as in :func:`_shares`
-    :param told: ticks of processes that Dohyo started, and ticks of kernel threads
+    :param known: ticks of processes that Dohyo started, and ticks of kernel threads
     """
     user, nice, system, *_ = ticks
-    return [(user + nice + system - sum(told)) / (sum(ticks) or math.nan)]
+    return [(user + nice + system - sum(known)) / (sum(ticks) or math.nan)]
 
 
 def _memory(sizes: Sequence[float]) -> _Values:
@@ -403,9 +403,9 @@ class HostMetrics:
         covered = 0.0
         uses: dict[str | None, dict[str, Use]] = {}
         for name in dict.fromkeys(device):
-            of = device == name
-            uses[name] = _uses(figures[of], weight[of], mostly[of])
-            covered = float(weight[of].sum()) if name is None else covered
+            of_device = device == name
+            uses[name] = _uses(figures[of_device], weight[of_device], mostly[of_device])
+            covered = float(weight[of_device].sum()) if name is None else covered
         return HostUse(
             host,
             phase,

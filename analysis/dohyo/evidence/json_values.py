@@ -38,14 +38,14 @@ def loads(content: str | bytes) -> Any:
     :raises ValueError: if it is not JSON, or is nested too deeply
     """
     try:
-        said = content if isinstance(content, str) else content.decode("utf-8")
-        found = json.loads(said)
+        text = content if isinstance(content, str) else content.decode("utf-8")
+        value = json.loads(text)
         # Replace lone surrogates: JSON can contain them as escapes, but they cannot be encoded in UTF-8.
-        if "\\ud" in said.lower():
-            found = json.loads(json.dumps(found, ensure_ascii=False).encode("utf-8", "replace"))
+        if "\\ud" in text.lower():
+            value = json.loads(json.dumps(value, ensure_ascii=False).encode("utf-8", "replace"))
     except RecursionError as error:
         raise ValueError("it is nested too deeply") from error
-    return found
+    return value
 
 
 def read_object(path: Path, warn: Warn) -> dict[str, Any]:

@@ -86,16 +86,16 @@ class IntervalTail:
         if not is_failure(operation) and not operation.startswith(READ_MODIFY_WRITE):
             into.latencies.add(interval.histogram)
 
-    def _second(self, start: int, of: _Bin) -> Second:
-        operations = max(0, calls({name: count for name, count in of.counts.items() if not is_failure(name)}))
-        seconds = max(of.seconds.values())
+    def _second(self, start: int, sums: _Bin) -> Second:
+        operations = max(0, calls({name: count for name, count in sums.counts.items() if not is_failure(name)}))
+        seconds = max(sums.seconds.values())
         return Second(
             start=float(start),
             operations=operations,
-            failed=sum(count for name, count in of.counts.items() if is_failure(name)),
+            failed=sum(count for name, count in sums.counts.items() if is_failure(name)),
             records=operations * self._batchsize,
             records_per_second=operations * self._batchsize / seconds if seconds else 0.0,
-            p99_ms=of.latencies.percentiles_ms([99]).get(99),
+            p99_ms=sums.latencies.percentiles_ms([99]).get(99),
         )
 
 

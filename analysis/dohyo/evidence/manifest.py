@@ -43,13 +43,13 @@ def problems(trial: Path, checksum: str | None) -> list[str]:
         return [f"{FILE}: was changed after the trial"]
     lines = content.decode("utf-8", "surrogateescape").split("\n")
     listed = {name: digest for digest, _, name in (line.removeprefix("\\").partition("  ") for line in lines) if name}
-    there = _files(trial)
+    files = _files(trial)
     wrong = [
-        f"{name}: {'was changed after the trial' if name in there else 'is missing'}"
+        f"{name}: {'was changed after the trial' if name in files else 'is missing'}"
         for name, digest in listed.items()
-        if name not in there or _checksum(there[name]) != digest
+        if name not in files or _checksum(files[name]) != digest
     ]
-    wrong += [f"{name}: was added after the trial" for name in there if name not in listed]
+    wrong += [f"{name}: was added after the trial" for name in files if name not in listed]
     more = len(wrong) - _MOST_NAMED
     return wrong if more <= 1 else [*wrong[:_MOST_NAMED], f"{more} more files: are missing, changed or added"]
 

@@ -203,10 +203,10 @@ def interval(
     :param least: minimum factor by which the interval extends to either side
     :param shown: value that is shown with the interval and must be within it; by default the geometric mean
     """
-    of = statistics.logarithms(samples, confidence)
-    if of is None:
+    estimate = statistics.logarithms(samples, confidence)
+    if estimate is None:
         return None, None
-    factor = max(of.factor, least)
+    factor = max(estimate.factor, least)
     centre = statistics.geometric(samples)
     shown = centre if shown is None else shown
     return min(centre / factor, shown / least), max(centre * factor, shown * least)
@@ -247,14 +247,14 @@ def _with_latency(row: Row, stated: Operation, merged: Latencies | None) -> Row:
     return replace(row, **numbers)
 
 
-def records_of(name: str, of: Operation) -> int | None:
+def records_of(name: str, operation: Operation) -> int | None:
     """Returns the number of successful records of an operation type.
 
     There is one return code per record, but only one per SCAN: a separate result line states the records of SCANs.
     """
-    if name.startswith("SCAN") or not of.returns:
-        return of.records
-    return successes(of.returns)
+    if name.startswith("SCAN") or not operation.returns:
+        return operation.records
+    return successes(operation.returns)
 
 
 def _failures(returns: Mapping[str, int]) -> tuple[int | None, int | None]:

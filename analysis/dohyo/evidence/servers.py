@@ -450,6 +450,6 @@ def _which(process: str | None) -> str:
 
 def _told(figure: ServerFigure, values: Mapping[str, float]) -> Iterable[str]:
     ordered = sorted(values.items(), key=lambda item: (-item[1], item[0]))
-    told = [f"{host} {named(figure.name, value)}" for host, value in ordered[:_MOST_HOSTS_TOLD]]
+    named_hosts = [f"{host} {named(figure.name, value)}" for host, value in ordered[:_MOST_HOSTS_TOLD]]
     more = [f"{len(ordered) - _MOST_HOSTS_TOLD} more"] if len(ordered) > _MOST_HOSTS_TOLD else []
-    return [f"{figure.note}: {', '.join(told + more)}"] if told else []
+    return [f"{figure.note}: {', '.join(named_hosts + more)}"] if named_hosts else []

@@ -187,18 +187,18 @@ def problems(asked: str | None, faults: Faults | None, seconds: float | None) ->
         if asked is not None:
             yield f"faults were requested ({asked}), but faults.json is missing"
         return
-    said = faults.asked if asked is None else asked
-    planned = _planned(said)
+    requested = faults.asked if asked is None else asked
+    planned = _planned(requested)
     if not planned:
-        yield f"faults.json exists, but the requested faults cannot be read ({said})"
+        yield f"faults.json exists, but the requested faults cannot be read ({requested})"
         return
     if len(faults.events) != len(planned):
-        yield f"{len(faults.events)} of {len(planned)} faults are in faults.json ({said})"
+        yield f"{len(faults.events)} of {len(planned)} faults are in faults.json ({requested})"
     elif Counter(planned) != Counter((each.kind, each.target) for each in faults.events):
-        yield f"faults.json has other faults than those that were requested ({said})"
+        yield f"faults.json has other faults than those that were requested ({requested})"
     for event in (*faults.events, *faults.undone):
         name = f"{event.kind}({event.target})" + ("" if event.planned is None else f"@{event.planned:g}s")
-        errors = [f"{host}: {of.error}" for host, of in sorted(event.hosts.items()) if of.error]
+        errors = [f"{host}: {on_host.error}" for host, on_host in sorted(event.hosts.items()) if on_host.error]
         if errors or event.began is None or not event.hosts:
             yield f"{name} could not be carried out: {'; '.join(errors) or 'nothing was done'}"
         elif event.began < 0:
@@ -263,8 +263,8 @@ def _ended(event: FaultEvent, host: str, faults: Faults) -> float | None:
 
 def _at(event: FaultEvent, host: str) -> float | None:
     """Returns when an event began on a host. Older evidence contains only the start on the first host."""
-    own = event.hosts[host].at
-    return event.began if own is None else own
+    on_host = event.hosts[host].at
+    return event.began if on_host is None else on_host
 
 
 def _planned(asked: str) -> list[tuple[str, str]] | None:

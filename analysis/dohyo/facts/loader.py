@@ -181,41 +181,41 @@ class Loader:
             lines.append((*line, histogram, latencies.count if histogram else None, *figures))
         self._many("operation", (*columns, "histogram", "count", "mean_ms", *PERCENTILES, "max_ms"), lines)
 
-    def _hosts(self, trial: int, of: Trial, runs: _Runs) -> None:
-        for use in of.hosts:
+    def _hosts(self, trial: int, source: Trial, runs: _Runs) -> None:
+        for use in source.hosts:
             self._insert("host", use, trial=trial)
         self._many(
             "host_figure",
             ("trial", "phase", "host", "device", "figure", "mean", "maximum"),
             (
                 (trial, use.phase, use.host, device, name, figure.mean, figure.maximum)
-                for use in of.hosts
+                for use in source.hosts
                 for device, figures in ({None: use.figures} | use.devices).items()
                 for name, figure in figures.items()
             ),
         )
         _, _, host, time, seconds, device, *figures = SERIES
-        for lines in of.host_metrics.series() if of.host_metrics else ():
+        for lines in source.host_metrics.series() if source.host_metrics else ():
             self._many(
                 "host_second",
                 ("run", host, "at" if time == "time" else time, seconds, device, *figures),
                 ((runs[line[0], line[1]], *line[2:]) for line in lines),
             )
 
-    def _servers(self, trial: int, of: Trial, runs: _Runs) -> None:
+    def _servers(self, trial: int, source: Trial, runs: _Runs) -> None:
         self._many(
             "server_figure",
             ("trial", "phase", "host", "figure", "value"),
             (
                 (trial, phase, server.host, name, value)
-                for server in of.servers
+                for server in source.servers
                 for phase, figures in [(None, server.figures), *((each.phase, each.figures) for each in server.phases)]
                 for name, value in figures.items()
                 if value is not None
             ),
         )
         logged = set()
-        for server in of.servers:
+        for server in source.servers:
             if server.host is not None:
                 logged |= {(runs[each.phase, each.run], server.host, GC_PAUSE) for each in server.pauses}
                 logged |= {(runs[each.phase, each.run], server.host, each.kind) for each in server.background}
@@ -231,15 +231,15 @@ class Loader:
         columns = ("experiment", "trial", "run", "value", "name", "verdict", "reason")
         self._many("run_check", columns, ((self._experiment, trial, run, value, *each) for each in found))
 
-    def _published(self, of: Published) -> None:
+    def _published(self, publication: Published) -> None:
         columns = ("experiment", "name", "title", "hardware", "versions", "measurement", "system", "point", "operation")
         self._many(
             "published",
             (*columns, "per_client", "figure", "value"),
             (
-                (self._experiment, of.name, of.title, of.hardware, of.versions, each.of, each.system, each.at,
-                 each.operation, each.per_client, name, value)
-                for each in of.figures
+                (self._experiment, publication.name, publication.title, publication.hardware, publication.versions,
+                 each.of, each.system, each.at, each.operation, each.per_client, name, value)
+                for each in publication.figures
                 for name in (*MEASURED, "seconds", "l1_cache_hit_ratio")
                 if (value := getattr(each, name)) is not None
             ),

@@ -130,10 +130,10 @@ def collect(tops: Sequence[Path], records_each: Mapping[str, int] | None = None,
                 trials.append(trial)
                 runs += of_trial
                 folders[trial.name] = folder
-    there = list(dict.fromkeys(trial.system for trial in trials))
+    systems = list(dict.fromkeys(trial.system for trial in trials))
     for system in given:
-        if system and system not in there:
-            raise unknown("system", system, there, f"of --records-per-operation; there are: {', '.join(there)}")
+        if system and system not in systems:
+            raise unknown("system", system, systems, f"of --records-per-operation; there are: {', '.join(systems)}")
     trials = _comparable(trials)
     # An unknown condition, such as the number of threads, which few logs state, is not an unequal one.
     different = {key: values for key, values in unequal(trials).items() if "unknown" not in values.values()}
@@ -159,10 +159,10 @@ def collect(tops: Sequence[Path], records_each: Mapping[str, int] | None = None,
 def _added_up(runs: Sequence[ForeignRun], *, repeats: bool) -> list[str]:
     """Returns a note on logs that were added up as from clients of one run, although their times are not known."""
     counts = {run.trial.system: len(run.logs) for run in runs if len(run.logs) > 1 and not run.is_timed}
-    said = ", ".join(f"{count} of {system}" for system, count in counts.items())
-    if repeats or not said:
+    parts = ", ".join(f"{count} of {system}" for system, count in counts.items())
+    if repeats or not parts:
         return []
-    return [f"logs were added up as clients of one run: {said}; for repeats use tabulate --repeats"]
+    return [f"logs were added up as clients of one run: {parts}; for repeats use tabulate --repeats"]
 
 
 def _not_the_same(runs: Sequence[ForeignRun]) -> list[str]:
@@ -193,8 +193,8 @@ def _without_target(trials: Sequence[Trial]) -> list[str]:
 
 def _without_percentiles(trials: Sequence[Trial]) -> list[str]:
     names = [trial.system for trial in trials if any(_UNMERGED in note for note in trial.notes)]
-    said = "those of several clients need histogram logs (hdrhistogram.fileoutput=true)"
-    return [f"no percentiles for {', '.join(names)}: {said}"] if names else []
+    reason = "those of several clients need histogram logs (hdrhistogram.fileoutput=true)"
+    return [f"no percentiles for {', '.join(names)}: {reason}"] if names else []
 
 
 def _comparable(trials: Sequence[Trial]) -> list[Trial]:
@@ -544,22 +544,22 @@ def _from_status_lines(logs: Sequence[ClientLog]) -> tuple[list[int], list[Slot]
 
     Both are empty unless all clients have status lines, because a sum without one client would be wrong.
     """
-    of = [[(0, 0), *(point for point in log.progress.points if point[0] > 0)] for log in logs]
-    if not of or any(len(points) < 3 for points in of):
+    points_of_logs = [[(0, 0), *(point for point in log.progress.points if point[0] > 0)] for log in logs]
+    if not points_of_logs or any(len(points) < 3 for points in points_of_logs):
         return [], []
     # Shift the times of clients that began later, if all status lines have the time of day.
     began = [log.began for log in logs]
     known = [each for each in began if each is not None]
-    later = [round(each - min(known)) for each in known] if len(known) == len(began) else [0] * len(of)
-    whole = max(points[-1][0] + shift for points, shift in zip(of, later, strict=True))
+    later = [round(each - min(known)) for each in known] if len(known) == len(began) else [0] * len(points_of_logs)
+    whole = max(points[-1][0] + shift for points, shift in zip(points_of_logs, later, strict=True))
     if whole > _LONGEST_SECONDS:
         return [], []
     counts = [0] * whole
-    for points, shift in zip(of, later, strict=True):
+    for points, shift in zip(points_of_logs, later, strict=True):
         for (begin, before), (end, after) in pairwise(points):
             for part, count in enumerate(divided(max(0, after - before), end - begin)):
                 counts[begin + shift + part] += count
-    usual = max(median(after[0] - before[0] for before, after in pairwise(points)) for points in of)
+    usual = max(median(after[0] - before[0] for before, after in pairwise(points)) for points in points_of_logs)
     width = max(1, round(usual), -(-whole // MOST_SLOTS))
     slots = [Slot(at, width, sum(counts[at : at + width]), {}, {}) for at in range(0, whole, width)]
     return counts, slots
@@ -612,13 +612,13 @@ def _other_mix(logs: Sequence[tuple[str, ClientLog]]) -> list[str]:
         if log.has_all_types
     ]
     found = []
-    for name, of in counts[1:]:
+    for name, own in counts[1:]:
         first, usual = counts[0]
-        for each in dict.fromkeys([*usual, *of]):
-            here, there = (all_of.get(each, 0) / sum(all_of.values()) for all_of in (of, usual))
-            chance = math.sqrt(1 / sum(of.values()) + 1 / sum(usual.values())) / 2
-            if is_call(each) and abs(here - there) > _SAME_SHARE + 5 * chance:
-                found.append(f"{name} has {here:.0%} {each}, {first} {there:.0%}: another mix of operations")
+        for each in dict.fromkeys([*usual, *own]):
+            share, usual_share = (all_of.get(each, 0) / sum(all_of.values()) for all_of in (own, usual))
+            chance = math.sqrt(1 / sum(own.values()) + 1 / sum(usual.values())) / 2
+            if is_call(each) and abs(share - usual_share) > _SAME_SHARE + 5 * chance:
+                found.append(f"{name} has {share:.0%} {each}, {first} {usual_share:.0%}: another mix of operations")
                 break
     return found
 
@@ -629,16 +629,16 @@ def _clock(seconds: float) -> str:
 
 def _differences(logs: Sequence[ClientLog]) -> list[str]:
     """Finds settings that define the scenario and differ between logs."""
-    told = [(log.name, _scenario(log)) for log in logs if log.command is not None or log.properties]
+    scenarios = [(log.name, _scenario(log)) for log in logs if log.command is not None or log.properties]
     found = []
-    for name, scenario in told[1:]:
-        first, usual = told[0]
+    for name, scenario in scenarios[1:]:
+        first, usual = scenarios[0]
         keys = [key for key in {**usual, **scenario} if usual.get(key) != scenario.get(key)]
         if keys:
-            here = ", ".join(f"{key} {scenario.get(key, 'not given')}" for key in keys)
-            there = ", ".join(f"{key} {usual.get(key, 'not given')}" for key in keys)
+            stated = ", ".join(f"{key} {scenario.get(key, 'not given')}" for key in keys)
+            usual_stated = ", ".join(f"{key} {usual.get(key, 'not given')}" for key in keys)
             kind = "another experiment" if "-db" in keys else "another scenario"
-            found.append(f"{name} is of {kind} than {first}: {here} instead of {there}")
+            found.append(f"{name} is of {kind} than {first}: {stated} instead of {usual_stated}")
     return found
 
 

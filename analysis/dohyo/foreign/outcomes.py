@@ -23,14 +23,14 @@ def operations_by_outcome(operations: Mapping[str, Operation]) -> dict[str, dict
     for name in dict.fromkeys(_plain(name) for name in operations if not name.startswith(INTENDED)):
         if name == READ_MODIFY_WRITE:
             continue  # its READ and its UPDATE are counted
-        of = operations.get(name, Operation(operations=0))
+        operation = operations.get(name, Operation(operations=0))
         rows = {each: count.operations or 0 for each, count in operations.items() if _plain(each) == name != each}
-        attempted = (of.operations or 0) + sum(rows.values())
-        if sum(of.returns.values()) == attempted:
-            result[name] = of.returns
+        attempted = (operation.operations or 0) + sum(rows.values())
+        if sum(operation.returns.values()) == attempted:
+            result[name] = operation.returns
         else:  # there are no return codes, or there is one for each record of a batch
             result[name] = {
-                "OK": of.operations or 0,
+                "OK": operation.operations or 0,
                 "ERROR": sum(count for each, count in rows.items() if is_failure(each)),
                 "NOT_FOUND": sum(count for each, count in rows.items() if is_not_found(each)),
             }
@@ -55,14 +55,18 @@ def with_codes(operations: Mapping[str, Operation], each: int | None, *, known: 
     """
     result = dict(operations)
     for name, by in operations_by_outcome(operations).items():
-        of = operations.get(name, Operation(operations=0))
-        if of.returns and each == 1:
+        operation = operations.get(name, Operation(operations=0))
+        if operation.returns and each == 1:
             continue
-        if each is None or not (of.returns or known or any(count for status, count in by.items() if status != "OK")):
-            result[name] = structs.replace(of, returns={})
+        if each is None or not (
+            operation.returns or known or any(count for status, count in by.items() if status != "OK")
+        ):
+            result[name] = structs.replace(operation, returns={})
         else:
             scaled = {status: count * (each if is_call(name) else 1) for status, count in by.items() if count}
-            result[name] = structs.replace(of, returns=scaled, records=successes(scaled) if is_call(name) else None)
+            result[name] = structs.replace(
+                operation, returns=scaled, records=successes(scaled) if is_call(name) else None
+            )
     return result
 
 

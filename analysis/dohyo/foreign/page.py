@@ -25,8 +25,8 @@ def gather(folder: Path) -> Report:
     name_passed_over(collected.passed_over)
     found = collected.summary
     if not found.trials:
-        said = "".join(f"; {warning}" for warning in found.warnings)
-        raise BadInputError(f"{folder} is not an experiment (it has no folder raw) and contains no YCSB log{said}")
+        warnings = "".join(f"; {warning}" for warning in found.warnings)
+        raise BadInputError(f"{folder} is not an experiment (it has no folder raw) and contains no YCSB log{warnings}")
     trials = {
         trial.name: replace(
             trial, notes=[*trial.notes, *_missing([run for run in collected.runs if run.trial.name == trial.name])]

@@ -72,10 +72,10 @@ def name_passed_over(paths: Sequence[Path]) -> None:
     """Prints the names of the files that were not read to standard error."""
     binary = [path for path in paths if is_binary(path)]
     text = [path for path in paths if path not in binary]
-    for why, of in (("no output of YCSB", text), ("not text; unpack archives with logs", binary)):
-        if of:
-            more = f" and {len(of) - _MOST_NAMED} more" if len(of) > _MOST_NAMED else ""
-            say(f"not read ({why}): {', '.join(map(str, of[:_MOST_NAMED]))}{more}", err=True)
+    for why, files in (("no output of YCSB", text), ("not text; unpack archives with logs", binary)):
+        if files:
+            more = f" and {len(files) - _MOST_NAMED} more" if len(files) > _MOST_NAMED else ""
+            say(f"not read ({why}): {', '.join(map(str, files[:_MOST_NAMED]))}{more}", err=True)
 
 
 def refuse_logs(names: Sequence[str]) -> None:

@@ -120,8 +120,8 @@ class ClientLog(ResultLog):
     @property
     def is_empty(self) -> bool:
         """Returns whether the log contains nothing that is from YCSB."""
-        told = self.status_operations is not None or self.command is not None or bool(self.properties)
-        return not self.has_results and not told
+        has_others = self.status_operations is not None or self.command is not None or bool(self.properties)
+        return not self.has_results and not has_others
 
     @property
     def is_load(self) -> bool:
@@ -209,25 +209,25 @@ def read_log(path: Path, warn: Warn) -> list[ClientLog]:
 
     :param warn: receives each problem as `file:line: what`; no content of the file raises an error
     """
-    found, said = _read(path, apart=True)
+    found, messages = _read(path, apart=True)
     if len({log.source for log in found}) > 1 and any(not log.is_sound for log in found):
         # Read again as one client: the text at the beginning of lines may not be the name of a client.
         together, instead = _read(path, apart=False)
         if sum(not log.is_sound for log in together) < sum(not log.is_sound for log in found):
-            found, said = together, instead
-    for message in said:
+            found, messages = together, instead
+    for message in messages:
         warn(message)
     return found
 
 
 def _read(path: Path, *, apart: bool) -> tuple[list[ClientLog], list[str]]:
     """Returns the runs in a file, and the problems with it. If `apart`, text before a line names the client."""
-    said: list[str] = []
-    reader = _File(path, limited(path, said.append), apart=apart)
+    messages: list[str] = []
+    reader = _File(path, limited(path, messages.append), apart=apart)
     for number, block in blocks(path, reader.damaged):
         # Remove NULs: they are in a file that was truncated while a client wrote to it, and in UTF-16 without a mark.
         reader.read_block(number, block.translate(None, b"\0"))
-    return reader.finish(), said
+    return reader.finish(), messages
 
 
 class _File:
