@@ -74,9 +74,9 @@ class HealingLogs:
     ) -> list[Healing]:
         """Returns the work that began between two seconds of the window, for each kind.
 
-        :param began: begin of the window, in seconds since 1970 on the controller's clock
+        :param began: start of the window, in seconds since 1970 on the controller's clock
         :param offsets_ms: offset of each host's clock from the controller's
-        :param hosts: hosts on which the fault was; if one of them has no logs, all figures are unknown
+        :param hosts: hosts with the fault; if one of them has no logs, all figures are unknown
         """
         zero = {host: began + offset / 1000 for host, offset in offsets_ms.items()}
         logged = {host for kind in self._kinds for host, _ in self._processes(kind)}

@@ -369,7 +369,7 @@ class HostMetrics:
     def means(self, window: Window, stretches: Sequence[tuple[float, float]]) -> Iterator[tuple[str, list[Figures]]]:
         """Yields each host with its mean figures in each period of a run. It reads the files again.
 
-        :param stretches: begin and end of each period, in seconds after the agreed start
+        :param stretches: start and end of each period, in seconds after the agreed start
         """
         for host, path in self._files.items():
             samples = read(path, lambda _: None)  # no warnings, because the first reading gave them

@@ -94,7 +94,7 @@ def hurts(event: FaultEvent) -> bool:
 
 
 def rate_before(faults: Faults, successes: Sequence[int]) -> float | None:
-    """Returns the successful operations per second before the first fault; None without a success or a whole second."""
+    """Returns the rate of successful operations before the first fault; None if there was none, or no full second."""
     first = min((began for began, _ in _within(faults, len(successes))), default=0.0)
     before = successes[: int(first)]
     return sum(before) / len(before) if any(before) else None
