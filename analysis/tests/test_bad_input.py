@@ -123,7 +123,7 @@ def test_all_that_decides_what_is_asked_counts(tmp_path: Path, name: str) -> Non
     path = tmp_path / "raw/02-hbase/trial.json"
     edit_json(path, trial_properties={**json.loads(path.read_text("utf-8"))["trial_properties"], name: "1"})
     code, said = dohyo("report", str(tmp_path))
-    assert (code, f"of another scenario than raw/01-cassandra: {name} 1 instead of not given" in said) == (1, True)
+    assert (code, f"ran another scenario than raw/01-cassandra: {name} 1 instead of not given" in said) == (1, True)
 
 
 def test_trials_of_different_scenarios_are_named(tmp_path: Path) -> None:

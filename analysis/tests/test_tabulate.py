@@ -280,9 +280,9 @@ def test_clients_that_did_not_run_at_the_same_time_are_named(tmp_path: Path) -> 
     ("command", "reason"),
     [
         ("-db basic -P workloads/workloadb -threads 2 -t",
-         "b.log is of another scenario than a.log: -P workloadb instead of -P workloada"),
+         "b.log ran another scenario than a.log: -P workloadb instead of -P workloada"),
         ("-db other -P workloads/workloada -threads 2 -t",
-         "b.log is of another experiment than a.log: -db other instead of -db basic"),
+         "b.log ran another experiment than a.log: -db other instead of -db basic"),
         ("-db basic -P workloads/workloada -p recordcount=5 -threads 2 -t",
          "recordcount 5 instead of recordcount not given"),
         ("-db basic -P workloads/workloada -threads 4 -target 100 -t",

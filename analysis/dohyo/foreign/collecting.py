@@ -638,7 +638,7 @@ def _differences(logs: Sequence[ClientLog]) -> list[str]:
             stated = ", ".join(f"{key} {scenario.get(key, 'not given')}" for key in keys)
             usual_stated = ", ".join(f"{key} {usual.get(key, 'not given')}" for key in keys)
             kind = "another experiment" if "-db" in keys else "another scenario"
-            found.append(f"{name} is of {kind} than {first}: {stated} instead of {usual_stated}")
+            found.append(f"{name} ran {kind} than {first}: {stated} instead of {usual_stated}")
     return found
 
 
