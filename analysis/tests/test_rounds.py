@@ -64,7 +64,7 @@ def test_unsteady_rates_get_rounds_up_to_the_most(tmp_path: Path, monkeypatch: p
     summary = summarise(made.folder)
     assert summary.precision is not None
     assert [short.trial for short in summary.precision.short] == ["cassandra"]
-    assert "Less exact than requested: cassandra ± " in said
+    assert "Not precise enough: cassandra ± " in said
     assert "(rounds.max allows no more)" in " ".join((made.folder / "summary.md").read_text("utf-8").split())
     assert "less exact than ± 5 %" in [reason.short for reason in judged(summary).reasons]
     assert kept.read(made.folder).precision == summary.precision
@@ -161,7 +161,7 @@ def test_no_round_is_begun_that_the_budget_has_no_room_for(tmp_path: Path, monke
             made, play, said, _ = measured(folder, patch, text.format(budget), rates, seconds=50)
         assert len(play.trials) == 2 * rounds, budget
         assert facts(made)["rounds_ended"] == "budget"
-        assert "- Less exact than requested: cassandra " in said
+        assert "- Not precise enough: cassandra " in said
         assert "the budget has no room for more rounds" in " ".join(
             (made.folder / "summary.md").read_text("utf-8").split()
         )

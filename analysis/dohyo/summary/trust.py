@@ -296,7 +296,7 @@ def _inexact(summary: Summary) -> Iterator[Reason]:
         return
     worst = sorted(precision.short, key=lambda short: -(short.half or math.inf))
     said = _shortened([words(short, precision.asked) for short in worst])
-    text = f"Less exact than requested: {said}{_why_ended(summary)}."
+    text = f"Not precise enough: {said}{_why_ended(summary)}."
     yield Reason(text, f"less exact than {percent(precision.asked)}")
 
 
