@@ -293,7 +293,7 @@ def test_each_system_has_a_share_of_its_own_rate_in_the_first_round_too(
         asked_for = CliRunner().invoke(cli, ["own-target", str(folder)], standalone_mode=False, catch_exceptions=False)
         assert (asked_for.exit_code, asked_for.output) == (0, f"{rate}\n")
     shutil.rmtree(folder / "max-1")
-    with pytest.raises(BadInputError, match=r"hbase: own has no rate, as max is not valid: there is no rate of it"):
+    with pytest.raises(BadInputError, match=r"hbase: own has no rate, as max is not valid: it has no rate"):
         own_target(folder)
 
 

@@ -378,7 +378,7 @@ def test_the_verdict_names_what_was_not_read_back_and_the_point_of_the_matrix(tm
     faulted(tmp_path, 1, account={**ACCOUNT, "unreadable": 900}, trial_point={"acks": "one"})
     faulted(tmp_path, 2, account=ACCOUNT, trial_point={"acks": "all"})
     assert verdict(tmp_path) == [
-        "Not all was read back, under faults: cassandra acks=one 0 stale of 5,000 reads,"
+        "Not all records were read back, under faults: cassandra acks=one 0 stale of 5,000 reads,"
         " 0 lost of 3,000 acknowledged (900 records read back), 900 unreadable."
     ]
 

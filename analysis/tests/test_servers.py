@@ -566,7 +566,7 @@ def test_the_summary_has_a_hit_ratio_for_each_mix(tmp_path: Path) -> None:
     )
     assert {phase: figures["store_files"] for phase, figures in found.items()} == {"load": 4, "c": 6, "update-only": 7}
     page = table.markdown(summary)
-    assert "## Servers: their own figures of a run of each phase" in page
+    assert "## Servers: figures that they report for a run of each phase" in page
     assert "| hbase | c | 99.0% | 6 |" in page
     assert "| hbase | update-only | 80.0% | 7 |" in page
     assert "at the end" not in page  # one host: the last phase has the same figures

@@ -51,7 +51,7 @@ def drifted(*drifts: Drift, unsteady: tuple[str, ...] = ()) -> Comparison:
 def test_single_runs_at_the_very_same_rate_are_not_explained_by_hosts() -> None:
     summary = replace(of({"a": [500], "b": [500]}, None), canary=drifted())
     assert summary.comparisons[0].ratio == 1
-    assert not [reason for reason in judged(summary).reasons if reason.text.startswith("Computing on the hosts")]
+    assert not [reason for reason in judged(summary).reasons if reason.text.startswith("Before the trials of ")]
 
 
 def test_three_rounds_without_a_reason_are_solid() -> None:
@@ -136,8 +136,8 @@ def test_drifts_against_the_loser_count_as_well_as_those_for_the_winner() -> Non
         {"a": FAST, "b": SLOW}, "runs", canary=drifted(drift("a", "disk_write", -0.3), drift("b", "memory", -0.1))
     )
     first, second, third = judged(slower).reasons
-    assert first.text == "Hosts in favour of the winner: memory -0.1 b."
-    assert second.text == "Hosts were not the same: disk_write -0.3 a."
+    assert first.text == "Hosts favoured the winner: memory -0.1 b."
+    assert second.text == "Hosts differed: disk_write -0.3 a."
     assert third.short == "one round"
     faster = of({"a": FAST, "b": SLOW}, "runs", canary=drifted(drift("a", "memory", 0.1)))
     assert judged(faster).reasons[0].short == "the hosts favoured the winner"

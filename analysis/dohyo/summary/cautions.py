@@ -109,9 +109,9 @@ def of_hosts(before: Sequence[Trial], after: Sequence[Trial]) -> tuple[list[Caut
         text = "No host has a canary in both experiments, so the hosts may have differed."
         return [Caution(system, point, "between", text)], []
     drifts = sorted(found.drifts, key=lambda drift: drift.figure not in COMPUTING)
-    said = [f"Hosts were not the same: {drift.what}." for drift in drifts[:MOST_DRIFTS]]
+    said = [f"Hosts differed: {drift.what}." for drift in drifts[:MOST_DRIFTS]]
     if (more := len(drifts) - MOST_DRIFTS) > 0:
-        said.append(f"{more} other figures of the hosts were not the same either.")
+        said.append(f"{more} other figures of the hosts differed, too.")
     if found.unsteady:
         which_figures = ", ".join(found.unsteady)
         said.append(f"Hosts may have differed in {which_figures}: too unsteady to tell.")

@@ -172,7 +172,7 @@ def compare(before: Summary, after: Summary, margin: float = MARGIN, *, force: b
         # The intervals of all systems at a point are computed together.
         _compare(result, one, other, [known[place] for place in both if place != at and place[1] == at[1]])
         if first.status == second.status == "ok" and len(result.changes) + len(result.findings) == compared:
-            result.problems.append(f"{first.place}: no phase is in both and has a rate")
+            result.problems.append(f"{first.place}: no phase with a rate is in both")
         other_rates = [phase for phase in AT_RATE if not same_target(first, second, phase)]
         result.faults.extend(fault_changes(one.rounds, other.rounds, margin, other_rates))
         result.findings.extend(findings(one.all_rounds, other.all_rounds, margin, other_rates))

@@ -67,7 +67,7 @@ class TrialEvidence:
         self.files.read_clients(last)
         found = [row.ops_per_second for row in rows(MAX, [each.run for each in last], {}) if row.operation == OVERALL]
         share = self.settings.phase(OWN).share
-        why = next((problem for each in last for problem in each.problems), "there is no rate of it")
+        why = next((problem for each in last for problem in each.problems), "it has no rate")
         if not share or not found or not found[0] or last[0].problems:
             raise BadInputError(f"{self.files.path.name}: {OWN} has no rate, as {MAX} is not valid: {why}")
         return knee.rounded(share * found[0])

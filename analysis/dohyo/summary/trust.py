@@ -268,7 +268,7 @@ def _scans(summary: Summary) -> Iterator[Reason]:
             if of_phase and max(of_phase.values()) > min(of_phase.values()) * _ROWS_ALIKE:
                 said = ", ".join(f"{name} {each:.3g}" for name, each in of_phase.items())
                 yield Reason(
-                    f"Scans returned different numbers of rows ({said} per scan): no rate compares them.",
+                    f"Scans returned different numbers of rows ({said} per scan), so no rate compares them.",
                     "unequal rows per scan",
                     fatal=True,
                 )
@@ -326,17 +326,17 @@ def _hosts(summary: Summary, nearest: Sequence[Pair], pairs: Sequence[Pair]) -> 
         worst = next(each for each in drifts if sides.is_of(each, pair) and each.figure in COMPUTING)
         drifts.remove(worst)
         yield Reason(
-            f"Computing on the hosts differed before the trials of {pair.of} and {pair.to} by as much as their"
+            f"Before the trials of {pair.of} and {pair.to}, the computing speed of hosts differed as much as their"
             f" results: {worst.what}.",
             f"hosts differed as much as {pair.of} and {pair.to}",
             fatal=len(explained) == len(nearest),
         )
     for drift in drifts[:MOST_DRIFTS]:
         helped = sides.help_winner(drift)
-        which = "Hosts in favour of the winner" if helped else "Hosts were not the same"
+        which = "Hosts favoured the winner" if helped else "Hosts differed"
         yield Reason(f"{which}: {drift.what}.", "the hosts favoured the winner" if helped else "hosts not the same")
     if (more := len(drifts) - MOST_DRIFTS) > 0:
-        yield Reason(f"{more} other figures of the hosts were not the same either.", "hosts not the same")
+        yield Reason(f"{more} other figures of the hosts differed, too.", "hosts not the same")
     if summary.canary.unsteady:
         which = ", ".join(summary.canary.unsteady)
         yield Reason(
@@ -461,7 +461,9 @@ def _accounted(summary: Summary) -> Iterator[Reason]:
     if said := [f"{name} {of}" for name, of in known if of.is_wrong]:
         yield Reason(f"Not as acknowledged{under and f',{under}'}: {'; '.join(said)}.", f"lost or stale{under}")
     if said := [f"{name} {of}" for name, of in known if not of.is_wrong and (of.unreadable or not of.read_back)]:
-        yield Reason(f"Not all was read back{under and f',{under}'}: {'; '.join(said)}.", f"not read back{under}")
+        yield Reason(
+            f"Not all records were read back{under and f',{under}'}: {'; '.join(said)}.", f"not read back{under}"
+        )
     without = [
         name + (f" in round {_these(each.round for each in missing)}" if missing[0].round else "")
         for name, all_of in trials.items()

@@ -179,7 +179,7 @@ def other_start(run: RunFacts, client: ClientFolder) -> str | None:
         return None
     if abs(start_ms - agreed * 1000 - offset_ms) <= run.apart_ms:
         return None
-    return f"the client was to begin at {instant((start_ms - offset_ms) / 1000)}, its run at {instant(agreed)}"
+    return f"the client was to begin at {instant((start_ms - offset_ms) / 1000)}, but its run at {instant(agreed)}"
 
 
 def same_client(run: RunFacts) -> Iterator[str]:

@@ -33,13 +33,15 @@ def grids(trials: Sequence[Trial], label: Callable[[Trial], str]) -> list[Grid]:
             by_figures.setdefault(names, []).append(trial)
     for names, of_these in by_figures.items():
         heads = [_head(name) for name in names]
-        title = "Servers: their own figures of a run of each phase, all hosts together"
+        title = "Servers: figures that they report for a run of each phase, all hosts together"
         by_phase = [line for trial in of_these for line in _phases(trial, label(trial), names)]
         found.append(Grid(title, ["system", "phase", *heads], by_phase))
         # With a single host, the table by phase already contains everything.
         by_host = [trial for trial in of_these if len(trial.servers) > 1 or not trial.servers[-1].phases]
         lines = [line for trial in by_host for line in _figures(trial, label(trial), names)]
-        found.append(Grid("Servers: their own figures since the start, at the end", ["system", "node", *heads], lines))
+        found.append(
+            Grid("Servers: figures that they report since their start, at the end", ["system", "node", *heads], lines)
+        )
     return found
 
 

@@ -104,7 +104,7 @@ def _columns(after: Mapping[str, Sequence[_Column]]) -> list[_Column]:
 _COLUMNS = _columns(_AFTER)
 # Columns that are left out if they equal another column: column → the other column.
 _SAME = {"records": "operations", "rec/s": "op/s"}
-_PRICE_LEGEND = f" {_PRICE.head}: US dollars for a million operations, only for the servers' hosts."
+_PRICE_LEGEND = f" {_PRICE.head}: US dollars per million operations, only for the servers' hosts."
 
 
 def render(summary: Summary, console: Console) -> None:

@@ -43,7 +43,7 @@ def chart(material: Material) -> Chart:
     return Chart(
         "heat",
         "Heat map of latency",
-        "When were calls slow? A column is a stretch of the first run, a cell the share of its calls with this latency."
+        "When were calls slow? A column is a part of the first run; a cell is the share of its calls with this latency."
         " Axes and colours are the same for all systems.",
         panels,
         tables,

@@ -286,7 +286,7 @@ def _servers_panel(material: Material, rows: list[dict[str, Any]]) -> Panel:
     counted = Counter(row["doing"] for row in rows)
     says = (
         f"{title} over time: "
-        + ", ".join(f"{label.replace(' · ', ' ')} in {counted[label]:,} slots of time" for label in labels)
+        + ", ".join(f"{label.replace(' · ', ' ')} in {counted[label]:,} time slots" for label in labels)
         + "."
     )
     domains = {part: {"y": _labels(material, found)} for part, found in of_part.items()}
