@@ -280,7 +280,7 @@ def test_a_single_search_of_each_has_no_interval(tmp_path: Path) -> None:
         searched(tmp_path, (rate, rate), *[(1.02 * rate, rate)] * 2, number=number, of={"trial_system": system})
     (pair,) = (pair for pair in summarise(tmp_path).comparisons if pair.phase == "probe")
     assert (pair.ratio, pair.low, pair.tie) == (1.5, None, None)
-    assert comparison_table.over([pair]).startswith("no intervals, as a single search has none;")
+    assert comparison_table.over([pair]).startswith("no intervals, because a single search has none;")
 
 
 def test_the_load_and_discarded_runs_are_not_compared(tmp_path: Path) -> None:

@@ -216,7 +216,7 @@ def test_a_fault_is_a_result_and_makes_no_run_invalid(tmp_path: Path) -> None:
     assert (found.zero_seconds, found.recovery_seconds, found.restore_seconds) == (4, 4, 0)
     said = [reason.text for reason in judged(summary).reasons if "faults" in reason.text.lower()]
     assert said[0].startswith("Not as acknowledged, under faults: cassandra 7 stale of 5,000 reads, 5 lost of 3,000")
-    assert "rates and latencies include them" in said[1]
+    assert "Rates and latencies include" in said[1]
     (line,) = [each.value for each in readable([of]) if each.label == "faults"]
     assert line == ASKED
 

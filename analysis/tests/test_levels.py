@@ -151,7 +151,9 @@ def test_what_a_server_did_is_named_and_the_largest_change_comes_first(tmp_path:
     ]
     (event,) = level_changes.events([change], window, spans, hosts)
     arrow = "\N{RIGHTWARDS ARROW}"
-    assert event.what.endswith(f"is the cause: node2: compactions 10% {arrow} 100%; node1: GC pauses 0% {arrow} 20%")
+    assert event.what.endswith(
+        f"(not necessarily the cause): node2: compactions 10% {arrow} 100%; node1: GC pauses 0% {arrow} 20%"
+    )
     assert (event.at, event.phase, event.run) == (at, "run", 1)
     (event,) = level_changes.events([change], window, spans[-1:], hosts)
     assert event.what.endswith("; no sampled figure changed at the same time")

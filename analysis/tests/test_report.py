@@ -665,7 +665,7 @@ def test_what_servers_did_has_a_row_for_each_kind_that_there_was(tmp_path: Path)
     # The log shows that there were no flushes, which therefore have no row. Nothing is known about the other system.
     assert panel.domains == {"measured run": {"y": ["cassandra · GC pauses", "cassandra · compactions"]}}
     assert "no row, and there were no cassandra flushes." in found.question
-    assert "tick in the rows of the servers" in found.question
+    assert "In the rows of the servers, a tick" in found.question
     assert "node1, node2" in rows(found.tables["servers"])[2]["what"]
     for image in static.specs([found]):
         assert image
