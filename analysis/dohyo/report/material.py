@@ -140,7 +140,7 @@ class Material:
         return float(trial.by_phase.get(phase, {}).get("warmup_seconds", trial.conditions.warmup_seconds) or 0.0)
 
     def place(self, phase: str) -> int:
-        """Returns a sort key: measured phases in their order, a load before them last."""
+        """Returns a sort key that puts the measured phases first, in order, and an unmeasured load last."""
         return self.phases.index(phase) if phase in self.phases else len(self.phases)
 
 

@@ -206,7 +206,7 @@ def _skew(of: Conditions) -> str | None:
 
 
 def _taken(of: Conditions) -> str:
-    """Returns the processor time that was taken, as text; a share too small to matter is shown as "below 5%"."""
+    """Returns as text what other processes and the hypervisor took; a small share is shown as "below 5%"."""
     parts = (("other processes", of.other_cpu), ("hypervisor", of.stolen_cpu))
     shares = [
         f"{who} {'below' if share < NOTED else 'up to'} {max(share, NOTED):.0%}"
@@ -538,7 +538,7 @@ def read(sources: ConditionSources) -> Conditions:
 def by_phase(of_phases: Mapping[str, Conditions]) -> dict[str, dict[str, Any]]:
     """Returns the conditions that differ between phases: phase → name → value.
 
-    If conditions are shown in one text, all of them are returned.
+    If one text shows several conditions, all of them are returned.
     """
     found: dict[str, dict[str, Any]] = {}
     for each in CONDITIONS.values():

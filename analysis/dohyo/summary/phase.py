@@ -32,7 +32,7 @@ _DATABASE_FAILED = 5
 # File with the faults of a run.
 FAULTS = "faults.json"
 
-# Name of a phase, and whether the part has its discarded first runs. Each part is added up separately.
+# Part of a trial that is added up separately: the name of a phase, and True for its discarded first runs.
 Part = tuple[str, bool]
 
 
@@ -244,7 +244,7 @@ def _problems(client: ClientFolder, timeline: Timeline) -> list[str]:
 
 
 def add_all(into: dict[str, Latencies], latencies: Mapping[str, Latencies]) -> None:
-    """Adds histograms by operation type."""
+    """Adds the histograms of `latencies` to those of the same operation types in `into`."""
     for name, merged in latencies.items():
         into.setdefault(name, Latencies()).add_all(merged)
 

@@ -63,7 +63,7 @@ class Search:
 
     @property
     def in_vain(self) -> bool:
-        """Returns whether it is known that no rate holds."""
+        """Returns whether the search has shown that no rate holds."""
         return self.complete and self.held is None and self.unmet is not None
 
     @property
@@ -82,7 +82,7 @@ def judged(settings: Settings, probe: Probe, problems: Sequence[str], doubts: Se
     """Returns the probe with whether its rate held and, if not, the reason.
 
     :param problems: why the probe is invalid
-    :param doubts: why its rate may have failed to hold for other reasons than the system; ignored if the rate held
+    :param doubts: reasons other than the system why the rate may not have held; ignored if it held
     """
     if problems:
         return replace(probe, reason=problems[0])
@@ -142,7 +142,7 @@ def percentiles(row: Row) -> dict[str, float | None]:
 
 
 def intended(rows: Sequence[Row]) -> Mapping[str, Mapping[str, float | None]]:
-    """Returns the percentiles, in ms from the intended start, of the successful operations, by operation."""
+    """Returns for each type of successful operations its latency percentiles from the intended start, in ms."""
     found = {}
     for row in rows:
         name = row.operation.removeprefix(INTENDED)

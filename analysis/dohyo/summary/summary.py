@@ -33,7 +33,7 @@ def summarise(
 ) -> Summary:
     """Summarises all trials of an experiment.
 
-    Trials that did not finish, and files that are missing or broken, become reasons and warnings.
+    Unfinished trials, and missing or broken files, lead to reasons and warnings instead of errors.
 
     :param experiment: the folder with `raw/<trial>/…` and perhaps `published/`
     :param seen: function that receives each trial with its load, runs and probes, which are not kept afterwards

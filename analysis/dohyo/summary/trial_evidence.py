@@ -53,7 +53,7 @@ class TrialEvidence:
     # ---- results --------------------------------------------------------------------------------------------------
 
     def trial(self) -> Trial:
-        """Returns the trial; if one of its folders cannot be read, without numbers."""
+        """Returns the trial; it has no numbers if one of its folders cannot be read."""
         try:
             return self._trial()
         except OSError as error:
@@ -223,8 +223,8 @@ def _judged(of: TrialFacts) -> tuple[Status, str | None]:
         return "failed" if any(phase.system_failed for phase in of.phases) else "invalid", _first(problems)
     broken = next((run for run in of.measured if run.conducted.failure), None)
     if status == "failed" and broken is not None:
-        # The failure of the run says best why the trial's numbers do not count. The reason in state.json may
-        # add a dead server.
+        # The run's failure explains best why the trial has no valid numbers. The reason in state.json may
+        # name a dead server in addition.
         why = broken.conducted.failure
         also = (reason or "").partition(why)[2]
         failed = any(run.system_failed for run in of.measured)

@@ -1,4 +1,4 @@
-"""Judges how far a verdict can be trusted, with the reasons against it. docs/method.md#trust explains the rules."""
+"""Judges how far a verdict can be trusted, and gives reasons against it. docs/method.md#trust explains the rules."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ def judged(summary: Summary) -> Trust:
         *_outliers(summary, pairs),
         *_empty(summary),
         *_scans(summary),
-        # With enough rounds, the interval already includes changes of the hosts before single trials.
+        # With enough rounds, the interval already includes changes of the hosts between trials.
         *(hosts if few else ()),
         *rounds,
         *_inexact(summary),
@@ -144,7 +144,7 @@ def _without_numbers(summary: Summary) -> Iterator[Reason]:
     if none:
         said = f"{len(none)} of {len(tried)} have no valid numbers: {', '.join(none)}."
         yield Reason(said, f"no valid numbers of {_few(none)}", fatal)
-    # A search in vain is a result, but leaves nothing to compare.
+    # A search that shows that no rate holds is a result, but leaves nothing to compare.
     alone = fatal and len(systems) > 1
     bounds = [name for name in bounds if alone or not _searched_in_vain(summary, name)]
     if bounds:
@@ -208,7 +208,7 @@ def _noise(summary: Summary, pairs: Sequence[Pair]) -> Iterator[Reason]:
 
 
 def _undecided(summary: Summary, pairs: Sequence[Pair]) -> Iterator[Reason]:
-    """Yields neighbours in the ranking that are not decided, except those that `_noise` names."""
+    """Yields a reason if neighbours in the ranking are not decided, except those that `_noise` names."""
     unclear = [pair for pair in pairs if pair.is_unclear]
     found = [each for each in undecided(summary) if each.pair.low is not None and each.pair not in unclear]
     if found:

@@ -209,7 +209,7 @@ def other_window(run: RunFacts, client: ClientFolder) -> str | None:
 
 
 def other_length(run: RunFacts, client: ClientFolder) -> str | None:
-    """Finds a client that did not measure for the requested duration, by which its operations are divided."""
+    """Finds a client that measured for a longer or shorter time than requested."""
     duration = None if run.phase.kind == LOAD else run.phase.settings.duration
     seconds = client.run.seconds
     if not duration or seconds is None or abs(seconds - duration) <= _SAME_SECONDS:
@@ -316,7 +316,7 @@ def most_taken(stated: Any, *, strict: bool) -> float:
 
 
 def taken(of: Taken, limit: float) -> list[str]:
-    """Returns a problem if others took too much of a host's processors, unless the figure may be wrong.
+    """Returns problems if others took too much of a host's processors. The figures of containers are too uncertain.
 
     :param limit: share of all processors of the host
     """

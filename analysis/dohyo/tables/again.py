@@ -1,4 +1,4 @@
-"""Names the commands on the screen: those that fix a reason against the verdict, or measure a skipped system."""
+"""Builds the commands on the screen: those that fix a reason against the verdict, or measure a skipped system."""
 
 from __future__ import annotations
 

@@ -223,7 +223,7 @@ _USE: Columns[HostUse] = {
 
 
 def _hosts(trials: Sequence[Trial], label: Label) -> Grid:
-    """Returns a line per host and phase, for a load only if it was measured; with many hosts only the busiest."""
+    """Returns a line for each host and phase (a load only if it was measured); of many hosts, only the busiest."""
     lines = []
     for trial in trials:
         uses = [use for use in trial.hosts if use.phase != LOAD or trial.load_is_measured]

@@ -337,7 +337,7 @@ def _operation(row: Row) -> str:
 
 
 def _grids(summary: Summary) -> list[Grid]:
-    """Returns the other tables that have lines."""
+    """Returns all tables after the comparisons and searches, without empty ones."""
 
     def name(trial: Trial) -> str:
         return label(trial, summary)
