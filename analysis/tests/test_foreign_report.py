@@ -43,7 +43,7 @@ def test_the_page_says_what_is_not_known_and_links_the_logs(tmp_path: Path) -> N
     (written,) = files.write_report(foreign.gather(tmp_path), files.place(tmp_path, None), figures=False)
     assert written == tmp_path / page.FILE
     text = written.read_text("utf-8")
-    assert f"<strong>Not known:</strong> {UNKNOWN_CONDITIONS}." in text
+    assert f"<strong>Unknown:</strong> {UNKNOWN_CONDITIONS}." in text
     assert "is equal" not in text
     assert "b&lt;i&gt;: no percentile curve and no heat map, which need histogram logs of the whole run" in text
     assert "<i>" not in text

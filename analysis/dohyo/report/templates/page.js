@@ -87,7 +87,7 @@
     if (panel.cursor) follow(holder, view);
   }
 
-  const refuse = () => Promise.reject(new Error("this page loads nothing"));
+  const refuse = () => Promise.reject(new Error("this page does not load anything"));
 
   function partOf(name) {
     const select = document.querySelector(`select[data-chart="${name}"]`);
