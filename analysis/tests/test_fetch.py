@@ -375,7 +375,7 @@ def test_the_option_names_systems_that_can_be_fetched() -> None:
     ):
         catalogue.fetching("hbase")
     catalogue.check_fetching("aerospike, scylla", ["scylla", "hbase", "aerospike"])
-    with pytest.raises(BadInputError, match="--fetch aerospike,scylla: scylla is not measured here, the systems are"):
+    with pytest.raises(BadInputError, match="--fetch aerospike,scylla: scylla is not among the systems"):
         catalogue.check_fetching("aerospike,scylla", ["hbase", "aerospike"])
     assert "--fetch" in [option for parameter in cli.run.params for option in parameter.opts]
 

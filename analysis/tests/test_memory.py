@@ -186,9 +186,7 @@ def test_a_share_of_a_memory_that_is_not_known_is_said_to_be_none(
     file = tmp_path / "sized"
     file.write_text("readproportion=1\nupdateproportion=0\nduration=30\n")
     monkeypatch.setattr(sizing, "_of_inventory", lambda names, *_: {name: [found[name]] for name in names})
-    with pytest.raises(
-        BadInputError, match="caches are shares of host_memory_budget, and the memory of the hosts is not"
-    ):
+    with pytest.raises(BadInputError, match="caches are shares of the memory of the hosts"):
         loading.load(file, {"systems": "hbase", "datasize": "2*cache"}, hosts=Hosts(4), caches=sizing.caches(tmp_path))
 
 

@@ -157,16 +157,16 @@ def test_the_command_line_may_leave_phases_out(tmp_path: Path) -> None:
         ("phases=a,b b.batchsize=1001", "phase b: batchsize=1001: must be at most 1000"),
         ("insert.batchsize=1001", "phase insert: batchsize=1001: must be at most 1000"),
         ("phases=read read.duration=0 read.operationcount=0", "phase read: nothing ends a run"),
-        ("phases=read requestdistribution=ranges read.threadcount=2", "phase read: threadcount=2 with .*load, 1"),
+        ("phases=read requestdistribution=ranges read.threadcount=2", "phase read: threadcount=2 with .*set 1, as in"),
         ("phases=read,read", "'read' is named twice"),
         ("phases=read,insert", "insert is the load, which comes first"),
-        ("phases=insert repeats=3", "phases=insert with repeats=3: there is no run .*; to load N times .* rounds=N"),
+        ("phases=insert repeats=3", "phases=insert with repeats=3: there is no run, only a load; .* rounds=N"),
         ("phases=insert discard=1", "phases=insert with discard=1: there is no run"),
         ("phases=insert read.batchsize=10", "unknown phase 'read'.*phases=insert names those that exist"),
         ("phases=settle", "'settle' is reserved"),
         ("phases=hbase", "'hbase' is reserved"),
-        ("phases=Read", "'Read' must have at most 40 lower-case letters"),
-        ("phases=a/b", "'a/b' must have at most 40 lower-case letters"),
+        ("phases=Read", "'Read' must have at most 40 characters"),
+        ("phases=a/b", "'a/b' must have at most 40 characters"),
         ("discard=2 repeats=2", "discard=2 with repeats=2: no repeat would be left"),
         ("settle=never", "settle=never: must be one of load, phases"),
         ("warmup=soon", "warmup=soon: must be one of fixed, steady"),
@@ -221,7 +221,7 @@ def test_a_load_that_phases_name_is_measured_before_the_runs(tmp_path: Path) -> 
     loads = [plan.variables(plan.trials(each)[0], tmp_path, keep=False)["trial_load"] for each in (named, unnamed)]
     assert [each["measured"] for each in loads] == [True, False]
     assert plan.course(named) == f"the load of 1,000 records, {plan.course(unnamed)}"
-    with pytest.raises(BadInputError, match="reuse=data with phases=insert,read: the load is measured, in every round"):
+    with pytest.raises(BadInputError, match="reuse=data with phases=insert,read: the load is measured"):
         load(tmp_path, text + "phases=insert,read\nreuse=data\nrounds=2\n")
 
 
@@ -378,7 +378,7 @@ def test_the_command_line_replaces_a_dimension_and_the_other_way_round(tmp_path:
         ("matrix.batchsize=1,2 batchsize=3", "batchsize=3 and matrix.batchsize=1,2 both say what batchsize is"),
         ("matrix.systems=hbase,cassandra", "systems applies to the whole experiment"),
         ("matrix.repeats=1,2", "repeats applies to the whole experiment"),
-        ("matrix.replication=1,2,3 rounds=1000 matrix.keysalt=none,crc32", "12 points in each of 1000 rounds"),
+        ("matrix.replication=1,2,3 rounds=1000 matrix.keysalt=none,crc32", "12 points × 1000 rounds"),
         ("matrix.recordcount=1,2 datasize=1GB", "both say how many records are loaded"),
     ],
 )
@@ -527,10 +527,10 @@ def test_next_is_for_inserts_and_scans(tmp_path: Path) -> None:
     for change, named in (
         (
             {"scanproportion": "0.1", "updateproportion": "0.1"},
-            "next with updateproportion=0.1: it requests keys without records",
+            "next with updateproportion=0.1: its keys have no records",
         ),
-        ({"scanproportion": "0", "readproportion": "0.2"}, "next with readproportion=0.2: it requests keys"),
-        ({"verify": "acknowledged"}, "next with verify=acknowledged: it requests keys"),
+        ({"scanproportion": "0", "readproportion": "0.2"}, "next with readproportion=0.2: its keys have"),
+        ({"verify": "acknowledged"}, "next with verify=acknowledged: its keys have"),
         ({"tablecount": "4"}, "needs a single newest record"),
     ):
         with pytest.raises(BadInputError, match=named):
@@ -551,6 +551,6 @@ def test_a_run_ends_when_every_record_was_asked_for(tmp_path: Path) -> None:
         load(tmp_path, text, "duration=60s")
     with pytest.raises(
         BadInputError,
-        match=r"phase read: passes=2 with requestdistribution=uniform: passes need requestdistribution=ranges",
+        match=r"phase read: passes=2 with requestdistribution=uniform: passes need ranges",
     ):
         load(tmp_path, text, "read.requestdistribution=uniform")

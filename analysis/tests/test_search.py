@@ -87,7 +87,7 @@ def test_bounds_are_kept_in_one_form(tmp_path: Path) -> None:
         ({**ASKED, "search__precision": "0.001"}, "search.precision=0.001: must be a number from 0.01 to 1"),
         (
             {**ASKED, "phases": "insert,update,read"},
-            "search=max with phases=insert,update,read: .* set phases=read, and measure",
+            "search=max with phases=insert,update,read: .* set phases=read",
         ),
         ({**ASKED, "phases": "insert"}, "search=max with phases=insert: .* set phases=run"),
         ({**ASKED, "phases": "read", "read__target": "500"}, "search=max and target=500: the search begins"),

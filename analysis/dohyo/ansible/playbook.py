@@ -424,8 +424,8 @@ def decrypted(file: Path) -> str:
     answer = _answer(str(file), ("ansible-vault", "view", file), {})
     if answer.returncode != 0:
         raise BadInputError(
-            f"{file}: Ansible Vault cannot decrypt it; set ANSIBLE_VAULT_PASSWORD_FILE to the absolute path of the file"
-            " with its password"
+            f"{file}: Ansible Vault cannot decrypt it; set ANSIBLE_VAULT_PASSWORD_FILE to the absolute path of a"
+            " password file"
         )
     return answer.stdout
 

@@ -152,8 +152,8 @@ class Sizes:
         for what, wanted, there in (("memory", memory, self.hosts.memory), ("disk", disk, self.hosts.disk)):
             if there is not None and wanted > there:
                 raise BadInputError(
-                    f"interleave=on: all systems are up at once and need {size(wanted)} of {what} on each host"
-                    f" ({size(there)} available); choose fewer with --systems, load less, or set interleave=off"
+                    f"interleave=on: all systems together need {size(wanted)} of {what} on each host"
+                    f" ({size(there)} available); choose fewer with --systems, or load less"
                 )
 
     def _lacks(self, needs: Needs, records: int | None = None) -> list[str]:
@@ -314,8 +314,8 @@ def caches(inventory: Path | None) -> Caches:
             needs = ask(scenario, hosts, inventory).needs
             if any(each.unknown for each in needs):
                 raise BadInputError(
-                    f"datasize={scenario.datasize}: caches are shares of host_memory_budget, and the memory of"
-                    f" {hosts.where} is not known; set host_memory=192g, in the scenario or in the inventory"
+                    f"datasize={scenario.datasize}: caches are shares of the memory of"
+                    f" {hosts.where}, which is not known; set host_memory=192g"
                 )
             known[alike] = {each.system: each.cached(replication, hosts.count) for each in needs}
         return known[alike]

@@ -159,8 +159,8 @@ def check_secrets(file: Path, names: Sequence[str]) -> None:
             binding = catalogue.all_systems()[name].bindings
             if known is None or known.by not in binding or not re.fullmatch(_ACCESS, str(key)) or not _is_single(value):
                 raise BadInputError(
-                    f"--attach-secrets {file}: {name}: {key or 'its value'}: must be a property of its binding with a"
-                    " single value, such as user, password, useSSL, ca (docs/attach.md)"
+                    f"--attach-secrets {file}: {name}: {key or 'its value'}: must be a property with one value,"
+                    " such as user, password, ca (docs/attach.md)"
                 )
             if str(key).endswith(".ca") and not Path(str(value)).expanduser().is_file():
                 raise BadInputError(f"--attach-secrets {file}: {name}: {key}: is not a file with certificates")
@@ -223,8 +223,7 @@ def check(scenario: Scenario, target: str | None, most: str | None, changes: Map
         written = _written(point)
         if bytes_most is not None and written is None:
             raise BadInputError(
-                f"--max-data {most}: nothing limits what the inserts of {point.name} write; add --target, or set"
-                " operationcount"
+                f"--max-data {most}: nothing limits the inserts of {point.name}; add --target, or set operationcount"
             )
         if bytes_most is not None and written is not None and written > bytes_most:
             raise BadInputError(

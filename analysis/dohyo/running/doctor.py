@@ -221,8 +221,8 @@ def show(found: Sequence[Alone], wanted: dict[str, list[Wanted]], point: str, co
         lines.append(f"the client will be the limit: {out} (docs/clients.md#how-much-client)")
     if any(each.cpu is None for some in wanted.values() for each in some):
         lines.append(
-            "this is without a database's driver, which may cost many times as much; after a measurement on these"
-            " hosts, the driver is included"
+            "this is without a database's driver, which may cost many times as much; a measurement on these hosts"
+            " adds it"
         )
     for line in lines:
         console.print(Text(line), soft_wrap=True)

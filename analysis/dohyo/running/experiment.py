@@ -302,8 +302,8 @@ def _inventory(name: str, folder: Path) -> Path:
     place = inventory.resolve()
     if any(place.is_relative_to(each) or each.is_relative_to(place) for each in (RESULTS.resolve(), folder.resolve())):
         raise BadInputError(
-            f"{folder}/experiment.json: the inventory {name} is in a folder of results, and inventories can run"
-            " programs; move it elsewhere and measure again"
+            f"{folder}/experiment.json: the inventory {name} is among results, but can run programs;"
+            " move it and measure again"
         )
     check_inventory(place)
     return place
@@ -321,8 +321,8 @@ def check_disk(folder: Path, needed: int, what: str) -> None:
     free = shutil.disk_usage(folder).free
     if free < needed:
         raise BadInputError(
-            f"no room for {what}: {folder} has {free / 10**9:.1f} GB free and about {needed / 10**9:.1f} GB are needed;"
-            " free space, or load less: --records N"
+            f"no room for {what}: {folder} has {free / 10**9:.1f} GB free, about {needed / 10**9:.1f} GB are needed;"
+            " free space, or load less (--records)"
         )
 
 

@@ -46,7 +46,7 @@ def check_count(scenario: Scenario, hosts: Hosts) -> None:
     if hosts.stated(scenario.values).count != hosts.count:
         raise BadInputError(
             f"host_count={scenario['host_count']}: {hosts.where} has {counted(hosts.count, 'database host')}; leave it"
-            " out, or plan for hosts that do not exist yet with --plan and without --inventory"
+            " out, or use --plan without --inventory"
         )
 
 

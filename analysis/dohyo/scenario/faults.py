@@ -1,6 +1,6 @@
 """Faults of a phase, such as `kill(node2)@60s, start(node2)@90s`; docs/faults.md describes them.
 
-The module imports only Python's standard library and `dohyo.bad_input`.
+It needs no further package, because Ansible's process imports it, too.
 """
 
 from __future__ import annotations
@@ -233,8 +233,7 @@ def _check_hosts(planned: Sequence[tuple[Fault, Sequence[str]]]) -> None:
                     str(each) for each, _ in planned[:number] if fault.kind in (each.kind, ENDS.get(each.kind))
                 )
                 raise BadInputError(
-                    f"{fault}: {host} has no fault to end (earlier: {before}); name the same hosts in both faults,"
-                    " each once"
+                    f"{fault}: {host} has no fault to end (earlier: {before}); name the same hosts in both, each once"
                 )
 
 

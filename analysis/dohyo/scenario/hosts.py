@@ -17,9 +17,9 @@ class Hosts:
     """The database hosts, assumed to be alike.
 
     :ivar count: number of hosts
-    :ivar memory: memory of the smallest one in bytes; None if it is not known
-    :ivar disk: space for data on the smallest one in bytes; None if it is not known
-    :ivar clients: whether clients run on them, too
+    :ivar memory: memory of the smallest host in bytes; None if it is not known
+    :ivar disk: space for data on the smallest host in bytes; None if it is not known
+    :ivar clients: whether clients run on these hosts, too
     :ivar where: description for messages
     :ivar client_count: number of client hosts; None if it is not known
     """
@@ -32,7 +32,7 @@ class Hosts:
     client_count: int | None = None
 
     def stated(self, values: Mapping[str, str]) -> "Hosts":
-        """Returns these hosts, changed to the scenario's host_count, host_memory and host_disk if it sets them."""
+        """Returns these hosts with the scenario's host_count, host_memory and host_disk, if it sets them."""
         if not values.keys() & {"host_count", "host_memory", "host_disk"}:
             return self
         memory, disk = (int(values[key]) if key in values else None for key in ("host_memory", "host_disk"))

@@ -247,8 +247,8 @@ def _sources(path: Path, changes: dict[str, str], *, full: bool) -> tuple[dict[s
             count = f"{of}{dot}operationcount"
             if name in ends and all(re.search("[1-9]", assignments.get(each, "")) for each in (key, count)):
                 raise BadInputError(
-                    f"{source}: {count}={assignments[count]} and {key}={assignments[key]} both end a run, and all"
-                    " clients must end together; leave one out"
+                    f"{source}: {count}={assignments[count]} and {key}={assignments[key]} both say what ends a run;"
+                    " leave one out"
                 )
     given = sources[shown(path)]
     decided = {_about(key) for key in changes}
@@ -376,8 +376,8 @@ def _points(
     dimensions = {name: _dimensions(name, whole) for name in whole.systems}
     count = sum(math.prod(map(len, of_system.values())) for of_system in dimensions.values())
     if count * whole.most_rounds > MOST_TRIALS:
-        raise BadInputError(f"the matrix has {count:,} points in each of {whole.most_rounds} rounds, more than"
-                            f" {MOST_TRIALS:,} trials; leave some values out")  # fmt: skip
+        raise BadInputError(f"the matrix has {count:,} points × {whole.most_rounds} rounds, more than {MOST_TRIALS:,}"
+                            " trials; leave values out")  # fmt: skip
     if "operationcount" in matrix and "duration" not in matrix:
         # An operationcount in the matrix ends the run, as on the command line.
         assignments = {**assignments, "duration": "0"}
@@ -464,7 +464,7 @@ def _records(scenario: Scenario, datasize: str, hosts: Hosts) -> str:
         if cache is None:
             raise BadInputError(
                 f"datasize={datasize}: {', '.join(scenario.systems)}: no read cache of known size;"
-                " set a size, such as 40GB, or a multiple of the hosts' memory, such as 0.6*ram"
+                " set a size such as 40GB or 0.6*ram"
             )
         size = int(Fraction(factor) * cache)
     elif multiple:

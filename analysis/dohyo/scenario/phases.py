@@ -81,27 +81,22 @@ def check(text: str) -> None:
     named = split(text)
     for name in named:
         if name == INSERT:
-            raise BadInputError(f"phases={text}: insert is the load, which comes first; for inserts in a run set"
-                                " insertproportion=1 in a phase of another name")  # fmt: skip
+            raise BadInputError(f"phases={text}: insert is the load, which comes first; for inserts in a run, set"
+                                " NAME.insertproportion=1")  # fmt: skip
         if not re.fullmatch(r"[a-z][a-z0-9-]{0,39}", name):
             raise BadInputError(
-                f"phases={text}: '{name}' must have at most 40 lower-case letters, digits and -, and begin with"
-                " a letter"
+                f"phases={text}: '{name}' must have at most 40 characters a-z, 0-9 and -, and begin with a letter"
             )
         taken = name in _STEPS or any(key.startswith(f"{name}.") for key in properties.known())
         if taken and name not in (MAX, *AT_RATE):
             raise BadInputError(f"phases={text}: '{name}' is reserved; choose another name")
         if named.count(name) > 1:
             raise BadInputError(
-                f"phases={text}: '{name}' is named twice; use another name, such as {name}-again, which has the"
-                " scenario's mix, or set repeats=N"
+                f"phases={text}: '{name}' is named twice; use {name}-again, with the scenario's mix, or repeats=N"
             )
     for name in AT_RATE:
         if name in named and named != [MAX, name]:
-            raise BadInputError(
-                f"phases={text}: {name} needs {MAX} and no other phase; set phases={MAX},{name}, and measure other"
-                " phases in another experiment"
-            )
+            raise BadInputError(f"phases={text}: {name} needs {MAX} and no other phase; set phases={MAX},{name}")
 
 
 def property_of(phase: str, key: str, named: Sequence[str]) -> Property:

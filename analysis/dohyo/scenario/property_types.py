@@ -29,7 +29,7 @@ class Text:
 
 
 class Refused(Text):
-    """A property that Dohyo sets itself; the message gives the reason."""
+    """Type of a property that Dohyo sets itself; the message contains the reason."""
 
     allowed = "nothing"
 
@@ -58,7 +58,7 @@ class Boolean(Text):
 
 
 class Number(Text):
-    """A number between two inclusive limits, or one of the words."""
+    """A number between two inclusive limits, or one of the given words."""
 
     form = "a number {}"
 
@@ -187,7 +187,7 @@ class Columns(Text):
         return key_columns.plain(value) if value else ""
 
 
-# Readers of a property. A property of a binding has the binding's name instead.
+# Readers of a property. The reader of a binding's property is the binding's name.
 DOHYO, BOTH, CLIENT, STOCK = "dohyo", "both", "client", "stock"
 
 

@@ -65,7 +65,7 @@ class Scenario:
 
     @property
     def published(self) -> list[Path]:
-        """Files with published figures to show below ours."""
+        """Files with published figures to show below the results."""
         return published.files(self.name, self["published"])
 
     @property
@@ -208,7 +208,7 @@ class Scenario:
 
     @property
     def unused(self) -> list[str]:
-        """Dimensions of the matrix that no chosen system has."""
+        """Dimensions of the matrix that concern none of the systems."""
         return [key for key in self.matrix if not any(key in scenario.point for _, scenario in self.points)]
 
     @property

@@ -17,7 +17,7 @@ class Settings:
     :ivar slo: bounds, as in the property
     :ivar probes: maximum number of probes
     :ivar duration: measured window of a probe, in seconds
-    :ivar precision: see `dohyo.summary.knee.Knee`
+    :ivar precision: maximum gap between the highest rate that held and the lowest that failed, as a share
     """
 
     slo: str
@@ -67,7 +67,7 @@ def check(scenario: Scenario) -> None:
     if len(scenario.phases) > 1:
         raise BadInputError(
             f"search=max with phases={scenario['phases']}: a search has the mix of one phase; set"
-            f" phases={scenario.phases[-1]}, and measure the other phases in other experiments"
+            f" phases={scenario.phases[-1]}"
         )
     run = _run(scenario)
     if float(run["target"]):
@@ -82,8 +82,8 @@ def check(scenario: Scenario) -> None:
     for bound in slo.bounds(settings.slo):
         if bound.operation and bound.operation not in mixed:
             raise BadInputError(
-                f"slo={settings.slo}: there is no {bound.operation} in the mix, only {', '.join(mixed)}; leave that"
-                " bound out, or set the proportion"
+                f"slo={settings.slo}: there is no {bound.operation} in the mix, only {', '.join(mixed)}; leave it"
+                " out, or set its proportion"
             )
 
 

@@ -24,13 +24,13 @@ def check(scenario: Scenario) -> None:
     if not scenario.phases and (scenario.repeats > 1 or scenario.number("discard")):
         given = " ".join(f"{key}={scenario[key]}" for key in ("repeats", "discard") if key in scenario.values)
         raise BadInputError(
-            f"phases={scenario['phases']} with {given}: there is no run to repeat or to discard, only a load;"
+            f"phases={scenario['phases']} with {given}: there is no run, only a load;"
             " to load N times into fresh servers, set rounds=N"
         )
     if scenario.number("discard") >= scenario.repeats:
         raise BadInputError(
-            f"discard={scenario['discard']} with repeats={scenario['repeats']}: no repeat would be left; set repeats to"
-            " a larger number than discard"
+            f"discard={scenario['discard']} with repeats={scenario['repeats']}: no repeat would be left; increase"
+            " repeats"
         )
     if not scenario.phases and scenario.faults:
         raise BadInputError(f"faults={scenario['faults']}: not possible in a load; add a run (phases), or leave it out")
@@ -87,13 +87,13 @@ def _check_rounds(scenario: Scenario) -> None:
         given = [f"{key}={scenario[key]}" for key in ("rounds.max", "budget") if key in scenario.values]
         if given and "precision" not in scenario.values:
             raise BadInputError(
-                f"{' '.join(given)}: without a precision, rounds={scenario['rounds']} is the number of rounds;"
+                f"{' '.join(given)}: without a precision, rounds={scenario['rounds']} is exact;"
                 f" add precision=decided, or leave out {' and '.join(each.partition('=')[0] for each in given)}"
             )
     elif "rounds.max" in scenario.values and scenario.number("rounds.max") < scenario.number("rounds"):
         raise BadInputError(
             f"rounds.max={scenario['rounds.max']} with rounds={scenario['rounds']}: the maximum is below the minimum;"
-            " increase rounds.max, or decrease rounds"
+            " increase rounds.max"
         )
 
 
@@ -103,14 +103,14 @@ def _check_equal(scenario: Scenario) -> None:
     for phase, key in phases.SHARES.items():
         if phase not in scenario.phases and key in scenario.values:
             raise BadInputError(
-                f"{key}={scenario[key]} with phases={scenario['phases']}: the scenario has no phase {phase}; set"
+                f"{key}={scenario[key]} with phases={scenario['phases']}: there is no phase {phase}; set"
                 f" phases={phases.MAX},{phase}, or leave it out"
             )
     own = scenario.of(phases.OWN)["target"]
     if phases.OWN in scenario.phases and float(own):
         raise BadInputError(
             f"{phases.OWN}.target={own} with phases={named}: the rate of {phases.OWN} follows from {phases.MAX}; set"
-            f" the share with {phases.SHARES[phases.OWN]}, or rename the phase"
+            f" {phases.SHARES[phases.OWN]} instead"
         )
     for key, value in (("target", scenario["target"]), ("max.target", scenario.of(phases.MAX)["target"])):
         if phases.MAX in scenario.phases and float(value):
@@ -124,7 +124,7 @@ def _check_equal(scenario: Scenario) -> None:
         return
     if scenario["search"] != "none":
         raise BadInputError(
-            f"search={scenario['search']} with phases={named}: a search chooses the rates of each system; set"
+            f"search={scenario['search']} with phases={named}: a search chooses its own rates; set"
             f" phases={phases.MAX}, or search=none"
         )
     if phases.EQUAL not in scenario.phases:
@@ -133,7 +133,7 @@ def _check_equal(scenario: Scenario) -> None:
     if scenario.equal_target is None and scenario.number("rounds") < 2:
         raise BadInputError(
             f"phases={named} with rounds={scenario['rounds']}: {phases.MAX} of round 1 decides the rate of"
-            f" {phases.EQUAL} in later rounds; set rounds=2, or {phases.EQUAL}.target=N"
+            f" {phases.EQUAL}; set rounds=2, or {phases.EQUAL}.target=N"
         )
     if scenario.equal_target is not None and phases.SHARE in scenario.values:
         raise BadInputError(
@@ -148,13 +148,13 @@ def _check_reuse(scenario: Scenario) -> None:
         return
     if scenario.measures_load:
         raise BadInputError(
-            f"reuse={scenario['reuse']} with phases={scenario['phases']}: the load is measured, in every round; leave"
+            f"reuse={scenario['reuse']} with phases={scenario['phases']}: the load is measured; leave"
             " reuse or insert out"
         )
     if scenario["settle.flush"] == "false":
         raise BadInputError(
-            f"reuse={scenario['reuse']} with settle.flush=false: servers that start from a copy have no data in memory;"
-            " leave one of the two out"
+            f"reuse={scenario['reuse']} with settle.flush=false: servers with a copied load have no data in memory;"
+            " leave one out"
         )
 
 
@@ -187,8 +187,8 @@ def _check_preconditioning(scenario: Scenario) -> None:
     """Checks that the updates before the runs find their records."""
     if scenario.preconditions and scenario["requestdistribution"] == "next":
         raise BadInputError(
-            f"preconditioning={scenario['preconditioning']} with requestdistribution=next: it requests keys without"
-            " records, so nothing can be updated; set preconditioning=0"
+            f"preconditioning={scenario['preconditioning']} with requestdistribution=next: updates would find no"
+            " records; set preconditioning=0"
         )
 
 
@@ -201,13 +201,13 @@ def _check_accounting(scenario: Scenario) -> None:
         )
     if distribution == "histogram":
         raise BadInputError(
-            f"verify=acknowledged: a value needs {STAMP_BYTES} bytes for its stamp, and may be shorter with"
-            " fieldlengthdistribution=histogram; use another distribution"
+            f"verify=acknowledged needs values of {STAMP_BYTES} bytes or more;"
+            " leave fieldlengthdistribution=histogram out"
         )
     shortest = "fieldlength" if distribution == "constant" else "minfieldlength"
     if scenario.number(shortest) < STAMP_BYTES:
         raise BadInputError(
-            f"verify=acknowledged: {shortest}={scenario[shortest]}: a value needs {STAMP_BYTES} bytes for its stamp;"
+            f"verify=acknowledged: {shortest}={scenario[shortest]}: a stamp needs {STAMP_BYTES} bytes;"
             f" set {shortest} to {STAMP_BYTES} or more"
         )
 
@@ -236,16 +236,15 @@ def _check_key(scenario: Scenario) -> None:
         )
     if scenario["keysalt"] != "none":
         raise BadInputError(
-            f"keysalt={scenario['keysalt']}: the columns of a key ({given}) have no place for a salt; leave one of the"
-            " two out"
+            f"keysalt={scenario['keysalt']}: the columns of a key ({given}) have no place for a salt; leave one out"
         )
     fields = {f"{scenario['fieldnameprefix']}{number}".lower() for number in range(scenario.number("fieldcount"))}
     if same := next((column.name for column in columns if column.name in fields), None):
         raise BadInputError(f"{given}: a field is called {same}, too; rename the column")
     if scenario.number("recordcount") > key_columns.records(columns):
         raise BadInputError(
-            f"recordcount={scenario['recordcount']}: {given} makes {key_columns.records(columns)} different keys; give"
-            " the last column a larger type, or the others more values"
+            f"recordcount={scenario['recordcount']}: {given} makes only {key_columns.records(columns)} keys; give"
+            " the columns more values"
         )
 
 
@@ -275,7 +274,7 @@ def _check_run(run: Scenario, load: Scenario) -> None:
     # The client checks this, too, but only after the load.
     if run.number("tablecount") > 1 and run["requestdistribution"] in ("latest", "exponential", "next"):
         raise BadInputError(
-            f"requestdistribution={run['requestdistribution']}: needs a single newest record, so it needs tablecount=1,"
+            f"requestdistribution={run['requestdistribution']}: needs a single newest record; set tablecount=1,"
             f" not {run['tablecount']}"
         )
     if run["requestdistribution"] == "next":
@@ -290,7 +289,7 @@ def _check_run(run: Scenario, load: Scenario) -> None:
     if run["requestdistribution"] == "ranges" and run["threadcount"] != load["threadcount"]:
         raise BadInputError(
             f"threadcount={run['threadcount']} with requestdistribution=ranges: a thread requests the records that it"
-            f" has loaded; set threadcount as in the load, {load['threadcount']}"
+            f" has loaded; set {load['threadcount']}, as in the load"
         )
 
 
@@ -300,8 +299,8 @@ def _check_next(run: Scenario) -> None:
     given += ["verify"] if run["verify"] != "none" else []
     if given:
         raise BadInputError(
-            f"requestdistribution=next with {given[0]}={run[given[0]]}: it requests keys without records; read"
-            " with scanproportion only, and leave verify out"
+            f"requestdistribution=next with {given[0]}={run[given[0]]}: its keys have no records; use only scans,"
+            " without verify"
         )
 
 
@@ -312,8 +311,7 @@ def _check_passes(run: Scenario) -> None:
         raise BadInputError(f"{given} and duration={run['duration']} both say what ends a run; set one of them to 0")
     if run["requestdistribution"] != "ranges":
         raise BadInputError(
-            f"{given} with requestdistribution={run['requestdistribution']}: passes need"
-            " requestdistribution=ranges; leave passes out"
+            f"{given} with requestdistribution={run['requestdistribution']}: passes need ranges; leave passes out"
         )
 
 
@@ -330,8 +328,7 @@ def _check_faults(run: Scenario) -> None:
             )
     if found and run["search"] != "none":
         raise BadInputError(
-            f"search={run['search']} with faults={run['faults']}: a search compares rates of undisturbed servers; leave"
-            " one out"
+            f"search={run['search']} with faults={run['faults']}: a search needs undisturbed servers; leave one out"
         )
 
 
@@ -344,8 +341,7 @@ def check_copies_at(scenario: Scenario, hosts: int, attached: Container[str]) ->
         if system not in attached and at_point.number("replication") > hosts:
             raise BadInputError(
                 f"replication={at_point['replication']}: needs as many database hosts, and there"
-                f" {'is 1' if hosts == 1 else f'are {hosts}'}; lower it, or name hosts: --inventory FILE"
-                " (--plan: --set host_count=N)"
+                f" {'is 1' if hosts == 1 else f'are {hosts}'}; lower it, or use --inventory (--plan: host_count=N)"
             )
 
 

@@ -160,7 +160,7 @@ def check_fetching(names: str, chosen: Sequence[str]) -> None:
     """
     if idle := [each.strip() for each in names.split(",") if each.strip() not in chosen]:
         raise BadInputError(
-            f"--fetch {names}: {', '.join(idle)} is not measured here, the systems are {', '.join(chosen)}; add it with"
+            f"--fetch {names}: {', '.join(idle)} is not among the systems {', '.join(chosen)}; add it with"
             " --systems, or leave it out"
         )
 

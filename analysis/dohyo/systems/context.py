@@ -347,7 +347,7 @@ class Context:
 
     @property
     def trial_id(self) -> str:
-        """ID of the trial; the trial's tables carry it, too."""
+        """ID of the trial, with which its tables are marked, too."""
         return str(self.get("trial_id", ""))
 
     # ---- the trial --------------------------------------------------------------------------------------------------

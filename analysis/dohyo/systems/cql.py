@@ -52,8 +52,8 @@ class Cql(System):
         if not self.starts_with_default_user or self.context.public or not is_public(self.address):
             return []
         return [
-            f"{self.context.host}: {self.address} may be public, and until all nodes are up, the password of the user"
-            " cassandra is cassandra: set dohyo_address to a private IP address, or dohyo_public=true"
+            f"{self.context.host}: {self.address} may be public, and servers start with cassandra's default password;"
+            " set a private IP address (dohyo_address), or dohyo_public=true"
         ]
 
     @property
@@ -104,7 +104,7 @@ class Cql(System):
         }
 
     def attach(self, servers: Attached) -> Attach:
-        """Returns the access to attached servers, which are addresses of hosts, optionally with a port."""
+        """Returns the access to attached servers; each host may be followed by a port."""
         port = servers.port or 9042
         return Attach(
             admin="dohyo.cassandra.admin.AttachedCql",

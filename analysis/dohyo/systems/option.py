@@ -151,9 +151,9 @@ class Option:
 
 @lru_cache(maxsize=256)
 def _loaded(text: str) -> Any:
-    """Parses YAML; returns None if it is invalid or contains values without a type in JSON. The result is shared.
+    """Parses YAML; returns None if it is invalid or contains values without a type in JSON.
 
-    Each point of a matrix has the same texts, and PyYAML needs a millisecond for each.
+    Callers must not change the result, which is cached: each point of a matrix has the same texts.
     """
     try:
         value = yaml.safe_load(text)

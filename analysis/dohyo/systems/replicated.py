@@ -1,4 +1,4 @@
-"""Common base of MySQL and PostgreSQL: a primary with full replicas. The host's installed server can be used."""
+"""Common base of MySQL and PostgreSQL: a primary with full replicas. The server may be one installed on the host."""
 
 from __future__ import annotations
 

@@ -61,7 +61,7 @@ class Steps(Protocol):
         """Waits until every node knows all others; the last node becomes known only some time after its start."""
 
     def choose_ports(self, host: str, address: str, preferred: dict[str, int]) -> dict[str, Any]:
-        """Returns ``address``, free ``ports`` by name, and ``moved``: a sentence for each other port."""
+        """Returns ``address``, free ``ports`` by name, and ``moved``: a sentence for each changed port."""
 
     def write(self, host: str, files: dict[str, str], *, mode: str, folders: Sequence[str], folder_mode: str) -> None:
         """Writes files, given as contents by path, and creates folders."""

@@ -405,15 +405,12 @@ class System(ABC):
         if archive.is_remote and not source.startswith("https://"):
             return f"{source}: only https:// is accepted"
         if not archive.is_remote and not os.path.exists(_expanded(source)):  # noqa: PTH110 - pathlib fails for a long name
-            return (
-                f"{archive.variable}={source}: no such file on the control machine; name a file by its whole path, or a"
-                " URL"
-            )
+            return f"{archive.variable}={source}: no such file on the control machine; set an absolute path or a URL"
         platforms = self._platforms()
         if self.downloads and len(platforms) > 1:
             return (
-                f"the database hosts are of several kinds: {', '.join(platforms)}; a download fits only one; name a"
-                f" package for each with {archive.variable}"
+                f"the database hosts have several platforms: {', '.join(platforms)}; name a package for each"
+                f" with {archive.variable}"
             )
         vouched = archive.sha256 or (self.downloads and archive.sums)
         if not vouched and (archive.is_remote or not archive.unchecked):
@@ -512,8 +509,8 @@ class System(ABC):
     def _other_variant(self) -> list[str]:
         """Returns a sentence for each variable that would turn this variant into another system."""
         return [
-            f"{self.role}_{name}={self.given[name]}: the system {self.name} has {own}."
-            f" Leave {self.role}_{name} out, and name the system of that {name}"
+            f"{self.role}_{name}={self.given[name]}: the system {self.name} has {own};"
+            f" leave {self.role}_{name} out, and choose the system with that {name}"
             for name in self.variant
             if name in self.given and self.given[name] != (own := self.own_variant[name])
         ]
@@ -528,8 +525,8 @@ class System(ABC):
         if self.replication <= there:
             return []
         return [
-            f"replication {self.replication} needs as many database hosts; the inventory has {there}."
-            " Lower replication, or add hosts to the group database"
+            f"replication={self.replication}: needs as many database hosts, and the inventory has {there};"
+            " lower it, or add hosts to the group database"
         ]
 
     @property

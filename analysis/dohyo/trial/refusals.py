@@ -53,7 +53,7 @@ def refuse(world: World) -> None:
     addresses = [str(world.hosts[name].values["dohyo_address"]) for name in world.databases]
     if any(fault["kind"] == "partition" for fault in planned) and (here := of_this_machine(addresses)):
         problem = (
-            f"faults: Ansible runs on the database host {here[0]}, which a partition would cut off from others;"
+            f"faults: Ansible runs on the database host {here[0]}, and a partition would cut it off;"
             " run it on another machine"
         )
         world.fail(STEP, dict.fromkeys(world.hosts, problem))
@@ -87,7 +87,7 @@ def indivisible(values: Mapping[str, Any]) -> str:
         if phase.get("properties", properties).get("threadcount.of", "each") == "all" and threads % clients:
             return (
                 f"threadcount.of=all: threadcount={threads} must be a multiple of the {clients} clients of the"
-                " inventory; name fewer hosts in the group client, or set threadcount.of=each"
+                " inventory; or set threadcount.of=each"
             )
     return ""
 
@@ -128,10 +128,7 @@ def why_it_stays_on(world: World, name: str) -> str:
     """Returns the reason why a host cannot be switched off and on; empty if it can."""
     values = world.hosts[name].values
     if name in world.clients:
-        return (
-            f"power: {name} has a client, whose measurements would be lost; name a host without a client, or"
-            " separate hosts in the group client"
-        )
+        return f"power: {name} has a client, whose measurements would be lost; name a host without a client"
     if of_this_machine([str(values["dohyo_address"])]):
         return f"power: {name} is the machine on which Ansible runs; run it on another one"
     problem = no_command(values["dohyo_power_off"], values["dohyo_power_on"])
@@ -159,7 +156,7 @@ def no_command(off: Any, on: Any) -> str:
                 return f"cannot be switched: {name} contains {word!r}; put it in quotes"
         if shutil.which(str(words[0])) is None:
             return (
-                f"cannot be switched: the program {words[0]} of {name} is not on the control machine; install it, or"
-                " give its path"
+                f"cannot be switched: the control machine has no program {words[0]} ({name}); install it, or set its"
+                " path"
             )
     return ""

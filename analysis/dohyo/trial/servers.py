@@ -481,9 +481,8 @@ def look_at_page_cache(host: Host) -> None:
     except HostError as error:
         why = str(error).removeprefix("non-zero return code") or "read-only here, as in most containers"
         raise HostError(
-            f"settle.cache=drop empties the page cache of every database host, which only root may: {file} cannot be"
-            f" written on {host.name} ({why}). Log in as root, let the login user become root (docs/cluster.md), or"
-            " leave out settle.cache=drop and load more data than the host has memory"
+            f"settle.cache=drop needs root: {file} cannot be"
+            f" written on {host.name} ({why}); let the login user become root (docs/cluster.md), or leave it out"
         ) from error
 
 

@@ -24,8 +24,7 @@ from dohyo.trial.world import Host, StepError, World, program, write_json
 # Maximum number of attempts to start servers on a single host, each time on other ports.
 MOST_STARTS = 3
 NOT_REUSABLE = (
-    "its load is not shared: not all of it is in files of the data folders, or its servers have a new password for each"
-    " trial"
+    "its load is not shared: some of it is not in files of the data folders, or each trial has a new password"
 )
 
 

@@ -203,7 +203,7 @@ def test_the_password_s_hash_is_in_a_file_that_is_no_evidence() -> None:
             "no ScyllaDB server in /nowhere; download it with --fetch scylla",
         ),
         ({}, "", "no ScyllaDB server found; download it with --fetch scylla (other ways: docs/scylla.md)"),
-        ({"scylla_package": "/nowhere.tgz"}, "", "scylla_package=/nowhere.tgz: no such file on the control machine; n"),
+        ({"scylla_package": "/nowhere.tgz"}, "", "scylla_package=/nowhere.tgz: no such file on the control machine; s"),
         (
             {"scylla_package": "https://x.invalid/a.tgz"},
             "",
@@ -344,7 +344,7 @@ def test_cores_are_divided_between_the_server_and_interrupts(
         *(
             (
                 {"scylla_authentication": True, "scylla_address": address},
-                f"{address} may be public, and until all nodes are up",
+                f"{address} may be public, and servers start",
             )
             for address in ("8.8.8.8", "0.0.0.0", "db1")  # noqa: S104
         ),

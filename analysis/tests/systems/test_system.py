@@ -188,21 +188,21 @@ def test_options_that_a_class_names_are_options(system: System) -> None:
 )
 def test_a_variable_may_not_turn_one_system_into_another(system: str, own: str, other: str) -> None:
     (refusal,) = described(system, mysql_engine=other).refusals
-    assert refusal.startswith(f"mysql_engine={other}: the system {system} has {own}. Leave mysql_engine out, and name ")
+    assert refusal.startswith(f"mysql_engine={other}: the system {system} has {own}; leave mysql_engine out, and ")
     assert described(system, mysql_engine=own).refusals == []
 
 
 def test_the_default_user_of_cassandra_is_refused_at_a_public_address() -> None:
     public: dict[str, Any] = {"cassandra_authentication": True, "cassandra_address": "8.8.8.8"}
     (refusal,) = described("cassandra", **public).refusals
-    assert refusal.startswith("node1: 8.8.8.8 may be public, and until all nodes are up, ")
+    assert refusal.startswith("node1: 8.8.8.8 may be public, and servers start with cassandra's default password; ")
     assert described("cassandra", **public, dohyo_public=True).refusals == []
     assert described("cassandra", cassandra_authentication=True).refusals == []
 
 
 def test_more_copies_than_hosts_are_refused() -> None:
     (refusal,) = described("cassandra", 3, conditions={"replication": 4}).refusals
-    assert refusal.startswith("replication 4 needs as many database hosts; the inventory has 3. Lower replication, or ")
+    assert refusal.startswith("replication=4: needs as many database hosts, and the inventory has 3; lower it, or ")
     assert described("cassandra", 4, conditions={"replication": 4}).refusals == []
 
 

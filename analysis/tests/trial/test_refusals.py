@@ -67,7 +67,7 @@ def test_a_usual_trial_is_not_refused(tmp_path: Path) -> None:
                 "trial_phases": [{"name": "run", "faults": "partition(node1)@5s"}],
                 "dohyo_address": {"node1": "198.51.100.1", "node2": "127.0.0.1", "node3": "198.51.100.3"},
             },
-            "Ansible runs on the database host 127.0.0.1, which a partition would cut off",
+            "Ansible runs on the database host 127.0.0.1, and a partition would cut it off",
         ),
     ],
 )
@@ -103,7 +103,7 @@ def test_addresses_of_this_machine() -> None:
         ("ipmitool power on", "dohyo_power_on is 'ipmitool power on'; set it to a list"),
         (["true", True], "dohyo_power_on contains True; put it in quotes"),
         (["true", ""], "dohyo_power_on contains ''"),
-        (["/nowhere/ipmitool"], "the program /nowhere/ipmitool of dohyo_power_on is not on the control machine"),
+        (["/nowhere/ipmitool"], "the control machine has no program /nowhere/ipmitool (dohyo_power_on)"),
         (["true", 5], ""),
     ],
 )
