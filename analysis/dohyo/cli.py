@@ -270,8 +270,8 @@ def doctor_command(
 def tabulate(
     folders: tuple[Path, ...], format_: TableFormat, details: bool, records_each: tuple[str, ...], repeats: bool
 ) -> int:
-    """Prints the table of an experiment's folder, or for folders of YCSB logs from elsewhere (text or JSON exports,
-    status lines, .hdr, gzip)."""
+    """Prints the table of an experiment, or of folders with YCSB logs from elsewhere (text or JSON exports, status
+    lines, .hdr, gzip)."""
     from dohyo.foreign import tabulate as foreign
 
     each = _records_each(records_each)

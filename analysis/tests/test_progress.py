@@ -133,7 +133,7 @@ def test_servers_that_run_already_are_not_said_to_be_started_or_stopped(may: lis
 
     ours = ["starting the servers", "creating the tables", "loading", "settling (flush, compactions)"]
     assert said(1) == [*ours, "stopping the servers"]
-    assert said(2) == ["checking the hosts", "creating the tables", "loading", settling, "removing our tables"]
+    assert said(2) == ["checking the hosts", "creating the tables", "loading", settling, "removing Dohyo's tables"]
 
 
 def test_updates_before_the_runs_are_a_step_of_their_own() -> None:

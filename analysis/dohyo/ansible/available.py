@@ -26,12 +26,12 @@ def watcher(reasons: dict[str, str]) -> Callable[[Event], None]:
 
 
 def ask(inventory: Path | None, variables: Mapping[str, Any] | None = None) -> dict[str, str]:
-    """Asks the hosts about all systems.
+    """Finds out which systems are available on the hosts.
 
     :param inventory: None for this machine, which is checked without Ansible
     :param variables: variables of the systems, such as the path of a server's archive
     :returns: by system "", or the reason why it is not available and how to get it
-    :raises BadInputError: if the hosts cannot be asked
+    :raises BadInputError: if the playbook that asks the hosts fails
     """
     inventory = inventory or local_inventory()
     if inventory is None:

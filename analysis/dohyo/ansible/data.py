@@ -17,7 +17,7 @@ from dohyo.bad_input import BadInputError
 class _Dumper(yaml.SafeDumper):
     """Tags every mapping and list, because ansible-core before 2.19 drops the content of untagged ones below a tag.
 
-    Ansible would parse a tagged single string again without its quotes, "4.10" as a number.
+    Single strings are not tagged: Ansible would parse them again without their quotes, "4.10" as a number.
     """
 
 

@@ -330,7 +330,7 @@ def describe(scenario: Scenario) -> list[str]:
         f"It sends {rate}.",
         "This takes processor time, disk and network from the servers' other users.",
         "Nothing outside dohyo_<id> is written, and no server is started, stopped or changed.",
-        "Our tables are flushed and compacted." if "settle" in may else "Nothing is flushed or compacted.",
+        "Dohyo's tables are flushed and compacted." if "settle" in may else "Nothing is flushed or compacted.",
     ]
 
 

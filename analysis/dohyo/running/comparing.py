@@ -23,7 +23,7 @@ def compare(before: str, after: str, margin: float, fmt: Format, *, force: bool 
     :param before: ID below results/, or the experiment's folder
     :param after: ID or folder of the other experiment
     :param margin: share of a value within which a change is ignored
-    :param force: compare even if conditions differ that must be equal
+    :param force: whether to compare even if conditions differ that must be equal
     :returns: the exit code, as in docs/method.md#two-experiments
     :raises BadInputError: if one is not an experiment, or if they have nothing in common
     """

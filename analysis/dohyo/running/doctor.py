@@ -116,7 +116,7 @@ def _measured(scenario: Scenario, phase: str, inventory: Path | None, results: P
             facts = experiment_folder.strictly(folder / experiment_folder.FACTS, ExperimentFacts)
             trials = kept.read(folder).compared if (facts.scenario, facts.inventory) == asked else []
         except BadInputError:
-            continue  # incomplete, or of another version
+            continue  # the experiment is incomplete, or from another version
         found = [
             Wanted(row.ops_per_second, f"{trial.system} in {folder.name}", cpu)
             for trial in trials

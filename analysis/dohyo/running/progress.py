@@ -55,7 +55,7 @@ _WORDS = {
     "stop": "stopping the servers",
 }
 # Texts of the phases that do other work on attached servers.
-_ATTACHED = {"start": "checking the hosts", "settle": "counting the rows", "stop": "removing our tables"}
+_ATTACHED = {"start": "checking the hosts", "settle": "counting the rows", "stop": "removing Dohyo's tables"}
 
 
 # A phase and the number of its run; 0 if the phase is not a run.
@@ -197,7 +197,7 @@ class Progress:
     def table(self, table: Callable[[int], Text], heading: str) -> None:
         """Shows the ranking so far. On a terminal it replaces the previous one.
 
-        :param table: makes the ranking for a number of columns
+        :param table: function that makes the ranking for a number of columns
         """
         if self._live is None:
             # A pipe or a file gets the widest table.
@@ -209,7 +209,7 @@ class Progress:
     def grow(self, table: Callable[[int], Text], heading: str) -> None:
         """Shows the ranking of a part of a round on a terminal, where it replaces the previous one.
 
-        :param table: makes the ranking for a number of columns
+        :param table: function that makes the ranking for a number of columns
         """
         if self._live is not None:
             self.table(table, heading)

@@ -59,7 +59,7 @@ STOP_SECONDS = 300.0
 # Message for a failure after all servers were stopped, by the beginning of the failed task's name.
 LEFT = {
     "Fetch the evidence": "the servers are stopped, but evidence was left on the hosts",
-    "Remove our objects": "some objects of Dohyo are left on an attached system; the numbers stay",
+    "Remove Dohyo's objects": "some objects of Dohyo are left on an attached system; the numbers stay",
 }
 
 
@@ -68,12 +68,12 @@ class Options:
     """The options of ``run`` besides the scenario.
 
     :ivar inventory: file or folder; None for the default, which is this machine
-    :ivar named: true if the systems were named one by one, so that a skipped one is a failure
+    :ivar named: whether the systems were named one by one, so that a skipped one is a failure
     :ivar out: folder of the experiment; None for a new one below results/
     :ivar hosts: facts about the database hosts
-    :ivar open_report: open the page with charts at the end
-    :ivar details: print the details before the screen
-    :ivar agreed: measure without asking even if other programs use this machine
+    :ivar open_report: whether to open the page with charts at the end
+    :ivar details: whether to print the details before the screen
+    :ivar agreed: whether to measure without asking even if other programs use this machine
     """
 
     inventory: Path | None = None
@@ -181,7 +181,7 @@ def resume(
 
 
 def _of_servers(scenario: Scenario) -> dict[str, Any]:
-    """Returns what an installation of servers depends on: the systems' variables and the profile."""
+    """Returns the values on which an installation of servers depends: the systems' variables and the profile."""
     return {**scenario.role_variables, "profile": scenario["profile"]}
 
 
@@ -199,7 +199,7 @@ class _Measurement:
         self.failed_while = ""
         # Reason why a system is not available, by system; "" for an available one.
         self.unavailable: dict[str, str] = {}
-        # Systems with the reasons that were printed.
+        # Pairs of a system and a reason that were printed.
         self.told: set[tuple[str, str]] = set()
         # Variables with which a role was installed, by role.
         self.deployed: dict[str, list[Mapping[str, Any]]] = {}
@@ -311,7 +311,7 @@ class _Measurement:
     def _measure_all(self, ready: list[PlannedTrial]) -> None:
         """Measures one trial after the other, and the rounds that are added meanwhile."""
         left_by = ""
-        # Loads are kept to the end. Attached systems, and hosts that faults switch off, may be unreachable meanwhile.
+        # Kept loads, attached systems, and hosts that faults switch off may leave something even after a success.
         always_leaves = bool(self.loads) or any(
             trial.is_attached or any(trial.scenario.of(phase).faults for phase in trial.scenario.phases)
             for trial in ready
@@ -374,7 +374,7 @@ class _Measurement:
     def _after_round(self, number: int, *, is_last: bool) -> list[PlannedTrial]:
         """Shows the results so far, if another round follows.
 
-        :param is_last: true if it is the last of the planned rounds
+        :param is_last: whether it is the last of the planned rounds
         :returns: trials of a round that is added
         """
         experiment = self.experiment
@@ -629,7 +629,7 @@ class _Measurement:
     def _stop(self, which: str = "", *, keep_loads: bool = False) -> None:
         """Stops all servers and clients that this checkout has started, and ignores signals meanwhile.
 
-        :param keep_loads: keep loads from which further trials may start
+        :param keep_loads: whether to keep loads from which further trials may start
         """
         self.progress.stopping(which)
         folder = self.experiment.folder / "stop"
@@ -662,7 +662,7 @@ class _Measurement:
 
     def _show_kept(self, trial: PlannedTrial) -> None:
         if trial.is_attached:
-            self.progress.say(f"{trial.label}: our tables stay; remove them with: {self._stop_command()}")
+            self.progress.say(f"{trial.label}: Dohyo's tables stay; remove them with: {self._stop_command()}")
             return
         conditions = read_json(self.experiment.trial_folder(trial) / "conditions.json")
         endpoints = ", ".join(map(str, conditions.get("endpoints", [])))

@@ -92,7 +92,7 @@ class Published:
     :ivar name: name of the file without its extension
     :ivar title: title of the publication
     :ivar facts: sentences about results that are not in the figures
-    :ivar setup: published setup, for a comparison with ours
+    :ivar setup: published setup, for a comparison with this experiment's
     """
 
     name: str

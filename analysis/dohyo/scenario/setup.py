@@ -1,7 +1,7 @@
 """The setup behind published figures, in `workloads/published/NAME.yml`.
 
-Its keys are our properties and variables, or names of servers' settings, so that summary/differences.py can compare
-it with ours key by key.
+Its keys are Dohyo's properties and variables, or names of servers' settings. Thus summary/differences.py can compare
+it with the setup of an experiment, key by key.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ class Setting:
 
     @property
     def is_silent(self) -> bool:
-        """Whether the value was not published, so that ours is worth showing even if it is the default."""
+        """Whether the value was not published, so that our value is shown even if it is the default."""
         return self.values == [NOT_PUBLISHED]
 
     def says(self, values: Iterable[str | None]) -> str:
@@ -109,7 +109,7 @@ def parts(content: list[Any], at: Callable[[Any], dict[str, list[str]]]) -> list
 
 
 def _checked(key: str, value: Any, at: Mapping[str, list[str]]) -> list[str]:
-    """Returns the values of a key in the form of our own configuration.
+    """Returns the values of a key in the canonical form of Dohyo's properties and variables.
 
     :raises BadInputError: if the key does not exist, or a value is not allowed
     """

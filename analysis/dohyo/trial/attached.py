@@ -44,7 +44,7 @@ def detach_earlier(world: World, role: str) -> None:
 
 
 def detach_all(world: World, roles: Sequence[str], there: Sequence[str]) -> None:
-    """Removes Dohyo's tables on attached systems, and the files to connect. Notes name what is left for stop.yml.
+    """Removes Dohyo's tables and connection files on attached systems. Notes name what is left for stop.yml.
 
     :param there: names of the hosts that respond
     """

@@ -56,7 +56,7 @@ def consistency(write_copies: Any, read_copies: Any, replication: Any) -> str:
 
 
 def judged(found: dict[str, Any], asked: dict[str, Any]) -> dict[str, Any]:
-    """Returns the conditions that were read back, with ``consistency`` and the ``differences`` from those asked for.
+    """Returns the conditions that were read back, with ``consistency`` and the ``differences`` from the requested ones.
 
     Consistency is strong if every read sees every acknowledged write. Write copies + read copies > replication is
     required, because a reader's and a writer's sets of copies must overlap. A system that works differently states its

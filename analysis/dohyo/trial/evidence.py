@@ -1,4 +1,4 @@
-"""The evidence of a trial: its folder on the control machine, the samples, and the files that hosts have."""
+"""The evidence of a trial: its folder on the control machine, the samples, and the files fetched from hosts."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ ASKED = (
 # nothing is deployed.
 ALONE = 86400
 ALONE_OBSERVED = 604800
-# Appends a line, with the time in UTC as servers write it, to the files in a folder that match patterns.
+# Script that appends a line, with the time in UTC as servers write it, to the files in a folder that match patterns.
 END_LOGS = """
 cd "$0" || exit 1
 for pattern; do
@@ -147,7 +147,7 @@ class Evidence:
 
     @property
     def logs(self) -> list[str]:
-        """Patterns of the servers' logs that will be read."""
+        """Patterns for the names of the servers' logs that the analysis reads."""
         meaning = self.folder / "server/log.yml"
         kinds = plain_yaml.load(meaning) if meaning.is_file() else {}
         files = [kind["files"] for kind in kinds.values()]

@@ -308,6 +308,6 @@ def events_of(planned: Sequence[Mapping[str, Any]], host: str, addresses: Mappin
 
 
 def seconds(value: Any) -> int | float:
-    """Returns a number of seconds as a number; ansible-playbook -e passes it as text."""
+    """Returns seconds as a number; ansible-playbook -e passes them as text."""
     number = float(value)
     return int(number) if number.is_integer() else number

@@ -138,7 +138,7 @@ def stop_everything(world: World, *, keeps_loads: bool, only_halts: bool = False
     stopped, said = everywhere.attempt(ours, stop)
     failed("Stop all processes", said)
     detached, said = everywhere.attempt(ours, lambda host: attached.detach(host, attached.all_roles()))
-    failed("Remove our objects on attached systems", detached | said)
+    failed("Remove Dohyo's objects on attached systems", detached | said)
     trials = under_way(world) if ours else []
     have_answered = [end_observing(world, Path(trial["dir"])) for trial in trials]
     if only_halts:

@@ -102,7 +102,7 @@ class ServerSteps:
         self.until(host, self.system(host).role, self.admin_words(host, [verb], words), ready=ready)
 
     def choose_ports(self, host: str, address: str, preferred: dict[str, int]) -> dict[str, Any]:
-        """Returns free ports at an address of a host: ``address``, ``ports`` by name, ``moved`` in sentences."""
+        """Returns ``address``, free ``ports`` by name, and ``moved``: a sentence for each changed port."""
         # Other programs may use a port of this machine. On a dedicated host, a taken port is an error.
         search = str(self.world.hosts[host].values.get("ansible_connection", "ssh")) == "local"
         found = self.world.hosts[host].do("free_ports", address=address, preferred=preferred, search=search)
@@ -112,7 +112,7 @@ class ServerSteps:
         self, host: str, files: Mapping[str, str], *, mode: str = "0644", folders: Sequence[str] = (),
         folder_mode: str = "0755", **more: Any,
     ) -> None:  # fmt: skip
-        """Creates the folders, and writes files by their paths.
+        """Creates folders, and writes files, given as contents by path.
 
         :param more: ``folder_owner`` and ``folder_group``, numbers
         """
@@ -191,7 +191,7 @@ class ServerSteps:
     def _write_configuration(self, host: str) -> None:
         system = self.system(host)
         if not system.serves:
-            self.write(host, {}, folders=[f"{system.run}/conf"])  # its evidence is an empty folder
+            self.write(host, {}, folders=[f"{system.run}/conf"])  # the evidence of such a host
             return
         owner = system.owner
         if owner is not None:
@@ -239,7 +239,7 @@ class ServerSteps:
     def access(self) -> dict[str, str]:
         """Returns the properties with which clients log in to an attached system; empty if no file is named.
 
-        :raises BadInputError: if others may read the file, or it has another form
+        :raises BadInputError: if others may read the file, or its form is wrong
         """
         file = str(self.world.first.values["attached_secrets"])
         return attached.secret_properties(self.world.decrypted(file), file, self.first.name) if file else {}

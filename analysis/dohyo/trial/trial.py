@@ -156,7 +156,7 @@ class TrialSteps:
                 servers = [name for name in self.world.databases if name in there]
                 attempt("End the servers' logs", on_hosts(servers, lambda host: self.evidence.end_logs(host, killed)))
             if self.attached:
-                attempt("Remove our tables", lambda: attached.detach_all(self.world, [self.system.role], there))
+                attempt("Remove Dohyo's tables", lambda: attached.detach_all(self.world, [self.system.role], there))
         # Without a note of this trial, the samples are of an interrupted one, and stop.yml fetches them.
         if self.attached and self.evidence.noted and self.values["trial_until"] != "schema":
             attempt("Stop the sampler of the attached system", self.evidence.end_observing)

@@ -58,7 +58,7 @@ class HostError(Exception):
 
 
 class StepError(Exception):
-    """A step of the trial failed.
+    """The failure of a step of a trial.
 
     :ivar step: name of the step
     :ivar failures: messages by host

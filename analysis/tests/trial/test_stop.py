@@ -104,7 +104,7 @@ def test_foreign_files_among_the_loads_are_named(tmp_path: Path) -> None:
         ("owned checked", "Check who owns the folder", []),
         # Servers may still run on the host, so it must not become free for other deployments.
         ("stop-all", "Stop all processes", ["detach", FORGOTTEN, *FETCHED]),
-        ("detach", "Remove our objects on attached systems", [FORGOTTEN, *FETCHED, FREED]),
+        ("detach", "Remove Dohyo's objects on attached systems", [FORGOTTEN, *FETCHED, FREED]),
         ("owned absent", "Remove the kept loads", [*FETCHED, FREED]),
         ("in_use ended", "Record that no trial is under way", []),
         ("pull", "Fetch the evidence of an interrupted trial", [FREED]),
