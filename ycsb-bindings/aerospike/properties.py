@@ -4,7 +4,7 @@ from dohyo.scenario.property_types import Boolean, Property, Refused, Text, Whol
 
 # fmt: off
 PROPERTIES = [
-    Property("aerospike.layout", Text(), default="bins", fixed="all phases work on the records that the load has made",
+    Property("aerospike.layout", Text(), default="bins", fixed="all phases use the records of the load",
              names={"bins": (15, "the name of an Aerospike bin has at most 15 characters; take a"
                              " shorter one, leave out aerospike, or set aerospike.layout=packed=10")},
              about="bins: every field is a bin; packed=N: about N records are packed into one record of Aerospike"
