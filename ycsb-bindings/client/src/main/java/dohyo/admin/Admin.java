@@ -14,8 +14,8 @@ import java.util.Properties;
 import org.codehaus.jackson.map.ObjectMapper;
 
 /**
- * Administers a running server for Ansible: schema, settle, stats and so on. Each call starts a short-lived JVM with
- * the binding's driver, so that hosts need no database shell.
+ * Administers a running server on behalf of Ansible: creates tables, flushes them, reads statistics and so on. Each
+ * call starts a short-lived JVM with the binding's driver, so that hosts need no database shell.
  *
  * <p>The command line is {@code java -cp BUNDLE/* CLASS VERB key=value…}. It prints JSON to standard output. After an
  * error it prints a line {@code ERROR: …} to standard error, and its exit code is 1.
@@ -28,7 +28,7 @@ public final class Admin {
      * Runs the verb.
      *
      * @param arguments the arguments after the verb; see {@link Settings#required}
-     * @return the result, of types that JSON has: maps, lists, numbers, texts
+     * @return the result, consisting of types that JSON has: maps, lists, numbers, texts
      * @throws Exception if the verb fails; the user sees the message
      */
     Map<String, ?> run(Settings arguments) throws Exception;
@@ -37,7 +37,7 @@ public final class Admin {
   /**
    * Counts the rows of a table.
    *
-   * @param <E> what the count throws if it fails
+   * @param <E> exception that the count throws if it fails
    */
   @FunctionalInterface
   public interface Counter<E extends Exception> {
@@ -103,8 +103,8 @@ public final class Admin {
   }
 
   /**
-   * Reads the properties file whose path is the argument {@code key}; empty without the argument. Passwords come in a
-   * file because everybody on the host can read command lines.
+   * Reads the properties file whose path is the argument {@code key}; empty without the argument. Passwords are passed
+   * in a file because all users of the host can read command lines.
    *
    * @throws SettingException if the file cannot be read
    */
@@ -120,13 +120,13 @@ public final class Admin {
     return new Settings(properties);
   }
 
-  /** Reads a process id: the first word of the file whose path is the argument {@code key}. */
+  /** Reads a process id, the first word of the file whose path is the argument {@code key}. */
   public static long pid(Settings arguments, String key) throws IOException {
     return Long.parseLong(Files.readString(Path.of(arguments.required(key))).strip().split(" ")[0]);
   }
 
   /**
-   * Returns the mark that a trial stores in its tables, if the database can store one, to recognize them later.
+   * Returns the mark that a trial stores in its tables to recognize them later, if the database can store one.
    *
    * @param arguments the arguments; {@code trial} is the name of the trial
    * @return the mark
@@ -138,7 +138,7 @@ public final class Admin {
   /**
    * Makes the exception for a table that exists without the trial's mark.
    *
-   * @param what        subject of the message: {@code the table t, which}
+   * @param what        subject of the message, such as {@code the table t}
    * @param alternative what the user can do instead of removing the table
    * @return the exception, for the caller to throw
    */

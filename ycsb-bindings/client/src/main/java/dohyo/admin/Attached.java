@@ -12,11 +12,11 @@ import java.util.regex.Pattern;
 import java.util.stream.Collectors;
 
 /**
- * Administers a cluster that Dohyo did not start. A trial creates one <em>place</em> in it (a keyspace, a
- * database, …), fills it and removes it. It writes nothing outside the place.
+ * Administers a cluster that Dohyo did not start. A trial creates one <em>place</em> in the cluster (a keyspace, a
+ * database, …), fills the place and removes it. The trial writes nothing outside the place.
  *
- * <p>All verbs have the arguments {@code place}, its name, and {@code made}, the path of a file on this host. The file
- * exists from just before the place is created until it is removed. Its first line is part of the mark.
+ * <p>All verbs have the arguments {@code place}, a name, and {@code made}, the path of a file on this host. The file
+ * exists from just before the place is created until the place is removed. Its first line is part of the mark.
  */
 public interface Attached extends AutoCloseable {
   /**
@@ -34,7 +34,7 @@ public interface Attached extends AutoCloseable {
     Attached with(Settings arguments) throws Exception;
   }
 
-  /** Returns the place and its server for messages: {@code the keyspace k on h}. */
+  /** Returns the place and its server for messages, such as {@code the keyspace k on h}. */
   String what();
 
   /** Returns whether the place exists, no matter who created it. */
@@ -56,7 +56,7 @@ public interface Attached extends AutoCloseable {
   /**
    * Removes the place with all its contents.
    *
-   * @return what the server may have kept and how to remove it; empty if nothing
+   * @return a sentence that says what the server may have kept and how to remove that; empty if it kept nothing
    */
   String remove() throws Exception;
 
@@ -69,15 +69,15 @@ public interface Attached extends AutoCloseable {
   /**
    * Flushes the place to disk and compacts it, if the protocol has requests for that.
    *
-   * @return whether it was done
+   * @return whether the place was flushed
    */
   default boolean flush() throws Exception {
     return false;
   }
 
   /**
-   * Returns statistics of the servers as lines, by the part of a file's name. They include work for other users, but
-   * none of their requests or data. The system's figures.yml explains them.
+   * Returns statistics of the servers as lines, by a part of the file name. The statistics count the work for other
+   * users as well, but contain no requests or data of other users. The system's figures.yml explains them.
    */
   default Map<String, List<String>> statistics() throws Exception {
     return Map.of();
@@ -92,7 +92,7 @@ public interface Attached extends AutoCloseable {
    */
   List<String> missingRights() throws Exception;
 
-  /** Returns the server's clock in milliseconds since 1970, negative if the server does not tell it. */
+  /** Returns the server's clock in milliseconds since 1970; negative if the protocol has no request for it. */
   default long clock() throws Exception {
     return -1;
   }
@@ -107,20 +107,20 @@ public interface Attached extends AutoCloseable {
         "settle", arguments -> answer(opening, arguments, AttachedVerbs::settle),
         "count", arguments -> answer(opening, arguments, (of, any) -> Map.of("rows", of.countRows())),
         "stats", arguments -> answer(opening, arguments, AttachedVerbs::stats),
-        // Without this file no place was created: remove has nothing to do and need not connect.
+        // Without this file, no place was created. Then remove has nothing to do and need not connect.
         "remove", arguments -> Files.exists(made(arguments)) ? answer(opening, arguments, AttachedVerbs::remove)
             : Map.of("removed", false),
         "doctor", arguments -> answer(opening, arguments, AttachedVerbs::doctor));
   }
 
-  /** Returns the file that tells that the place may have been created. */
+  /** Returns the path of the file that exists if the place may have been created. */
   static Path made(Settings arguments) {
     return Path.of(arguments.required("made"));
   }
 
   private static Map<String, ?> answer(Opening opening, Settings arguments, AttachedVerbs.Work work) throws Exception {
-    // A trial is named after the path of its evidence, and another machine may use the same path. The nonce makes the
-    // mark unique.
+    // A trial's name comes from the path of its evidence, and another machine may use the same path. The nonce makes
+    // the mark unique.
     Path made = made(arguments);
     String nonce = Files.exists(made) ? Files.readString(made).lines().findFirst().orElse("") : "";
     arguments.properties().setProperty(NONCE, nonce.isEmpty() ? UUID.randomUUID().toString() : nonce);
@@ -134,8 +134,8 @@ public interface Attached extends AutoCloseable {
   }
 
   /**
-   * Returns the message without a server's stack trace and with names of properties instead of user names and
-   * passwords: messages become evidence.
+   * Returns the message without a server's stack trace, and with names of properties instead of user names and
+   * passwords, because messages become evidence.
    */
   private static String anonymous(String message, Settings access) {
     String said = message.lines().takeWhile(line -> !line.startsWith("\tat ")).collect(Collectors.joining("\n"));
@@ -143,7 +143,7 @@ public interface Attached extends AutoCloseable {
       if (key.matches("(.*[.])?(user|username|password)|principal") && access.has(key)) {
         said = without(said, access.required(key), key);
         if (key.equals("principal")) {
-          said = without(said, access.required(key).split("[/@]")[0], key); // Hadoop's name of the user
+          said = without(said, access.required(key).split("[/@]")[0], key); // short user name, as Hadoop prints it
         }
       }
     }
@@ -154,7 +154,7 @@ public interface Attached extends AutoCloseable {
     return message.replaceAll("(?<!\\w)" + Pattern.quote(word) + "(?!\\w)", Matcher.quoteReplacement("(" + key + ")"));
   }
 
-  /** Makes the exception for a place that exists. */
+  /** Makes the exception for a place that exists before the trial creates it. */
   static IOException taken(Attached attached) {
     return new IOException(attached.what() + " exists, but this run did not create it; nothing was written."
         + " Measure again, which uses a new name, or remove it yourself if an earlier run left it");

@@ -27,7 +27,7 @@ final class AttachedVerbs {
     if (attached.exists()) {
       throw Attached.taken(attached);
     }
-    // Write the file before the place is created. After a kill in between, remove finds no place, or one of this run.
+    // Write the file before the place is created. After a kill in between, remove finds no place or one of this run.
     Files.writeString(Attached.made(arguments), arguments.required(Attached.NONCE) + "\n" + attached.what() + "\n");
     if (!attached.make()) {
       Files.delete(Attached.made(arguments));
@@ -59,7 +59,7 @@ final class AttachedVerbs {
     try {
       statistics = attached.statistics();
     } catch (Exception e) {
-      return Map.of("refused", true); // a measurement does not need the statistics
+      return Map.of("refused", true); // not an error: a measurement does not need the statistics
     }
     for (Map.Entry<String, List<String>> each : statistics.entrySet()) {
       Files.write(folder.resolve("stats-" + each.getKey() + ".txt"), each.getValue());
@@ -99,8 +99,8 @@ final class AttachedVerbs {
     answer.put("missing", attached.missingRights());
     answer.put("median_ms", nanos[PINGS / 2] / NANOS_PER_MILLI);
     answer.put("slowest_ms", nanos[PINGS - 1] / NANOS_PER_MILLI);
-    // Difference between the server's clock and this host's. The server read its clock at an unknown moment of the
-    // request, so the error is half the duration of the request.
+    // Difference between the server's clock and this host's. The server read its clock at an unknown time during the
+    // request, so the maximum error is half of the request's duration.
     answer.put("clock_ms", clock < 0 ? null : clock - (before + after) / 2);
     answer.put("clock_error_ms", (after - before) / 2);
     return answer;

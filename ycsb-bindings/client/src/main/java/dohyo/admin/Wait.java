@@ -6,12 +6,12 @@ import java.time.Duration;
 import java.util.concurrent.Callable;
 
 /**
- * Waits for servers. The argument {@code timeout} is the limit in seconds (default 1800): of all waits together, or of
- * the time without progress in {@link #untilQuietOrStalled}.
+ * Waits for servers. The argument {@code timeout} is the limit in seconds (default 1800) for all waits together, or in
+ * {@link #untilQuietOrStalled} for the time without progress.
  */
 public final class Wait {
   private static final long PAUSE_MILLIS = 200;
-  /** Number of idle checks in a row. One is not enough: a flush submits its compaction a moment later. */
+  /** Number of consecutive idle checks. One is not enough, because a flush submits its compaction a moment later. */
   private static final int QUIET_CHECKS = 3;
 
   private final long start = System.nanoTime();
@@ -39,9 +39,9 @@ public final class Wait {
   }
 
   /**
-   * Waits until several checks in a row return an empty text.
+   * Waits until several consecutive checks return an empty text.
    *
-   * @param check describes the work in progress, empty if there is none
+   * @param check returns a description of the work in progress; empty if there is none
    * @throws IOException if the work takes longer than the timeout
    */
   public void untilQuiet(Callable<String> check) throws Exception {
@@ -55,19 +55,19 @@ public final class Wait {
   /**
    * Work that is left.
    *
-   * @param left  number of pieces of work, 0 if none
-   * @param done  how much of the pieces in progress is done, in any unit
+   * @param left  number of tasks that are left
+   * @param done  progress of the running tasks, in any unit
    * @param words description of the work for messages
    */
   public record Work(long left, long done, String words) {
   }
 
   /**
-   * Waits like {@link #untilQuiet}, but without a limit as long as there is progress. Progress means that fewer pieces
-   * are left than ever before, or that more is done than ever since then. Work that fails and restarts again and again
+   * Waits like {@link #untilQuiet}, but without a limit as long as there is progress. Progress means that fewer tasks
+   * are left than ever before, or that more is done than ever since then. A task that repeatedly fails and restarts
    * makes no progress.
    *
-   * @return description of the work that is left after the timeout without progress; empty if nothing is left
+   * @return description of the work that is left when the timeout passes without progress; empty if none is left
    */
   public String untilQuietOrStalled(Callable<Work> check) throws Exception {
     long fewest = Long.MAX_VALUE;

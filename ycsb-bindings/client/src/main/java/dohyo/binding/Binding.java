@@ -93,8 +93,8 @@ public abstract class Binding extends DB {
 
   /**
    * Reads a record like {@link #readRow(String, byte[], Columns, RowSink)}, but calls a listener instead of completing
-   * a future. A binding whose driver has listeners overrides this method and the two below. It makes the futures of the
-   * other form with {@link #future}. The client then needs no future per operation.
+   * a future. A binding whose driver has listeners overrides the three methods with listeners, and implements those
+   * with futures by {@link #future}. The client then needs no future per operation.
    *
    * @param answered receives the status or the exception, on the thread that completes the request; it is not called if
    *                 this method throws
@@ -135,9 +135,9 @@ public abstract class Binding extends DB {
   }
 
   /**
-   * Updates a record. With {@code readbeforewrite} it reads the whole record first. It does not write a missing record,
-   * except with {@code readbeforewrite.missing=write}. The status of a missing record is NOT_FOUND in both cases, so
-   * that lost records are counted, unless the write fails.
+   * Updates a record. With {@code readbeforewrite} it reads the whole record first, and writes a missing record only
+   * with {@code readbeforewrite.missing=write}. Unless the write fails, the status of a missing record is NOT_FOUND in
+   * both cases, so that lost records are counted.
    */
   public final CompletableFuture<Status> update(Row row) {
     if (!readBeforeWrite) {
@@ -172,7 +172,7 @@ public abstract class Binding extends DB {
   }
 
   /**
-   * Updates those records of a batch that a read has found.
+   * Updates the records of a batch that a read has found.
    *
    * @param rows  the batch
    * @param reads status of the read, per record
@@ -207,7 +207,7 @@ public abstract class Binding extends DB {
 
   /**
    * Returns the values of {@code client.loop} that this binding supports, the default first. {@code threads} runs each
-   * logical client on a thread of its own. {@code events} needs a driver that completes futures on its own threads. The
+   * logical client on its own thread. {@code events} needs a driver that completes futures on its own threads. The
    * client calls this method before {@link #connect}.
    */
   public String[] loops(Settings settings) {
@@ -215,7 +215,7 @@ public abstract class Binding extends DB {
   }
 
   /**
-   * Returns the properties that give the strongest reads of this system, empty if its reads are always the strongest.
+   * Returns the properties for the strongest reads of this system; empty if its reads are always the strongest.
    * With {@code verify=acknowledged} the client reads records back with these properties.
    *
    * @param settings the client's properties
@@ -230,7 +230,7 @@ public abstract class Binding extends DB {
   }
 
   /**
-   * Converts the exception of a failed future to a status. The default names it after the driver's exception.
+   * Converts the exception of a failed future to a status, whose name by default comes from the driver's exception.
    *
    * @param error the exception, possibly wrapped by {@code java.util.concurrent}
    */
@@ -276,8 +276,8 @@ public abstract class Binding extends DB {
   }
 
   /**
-   * Passes the results of all futures, also of failed ones, to the collector when the last one has completed. The calls
-   * are in the order of the list and on one thread. Does not block.
+   * Passes the results of all futures, including failed ones, to the collector when the last future has completed.
+   * Calls the collector in the order of the list, on one thread. Does not block.
    */
   protected static <T> CompletableFuture<Void> gather(List<CompletableFuture<T>> answers, Collector<T> collector) {
     return CompletableFuture.allOf(answers.toArray(CompletableFuture[]::new)).handle((all, error) -> {
@@ -310,8 +310,8 @@ public abstract class Binding extends DB {
   }
 
   /**
-   * Returns how often a binding or its driver may retry a request ({@code retries}, default 0). All systems have the
-   * same limit.
+   * Returns the maximum number of retries of a request by a binding or its driver ({@code retries}, default 0), which
+   * is the same for all systems.
    */
   public static int retries(Settings settings) {
     return settings.number("retries", 0, 0, 1000);

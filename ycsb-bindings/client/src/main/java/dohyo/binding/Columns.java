@@ -5,8 +5,8 @@ import java.util.List;
 /**
  * Names of the fields that an operation reads or writes, in the order of their values.
  *
- * <p>A workload makes each set of columns once and uses it for every operation. The hash code is computed once.
- * Bindings can therefore use a set as the key of a map, for example of prepared statements.
+ * <p>A workload makes each set of columns once, and uses it for many operations. The hash code is computed only once,
+ * so bindings can use a set as the key of a map, for example of prepared statements.
  */
 public final class Columns {
   private final List<String> names;

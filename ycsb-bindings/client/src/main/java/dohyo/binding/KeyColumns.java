@@ -11,13 +11,13 @@ import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 
 /**
- * Columns of a record's key in the database: those of {@code keycolumns}, or a single column with the whole key.
+ * Columns of a record's key in the database, from {@code keycolumns}, or a single column with the whole key.
  *
  * <p>{@code keycolumns=host int 10, user bigint 1000, object text(32) 100, when timestamp} lists the columns in their
  * order. Each has a type, and each except the last has a number of values. A mixed radix converts record number n to
- * column values: the first is n mod 10, the second (n / 10) mod 1000, and so on. The last column holds the remaining
- * quotient. Every record therefore has a unique key. New records take the next value of the last column, for each
- * combination of the other columns in turn.
+ * column values: the first is n mod 10, the second (n / 10) mod 1000, and so on. The last column contains the remaining
+ * quotient, so every record has a unique key. New records use the next value of the last column, for each combination
+ * of the other columns in turn.
  *
  * <p>Parentheses enclose the columns that select a record's partition, in a database that has partitions: {@code (host
  * int 10), user bigint 1000, when timestamp}. Without parentheses all columns except the last select it.
@@ -30,7 +30,7 @@ public final class KeyColumns {
   /** First timestamp, 2020-01-01 00:00 UTC, in milliseconds since 1970. */
   public static final long EPOCH = 1_577_836_800_000L;
 
-  /** Maximum length of a key in bytes: that of a VARBINARY(255), the key of MySQL's tables. Others take longer keys. */
+  /** Maximum length of a key in bytes: MySQL's tables have a key of VARBINARY(255). Other systems permit more. */
   private static final int MAX_BYTES = 255;
   /** Maximum number of columns: MySQL's limit for an index. */
   private static final int MAX_COLUMNS = 16;
@@ -51,7 +51,7 @@ public final class KeyColumns {
    * @param type   type of the column
    * @param start  offset in the key, in bytes
    * @param length length in bytes, -1 if the column is the whole key
-   * @param values number of values; for the last column the number that its type can hold
+   * @param values number of values; for the last column, the number of values of its type
    */
   public record Column(String name, Type type, int start, int length, long values) {
     /** Returns the bytes of this column, as a view of the key's array. */
@@ -172,8 +172,8 @@ public final class KeyColumns {
   }
 
   /**
-   * Returns how many of the first columns select a record's partition. If there are several columns, at least the last
-   * is not among them.
+   * Returns the number of first columns that select a record's partition. If there are several columns, the last one
+   * never does.
    */
   public int partition() {
     return partition;
@@ -187,7 +187,7 @@ public final class KeyColumns {
    * Returns the key of a record. Requires several columns.
    *
    * @param number the record's number, from 0
-   * @throws SettingException if the last column has no room for it
+   * @throws SettingException if the number is too large for the last column
    */
   public byte[] key(long number) {
     ByteBuffer key = ByteBuffer.allocate(length);

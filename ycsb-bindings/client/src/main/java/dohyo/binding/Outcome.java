@@ -8,7 +8,7 @@ import site.ycsb.Status;
 
 /** Statuses of failed requests, and helpers for statuses. */
 public final class Outcome {
-  /** Status of a request without an answer within {@code operationtimeout}. */
+  /** Status of a request that was not answered within {@code operationtimeout}. */
   public static final Status TIMEOUT =
       new Status("TIMEOUT", "no answer within operationtimeout; the driver's own timeouts are longer");
 
@@ -16,10 +16,10 @@ public final class Outcome {
   }
 
   /**
-   * Makes a status from the driver's exception and names it after the class, so that results count each kind of error
-   * separately. {@code WriteTimeoutException} becomes {@code WRITE_TIMEOUT}.
+   * Makes a status from the driver's exception, and names the status after the exception's class, so that results count
+   * each kind of error separately. {@code WriteTimeoutException} becomes {@code WRITE_TIMEOUT}.
    *
-   * @param error what the driver threw; wrappers of {@code java.util.concurrent} are removed
+   * @param error exception from the driver; wrappers of {@code java.util.concurrent} are removed
    * @return a status with that name and the exception's message
    */
   public static Status of(Throwable error) {

@@ -1,6 +1,6 @@
 package dohyo.binding;
 
-/** Thrown if a property has an invalid value. The message names the key, the value and what is allowed. */
+/** Thrown if a property has an invalid value. The message names the key, the value and the allowed values. */
 public final class SettingException extends IllegalArgumentException {
   private static final long serialVersionUID = 1L;
 

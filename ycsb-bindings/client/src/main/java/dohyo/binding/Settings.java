@@ -3,7 +3,7 @@ package dohyo.binding;
 import java.util.Arrays;
 import java.util.Properties;
 
-/** Reads properties with their types and ranges. The exception for an invalid value names the property. */
+/** Reads properties, and checks their types and ranges. The exception for an invalid value names the property. */
 public final class Settings {
   private final Properties properties;
 
@@ -11,7 +11,7 @@ public final class Settings {
     this.properties = properties;
   }
 
-  /** Returns the underlying properties, for classes of YCSB that read them. */
+  /** Returns the underlying properties, for classes of YCSB. */
   public Properties properties() {
     return properties;
   }

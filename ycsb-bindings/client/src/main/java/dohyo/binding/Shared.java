@@ -3,8 +3,8 @@ package dohyo.binding;
 import site.ycsb.DBException;
 
 /**
- * The connection that all instances of a binding in this process share. The first instance opens it, and the last one
- * that releases it closes it.
+ * The connection that all instances of a binding in this process share. The first instance opens it. The last instance
+ * to release it closes it.
  *
  * @param <C> the connection; its {@code close} waits until all its resources are released
  */

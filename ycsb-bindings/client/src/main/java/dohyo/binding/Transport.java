@@ -8,15 +8,15 @@ public interface Transport {
   /** Returns the current number of open connections to all servers. */
   int connections();
 
-  /** Returns the number of the driver's threads that serve the connections; 0 if the client's threads do. */
+  /** Returns the number of the driver's threads that serve connections; 0 if the client's own threads serve them. */
   int eventLoops();
 
   /** Returns the number of retries so far. */
   long retries();
 
   /**
-   * Returns the default number of event loops: the processors less one, and at least 1. On a machine of two processors,
-   * one event loop was faster than two with Aerospike's client. Other clients were not measured.
+   * Returns the default number of event loops: one less than the processors, at least 1. On a machine with two
+   * processors, one event loop was faster than two with Aerospike's client. Other clients were not measured.
    */
   static int defaultEventLoops() {
     return Math.max(1, Runtime.getRuntime().availableProcessors() - 1);

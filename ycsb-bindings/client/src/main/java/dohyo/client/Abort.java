@@ -2,13 +2,13 @@ package dohyo.client;
 
 import java.util.concurrent.atomic.AtomicReference;
 
-/** Stops the run for one reason. The first caller sets it, and all threads check it. */
+/** Flag with a reason that stops the run. The first caller sets the reason, and all threads check the flag. */
 final class Abort {
   private final AtomicReference<String> reason = new AtomicReference<>();
   private volatile boolean ofDatabase;
   private volatile Runnable whenSet = () -> { };
 
-  /** Registers an action for the moment of the abort. It is called on the thread that aborts the run. */
+  /** Registers an action that the thread which aborts the run calls. */
   void whenSet(Runnable action) {
     whenSet = action;
   }

@@ -31,7 +31,7 @@ final class Arguments {
    * Reads the command line.
    *
    * @param args arguments of the process
-   * @return all properties; options and {@code -p} override properties of files
+   * @return all properties; options and {@code -p} override properties from files
    * @throws SettingException if an option is unknown or incomplete, or a file cannot be read
    */
   static Properties parse(String... args) {

@@ -5,15 +5,15 @@ import java.util.List;
 import java.util.SplittableRandom;
 
 /**
- * Times at which the operations of a client are due with {@code arrival=poisson}, in nanoseconds after a start. They
- * are drawn once for all threads of the client. The threads take them in turns, so that a slow answer delays the fewest
- * operations.
+ * Times at which the operations of a client are due with {@code arrival=poisson}, in nanoseconds after a start. The
+ * times are drawn once for all threads of the client. The threads take them in turn, so that a slow answer delays as
+ * few operations as possible.
  *
- * <p>Without an end the gaps are exponential. With an end the number of arrivals equals that of {@code
- * arrival=uniform}, so that the rate is exact even in a short time. Given its count, the arrivals of a Poisson process
- * are independent and uniformly distributed (Ross: Stochastic Processes, 2nd ed. (1996), theorem 2.3.1). They are drawn
- * in order (Bentley, Saxe: Generating sorted lists of random numbers, ACM Trans. Math. Softw. 6 (1980)). The arrivals
- * of several clients together form one process with the sum of their counts.
+ * <p>Without an end, the gaps are exponential. With an end, the number of arrivals equals that of {@code
+ * arrival=uniform}, so that the rate is exact even in a short time. Given their number, the arrivals of a Poisson
+ * process are independent and uniformly distributed (Ross: Stochastic Processes, 2nd ed. (1996), theorem 2.3.1). They
+ * are drawn in order (Bentley, Saxe: Generating sorted lists of random numbers, ACM Trans. Math. Softw. 6 (1980)). The
+ * arrivals of several clients together form one process with the sum of their counts.
  */
 final class Arrivals {
   private final SplittableRandom random;
@@ -44,7 +44,7 @@ final class Arrivals {
     }
   }
 
-  /** Arrivals of one thread: every {@code threads}-th one. */
+  /** Arrivals of one thread, which are every {@code threads}-th arrival of the client. */
   static final class Turns {
     private final int threads;
     private Chunk chunk;

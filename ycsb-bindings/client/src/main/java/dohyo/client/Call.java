@@ -17,7 +17,7 @@ import java.util.function.Consumer;
 import site.ycsb.Status;
 
 /**
- * A call to the database for a {@link Request}. It is started once and finished once, by the driver's answer or by the
+ * A call to the database for a {@link Request}. It starts once, and finishes once: with the driver's answer or the
  * client's timeout.
  */
 public final class Call {
@@ -28,7 +28,7 @@ public final class Call {
   private final Request request;
   private final ReadCheck check;
 
-  // Plain fields suffice. They are written before the call enters the sender's queue, and read after it has left it.
+  // Plain fields suffice: they are written before the call enters the sender's queue, and read after it has left.
   private int retries;
   private int slot;
   private long intended;
@@ -39,7 +39,7 @@ public final class Call {
   private int scannedRows;
   private long finished;
   private Status[] statuses;
-  // The answer or the timeout sets it, whichever comes first, through the handle above.
+  // The handle above lets only the first of answer and timeout set this flag.
   private volatile boolean settled;
 
   /** Prepares a call for a request. */
@@ -109,7 +109,7 @@ public final class Call {
     CompletableFuture<Status> answer = read(binding, key, ((Request.Reading) request).readColumns());
     return !(request instanceof Request.ReadModifyWrite both) ? answer : answer.thenCompose(read -> {
       readAnswered(new Status[] {read});
-      // The binding's read-before-write is not used: the record has just been read. An abandoned call writes nothing.
+      // Skip the binding's read-before-write, because the record has just been read. An abandoned call writes nothing.
       return read.isOk() && !settled ? binding.updateRow(both.row(key, 0)) : CompletableFuture.completedFuture(read);
     });
   }
@@ -186,7 +186,7 @@ public final class Call {
     scannedRows = row + 1;
   }
 
-  /** Returns a new call for the same request. This one has failed. */
+  /** Returns a new call for the request of this failed call. */
   Call retry() {
     Call again = new Call(request);
     again.retries = retries + 1;
@@ -208,7 +208,7 @@ public final class Call {
     slot = number;
   }
 
-  /** Returns how often the request was sent before. */
+  /** Returns how often the request was sent before this call. */
   int retries() {
     return retries;
   }

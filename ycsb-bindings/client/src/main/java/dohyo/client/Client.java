@@ -17,7 +17,7 @@ import site.ycsb.DBException;
 /**
  * The benchmark client. It checks the properties, connects all threads, reports that it is ready, and waits for the
  * agreed start. Then it warms up, measures, waits for open operations, and prints the results. Options and result lines
- * equal those of {@code site.ycsb.Client}. Unlike that client, it has exit codes for runs that do not count: {@link
+ * equal those of {@code site.ycsb.Client}. In addition, it has exit codes for runs that do not count: {@link
  * #BAD_INPUT}, {@link #NOT_CONNECTED}, {@link #INVALID}, {@link #DATABASE_FAILED}.
  */
 public final class Client {
@@ -29,10 +29,10 @@ public final class Client {
   public static final int NOT_CONNECTED = 3;
   /** Exit code of a run that ended but does not count. */
   public static final int INVALID = 4;
-  /** Exit code of a run in which too many records failed, or operations stopped succeeding. This is a result, too. */
+  /** Exit code of a run in which too many records failed, or operations stopped succeeding, which is also a result. */
   public static final int DATABASE_FAILED = 5;
 
-  /** Seconds that the shutdown hook waits for the results of a run that a signal has aborted. */
+  /** Seconds for which the shutdown hook waits for the results of a run that a signal aborted. */
   private static final long SHUTDOWN_SECONDS = 10;
 
   private final Run run;

@@ -4,14 +4,14 @@ import java.util.ArrayDeque;
 import java.util.concurrent.ConcurrentLinkedQueue;
 
 /**
- * Queue of finished calls. Any thread may add. Only one thread at a time takes, between {@link #acquire} and {@link
- * #release}.
+ * Queue of finished calls. Any thread may add calls. Only one thread at a time may take calls, between {@link #acquire}
+ * and {@link #release}.
  */
 final class Completions {
   private final ArrayDeque<Call> atOnce = new ArrayDeque<>();
   private final ConcurrentLinkedQueue<Call> answered = new ConcurrentLinkedQueue<>();
   private final Runnable wake;
-  // Needs no barrier: a thread sees its own name here only if it was the last to write it.
+  // This field needs no barrier: a thread finds itself here only if it was the last to write the field.
   private Thread owner;
 
   /**
@@ -35,7 +35,7 @@ final class Completions {
 
   void add(Call call) {
     if (Thread.currentThread() == owner) {
-      // A synchronous driver answers before it returns, so no other thread is involved.
+      // No other thread is involved, as with a synchronous driver, which answers before it returns.
       atOnce.add(call);
       return;
     }

@@ -8,12 +8,12 @@ import java.util.concurrent.locks.LockSupport;
 import java.util.function.Function;
 
 /**
- * Runs many logical clients without threads of their own. A client continues on the driver's thread that brings its
- * answer. This thread also prepares and sends the next operation, so that no thread waits or is woken. The thread that
- * calls {@link #run} sends operations of a target rate and checks every client for timeouts.
+ * Runs many logical clients on the driver's threads. A client continues on the thread that delivers its answer. This
+ * thread also prepares and sends the next operation, so that no thread has to wait or be woken. The thread that calls
+ * {@link #run} sends operations that are due by a target rate, and checks every client for timeouts.
  */
 final class DriverThreads {
-  /** Maximum number of rounds for a client before the driver's thread returns to its other work. */
+  /** Maximum number of rounds for one client before the driver's thread continues with other work. */
   private static final int MAX_ROUNDS = 16;
 
   private final Thread thread = Thread.currentThread();
@@ -22,7 +22,7 @@ final class DriverThreads {
   private final AtomicInteger working;
   private final PriorityQueue<Due> due = new PriorityQueue<>();
 
-  /** A client and when to resume it, in {@link System#nanoTime}. */
+  /** A client and the time to resume it, in {@link System#nanoTime}. */
   private record Due(long time, Client client) implements Comparable<Due> {
     @Override
     public int compareTo(Due other) {
@@ -54,7 +54,7 @@ final class DriverThreads {
         abort.died(e);
         ended = true;
       }
-      // The number of events stays above 0, so that no thread runs the client again.
+      // Leave the number of events above 0, so that no thread runs the client again.
       if (ended && working.decrementAndGet() == 0) {
         LockSupport.unpark(thread);
       }
@@ -109,7 +109,7 @@ final class DriverThreads {
     }
   }
 
-  /** Makes the common thread resume a client at that time, in {@link System#nanoTime}. */
+  /** Lets the thread in {@link #run} resume a client at that time, in {@link System#nanoTime}. */
   private synchronized void schedule(long time, Client client) {
     Due added = new Due(time, client);
     due.add(added);
@@ -131,7 +131,7 @@ final class DriverThreads {
       }
     }
     long wait = wake - System.nanoTime();
-    // No wake-up is lost: scheduling a client unparks this thread, which then does not park.
+    // No wake-up is lost: if a client is scheduled before the park, the unpark makes it return at once.
     if (wait > 0 && working.get() > 0) {
       LockSupport.parkNanos(this, wait);
     }

@@ -12,7 +12,7 @@ import java.util.HashMap;
 import java.util.Map;
 import java.util.Set;
 
-/** Resources that this process used for the measured window: processor time, its busiest thread, and the transport. */
+/** Resources that this process used in the measured window: processor time, the busiest thread, and the transport. */
 final class Footprint {
   private static final OperatingSystemMXBean SYSTEM =
       ManagementFactory.getPlatformMXBean(OperatingSystemMXBean.class);
@@ -96,7 +96,7 @@ final class Footprint {
     return cpuSeconds;
   }
 
-  /** Writes the samples to a summary. The transport's are {@code null} if the binding reports no transport. */
+  /** Writes the samples to a summary. Without a reported transport, its samples are {@code null}. */
   void write(Map<String, Object> summary) {
     boolean isKnown = !transports.isEmpty();
     summary.put("connections", isKnown ? connections : null);

@@ -31,7 +31,7 @@ final class InFlight {
     call.slot(slot);
   }
 
-  /** Removes a call. Returns false if it was no longer there. */
+  /** Removes a call. Returns false if it was removed before. */
   boolean remove(Call call) {
     int slot = call.slot();
     if (slots[slot] != call) {
@@ -42,7 +42,7 @@ final class InFlight {
     return true;
   }
 
-  /** Returns when the oldest call was sent, in {@link System#nanoTime}; now if there is no call. */
+  /** Returns when the oldest call was sent, in {@link System#nanoTime}; the current time if there is no call. */
   long oldest() {
     long now = System.nanoTime();
     long age = 0;

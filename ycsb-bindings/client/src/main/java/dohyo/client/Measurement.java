@@ -12,7 +12,7 @@ import org.HdrHistogram.Histogram;
 final class Measurement {
   /** Time between two reports in seconds, and the interval of the histogram logs. */
   private static final long TICK_SECONDS = 1;
-  /** Seconds that threads have to end after an abort. Threads that hang in a driver are abandoned then. */
+  /** Seconds for threads to end after an abort. After that, threads that hang in a driver are abandoned. */
   private static final long ABORT_SECONDS = 5;
 
   private final Run run;
@@ -56,7 +56,7 @@ final class Measurement {
    * Waits for the agreed start, measures and writes the results.
    *
    * @param connectSeconds time that the threads took to connect
-   * @param last           whether the threads disconnect after it
+   * @param last           whether the threads disconnect after this measurement
    * @return the exit code
    */
   int perform(Workers workers, double connectSeconds, boolean last)
@@ -119,7 +119,7 @@ final class Measurement {
         reporter.tick();
       }
       if (run.workload().ledger() != null) {
-        // This code runs shortly after the end of a second; half a second earlier lies within that second.
+        // This code runs shortly after the end of a second, so half a second earlier is within that second.
         long middle = now - window.measure() - TimeUnit.SECONDS.toNanos(TICK_SECONDS) / 2;
         run.workload().ledger().tick(Math.floorDiv(middle, TimeUnit.SECONDS.toNanos(1)));
       }
@@ -135,7 +135,7 @@ final class Measurement {
   }
 
   private Results.Timing timing(Workers.Turn turn, Window window, Instant agreed, double connectSeconds) {
-    // A run bounded by time has its configured length. A run bounded by count, or aborted, ends with its last answer.
+    // A run limited by time has its configured length. A run limited by count, or aborted, ends with its last answer.
     boolean full = !abort.isSet() && turn.reachedEnd();
     double measured = full ? run.measuredSeconds()
         : Math.max(0, turn.lastFinished() - turn.firstMeasured()) / 1e9;
@@ -153,7 +153,7 @@ final class Measurement {
     results.flush();
     boolean databaseFailed = abort.isSet() ? abort.isOfDatabase() : outcome.hasTooManyErrors();
     int exit = reason == null ? 0 : databaseFailed ? Client.DATABASE_FAILED : Client.INVALID;
-    // Read back last: the result lines contain only the run, and its threads have disconnected.
+    // Read back last, when the result lines are written and the threads have disconnected.
     if (run.workload().ledger() != null) {
       outcome.accounting(new ReadBack(run, abort, gate.folder(), messages).perform());
     }

@@ -4,7 +4,7 @@ import java.util.concurrent.locks.LockSupport;
 import java.util.function.Function;
 
 /**
- * Runs one logical client on a thread of its own. The thread sleeps until an answer comes, an operation is due or an
+ * Runs one logical client on its own thread. The thread sleeps until an answer arrives, an operation is due or an
  * operation has timed out. {@link Workers#wake} wakes it after an abort or a change of the window.
  */
 final class OwnThread {
@@ -26,7 +26,7 @@ final class OwnThread {
       }
       if (wait > 0) {
         waiting = Thread.currentThread();
-        // An answer that is added after this check wakes the thread.
+        // No wake-up is lost: an answer that is added after this check wakes the thread.
         if (completions.isEmpty()) {
           LockSupport.parkNanos(this, Math.min(wait, worker.untilTimeout()));
         }

@@ -4,10 +4,10 @@ import java.util.ArrayList;
 import java.util.List;
 
 /**
- * Schedule of one thread's operations. With a target rate, due times do not wait for slow answers. The latency from the
- * due time is therefore the latency that users of an open system see (the "intended" latency of YCSB and wrk2).
+ * Schedule of one thread's operations. With a target rate, slow answers do not delay later due times. So the latency
+ * from the due time is the latency for users of an open system (the "intended" latency of YCSB and wrk2).
  *
- * <p>Due times have equal distances by default. The schedules of all threads of all clients are shifted against each
+ * <p>By default, due times have equal distances. The schedules of all threads of all clients are shifted against each
  * other, so that together they send at an even rate. With {@code arrival=poisson} the due times are random {@link
  * Arrivals}.
  */
@@ -56,13 +56,13 @@ final class Pacer {
     return pacers;
   }
 
-  /** Returns how many operations of the even schedule are due in that many nanoseconds. */
+  /** Returns the number of operations of the even schedule that are due within that many nanoseconds. */
   private long dueWithin(long length) {
     return Math.max(0, (long) Math.ceil((length - offset) / nanosBetween));
   }
 
   /**
-   * Restarts the schedule with the measured window. Operations that were due before and are not sent yet are dropped.
+   * Restarts the schedule with the measured window. Operations that were due before but not sent are dropped.
    */
   void begin(long time) {
     begin = time;
@@ -84,7 +84,7 @@ final class Pacer {
     return begin + (turns == null ? (long) (offset + passed * nanosBetween) : turns.time());
   }
 
-  /** Proceeds to the operation after the next one. */
+  /** Advances to the following operation. */
   void pass() {
     passed++;
     if (turns != null) {

@@ -58,7 +58,7 @@ final class ReadBack {
   /**
    * Prepares the read-back.
    *
-   * @param folder the gate's folder, where {@code readback.txt} gets a line per second; {@code null} without a gate
+   * @param folder the gate's folder, for {@code readback.txt} with one line per second; {@code null} without a gate
    */
   ReadBack(Run run, Abort abort, Path folder, PrintStream messages) {
     this.run = run;
@@ -109,7 +109,7 @@ final class ReadBack {
       return -1;
     };
     pass(first);
-    // Includes records that were never requested, because no thread could connect.
+    // The repeated passes include records that were not requested before because no thread could connect.
     for (int i = 0; i < PAUSE_SECONDS.length && done.get() < all && !isOver(); i++) {
       pause(PAUSE_SECONDS[i]);
       ConcurrentLinkedQueue<Long> again = failed;
@@ -145,7 +145,7 @@ final class ReadBack {
     }
   }
 
-  /** Shows the conductor that this client still works. */
+  /** Writes a line to {@code readback.txt}, which shows the controller that this client still works. */
   private void tell() throws IOException {
     if (log != null) {
       String line = String.format(Locale.ROOT, "%.3f %d%n", (System.nanoTime() - begin) / 1e9, done.get());
@@ -164,7 +164,7 @@ final class ReadBack {
       threads.add(thread);
     }
     for (Thread thread : threads) {
-      // A thread that hangs in a driver is abandoned. It cannot keep the process alive, and its records are unreadable.
+      // Abandon a thread that hangs in a driver. It does not keep the process alive, and its records are unreadable.
       while (thread.isAlive() && !isOver()) {
         thread.join(TimeUnit.SECONDS.toMillis(1));
         tell();

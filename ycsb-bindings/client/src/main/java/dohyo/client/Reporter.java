@@ -21,8 +21,8 @@ import org.HdrHistogram.Histogram;
 import org.HdrHistogram.HistogramLogWriter;
 
 /**
- * Collects the measurements of all threads once a second. It adds them to the totals, writes them to the interval logs,
- * and aborts the run if no operation succeeds any more. Every {@code status.interval} seconds it prints YCSB's status
+ * Collects the measurements of all threads once per second. It adds them to the totals, writes them to the interval
+ * logs, and aborts the run if operations stop succeeding. Every {@code status.interval} seconds it prints YCSB's status
  * line.
  */
 final class Reporter {
@@ -72,14 +72,14 @@ final class Reporter {
         : null;
   }
 
-  /** Sets the times of the run. Called before the threads begin. */
+  /** Sets the times of the run. Must be called before the threads begin. */
   void begin(Window window) {
     this.window = window;
     lastSuccess = window.begin();
     measure();
   }
 
-  /** Sets when the measured window begins. Called again if the window is moved. */
+  /** Sets the start of the measured window. Called again if the window is moved. */
   void measure() {
     long untilMeasure = TimeUnit.NANOSECONDS.toMillis(window.measure() - System.nanoTime());
     measureStartMillis = System.currentTimeMillis() + untilMeasure;
@@ -118,7 +118,7 @@ final class Reporter {
       if (file != null) {
         file.close();
         if (file.checkError()) {
-          throw new IOException("the histogram logs at " + logPrefix + " were not written whole: is the disk full?");
+          throw new IOException("the histogram logs at " + logPrefix + " are incomplete; is the disk full?");
         }
       }
     }
@@ -141,7 +141,7 @@ final class Reporter {
         interval.setStartTimeStamp(intervalStartMillis);
         interval.setEndTimeStamp(nowMillis);
         log(index).outputIntervalHistogram(interval);
-        // Flush so that readers of a growing file see whole seconds, and a kill loses at most one second.
+        // Flush, so that readers of a growing file see complete seconds, and a kill loses at most one second.
         logFiles[index].flush();
       }
       interval.reset();
@@ -154,7 +154,7 @@ final class Reporter {
       String name = Series.name(index);
       logFiles[index] = new PrintStream(new FileOutputStream(logPrefix + name + ".hdr"), false, StandardCharsets.UTF_8);
       logs[index] = new HistogramLogWriter(logFiles[index]);
-      // Unit of the histograms. Only the column Interval_Max is in milliseconds.
+      // State the unit of the histograms; only the column Interval_Max is in milliseconds.
       logs[index].outputComment("[Logging for: " + name + ", nanoseconds]");
       logs[index].outputLogFormatVersion();
       logs[index].outputStartTime(measureStartMillis);

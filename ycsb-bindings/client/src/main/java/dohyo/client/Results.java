@@ -35,9 +35,9 @@ final class Results {
   /**
    * Times of a run.
    *
-   * @param agreedStartMillis agreed instant in milliseconds since 1970, {@code null} without a start gate
+   * @param agreedStartMillis agreed start time in milliseconds since 1970, {@code null} without a start gate
    * @param skewMillis        delay of the first operation in milliseconds, {@code null} without a start gate
-   * @param finishedMillis    time from the agreed instant to the last answer in milliseconds, {@code null} without a
+   * @param finishedMillis    time from the agreed start to the last answer in milliseconds, {@code null} without a
    *                          start gate
    * @param connectSeconds    time from the start of the process until all threads were connected
    * @param warmupSeconds     length of the warm-up
@@ -114,7 +114,7 @@ final class Results {
   }
 
   /**
-   * Writes YCSB's result lines with {@code exporter}, to {@code exportfile} or else to the stream.
+   * Writes YCSB's result lines with {@code exporter}, to {@code exportfile} if that is set, otherwise to the stream.
    *
    * @throws SettingException if the exporter cannot be made
    */
@@ -234,7 +234,7 @@ final class Results {
     return all;
   }
 
-  /** Returns YCSB's spelling of a percentile: 95th, 1st, but 99.9 without an ending. */
+  /** Returns a percentile as YCSB writes it: 95th, 1st, but 99.9 without an ending. */
   private static String ordinal(String percentile) {
     double number = Double.parseDouble(percentile);
     if (number % 1 != 0) {
@@ -252,12 +252,12 @@ final class Results {
     };
   }
 
-  /** Sets the accounting of {@code verify=acknowledged}. */
+  /** Sets the figures of {@code verify=acknowledged}. */
   void accounting(Map<String, Object> figures) {
     accounting = figures;
   }
 
-  /** Writes the JSON summary to the file {@code client.summary}, if that is set. */
+  /** Writes the JSON summary to the file that {@code client.summary} names, if that is set. */
   void writeSummary(String reason, int exit) throws IOException {
     String file = run.settings().text("client.summary", "");
     if (file.isEmpty()) {

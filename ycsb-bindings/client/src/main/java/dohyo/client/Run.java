@@ -14,24 +14,24 @@ import java.util.Properties;
  * @param workload        makes the operations
  * @param load            whether the client loads instead of running the mix
  * @param threads         number of logical clients
- * @param events          whether logical clients run on the driver's threads and have none of their own
+ * @param events          whether logical clients run on the driver's threads instead of their own
  * @param inflight        operations in flight per thread
  * @param target          operations per second over all threads, 0 for no limit
  * @param poisson         whether operations are due at random times instead of equal distances
  * @param operations      maximum number of operations (in a load: records), 0 for no limit
  * @param warmupSeconds   maximum length of the warm-up
  * @param steady          whether the warm-up ends earlier when the throughput of all clients is steady
- * @param windows         number of measured windows; between two of them the client pauses with open connections
+ * @param windows         number of measured windows; between windows, the client pauses with open connections
  * @param warmupAgainSeconds length of the warm-up before each window but the first
  * @param measuredSeconds length of the measured window, 0 if only the count limits it
  * @param maxErrorRate    share of failed records above which the run is invalid; 0 for a load, whose records must all
  *                        exist
  * @param timeoutMillis   timeout of one operation
- * @param stallSeconds    time without a success after which the run is aborted: {@code stalltime}. With a target it is
- *                        at least {@link #STALL_OPERATIONS} mean times between two operations of this client, {@link
- *                        #STALL_ARRIVALS} if they are random
- * @param retries         how often the binding may send a failed request again
- * @param insertRetries   how often this client sends a failed insert of the load again
+ * @param stallSeconds    time without a success after which the run is aborted: {@code stalltime}. With a target, it is
+ *                        at least {@link #STALL_OPERATIONS} times the mean time between two operations of this client,
+ *                        or {@link #STALL_ARRIVALS} times if the distances are random
+ * @param retries         maximum number of times that the binding sends a failed request again
+ * @param insertRetries   maximum number of times that this client sends a failed insert of the load again
  */
 record Run(Settings settings, RecordWorkload workload, boolean load, int threads, boolean events, int inflight,
     double target, boolean poisson, long operations, double warmupSeconds, boolean steady, int windows,
@@ -39,10 +39,10 @@ record Run(Settings settings, RecordWorkload workload, boolean load, int threads
     double maxErrorRate, long timeoutMillis, double stallSeconds, int retries, int insertRetries) {
 
   /**
-   * Factor for even distances. One of a thousand clients may send an operation every two minutes, which is no stall.
+   * Factor for even distances. One of a thousand clients may send an operation every two minutes without a stall.
    */
   private static final double STALL_OPERATIONS = 10;
-  /** Factor for random distances. One is that long with a probability of e⁻³⁰, which is about 10⁻¹³. */
+  /** Factor for random distances. A distance is that long with a probability of e⁻³⁰, which is about 10⁻¹³. */
   private static final double STALL_ARRIVALS = 30;
 
   /** Class name of stock YCSB's workload. This client runs {@link RecordWorkload} instead. */
@@ -101,7 +101,7 @@ record Run(Settings settings, RecordWorkload workload, boolean load, int threads
     return windows;
   }
 
-  /** Makes the results of the next window files of its own folder, and its counts those of this window. */
+  /** Puts the results of the next window into its folder, and resets counts, so that they are only of that window. */
   void continueIn(Path folder) {
     Properties properties = settings.properties();
     properties.setProperty("client.summary", folder.resolve("client.json").toString());
@@ -111,7 +111,7 @@ record Run(Settings settings, RecordWorkload workload, boolean load, int threads
 
   private static boolean events(Settings settings) {
     String loop = settings.choice("client.loop", Bindings.create(settings).loops(settings));
-    // Tell the binding: other clients do not set it, and then there is one thread per logical client.
+    // Pass the choice to the binding. Without this property, as with other clients, each logical client has a thread.
     settings.properties().setProperty("client.loop", loop);
     return loop.equals("events");
   }

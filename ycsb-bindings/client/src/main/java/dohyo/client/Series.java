@@ -3,8 +3,8 @@ package dohyo.client;
 import dohyo.workload.OperationType;
 
 /**
- * Kinds of results. With the type of operation, and measured or intended latency, each has a histogram of its own. The
- * names are those of YCSB's result lines: {@code READ}, {@code READ-FAILED}, {@code Intended-READ}.
+ * Series of latencies, each with its own histogram: by type of operation, outcome, and measured or intended latency.
+ * The names are those of YCSB's result lines: {@code READ}, {@code READ-FAILED}, {@code Intended-READ}.
  */
 enum Series {
   OK(""), NOT_FOUND("-NOT_FOUND"), FAILED("-FAILED");

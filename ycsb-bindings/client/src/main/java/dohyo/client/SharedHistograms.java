@@ -16,7 +16,7 @@ final class SharedHistograms {
   static final int NANOS_PER_MICRO = 1000;
 
   /**
-   * Maximum number of instances. Further threads share one, and hold its lock for some microseconds per full buffer.
+   * Maximum number of instances. Further threads share an instance, whose lock they hold for some µs per full buffer.
    */
   private static final int MAX_COUNT = 16;
 
@@ -90,7 +90,7 @@ final class SharedHistograms {
   static final class Buffer {
     private static final int SIZE = 512;
     private static final int SERIES_SHIFT = 57;
-    /** Maximum latency in nanoseconds, more than four years: the bits that the number of the series leaves. */
+    /** Maximum latency in nanoseconds, more than four years. The other bits have the number of the series. */
     private static final long MAX_VALUE = (1L << SERIES_SHIFT) - 1;
 
     private final SharedHistograms shared;

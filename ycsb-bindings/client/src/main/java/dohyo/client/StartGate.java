@@ -12,9 +12,9 @@ import java.util.concurrent.TimeUnit;
 import java.util.function.BooleanSupplier;
 
 /**
- * Starts all clients of a run at the same instant. This process creates the file {@code ready} in the gate's folder.
- * Then it waits for the file {@code start} with the agreed instant, in milliseconds since 1970. Without {@code
- * startgate} the run begins immediately.
+ * Starts all clients of a run at the same time. This process creates the file {@code ready} in the gate's folder. Then
+ * it waits for the file {@code start} with the agreed start time, in milliseconds since 1970. Without {@code startgate}
+ * the run begins immediately.
  */
 final class StartGate {
   private static final long POLL_NANOS = TimeUnit.MILLISECONDS.toNanos(5);
@@ -54,13 +54,13 @@ final class StartGate {
   }
 
   /**
-   * Reports ready and waits until the agreed instant is known, which may be in the future. A single client accepts an
-   * instant that has passed: no other client has begun meanwhile, and {@code skew_ms} records the delay.
+   * Reports ready and waits until the start time is known; the start time itself may be in the future. A single client
+   * accepts a start time in the past, because no other client has begun then, and {@code skew_ms} records the delay.
    *
    * @param stopped returns whether to stop waiting
-   * @return the agreed instant, now if there is no gate, {@code null} if it was stopped
-   * @throws RunInvalidException if there is no instant within {@code startgate.timeout}, or it has passed and there are
-   *                             several clients
+   * @return the start time; the current time without a gate, {@code null} if the wait was stopped
+   * @throws RunInvalidException if there is no start time within {@code startgate.timeout}, or it has passed and there
+   *                             are several clients
    */
   Instant await(BooleanSupplier stopped) throws IOException, RunInvalidException {
     if (folder == null) {
@@ -76,7 +76,7 @@ final class StartGate {
    * of the next gate.
    *
    * @param stopped returns whether to stop waiting
-   * @return the next gate, {@code null} if it was stopped
+   * @return the next gate, {@code null} if the wait was stopped
    * @throws RunInvalidException if there is no next gate within {@code pause.timeout}
    */
   StartGate next(BooleanSupplier stopped) throws IOException, RunInvalidException {

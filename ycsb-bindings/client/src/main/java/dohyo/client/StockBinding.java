@@ -20,7 +20,7 @@ import site.ycsb.DB;
 import site.ycsb.DBException;
 import site.ycsb.Status;
 
-/** Adapts a binding for stock YCSB. It is synchronous and sends the records of a batch one after another. */
+/** Runs a binding that was written for stock YCSB. It is synchronous and sends a batch's records one after another. */
 final class StockBinding extends Binding {
   private final DB db;
 
@@ -76,7 +76,7 @@ final class StockBinding extends Binding {
     return CompletableFuture.completedFuture(status);
   }
 
-  // One char per byte preserves salted keys in a String.
+  // Converts each byte to one char, which preserves salted keys.
   private static String text(byte[] key) {
     return new String(key, StandardCharsets.ISO_8859_1);
   }

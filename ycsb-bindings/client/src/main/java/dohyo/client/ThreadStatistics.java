@@ -53,7 +53,7 @@ final class ThreadStatistics {
     long finished = call.finished();
     boolean ok = count(type, all, call.started(), finished, call.intended());
     if (type == OperationType.READ_MODIFY_WRITE) {
-      // As in YCSB, a read-modify-write counts as a read, as an update, and as the two together.
+      // As in YCSB, a read-modify-write counts as a read, as an update, and as a read-modify-write.
       long read = call.readFinished();
       Status[] reads = call.reads();
       count(OperationType.READ, reads, call.started(), read, call.intended());
@@ -76,7 +76,7 @@ final class ThreadStatistics {
     add(ok ? succeeded : failed, 1);
   }
 
-  // With one writer no locked instruction is needed. Readers see the value soon enough.
+  // With only one writer, no locked instruction is needed. Readers see the value soon enough.
   private static void add(AtomicLong counter, long amount) {
     counter.lazySet(counter.getPlain() + amount);
   }
@@ -128,7 +128,7 @@ final class ThreadStatistics {
     return count;
   }
 
-  /** Returns the number of records with an error, and stores the first error of all. */
+  /** Returns the number of records with an error, and stores the error if it is the first of this client. */
   private long errors(Call call) {
     long count = 0;
     for (Status status : call.statuses()) {
@@ -169,7 +169,7 @@ final class ThreadStatistics {
   }
 
   /**
-   * Returns the number of records that the workload requested so far, with or without batches. A scan counts as one.
+   * Returns the number of records that the workload requested so far. A scan counts as one record.
    */
   long attemptedRecords() {
     return attemptedRecords.get();

@@ -12,8 +12,8 @@ import java.util.concurrent.TimeUnit;
 /**
  * A warm-up that may end before {@code warmuptime} ({@code warmup=steady}). Only the process that runs all clients can
  * decide whether their throughput is steady. This client writes the number of its operations to {@code warmup.txt} in
- * the gate's folder once a second. It waits there for the file {@code measure} with the start of the measured window,
- * in milliseconds since 1970.
+ * the gate's folder once per second. It waits for the file {@code measure} there, which has the start of the measured
+ * window in milliseconds since 1970.
  */
 final class Warmup {
   /** Time between two checks for the file {@code measure}, in nanoseconds. */
@@ -43,8 +43,8 @@ final class Warmup {
   }
 
   /**
-   * Writes a line if one is due. When the file {@code measure} exists, it sets the start of the window. It aborts the
-   * run if that instant has passed or cannot be read.
+   * Writes a line if one is due. When the file {@code measure} exists, sets the start of the window. Aborts the run if
+   * that time has passed or cannot be read.
    *
    * @return whether the file exists
    */

@@ -1,8 +1,8 @@
 package dohyo.client;
 
 /**
- * The measured window, in {@link System#nanoTime}. Operations that start in it are measured. Such an operation is
- * measured to its end, however long that takes, so slow answers near the end of the window are not lost.
+ * The measured window, in {@link System#nanoTime}. Operations that start in the window are measured, even if they end
+ * after the window. So slow answers near the end are not lost.
  */
 final class Window {
   private final long begin;
@@ -12,7 +12,7 @@ final class Window {
   /**
    * Makes a window.
    *
-   * @param begin   when the threads begin to send, which is the start of the warm-up
+   * @param begin   start of the warm-up, at which the threads begin to send
    * @param measure start of the window, unless the warm-up ends earlier
    * @param length  length of the window in nanoseconds, {@link Long#MAX_VALUE} if only the number of operations limits
    *                the run
@@ -39,7 +39,7 @@ final class Window {
   /**
    * Moves the start of the window.
    *
-   * @return false if that time has passed, so that operations may have been counted by the old or the new start
+   * @return false if that time has passed, so that operations may have been counted by the wrong start
    */
   boolean measureFrom(long time) {
     measure = time;

@@ -10,9 +10,9 @@ import java.util.function.Consumer;
 import site.ycsb.Status;
 
 /**
- * One logical client. It takes requests from its source, sends them when they are due, keeps up to {@code inflight} of
- * them in flight and records each answer. It has no thread of its own: {@link OwnThread} or {@link DriverThreads} call
- * {@link #advance}, on one thread at a time.
+ * One logical client. It takes requests from its source, sends them when they are due, keeps up to {@code inflight}
+ * requests in flight, and records each answer. {@link OwnThread} or {@link DriverThreads} call {@link #advance}, on one
+ * thread at a time.
  */
 final class Worker {
   /** Result of {@link #advance} if there is nothing to do before the next answer. */
@@ -20,7 +20,7 @@ final class Worker {
   /** Time between two checks for operations that have timed out, in nanoseconds. */
   static final long TIMEOUT_CHECK_NANOS = TimeUnit.MILLISECONDS.toNanos(50);
 
-  /** Maximum number of operations sent, and of answers taken, per call. Other clients wait for the thread. */
+  /** Maximum number of operations sent and of answers taken per call, because other clients wait for the thread. */
   private static final int MAX_AT_ONCE = 64;
 
   private final Run run;
@@ -62,7 +62,7 @@ final class Worker {
     this.whenDone = completions::add;
     this.source = source;
     this.pacer = pacer;
-    // The source of a load ends by itself: its limit is a number of records, not of operations.
+    // The source of a load ends by itself, because its limit is a number of records.
     this.quota = run.load() || run.operations() == 0 ? Long.MAX_VALUE
         : RecordWorkload.part(run.operations(), number + 1, run.threads())
             - RecordWorkload.part(run.operations(), number, run.threads());
@@ -74,9 +74,9 @@ final class Worker {
    * Takes answers and sends due operations. It sends until the window is over, the count is reached or the run is
    * aborted. Then it waits for open operations, after which the client {@link #hasEnded}.
    *
-   * @return nanoseconds until the next call, 0 for an immediate one, {@link #ANSWER} for none before the next answer;
-   *         call earlier if an answer comes, {@link #untilTimeout} has passed, the run is aborted or the window is
-   *         moved
+   * @return nanoseconds until the next call; 0 for an immediate call, {@link #ANSWER} for no call before the next
+   *         answer. Call earlier if an answer arrives, {@link #untilTimeout} has passed, the run is aborted or the
+   *         window is moved
    */
   long advance() {
     long wait = 0;
@@ -119,14 +119,14 @@ final class Worker {
       return ANSWER;
     }
     now = System.nanoTime();
-    // Compute it again: the window may have begun since, or have been moved.
+    // Compute the due time again, because the window may have begun or been moved.
     nextDue = window.earlier(due());
     if (now - nextDue < 0) {
       return nextDue - now;
     }
     if (window.isOver(now)) {
       reachedEnd = true;
-      // A key number that was assigned but never inserted would be missing in all later runs.
+      // Insert a new record in any case: its key number is assigned, and would be missing in all later runs.
       if (next != null && next.request() instanceof Request.Insert insert && insert.isNew()) {
         send(next);
       }
@@ -172,7 +172,7 @@ final class Worker {
     }
     long measure = window.measure();
     if (pacer.begin() != measure && (window.hasBegun(now) || pacer.due() - measure >= 0)) {
-      // No operation of the warm-up was sent in time, not even the first.
+      // The client is late if not even the first operation of the warm-up was sent in time.
       isLate = !hasSent && pacer.due() - measure < 0;
       firstDue = pacer.due();
       pacer.begin(measure);
@@ -230,7 +230,7 @@ final class Worker {
     if (!open.remove(call)) {
       return;
     }
-    // A blocking driver cannot be interrupted, and an answer may come just before the next check for timeouts.
+    // Check the duration: a blocking driver cannot be interrupted, and an answer may precede the check for timeouts.
     if (call.finished() - call.started() > timeoutNanos) {
       call.timeOut();
     }

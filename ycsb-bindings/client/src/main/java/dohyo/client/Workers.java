@@ -27,15 +27,15 @@ import org.HdrHistogram.Histogram;
 import site.ycsb.DBException;
 
 /**
- * The logical clients and their threads, one per client or a few for all. All of them connect, work in one window after
- * another, and disconnect together. Between two windows no operation is in flight, and the connections stay open.
+ * The logical clients and their threads: one thread per client, or a few for all. All threads connect, work in one
+ * window after another, and disconnect together. Between windows, no operation is in flight and connections stay open.
  */
 final class Workers {
-  /** Seconds that threads have to disconnect before they are abandoned. */
+  /** Seconds for threads to disconnect, after which they are abandoned. */
   private static final long DISCONNECT_SECONDS = 15;
   /** Seconds to disconnect after an abort. It is short because the shutdown hook waits 10 s for everything. */
   private static final long ABORTED_DISCONNECT_SECONDS = 3;
-  /** Made in advance, because there may be no memory for it later. */
+  /** Exception for a lack of memory, made in advance because there may be no memory for it later. */
   private static final DBException OUT_OF_MEMORY = new DBException("a client thread could not connect: out of memory;"
       + " set a lower threadcount, or give the client more heap (client_heap)");
 
@@ -57,7 +57,7 @@ final class Workers {
   Workers(Run run, Abort abort) {
     this.run = run;
     this.abort = abort;
-    // The default number of a driver's event loops. These threads send the operations of a target rate.
+    // Use as many threads as a driver has event loops by default. They send operations that are due by a target rate.
     threads = run.events() ? Math.min(run.threads(), Transport.defaultEventLoops()) : run.threads();
     transports = new AtomicReferenceArray<>(run.threads());
     sources = new RequestSource[run.threads()];
@@ -134,7 +134,7 @@ final class Workers {
   /** Ends all threads, even if they were never released, and waits a bounded time until all have disconnected. */
   void close() throws InterruptedException {
     allowDisconnect();
-    // They may still run after an internal error of this process.
+    // Abort, because threads may still run after an internal error of this process.
     abort.set("closed");
     if (!failure.isDone() || connected.getCount() == 0) {
       awaitDisconnected();
@@ -191,7 +191,7 @@ final class Workers {
       try {
         binding.cleanup();
       } catch (Exception | Error e) {
-        // Ignore failures: everything has been measured, and the process ends.
+        // Ignore failures, because the measurement is complete and the process ends.
         continue;
       }
       cleanup.recordValue(System.nanoTime() - start);
@@ -238,19 +238,19 @@ final class Workers {
       }
     }
 
-    /** Drops what a turn that is over needs no more: later turns may be many. */
+    /** Releases the memory of a finished turn, because many turns may follow. */
     void forget() {
       statistics = null;
       pacers = null;
       IntStream.range(0, workers.length()).forEach(number -> workers.set(number, null));
     }
 
-    /** Waits up to that many nanoseconds for all threads to finish. Returns false if they have not. */
+    /** Waits up to that many nanoseconds for all threads to finish. Returns whether they have. */
     boolean awaitEnd(long nanos) throws InterruptedException {
       return ended.await(nanos, TimeUnit.NANOSECONDS);
     }
 
-    /** Returns whether the run lasted to the end of the window, that is, at least one client worked until then. */
+    /** Returns whether at least one client worked until the end of the window. */
     boolean reachedEnd() {
       return workers().anyMatch(Worker::reachedEnd);
     }

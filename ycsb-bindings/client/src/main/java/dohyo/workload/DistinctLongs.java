@@ -10,7 +10,7 @@ final class DistinctLongs {
 
   DistinctLongs(int capacity) {
     values = new long[capacity];
-    // The table is at most half full, so that a search ends after a step or two.
+    // The table is at most half full, so that a search takes only a step or two.
     slots = new long[Integer.highestOneBit(Math.max(1, capacity)) * 4];
     Arrays.fill(slots, -1);
   }

@@ -10,8 +10,8 @@ import java.math.BigInteger;
  * each client uses only its own share of the {@code tablecount} tables.
  *
  * <p>New records are numbered round-robin. With two clients, the first inserts {@code recordcount}, {@code recordcount}
- * + 2, …, and the second inserts the numbers between. {@link RecordLayout#tableOf} assigns tables in the same way. A
- * client with m tables of its own therefore takes m consecutive numbers at a time, which belong to its tables.
+ * + 2, …, and the second inserts the numbers between. {@link RecordLayout#tableOf} assigns tables in the same way. So a
+ * client with m tables of its own takes m consecutive numbers at a time, which belong to these tables.
  */
 final class Division {
   private final int clients;
@@ -57,10 +57,10 @@ final class Division {
   }
 
   /**
-   * Returns the key number at which a thread's contiguous range of records begins. The range of the thread before it
-   * ends there. The ranges of all clients and threads cover all records without gaps. If the number of threads or of
-   * tables is a multiple of the other, a range lies within one table or consists of whole tables. The records of a
-   * client do not depend on its number of threads.
+   * Returns the key number at which a thread's contiguous range of records begins, and the range of the previous thread
+   * ends. The ranges of all clients and threads cover all records without gaps. If the number of threads or of tables
+   * is a multiple of the other, a range lies within one table or consists of whole tables. The records of a client do
+   * not depend on its number of threads.
    *
    * @param thread  number of a thread of this client, from 0; {@code threads} for the end of the last range
    * @param threads number of threads per client
@@ -78,8 +78,8 @@ final class Division {
 
   /**
    * Returns the offset of a thread's schedule at a target rate, as a share of the time between two of its operations.
-   * The offsets spread all threads of all clients evenly over that time. Between two threads of one client comes one
-   * thread of every other client.
+   * The offsets spread all threads of all clients evenly over that time. Between two threads of one client, there is
+   * one thread of every other client.
    *
    * @param thread  number of a thread of this client, from 0
    * @param threads number of threads per client
@@ -88,7 +88,7 @@ final class Division {
     return ((double) thread * clients + number) / ((double) threads * clients);
   }
 
-  // Rounding down keeps places in order even if they are counted in different parts. The product may exceed 64 bits.
+  // Rounds down, which keeps positions in order for any number of parts. The product may exceed 64 bits.
   private static long part(long of, long index, long parts) {
     return BigInteger.valueOf(of).multiply(BigInteger.valueOf(index)).divide(BigInteger.valueOf(parts))
         .longValueExact();
@@ -136,7 +136,7 @@ final class Division {
     return number;
   }
 
-  /** Returns whether each client uses tables of its own. */
+  /** Returns whether each client uses its own tables. */
   boolean byTables() {
     return tables < layout.tableCount();
   }

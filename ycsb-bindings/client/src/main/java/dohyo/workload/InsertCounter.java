@@ -15,7 +15,7 @@ final class InsertCounter {
 
   private final AtomicLong next;
   private final ReentrantLock advancing = new ReentrantLock();
-  // The insert after {@code last} is unfinished, and {@code first} is its page. Both change only under the lock.
+  // The insert after {@code last} is unfinished, and {@code first} is its page. Both fields change only under the lock.
   private volatile long last;
   private volatile Page first;
   // Shortcut to the page of most counts, so that {@code completed} need not walk from the first page.
@@ -85,8 +85,8 @@ final class InsertCounter {
       recent = page;
     }
     page.set(count);
-    // One thread advances for all. A thread that does not get the lock leaves the work to its holder or to the next
-    // call.
+    // One thread advances the counter for all. A thread that does not get the lock leaves the work to the holder of the
+    // lock or to the next call.
     if (advancing.tryLock()) {
       try {
         advance();

@@ -9,9 +9,9 @@ import java.util.Set;
 import site.ycsb.Status;
 
 /**
- * Checks the values of {@code dataintegrity=true}. A value is the key, the field name and running
- * {@link String#hashCode} values, joined by colons and cut to length. YCSB's CoreWorkload makes the same values. Each
- * client can therefore check data that the other has loaded.
+ * Checks the values of {@code dataintegrity=true}. A value is the key, the field name and running {@link
+ * String#hashCode} values, joined by colons and cut to length. YCSB's CoreWorkload makes the same values, so this
+ * client and the stock client can check data that the other has loaded.
  *
  * <p>One instance checks the records of one read. Each record must have every requested field exactly once with its
  * whole value, and no other field.
@@ -20,8 +20,8 @@ final class IntegrityCheck implements ReadCheck {
   private final List<byte[]> keys;
   private final Columns columns;
   private final int length;
-  // Per record. One thread delivers the fields of a record, and completing the request publishes them to the checking
-  // thread.
+  // Fields with the right value, per record. One thread delivers the fields of a record, and the completion of the
+  // request publishes them to the checking thread.
   private final Set<String>[] right;
   private final boolean[] wrong;
 

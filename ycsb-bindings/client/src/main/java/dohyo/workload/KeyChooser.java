@@ -10,10 +10,10 @@ import site.ycsb.Utils;
 import site.ycsb.generator.ScrambledZipfianGenerator;
 
 /**
- * Chooses the records of the run phase. {@code requestdistribution} has YCSB's meaning, plus two distributions of our
- * own. {@code ranges} is a {@link RangeWalk}. {@code next} takes the key number of the next new record without
- * inserting it. So reads and inserts together request one key after the other. With several tables, each table has
- * its own distribution. Each thread has its own instance.
+ * Chooses the records of the run phase. {@code requestdistribution} has YCSB's meaning, with two additional
+ * distributions. {@code ranges} is a {@link RangeWalk}. {@code next} takes the key number of the next new record
+ * without inserting it, so that reads and inserts together request one key after another. With several tables, each
+ * table has its own distribution. Each thread has its own instance.
  */
 final class KeyChooser {
   /** Number of draws without a new record after which the distribution is considered exhausted. */
@@ -22,8 +22,8 @@ final class KeyChooser {
   /**
    * State that all threads share: which keys exist, and distributions with a common state. Each client counts its new
    * records from {@code recordcount}. {@link Division#keynum} converts the count to a key number that no other client
-   * uses. A later run of a trial continues where earlier runs of the same client ended ({@code inserted}). No key is
-   * therefore inserted twice, and {@code latest} covers the records of earlier runs.
+   * uses. A later run of a trial continues where earlier runs of the same client ended ({@code inserted}). So no key is
+   * inserted twice, and {@code latest} covers the records of earlier runs.
    */
   static final class Shared {
     private final String distribution;
@@ -64,19 +64,19 @@ final class KeyChooser {
       turns = new AtomicLongArray(layout.tableCount());
       hotRecords = settings.decimal("hotspotdatafraction", 0.2, 0, 1);
       hotOperations = settings.decimal("hotspotopnfraction", 0.8, 0, 1);
-      // Key space of twice the expected inserts, as in CoreWorkload, so that new keys do not change which ones are
-      // popular. A key that does not exist yet is drawn again. With several tables only loaded records are requested.
-      // The key space is the same in every run of a trial, and so are the popular keys. Inserts of earlier runs fill
-      // its part beyond recordcount.
+      // The key space includes twice the expected inserts, as in CoreWorkload, so that new keys do not change which
+      // keys are popular. If a key does not exist yet, another is drawn. With several tables, only loaded records are
+      // requested. The key space and the popular keys are the same in every run of a trial. Inserts of earlier runs
+      // fill its part beyond recordcount.
       long operations = settings.whole("operationcount", 0, 0, Long.MAX_VALUE / 2);
       expectedInserts = layout.tableCount() > 1 ? 0
           : (long) Math.min(operations * insertProportion * 2, Long.MAX_VALUE / 2);
     }
 
     /**
-     * Draws records like the threads will, to report errors before the run instead of in the middle of it.
+     * Draws records like the threads, to report errors before the run begins.
      *
-     * @throws SettingException if the distribution cannot give a thread the records that it needs
+     * @throws SettingException if the distribution does not have enough different records for a thread
      */
     void check(Settings settings, int threads, int batchSize, SplittableRandom random) {
       if (distribution.equals("ranges")) {
@@ -125,7 +125,7 @@ final class KeyChooser {
       inserted.completed(count);
     }
 
-    /** Returns the count of the next new record and skips it: no record is inserted there. */
+    /** Returns the count of the next new record and skips it, so that no record is inserted with it. */
     long passOver() {
       passedOver.increment();
       long count = nextInsert();
@@ -133,7 +133,7 @@ final class KeyChooser {
       return count;
     }
 
-    /** Adds the counts of this run to those of earlier ones. No insert may be in flight. */
+    /** Adds the counts of this run to those of earlier runs. No insert may be in flight. */
     void beginRun() {
       insertedBefore += issued.sumThenReset();
       passedOver.reset();
@@ -150,7 +150,7 @@ final class KeyChooser {
       return issued.sum();
     }
 
-    /** Returns how many counts this client has used in this run and in earlier ones. */
+    /** Returns how many counts this client has used in this run and in earlier runs. */
     long inserted() {
       return insertedBefore + issued.sum();
     }
@@ -229,7 +229,7 @@ final class KeyChooser {
   }
 
   /**
-   * Draws another record of the table. Returns -1 for a {@link RangeWalk}, where no other thread uses the same records.
+   * Draws another record of the table. Returns -1 for a {@link RangeWalk}, in which threads do not share records.
    */
   long again(int table) {
     return walk != null ? -1 : draw(table);
@@ -257,7 +257,7 @@ final class KeyChooser {
 
   private long popular(long first, long range) {
     for (int draws = 0; draws < MAX_DRAWS; draws++) {
-      // Formula of ScrambledZipfianGenerator, which itself cannot change its range.
+      // Apply the formula of ScrambledZipfianGenerator, which cannot change its own range.
       long rank = popularity.next(ScrambledZipfianGenerator.ITEM_COUNT + 1);
       long keynum = first + Utils.fnvhash64(rank) % range;
       if (keynum <= shared.lastReadable()) {

@@ -22,14 +22,14 @@ import java.util.concurrent.atomic.LongAdder;
 import site.ycsb.Status;
 
 /**
- * Records what this client has written in a run and what the database has acknowledged ({@code verify=acknowledged}).
- * All logical clients share it.
+ * Records which values this client has written in a run, and which the database has acknowledged ({@code
+ * verify=acknowledged}). All logical clients share the ledger.
  *
- * <p>Each value begins with a {@link Stamp}. The ledger tracks <em>cells</em>: each field is one if updates can change
- * single fields, otherwise the whole record is one. A cell takes eight bytes: the sequence numbers of the last
+ * <p>Each value begins with a {@link Stamp}. The ledger tracks <em>cells</em>. If updates can change single fields,
+ * each field is a cell, otherwise the whole record is. A cell takes eight bytes: the sequence numbers of the last
  * acknowledged and the last attempted write. Only one client writes a record, one write at a time, so the order of the
- * writes is known. The database may apply a failed write at any later time. The ledger keeps its sequence number and
- * accepts it in every later read.
+ * writes is known. The database may apply a failed write at any later time, so the ledger accepts its value in every
+ * later read.
  */
 public final class Ledger {
   /** Verdict on a record that was read, from the best to the worst. */
@@ -37,11 +37,11 @@ public final class Ledger {
     /** Value of the last write, or of a failed write that may have been applied. */
     RIGHT,
     /**
-     * Valid value, but the ledger does not track the record. Another client writes it, an earlier run inserted it, or
-     * it is not in the sample.
+     * Valid value of a record that the ledger does not track. Another client writes the record, an earlier run inserted
+     * it, or it is not in the sample.
      */
     UNKNOWN,
-    /** Older value than a write that was acknowledged before the read began. */
+    /** Value that is older than a write acknowledged before the read began. */
     BEHIND,
     /** Record not found, although a write was acknowledged before the read began. */
     MISSING,
@@ -105,8 +105,8 @@ public final class Ledger {
   /**
    * Reads {@code verify.keys} and {@code verify.run}.
    *
-   * @param open maximum number of records with an open write at a time; 0 if the run only inserts or reads
-   * @throws SettingException if there are too few records for that
+   * @param open maximum number of records with an open write at the same time; 0 if the run only inserts or reads
+   * @throws SettingException if this client has too few records for that many open writes
    */
   Ledger(Settings settings, RecordLayout layout, Division division, long open) {
     this.layout = layout;
@@ -127,7 +127,7 @@ public final class Ledger {
     run = settings.number("verify.run", 1, 1, Stamp.MAX_RUN);
     long most = settings.whole("verify.keys", 500_000, 1, 100_000_000);
     sample = Math.max(1, (own.loaded() + most - 1) / most);
-    // The second term has room for the records that the run inserts.
+    // The second term is for the records that the run inserts.
     slots = (own.loaded() + sample - 1) / sample + most;
     states = new AtomicReferenceArray<>((int) (slots * cells >> CHUNK_BITS) + 1);
   }
@@ -135,7 +135,7 @@ public final class Ledger {
   /**
    * Returns whether {@code verify=acknowledged} is set.
    *
-   * @throws SettingException if {@code dataintegrity=true} is set, too
+   * @throws SettingException if {@code dataintegrity=true} is also set
    */
   static boolean isWanted(Settings settings) {
     boolean wanted = settings.choice("verify", "none", "acknowledged").equals("acknowledged");
@@ -153,7 +153,7 @@ public final class Ledger {
     }
   }
 
-  // ---- Where a record's cells are ----
+  // ---- Positions of the cells ----
 
   /** Returns the first cell of a record, -1 if the record is not in the sample. */
   private long cell(long index) {
@@ -225,12 +225,12 @@ public final class Ledger {
   }
 
   /**
-   * Reserves the nearest record of this client in the same table that can be written now.
+   * Reserves the nearest record that this client can write now, in the same table.
    *
    * @param keynum number of a loaded record
    * @param taken  the batch so far; its records are not eligible
    * @param count  number of records in the batch so far
-   * @throws SettingException if every record of the table has an open write
+   * @throws SettingException if every record of this client in the table has an open write
    */
   long takeNear(long keynum, long[] taken, int count) {
     int table = layout.tableOf(keynum);
@@ -267,7 +267,7 @@ public final class Ledger {
   final class Writes {
     private final long[] firstCells;
     private final int[] written;
-    // One sequence number per record and written cell.
+    // Sequence number of the write, per record and written cell.
     private final int[] sequences;
 
     private Writes(long[] keynums, int[] fieldNumbers, byte[][][] values) {
@@ -394,7 +394,7 @@ public final class Ledger {
       } else if (stamp.key() != keynums[row]) {
         found(row, Finding.CORRUPT, column + " is of record " + stamp.key());
       } else {
-        // Fields from earlier runs may have different stamps: those runs may have updated single fields.
+        // Fields from earlier runs may have different stamps, because earlier runs may have updated single fields.
         if (stamps != null && stamps[row] != null && !stamps[row].equals(stamp)
             && (stamp.run() == run || stamps[row].run() == run)) {
           found(row, Finding.CORRUPT, column + " is of " + stamp + ", another field of " + stamps[row]);

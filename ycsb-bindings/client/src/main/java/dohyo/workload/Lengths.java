@@ -3,8 +3,8 @@ package dohyo.workload;
 import java.util.SplittableRandom;
 
 /**
- * Draws integers of a range: all equally likely, or with {@code zipfian} smaller ones more likely. Only one thread may
- * use it.
+ * Draws integers from a range. All are equally likely, or with {@code zipfian} smaller ones are more likely. Only one
+ * thread may use an instance.
  */
 final class Lengths {
   private final SplittableRandom random;

@@ -6,7 +6,7 @@ import java.util.List;
 import java.util.SplittableRandom;
 
 /**
- * Makes the requests of the load: inserts of a contiguous range of records in order. A batch stays within one table.
+ * Makes the requests of the load, which insert a contiguous range of records in order. A batch stays within one table.
  */
 final class LoadSource implements RequestSource {
   private static final long[] NOT_NEW = {};

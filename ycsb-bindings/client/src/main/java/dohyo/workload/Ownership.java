@@ -1,14 +1,14 @@
 package dohyo.workload;
 
 /**
- * Decides which records only this client writes, with {@code verify=acknowledged}. Every {@code clients}-th loaded
- * record is its own. If each client has a contiguous range or tables of its own, all loaded records there are its own
- * instead. New records belong to the client that inserts them in this run.
+ * Decides which records this client owns, that is, which no other client writes, with {@code verify=acknowledged}. It
+ * owns every {@code clients}-th loaded record. If each client has a contiguous range or its own tables, it owns all
+ * loaded records there instead. New records belong to the client that inserts them in this run.
  */
 final class Ownership {
   /** Index of a record that another client writes. */
   static final long NOT_OWN = -1;
-  /** Index of a record that this client inserted in an earlier run, which accounted for it. */
+  /** Index of a record that this client inserted in an earlier run, whose ledger tracked it. */
   static final long OF_EARLIER_RUN = -2;
 
   private final Division division;
@@ -36,7 +36,7 @@ final class Ownership {
   }
 
   /**
-   * Returns the index of a record among the own ones: first the loaded records, then the inserts of this run. Returns
+   * Returns the index of a record among the owned ones: first the loaded records, then the inserts of this run. Returns
    * {@link #NOT_OWN} or {@link #OF_EARLIER_RUN} for other records.
    */
   long index(long keynum) {
@@ -48,12 +48,12 @@ final class Ownership {
     return inserted < 0 ? NOT_OWN : inserted < insertedBefore ? OF_EARLIER_RUN : count + inserted - insertedBefore;
   }
 
-  /** Returns the key number of an own record. */
+  /** Returns the key number of an owned record. */
   long keynum(long index) {
     return index < count ? first + index * step : division.keynum(recordCount + insertedBefore + index - count);
   }
 
-  /** Returns the index of the own loaded record nearest to a loaded record. */
+  /** Returns the index of the owned loaded record that is nearest to a loaded record. */
   long nearest(long keynum) {
     return Math.max(0, Math.min(count - 1, (keynum - first) / step));
   }

@@ -3,8 +3,8 @@ package dohyo.workload;
 import dohyo.binding.SettingException;
 
 /**
- * Implements {@code requestdistribution=ranges}: a thread requests the records of its own range in order, again and
- * again.
+ * Implements {@code requestdistribution=ranges}: a thread repeatedly requests the records of its own range, in order.
+ * Each thread has its own instance.
  */
 final class RangeWalk {
   private final RecordLayout layout;
@@ -13,7 +13,7 @@ final class RangeWalk {
   private long next;
 
   /**
-   * Makes the walk of one thread through the range that {@link Division} gives it.
+   * Makes the walk of one thread through its range from {@link Division}.
    *
    * @param thread  number of the thread, from 0
    * @param threads number of threads

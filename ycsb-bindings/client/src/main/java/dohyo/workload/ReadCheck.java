@@ -4,11 +4,11 @@ import dohyo.binding.RowSink;
 import java.util.Arrays;
 import site.ycsb.Status;
 
-/** Checks the records of one read. It receives their fields; all fields of one record come from one thread. */
+/** Checks the records of one read, whose fields it receives. All fields of one record come from one thread. */
 public interface ReadCheck extends RowSink {
-  /** Status of a record whose content differs from what was written. */
+  /** Status of a record whose content differs from the written content. */
   Status WRONG = new Status(Status.UNEXPECTED_STATE.getName(),
-      "fields are missing, or are not what was written (dataintegrity, verify)");
+      "fields are missing or differ from the written values (dataintegrity, verify)");
 
   /** Makes the check of one read. */
   @FunctionalInterface

@@ -17,8 +17,8 @@ import site.ycsb.Utils;
  * {@code insertorder=ordered}, and padded with zeros to {@code zeropadding} digits. With {@code keycolumns} the columns
  * of a key are made from the key number ({@link KeyColumns}).
  *
- * <p>Each of the {@code tablecount} tables has a contiguous range of the key numbers below {@code recordcount}. If the
- * number is not divisible, the first ranges have one record more. Later inserts go to the tables round-robin.
+ * <p>Each of the {@code tablecount} tables has a contiguous range of the key numbers below {@code recordcount}. The
+ * first ranges may have one record more than the others. Later inserts are assigned to the tables round-robin.
  */
 public final class RecordLayout {
   private static final byte[] PREFIX = "user".getBytes(StandardCharsets.US_ASCII);
@@ -48,7 +48,7 @@ public final class RecordLayout {
     String table = settings.text("table", "usertable");
     tables = count == 1 ? new String[] {table}
         : IntStream.range(0, count).mapToObj(i -> table + i).toArray(String[]::new);
-    // YCSB treats 0 as "not given", too.
+    // As in YCSB, 0 means that the property is not set.
     long given = settings.whole("recordcount", 0, 0, Long.MAX_VALUE / 2);
     recordCount = given == 0 ? Integer.MAX_VALUE : given;
     if (recordCount < count) {
@@ -94,7 +94,7 @@ public final class RecordLayout {
     return all;
   }
 
-  /** Returns the set of columns with just that field. */
+  /** Returns the set of columns with only that field. */
   public Columns column(int field) {
     return single[field];
   }
@@ -107,7 +107,7 @@ public final class RecordLayout {
     return tables[index];
   }
 
-  /** Returns the number of records of the smallest table after the load. */
+  /** Returns the number of records in the smallest table after the load. */
   public long recordsPerTable() {
     return recordsPerTable;
   }

@@ -70,7 +70,7 @@ final class RecordMaker {
     return layout.column(random.nextInt(layout.fieldCount()));
   }
 
-  /** Makes the check of a read; {@code null} if the values do not follow from the keys. */
+  /** Makes the check of a read; {@code null} without {@code dataintegrity}, as values then do not depend on keys. */
   ReadCheck.Maker check(List<byte[]> keys, Columns columns) {
     return deterministic ? () -> new IntegrityCheck(keys, columns, constantLength) : null;
   }

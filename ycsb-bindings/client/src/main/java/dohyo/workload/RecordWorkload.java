@@ -19,9 +19,9 @@ import site.ycsb.Workload;
 import site.ycsb.WorkloadException;
 
 /**
- * Equals YCSB's CoreWorkload (same properties, keys and mixes), plus batches, several tables and values of set entropy.
- * Our client runs it if a scenario has {@code workload=site.ycsb.workloads.CoreWorkload}. The stock client runs it, one
- * record at a time, with {@code workload=dohyo.workload.RecordWorkload}.
+ * Workload with the properties, keys and mixes of YCSB's CoreWorkload, and with batches, several tables and values of a
+ * set entropy. Dohyo's client runs it if a scenario has {@code workload=site.ycsb.workloads.CoreWorkload}. The stock
+ * client runs it, one record at a time, with {@code workload=dohyo.workload.RecordWorkload}.
  */
 public final class RecordWorkload extends Workload {
   private Settings settings;
@@ -78,12 +78,12 @@ public final class RecordWorkload extends Workload {
     return ledger;
   }
 
-  /** Returns how many records this run has inserted or may have inserted. Not for a load. */
+  /** Returns how many records this run has inserted or may have inserted. Must not be called for a load. */
   public long insertedInRun() {
     return keys.insertedInRun();
   }
 
-  /** Begins another run of this client: counts of inserts begin at 0 again, and keys go on. Not for a load. */
+  /** Begins another run: resets the counts of inserts, but continues the key numbers. Must not be called for a load. */
   public void beginRun() {
     keys.beginRun();
   }
@@ -124,7 +124,7 @@ public final class RecordWorkload extends Workload {
   }
 
   /**
-   * Returns how many key numbers for new records this client has used in this run and in earlier ones; 0 for a load.
+   * Returns how many key numbers for new records this client has used in this run and in earlier runs; 0 for a load.
    */
   public long inserted() {
     return keys == null ? 0 : keys.inserted();
@@ -170,7 +170,7 @@ public final class RecordWorkload extends Workload {
   /**
    * Returns the random numbers for the times at which operations are due.
    *
-   * @param which number of the schedule: the warm-up and the window have different ones
+   * @param which number of the schedule; the warm-up and the window have different schedules
    */
   public SplittableRandom arrivals(int which) {
     return seed.of(-1 - which);

@@ -12,7 +12,7 @@ public sealed interface Request {
 
   String table();
 
-  /** Returns the workload's keys, one per record; for a scan the key at which it begins. */
+  /** Returns the workload's keys, one per record; for a scan only the key at which it begins. */
   List<byte[]> keys();
 
   /** Returns whether the client uses the binding's batch methods, even for one record. */
@@ -71,7 +71,7 @@ public sealed interface Request {
     }
   }
 
-  /** Reads up to {@code length} records from a key on; all their fields if {@code columns} is {@code null}. */
+  /** Reads up to {@code length} records, beginning with a key; all fields if {@code columns} is {@code null}. */
   record Scan(String table, List<byte[]> keys, Columns columns, int length) implements Request {
     @Override
     public OperationType type() {

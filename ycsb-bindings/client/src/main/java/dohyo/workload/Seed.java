@@ -6,9 +6,9 @@ import java.util.SplittableRandom;
 import java.util.concurrent.ThreadLocalRandom;
 
 /**
- * Makes all random numbers of a workload from one seed ({@code seed}). The same seed, client, thread and phase give the
- * same operations, records and values. Without the property the seed is random. The results state it, so that the run
- * can be repeated.
+ * Makes all random numbers of a workload from one seed ({@code seed}). With the same seed, client, thread and phase,
+ * the operations, records and values are the same. Without the property, the seed is random. The results contain the
+ * seed, so that the run can be repeated.
  */
 final class Seed {
   /** Largest integer that every JSON reader keeps exact. */
@@ -21,7 +21,7 @@ final class Seed {
   /**
    * Reads {@code seed}, {@code clientnumber} and {@code dotransactions}.
    *
-   * @throws SettingException if the seed is out of range, or given together with a property that ignores the seed
+   * @throws SettingException if the seed is out of range, or set together with a property that ignores the seed
    */
   Seed(Settings settings) {
     seed = settings.whole("seed", ThreadLocalRandom.current().nextLong(LARGEST), 0, LARGEST);
@@ -38,15 +38,15 @@ final class Seed {
   }
 
   /**
-   * Returns the random numbers of one thread, from 0. The load and the run have different ones, so that an update does
-   * not write the value that is already there.
+   * Returns the random numbers of a thread. The load and the run have different ones, so that an update does not write
+   * the value that the record already has.
    */
   SplittableRandom of(int thread) {
     return new SplittableRandom(mixed(mixed(mixed(seed + (transactions ? 1L << 53 : 0)) + client) + thread));
   }
 
-  // Adjacent seeds would give overlapping sequences. The first number of a sequence is mixed well, so it serves as the
-  // seed.
+  // Adjacent seeds would give overlapping sequences, so the first number of a sequence, which is mixed well, becomes
+  // the seed.
   private static long mixed(long number) {
     return new SplittableRandom(number).nextLong();
   }

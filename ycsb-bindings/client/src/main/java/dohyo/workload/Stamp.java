@@ -4,14 +4,14 @@ import java.nio.ByteBuffer;
 import java.util.zip.CRC32C;
 
 /**
- * Beginning of each value with {@code verify=acknowledged}: checksum, key number, writer, run and sequence number. It
- * consists of printable characters of six bits each, so that any column type can store it. The checksum is a CRC-32C of
+ * First bytes of each value with {@code verify=acknowledged}: checksum, key number, writer, run and sequence number.
+ * They are printable characters of six bits each, so that any column type can store them. The checksum is a CRC-32C of
  * all bytes after it, combined with the value's length and the number of its field.
  *
  * @param key      number of the record
  * @param writer   number of the client that wrote it
  * @param run      number of the run that wrote it, 0 for the load
- * @param sequence number of the write among that run's writes of this cell, 0 for the load
+ * @param sequence number of the write among the run's writes of this cell, 0 for the load
  */
 record Stamp(long key, int writer, int run, int sequence) {
   /** Length of a stamp in bytes, and the minimum length of a value. */

@@ -8,10 +8,10 @@ import java.nio.ByteOrder;
 /**
  * Makes field values of a set size and entropy, eight bytes per step. Each thread has its own instance.
  *
- * <p>{@code valueentropy} is the entropy in bits per byte, from 0 to 8. Up to 6 the bytes are printable characters from
- * {@code '0'} on. 6 gives 64 different ones, similar to YCSB's own generator. 7 gives any ASCII, 8 incompressible
- * binary data. The numbers come from wyrand (Wang Yi, wyhash), with its constants and one 128-bit product per step.
- * Every value is new, so a compressor finds no repeats beyond the alphabet itself.
+ * <p>{@code valueentropy} is the entropy in bits per byte, from 0 to 8. Up to 6, the bytes are printable characters
+ * from {@code '0'} on; 6 gives 64 different ones, similar to YCSB's own generator. With 7 the bytes are any ASCII, with
+ * 8 incompressible binary data. The numbers come from wyrand (Wang Yi, wyhash), with its constants and one 128-bit
+ * product per step. Every value is new, so a compressor can use only the size of the alphabet.
  */
 public final class ValueGenerator {
   private static final VarHandle LONGS = MethodHandles.byteArrayViewVarHandle(long[].class, ByteOrder.LITTLE_ENDIAN);
