@@ -7,19 +7,19 @@ PROPERTIES = [
     Property("aerospike.layout", Text(), default="bins", fixed="all phases use the records of the load",
              names={"bins": (15, "the name of an Aerospike bin has at most 15 characters; take a"
                              " shorter one, leave out aerospike, or set aerospike.layout=packed=10")},
-             about="bins: every field is a bin; packed=N: about N records are packed into one record of Aerospike"
+             about="bins: each field is a bin; packed=N: about N records are packed into one record of Aerospike"
              " (docs/aerospike.md)"),
     Property("aerospike.sockettimeout", Whole(1, 86_400_000),
-             about="milliseconds for one attempt; without it, operationtimeout divided by the number of attempts"),
+             about="milliseconds for one attempt; default: operationtimeout divided by the number of attempts"),
     Property("aerospike.eventloops", Whole(1, 1024),
-             about="threads that drive the connections of batches, of scans and of inflight above 1; without it, one"
-             " per processor of the client's host, less one"),
+             about="threads that drive the connections for batches, scans and inflight above 1; default: one less than"
+             " the processors of the client's host"),
     Property("aerospike.maxconnections", Whole(1, 100_000),
-             about="largest number of connections per node; without it, 16 per event loop and at least 128. Further"
+             about="maximum number of connections per node; default: 16 per event loop, at least 128. Further"
              " commands wait in the client until they time out"),
     Property("aerospike.inline", Boolean(), fixed="it is needed when the servers start",
-             about="true: the server's thread that receives a batch executes it itself, record by record; without it"
-             " true, but false with aerospike_storage=device"),
+             about="true: the server's thread that receives a batch executes it, record by record; default: true, but"
+             " false with aerospike_storage=device"),
     Property("aerospike.hosts",
              Refused("Dohyo names the servers that it has started; for your servers: --attach aerospike=HOST:PORT"),
              about="Aerospike's hosts"),
@@ -32,13 +32,13 @@ PROPERTIES = [
              Refused("Dohyo makes the account, with aerospike_authentication; for your servers: in the file of"
                      " --attach-secrets"), about="password"),
     Property("aerospike.tlsname",
-             Refused("the variable aerospike_tls_name sets it for the servers, too; for your servers: in the file of"
+             Refused("aerospike_tls_name sets it for servers and clients; for your servers: in the file of"
                      " --attach-secrets"), about="name in the servers' certificates"),
     Property("aerospike.tlsca",
              Refused("the variable aerospike_tls_ca names it; for your servers: in the file of --attach-secrets"),
              about="PEM file with the authorities to trust"),
     Property("aerospike.namespace",
-             Refused("the variable aerospike_namespace sets it for the servers, too; for your servers: --attach"
+             Refused("aerospike_namespace sets it for servers and clients; for your servers: --attach"
                      " aerospike=HOST:PORT/NAMESPACE"), about="namespace"),
     Property("aerospike.commitlevel", Refused("it follows from write_acks, equally for all systems"),
              about="copies that must acknowledge a write, MASTER or ALL"),
@@ -46,5 +46,5 @@ PROPERTIES = [
              Refused("reads of a run are those of a session; what verify=acknowledged reads back is LINEARIZE"),
              about="reads of a namespace with strong-consistency, SESSION or LINEARIZE"),
     Property("aerospike.readmode", Refused("it follows from read_acks, equally for all systems"),
-             about="copies that a read asks while partitions migrate, ONE or ALL"),
+             about="copies that a read requests while partitions migrate, ONE or ALL"),
 ]

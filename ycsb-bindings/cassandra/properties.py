@@ -1,33 +1,33 @@
-"""Properties of the Cassandra binding, and of ScyllaDB's, which is the same one."""
+"""Properties of the Cassandra binding, which the ScyllaDB binding shares."""
 
 from dohyo.scenario.property_types import Boolean, Choice, Property, Refused, Whole
 
 # fmt: off
 PROPERTIES = [
     Property("cassandra.batchmode", Choice("async", "unlogged", "logged"), default="async",
-             about="async: a batch of writes is one statement per record, all in flight at once; unlogged, logged:"
-             " it is one CQL batch"),
+             about="async: a batch of writes is one statement per record, all in flight at once; unlogged, logged: a"
+             " batch of writes is one CQL batch"),
     Property("cassandra.batchread", Choice("async", "in"), default="async",
              never={"in": {"keycolumns": "IN asks for every combination of the columns' values, not for the batch's"
                            " records; use cassandra.batchread=async"}},
-             about="async: a batch of reads is one statement per record, all in flight at once; in: it is one IN"
-             " query"),
+             about="async: a batch of reads is one statement per record, all in flight at once; in: a batch of reads is"
+             " one IN query"),
     Property("cassandra.statements", Choice("prepared", "text"), default="prepared",
-             about="prepared: the server parses a statement once; text: it parses each request, which goes to all"
-             " nodes in turn because the driver does not know the record"),
+             about="prepared: the server parses a statement once; text: the server parses each request, and requests go"
+             " to all nodes in turn, because the driver does not know the record"),
     Property("cassandra.tokenaware", Boolean(), default="true",
              about="true: a request goes to a node with a copy of its record (a batch: of its first record); false:"
-             " to all nodes in turn"),
+             " requests go to all nodes in turn"),
     Property("cassandra.eventloops", Whole(1, 1024),
-             about="threads that drive the connections; without it, one per processor of the client's host, less one"),
+             about="threads that drive the connections; default: one less than the processors of the client's host"),
     Property("cassandra.coreconnections", Whole(1, 1024),
-             about="connections per host that are opened at the start; without it, the event loops divided by the"
+             about="connections per host that are opened at the start; default: the event loops divided by the"
              " hosts, rounded up"),
     Property("cassandra.maxconnections", Whole(1, 1024),
-             about="largest number of connections per host; without it, cassandra.coreconnections"),
+             about="maximum number of connections per host; default: cassandra.coreconnections"),
     Property("cassandra.connecttimeoutmillis", Whole(1, 86_400_000), about="milliseconds to connect"),
     Property("cassandra.readtimeoutmillis", Whole(1, 86_400_000),
-             about="milliseconds to wait for the answer to one attempt; without it, operationtimeout divided by the"
+             about="milliseconds to wait for the answer to one attempt; default: operationtimeout divided by the"
              " number of attempts"),
     Property("hosts",
              Refused("Dohyo names the servers that it has started; for your servers: --attach"
@@ -40,7 +40,7 @@ PROPERTIES = [
              Refused("Dohyo makes the user, see cassandra_authentication; for your servers: in the file of"
                      " --attach-secrets"), about="user name"),
     Property("cassandra.password",
-             Refused("it would be in the evidence, see cassandra_authentication; for your servers: in the file of"
+             Refused("it would become evidence, see cassandra_authentication; for your servers: in the file of"
                      " --attach-secrets"), about="password"),
     Property("cassandra.ca",
              Refused("Dohyo makes the certificates, see cassandra_tls; for your servers: in the file of"

@@ -23,20 +23,20 @@ PROPERTIES = [
     Property("hbase.rpc.tls.keystore.location", Refused("Dohyo makes the certificates; see hbase_tls"),
              about="PEM file with the client's key and its certificate"),
     Property("hbase.rpc.tls.truststore.location", Refused("Dohyo makes the certificates; see hbase_tls"),
-             about="PEM file with the authority to trust"),
+             about="PEM file with the certificate authority to trust"),
     Property("hbase.zookeeper.quorum",
              Refused("Dohyo names the servers that it has started; for your servers: --attach"
                      " hbase=ZOOKEEPER,ZOOKEEPER:PORT:/ZNODE"), about="hosts of ZooKeeper"),
     Property("hbase.zookeeper.property.clientPort",
              Refused("Dohyo chooses the port; for your servers: --attach hbase=ZOOKEEPER,ZOOKEEPER:PORT:/ZNODE"),
              about="port of ZooKeeper"),
-    Property("hbase.client.retries.number", Refused("retries says it, equally for all systems"),
+    Property("hbase.client.retries.number", Refused("it follows from retries, equally for all systems"),
              about="attempts of the driver"),
     Property("hbase.netty.eventloop.rpcclient.thread.count", Whole(1, 1024),
-             about="threads (event loops) that drive the channels; without it, one per processor of the client's"
-             " host, less one"),
+             about="threads (event loops) that drive the channels; default: one less than the processors of the"
+             " client's host"),
     Property("hbase.client.ipc.pool.size", Whole(1, 1024),
-             about="channels to each region server; without it, the event loops divided by the region servers,"
+             about="channels to each region server; default: the event loops divided by the region servers,"
              " rounded up"),
     Property("hbase.*", Text(), about="any setting of HBase's own client"),
 ]

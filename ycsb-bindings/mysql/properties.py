@@ -5,8 +5,8 @@ from dohyo.scenario.property_types import Property, Refused, Whole
 # fmt: off
 PROPERTIES = [
     Property("mysql.connections", Whole(1, 1000), fixed="it is needed when the servers start",
-             about="connections of each client thread, which carry its operations in flight; without it, as many as"
-             " inflight, at most 32"),
+             about="connections of each client thread for its operations in flight; default: as many as inflight, at"
+             " most 32"),
     Property("mysql.columntype", Refused("it follows from mysql_column_type"),
              about="type of the fields, bytes or int"),
     Property("mysql.url",
@@ -16,9 +16,9 @@ PROPERTIES = [
              about="user name"),
     Property("mysql.password", Refused("Dohyo makes the account; for your servers: in the file of --attach-secrets"),
              about="password"),
-    Property("mysql.useSSL", Refused("it is for systems that are attached, in the file of --attach-secrets"),
+    Property("mysql.useSSL", Refused("it is only for attached systems, in the file of --attach-secrets"),
              about="TLS that also checks the server's certificate and name"),
-    Property("mysql.ca", Refused("it is for systems that are attached, in the file of --attach-secrets"),
+    Property("mysql.ca", Refused("it is only for attached systems, in the file of --attach-secrets"),
              about="certificates to trust, as PEM in Base64 on one line; the file of --attach-secrets"
                    " names a PEM file instead"),
 ]

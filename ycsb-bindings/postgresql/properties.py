@@ -5,8 +5,8 @@ from dohyo.scenario.property_types import Property, Refused, Whole
 # fmt: off
 PROPERTIES = [
     Property("postgresql.connections", Whole(1, 1000), fixed="it is needed when the servers start",
-             about="connections of each client thread, which carry its operations in flight; without it, as many as"
-             " inflight, at most 32"),
+             about="connections of each client thread for its operations in flight; default: as many as inflight, at"
+             " most 32"),
     Property("postgresql.url",
              Refused("Dohyo names the server that it has started; for your servers: --attach postgresql=HOST:PORT"),
              about="JDBC URL of the database, as in jdbc:postgresql://127.0.0.1:5432/ycsb"),
@@ -14,9 +14,9 @@ PROPERTIES = [
              about="user name"),
     Property("postgresql.password",
              Refused("Dohyo makes the account; for your servers: in the file of --attach-secrets"), about="password"),
-    Property("postgresql.useSSL", Refused("it is for systems that are attached, in the file of --attach-secrets"),
+    Property("postgresql.useSSL", Refused("it is only for attached systems, in the file of --attach-secrets"),
              about="TLS that also checks the server's certificate and name"),
-    Property("postgresql.ca", Refused("it is for systems that are attached, in the file of --attach-secrets"),
+    Property("postgresql.ca", Refused("it is only for attached systems, in the file of --attach-secrets"),
              about="certificates to trust, as PEM in Base64 on one line; the file of --attach-secrets"
                    " names a PEM file instead"),
 ]

@@ -31,7 +31,7 @@ public final class Access {
   }
 
   /**
-   * Returns the hosts to connect to first.
+   * Returns the hosts to which the client connects first.
    *
    * @throws SettingException if {@code aerospike.hosts} is not a list of hosts, or {@code aerospike.port} is out of
    *                          range

@@ -35,8 +35,8 @@ public final class AerospikeBinding extends Binding {
 
   @Override
   public String[] loops(Settings settings) {
-    // Each command in flight needs a connection with either loop. With one in flight, a thread that waits at its socket
-    // is fastest.
+    // With either loop, each command in flight needs a connection. With only one in flight, a thread that waits at its
+    // socket is fastest.
     return settings.number("inflight", 1, 1, Integer.MAX_VALUE) == 1 ? new String[] {"threads", "events"}
         : new String[] {"events", "threads"};
   }

@@ -53,13 +53,13 @@ import site.ycsb.Status;
  * Connection of this process: Aerospike's client with the commands that the layouts need. Each command is answered
  * within {@code operationtimeout}, or fails with an {@link AerospikeException}.
  *
- * <p>If a logical client has a thread of its own and one operation in flight, the thread waits for the server itself.
- * An event loop would halve the rate. All other commands use the event loops.
+ * <p>If a logical client has its own thread and one operation in flight, this thread waits for the server. An event
+ * loop would halve the rate. All other commands use the event loops.
  */
 final class AerospikeConnection implements Shared.Connection, Transport {
-  /** Maximum number of records of a query that is declared to the server as a short one. */
+  /** Maximum number of records in a query that is declared to the server as a short query. */
   private static final int SHORT_QUERY = 100;
-  /** Connections per event loop and node. A connection has one command in flight, so a loop needs many. */
+  /** Connections per event loop and node: many, because a connection has only one command in flight. */
   private static final int CONNECTIONS_PER_LOOP = 16;
   private static final int MIN_CONNECTIONS = 128;
 
@@ -106,7 +106,7 @@ final class AerospikeConnection implements Shared.Connection, Transport {
         "get-config:context=namespace;id=" + namespace + ";namespace=" + namespace).contains("strong-consistency=true");
   }
 
-  /** Sets the timeouts of a policy. All tries of an operation share its timeout equally. */
+  /** Sets the timeouts of a policy. The tries of an operation divide its timeout equally. */
   private void timeouts(Policy policy, Settings settings) {
     policy.maxRetries = Binding.retries(settings);
     policy.totalTimeout = (int) millis;
@@ -130,10 +130,10 @@ final class AerospikeConnection implements Shared.Connection, Transport {
     ClientPolicy policy = new ClientPolicy();
     policy.eventLoops = loops;
     policy.asyncMaxConnsPerNode = connections;
-    // A waiting thread occupies a connection, and the driver rejects a command without one.
+    // A waiting thread occupies a connection, and the driver rejects a command if none is free.
     policy.maxConnsPerNode = Math.max(connections, settings.number("threadcount", 1, 1, Integer.MAX_VALUE));
     policy.timeout = (int) Math.min(millis, policy.timeout);
-    // By default, after 100 errors in a second the driver fails commands without sending them.
+    // By default, the driver fails commands without sending them after 100 errors in a second.
     policy.maxErrorRate = 0;
     try {
       access.configure(policy);
@@ -170,8 +170,7 @@ final class AerospikeConnection implements Shared.Connection, Transport {
   }
 
   /**
-   * Returns the number of event loops. If threads wait for single commands themselves, only batches and scans use the
-   * loops.
+   * Returns the number of event loops. If threads wait for single commands, only batches and scans use the loops.
    */
   @Override
   public int eventLoops() {
@@ -295,7 +294,7 @@ final class AerospikeConnection implements Shared.Connection, Transport {
     });
   }
 
-  // ---- the driver's listeners run on its own threads, which saves a thread switch per record ----
+  // ---- listeners, which run on the driver's own threads, which saves a thread switch per record ----
 
   private record ReadAnswer<T>(Function<Record, T> decode, BiConsumer<T, Throwable> answered)
       implements RecordListener {
@@ -305,7 +304,7 @@ final class AerospikeConnection implements Shared.Connection, Transport {
       try {
         result = decode.apply(record);
       } catch (RuntimeException | Error e) {
-        // Pass on errors, too: the driver's thread would only log them, and the call would never be answered.
+        // Also pass on errors: the driver's thread would only log them, and the call would never complete.
         answered.accept(null, e);
         return;
       }
@@ -350,7 +349,7 @@ final class AerospikeConnection implements Shared.Connection, Transport {
       complete(batch);
     }
 
-    /** Gives the node's error to the records without an answer. The others keep their result. */
+    /** Sets the node's error on the records without an answer. Other records keep their results. */
     @Override
     public void onFailure(AerospikeException error) {
       for (R record : batch) {

@@ -26,7 +26,7 @@ public final class Block {
 
   private final NavigableMap<byte[], ByteBuffer> records = new TreeMap<>(Arrays::compareUnsigned);
 
-  /** Decodes a block. {@code null} gives an empty one. */
+  /** Decodes a block. Returns an empty block for {@code null}. */
   public static Block of(Record found) {
     Block block = new Block();
     byte[] bytes = found == null ? null : (byte[]) found.getValue(BIN);
@@ -60,7 +60,7 @@ public final class Block {
     return records.size();
   }
 
-  /** Returns the records from a key on, inclusive. */
+  /** Returns the record with this key, and all records after it. */
   Iterable<ByteBuffer> from(byte[] key) {
     return records.tailMap(key, true).values();
   }
@@ -69,7 +69,7 @@ public final class Block {
     return records.values();
   }
 
-  /** Removes a record. Returns whether there was one. */
+  /** Removes a record. Returns whether it existed. */
   boolean remove(byte[] key) {
     return records.remove(key) != null;
   }
@@ -81,7 +81,7 @@ public final class Block {
    */
   void put(Row row) {
     if (row.key().length > MAX_KEY_LENGTH) {
-      throw new IllegalArgumentException("a key of " + row.key().length + " bytes: a packed record's has at most "
+      throw new IllegalArgumentException("a key of " + row.key().length + " bytes: a packed record's key has at most "
           + MAX_KEY_LENGTH);
     }
     Map<String, ByteBuffer> fields = new LinkedHashMap<>();
@@ -95,7 +95,7 @@ public final class Block {
     records.put(row.key(), encode(fields));
   }
 
-  /** Passes the fields of a record to the sink. Returns whether there is such a record. */
+  /** Passes the fields of a record to the sink. Returns whether the record exists. */
   boolean emit(byte[] key, Columns columns, int row, RowSink sink) {
     ByteBuffer fields = records.get(key);
     if (fields == null) {

@@ -30,11 +30,11 @@ import site.ycsb.Status;
 
 /**
  * Layout {@code packed=N}: about N records are stored in a single record of Aerospike, as one value ({@link Block}).
- * The index takes 64 bytes of memory per record, so it is N times smaller.
+ * The index takes 64 bytes of memory per record of Aerospike, so it is N times smaller.
  *
- * <p>A write reads the block and writes all of it, if no other client has written it since the read. Otherwise the
- * write is retried, up to {@code operationtimeout}. The server counts those retries ({@code fail_generation}; for a new
- * block only {@code client_write_error}).
+ * <p>A write reads the block and writes all of it, unless another client has written the block since the read. In that
+ * case the write is retried, up to {@code operationtimeout}. The server counts these retries ({@code fail_generation};
+ * for a new block only {@code client_write_error}).
  */
 final class Packed implements Layout {
   private final AerospikeConnection connection;
@@ -147,7 +147,7 @@ final class Packed implements Layout {
     return write(rows, create, byBlock, statuses, connection.deadline()).thenApply(done -> statuses);
   }
 
-  /** Reads, changes and writes the blocks. Retries the blocks that another client has written since the read. */
+  /** Reads, changes and writes the blocks. Retries blocks that another client has written since the read. */
   private CompletableFuture<Void> write(List<Row> rows, boolean create, Map<Key, List<Integer>> byBlock,
       Status[] statuses, long deadline) {
     List<BatchRead> reads = byBlock.keySet().stream().map(key -> new BatchRead(key, true)).toList();

@@ -8,10 +8,10 @@ import java.util.Arrays;
 import java.util.zip.CRC32;
 
 /**
- * Assigns records to blocks. With {@code insertorder=ordered} a key ends with the record's number. Records with
- * consecutive numbers share a block, exactly N in each. With {@code keycolumns} a block has records with consecutive
- * values of the last column and equal values of the others. Hashed and salted keys contain no number. Their checksum
- * selects one of {@code recordcount} / N blocks, so a block holds N records on average.
+ * Assigns records to blocks. With {@code insertorder=ordered} a key ends with the record's number. N records with
+ * consecutive numbers share a block. With {@code keycolumns}, the records of a block have consecutive values of the
+ * last column and equal values of the others. Hashed and salted keys contain no number. Their checksum selects one of
+ * {@code recordcount} / N blocks, so a block has N records on average.
  */
 final class Packing {
   private final int size;

@@ -11,10 +11,10 @@ import java.util.concurrent.CompletableFuture;
 import java.util.function.ToIntFunction;
 
 /**
- * Reads the records after a given one. Aerospike orders keys by digest, a hash of set and key, within 4096 partitions.
- * A scan follows this order through one partition after the other, up to the last, like a scan follows the order of
- * tokens in Cassandra. No request of Aerospike reads in this order across partitions, so each partition gets its own.
- * The scan reads partitions together while records are missing, twice as many each time.
+ * Reads the records after a given record. Aerospike orders keys by digest, a hash of set and key, within 4096
+ * partitions. A scan follows this order from one partition to the next, as a scan follows the order of tokens in
+ * Cassandra. Each partition needs its own request, because no request of Aerospike reads in this order across
+ * partitions. While records are missing, the scan reads twice as many partitions at a time.
  */
 final class Scan {
   private static final int PARTITIONS = 4096;

@@ -32,7 +32,7 @@ class AccessTest {
     return new Settings(properties);
   }
 
-  /** Returns a real authority as PEM: the first one that this JDK trusts. */
+  /** Returns a PEM file with a real authority, the first one that this JDK trusts. */
   private Path authority() throws Exception {
     KeyStore known = KeyStore.getInstance(
         Path.of(System.getProperty("java.home"), "lib", "security", "cacerts").toFile(), (char[]) null);

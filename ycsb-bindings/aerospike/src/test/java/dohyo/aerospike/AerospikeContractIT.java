@@ -22,10 +22,10 @@ import site.ycsb.Status;
 
 /** Runs the contract on a real Aerospike. */
 class AerospikeContractIT extends BindingContract {
-  /** A bin's name has at most 15 bytes. A key may have any length, because only its digest is sent. */
+  /** Name that is too long for a bin. A key may have any length, because only its digest is sent. */
   private static final String LONG_NAME = "sixteen-letters!";
 
-  /** Sets that these tests have made, in any class. Only these are emptied. */
+  /** Sets that the tests of any class have made. Only these sets are emptied. */
   private static final Set<String> OWN = ConcurrentHashMap.newKeySet();
 
   private final AerospikeClient client = new AerospikeClient(null, Host.parseHosts(
@@ -38,7 +38,7 @@ class AerospikeContractIT extends BindingContract {
     return new AerospikeBinding();
   }
 
-  /** Claims a set, or empties it if a test of this process has claimed it. A set exists from its first record on. */
+  /** Claims a set that has no records, or empties a set that a test of this process has claimed. */
   @Override
   protected void createTable(String name, boolean binaryKeys, List<String> fields) {
     if (OWN.add(name)) {
@@ -53,7 +53,7 @@ class AerospikeContractIT extends BindingContract {
     return false;
   }
 
-  /** Keys are in the order of their digests. */
+  /** Returns false, because keys are in the order of their digests. */
   @Override
   protected boolean ordersKeys() {
     return false;
@@ -84,7 +84,7 @@ class AerospikeContractIT extends BindingContract {
         .mapToLong(pair -> Long.parseLong(pair[1].strip())).sum();
   }
 
-  /** Checks which bins remain: a write of all fields must replace the record, without the server reading it first. */
+  /** Checks which bins remain. A write of all fields must replace the record, so that the server need not read it. */
   @Test
   protected void aWriteOfAllFieldsReplacesTheRecordAndAnyOtherKeepsTheRest() {
     Columns three = Columns.of(List.of("field0", "field1", "field2"));

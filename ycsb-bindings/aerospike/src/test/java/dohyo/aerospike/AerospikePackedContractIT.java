@@ -19,7 +19,7 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.MethodSource;
 import site.ycsb.Status;
 
-/** Runs the contract with ten records in one of Aerospike's, and through the event loops. */
+/** Runs the contract with ten records in each record of Aerospike, and through the event loops. */
 class AerospikePackedContractIT extends AerospikeContractIT {
   private static final Map<String, String> ORDERED = Map.of("insertorder", "ordered");
   private static final Columns COLUMNS = Columns.of(List.of("field0", "field1"));
@@ -29,7 +29,7 @@ class AerospikePackedContractIT extends AerospikeContractIT {
     return Map.of("aerospike.layout", "packed=10", "inflight", "64");
   }
 
-  /** This layout limits the length of keys, but not that of fields' names. */
+  /** Returns a record with a key that is too long; this layout does not limit the names of fields. */
   @Override
   protected Row refused() {
     return new Row(TABLE, new byte[70_000], Columns.of(List.of("field1")), new byte[][] {{1}});
@@ -57,7 +57,7 @@ class AerospikePackedContractIT extends AerospikeContractIT {
     for (Row row : rows.subList(0, 3)) {
       assertEquals(Status.OK, db.deleteRow(table, row.key()).join());
     }
-    assertEquals(3, recordsStored(table), "a block that holds nothing is removed");
+    assertEquals(3, recordsStored(table), "an empty block is removed");
   }
 
   @Test
@@ -83,7 +83,7 @@ class AerospikePackedContractIT extends AerospikeContractIT {
     assertEquals(50, recordsStored(table));
   }
 
-  /** Writes read blocks, too, so the numbers differ from the contract's. */
+  /** Expects other numbers of reads than the contract, because writes also read blocks. */
   @Override
   @ParameterizedTest
   @MethodSource("modes")
@@ -97,10 +97,10 @@ class AerospikePackedContractIT extends AerospikeContractIT {
     assertEquals(2 * 20, readsServed(table) - before, "reads of single updates");
     before = readsServed(table);
     assertAllOk(20, db.update(rows));
-    assertEquals(2 * 2, readsServed(table) - before, "reads of a batch update that meets two blocks");
+    assertEquals(2 * 2, readsServed(table) - before, "reads of a batch update of two blocks");
   }
 
-  /** The tests of the other layout still need the server. */
+  /** Does nothing, because the tests of the other layout still need the server. */
   @Override
   protected void killedServerGivesErrorsInTime() {
     // Without the annotation of the overridden method this is not a test.

@@ -71,7 +71,7 @@ class AerospikeThreeNodesIT {
       long end = System.nanoTime() + TimeUnit.SECONDS.toNanos(40);
       Map<String, Integer> failures = new HashMap<>();
       List<String> open = all();
-      // The binding repeats nothing without the property retries, so the test repeats each failed write.
+      // Without the property retries, the binding does not retry, so the test repeats each failed write.
       while (!open.isEmpty() && System.nanoTime() < end) {
         read(db).forEach((key, status) -> assertFalse(Outcome.isNotFound(status), "read of " + key));
         Map<String, Status> written = write(db, open);
@@ -101,7 +101,7 @@ class AerospikeThreeNodesIT {
     Files.createDirectories(home.resolve("lua"));
     String seeds = IntStream.range(0, 3).filter(other -> other != node)
         .mapToObj(other -> "mesh-seed-address-port " + address(other) + " $1\n").collect(Collectors.joining());
-    // A node's default name follows from its port and network card, which are the same for all three here.
+    // Set a name for each node: the default comes from its port and network card, which are the same for all three.
     String own = running.replace("cluster-name dohyo", "cluster-name three\nnode-id a" + node)
         .replaceAll("(?s)(?<=heartbeat \\{.{0,60}port )(\\d+)\n", "$1\n" + seeds)
         .replace("address 127.0.0.1\n", "address " + address(node) + "\n")

@@ -48,7 +48,7 @@ public final class Access {
     return Tls.trusting(new ByteArrayInputStream(Base64.getDecoder().decode(certificate)));
   }
 
-  /** TLS that also checks that the certificate belongs to the host. The driver's own TLS does not. */
+  /** TLS that also checks that the certificate belongs to the host, which the driver's own TLS does not do. */
   private static final class VerifiedTls extends RemoteEndpointAwareJdkSSLOptions {
     VerifiedTls(SSLContext context) {
       super(context, null);
@@ -56,7 +56,7 @@ public final class Access {
 
     @Override
     protected SSLEngine newSSLEngine(SocketChannel channel, InetSocketAddress server) {
-      // getHostName() would query the name service.
+      // Do not call getHostName(), which would query the name service.
       SSLEngine engine = context.createSSLEngine(server.getHostString(), server.getPort());
       engine.setUseClientMode(true);
       SSLParameters parameters = engine.getSSLParameters();

@@ -16,9 +16,9 @@ public final class Answers {
   /**
    * Adapts a future.
    *
-   * @param future what the driver returned
+   * @param future future from the driver
    * @param decode converts the driver's result, on the driver's own thread, which saves a thread switch per record
-   * @return completes with the result, or with what the driver or {@code decode} threw
+   * @return a future with the result, or with the exception of the driver or of {@code decode}
    */
   static <A, R> CompletableFuture<R> of(ListenableFuture<A> future, Function<? super A, R> decode) {
     Adapter<A, R> adapter = new Adapter<>(decode);
@@ -49,7 +49,7 @@ public final class Answers {
       try {
         complete(decode.apply(answer));
       } catch (RuntimeException | Error e) {
-        // Pass on errors, too: the driver's thread would only log them, and the future would never complete.
+        // Also pass on errors: the driver's thread would only log them, and the future would never complete.
         completeExceptionally(e);
       }
     }

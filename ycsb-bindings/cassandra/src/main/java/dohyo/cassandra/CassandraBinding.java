@@ -31,7 +31,7 @@ import site.ycsb.Status;
 /**
  * Binding for Apache Cassandra. It prepares each CQL statement once. With {@code cassandra.statements=text} the server
  * parses each request, and the driver cannot choose a node that has the record. Keys and values are sent as raw bytes,
- * so that columns may be {@code text} or {@code blob}. The partition key is called {@code y_id}, as in stock YCSB.
+ * so columns may be {@code text} or {@code blob}. The partition key is called {@code y_id}, as in stock YCSB.
  *
  * <p>With {@code keycolumns} the table has the key's columns. The columns that select the partition are the partition
  * key, the others are clustering columns. A scan stays within its partition.
@@ -43,7 +43,7 @@ import site.ycsb.Status;
 public class CassandraBinding extends Binding {
   /** Rows per page of a scan. It limits the size of a response. */
   private static final int SCAN_PAGE = 1000;
-  /** Page size that turns paging off: the rows of a read come in one response. */
+  /** Page size that turns paging off, so that all rows of a read are in one response. */
   private static final int UNPAGED = Integer.MAX_VALUE;
 
   private static final Shared<CassandraConnection> CONNECTION = new Shared<>(
@@ -60,7 +60,7 @@ public class CassandraBinding extends Binding {
   }
 
   /**
-   * For a product that speaks CQL and has its own driver with the same API.
+   * Makes a binding for a product that speaks CQL and has its own driver with the same API.
    *
    * @param shared the process's connection, configured for that driver
    */
@@ -88,8 +88,8 @@ public class CassandraBinding extends Binding {
     };
     batchReads = settings.choice("cassandra.batchread", "async", "in").equals("in");
     if (batchReads && keyColumns.several()) {
-      throw new SettingException("cassandra.batchread=in: the key has several columns (keycolumns), and IN asks for"
-          + " every combination of their values, not for the batch's records; use cassandra.batchread=async");
+      throw new SettingException("cassandra.batchread=in: the key has several columns (keycolumns), and IN reads"
+          + " every combination of their values, not the batch's records; use cassandra.batchread=async");
     }
     connection = shared.open(settings);
   }
@@ -203,7 +203,7 @@ public class CassandraBinding extends Binding {
     return keyColumns.columns().size();
   }
 
-  /** Returns the values of the key's columns, followed by others. */
+  /** Returns the values of the key's columns, followed by other values. */
   private ByteBuffer[] keyValues(byte[] key, ByteBuffer... others) {
     return withKey(new ByteBuffer[keySize() + others.length], 0, key, others);
   }
@@ -226,13 +226,13 @@ public class CassandraBinding extends Binding {
     return values;
   }
 
-  /** Sets the key by which the driver chooses a node. It cannot choose one by a list of keys. */
+  /** Sets the key by which the driver chooses a node. The driver cannot choose a node by several keys. */
   private static Statement toCopyOf(byte[] key, Statement statement) {
     return statement instanceof BoundStatement bound ? bound.setRoutingKey(ByteBuffer.wrap(key)) : statement;
   }
 
   /**
-   * Returns the protocol's encoding of a list. The driver would need the type of its elements, which may be text or
+   * Returns the protocol's encoding of a list. The driver's encoder would need to know whether the elements are text or
    * blob.
    */
   private static ByteBuffer list(List<byte[]> keys) {
@@ -248,8 +248,8 @@ public class CassandraBinding extends Binding {
   }
 
   /**
-   * Assigns the rows of an {@code IN} read to the requested records. The server returns them in its own order, and once
-   * per key.
+   * Assigns the rows of an {@code IN} read to the requested records. The server returns the rows in its own order, and
+   * each key only once.
    */
   private Status[] distribute(ResultSet rows, List<byte[]> keys, RowSink sink) {
     Map<ByteBuffer, List<Integer>> requests = new HashMap<>(2 * keys.size());
@@ -266,7 +266,7 @@ public class CassandraBinding extends Binding {
     return statuses;
   }
 
-  /** Reads a page of a scan, and fetches the next one if there is one. */
+  /** Reads a page of a scan, and fetches the next page if there is one. */
   private CompletableFuture<Status> page(ResultSet rows, int taken, RowSink sink) {
     int next = taken;
     for (int left = rows.getAvailableWithoutFetching(); left > 0; left--) {

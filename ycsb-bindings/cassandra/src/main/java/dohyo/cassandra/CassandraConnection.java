@@ -31,7 +31,7 @@ import site.ycsb.DBException;
 /** Connection of this process, with its statements. */
 public final class CassandraConnection implements Shared.Connection, Transport {
   /**
-   * A stream id of protocol v4 has 15 bits. The driver's default of 1024 would queue requests within {@code inflight}.
+   * Maximum of protocol v4, whose stream ids have 15 bits. With the driver's 1024, requests might wait in its queue.
    */
   private static final int REQUESTS_PER_CONNECTION = 32768;
   private static final long RECONNECT_MILLIS = 1000;
@@ -115,8 +115,8 @@ public final class CassandraConnection implements Shared.Connection, Transport {
   }
 
   /**
-   * Returns the statement for a verb, table and columns. Never blocks, because a write after a read is made on the
-   * driver's thread. A failed preparation is repeated by the next call.
+   * Returns the statement for a verb, table and columns. Never blocks, because the driver's thread calls it for a write
+   * after a read. The next call repeats a failed preparation.
    */
   CompletableFuture<Template> template(Query query) {
     CompletableFuture<Template> known = templates.get(query);
@@ -144,11 +144,11 @@ public final class CassandraConnection implements Shared.Connection, Transport {
 
   private Cluster cluster(Settings settings, Cluster.Builder driver, String[] hosts, int port)
       throws DBException {
-    // All tries of an operation share its timeout.
+    // The tries of an operation divide its timeout equally.
     int answerMillis = (int) Math.max(1, Binding.operationTimeout(settings) / (Binding.retries(settings) + 1));
     PoolingOptions pooling = new PoolingOptions()
         .setMaxRequestsPerConnection(HostDistance.LOCAL, REQUESTS_PER_CONNECTION);
-    // A connection belongs to one event loop: with fewer connections some loops would be idle.
+    // A connection belongs to one event loop, so with fewer connections some loops would be idle.
     int core = settings.number("cassandra.coreconnections",
         Transport.connectionsPerServer(eventLoops, hosts.length), 1, 1024);
     pooling.setConnectionsPerHost(HostDistance.LOCAL, core,

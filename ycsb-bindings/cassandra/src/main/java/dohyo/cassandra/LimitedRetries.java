@@ -10,8 +10,8 @@ import java.util.concurrent.atomic.LongAdder;
 
 /**
  * Retries a failed statement up to {@code retries} times after any error, and counts the retries. A retry has the same
- * consistency level and goes to the same host, or to the next one if that cannot be reached. The driver never retries
- * an invalid statement.
+ * consistency level and goes to the same host, or to the next host if the first cannot be reached. The driver never
+ * retries an invalid statement.
  */
 final class LimitedRetries implements RetryPolicy {
   private final int maxRetries;
@@ -58,11 +58,11 @@ final class LimitedRetries implements RetryPolicy {
 
   @Override
   public void init(Cluster cluster) {
-    // It has no state for a single cluster.
+    // The policy has no state for a single cluster.
   }
 
   @Override
   public void close() {
-    // It has no resources.
+    // The policy has no resources to release.
   }
 }

@@ -36,7 +36,7 @@ import site.ycsb.StringByteIterator;
  * Runs the contract on a real Cassandra in every combination of batch modes. Products that speak CQL extend this class.
  */
 public class CassandraContractIT extends BindingContract {
-  /** Address of a ScyllaDB's REST interface; empty for a Cassandra. */
+  /** Address of ScyllaDB's REST interface; empty for Cassandra. */
   protected final String api = server.properties().getProperty("server.api", "");
   protected final String keyspace = server.properties().getProperty("cassandra.keyspace", "ycsb");
 
@@ -81,8 +81,8 @@ public class CassandraContractIT extends BindingContract {
   }
 
   /**
-   * An empty key is an invalid request. A key that is too large is an error of ScyllaDB, on which the driver closes the
-   * connection with all that is in flight.
+   * Returns a record with an empty key, which is an invalid request. With a key that is too large, ScyllaDB reports an
+   * error on which the driver closes the connection, with all requests in flight.
    */
   @Override
   protected dohyo.binding.Row refused() {
@@ -112,7 +112,7 @@ public class CassandraContractIT extends BindingContract {
         "cassandra.batchmode", write, "cassandra.batchread", read), !write.equals("async"));
   }
 
-  /** An IN would request every combination of the columns' values. */
+  /** Returns the modes without IN, which would read every combination of the columns' values. */
   @Override
   protected List<Mode> modesOfColumns() {
     return modes().stream().filter(mode -> mode.properties().get("cassandra.batchread").equals("async")).toList();
@@ -140,7 +140,7 @@ public class CassandraContractIT extends BindingContract {
     assertTrue(refused.getMessage().startsWith("cassandra.batchread=in: "), refused.getMessage());
   }
 
-  /** Applies to Cassandra and ScyllaDB. */
+  /** Tests Cassandra and ScyllaDB. */
   @Test
   void aForeignTableIsNotTakenForATrialsOwn() throws Exception {
     String own = "\"contract_Schema\"";

@@ -61,7 +61,7 @@ class QueryTest {
         Query.primaryKey(columns("(host int 10, user text(2) 5), when timestamp")));
   }
 
-  /** Parses quoted texts like the server does: each must end at its closing quote and give the original text. */
+  /** Parses quoted texts like the server. Each must end at its closing quote and give the original text. */
   @RepeatedTest(1000)
   void quotesHoldWhatever(RepetitionInfo repetition) {
     String nasty = "`'\"\\;-- #/*%_$\n\r\t\0abé土\u202e";

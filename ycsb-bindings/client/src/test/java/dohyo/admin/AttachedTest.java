@@ -16,7 +16,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
 class AttachedTest {
-  /** Marks of the tables by place, as a cluster in memory. */
+  /** Cluster in memory: marks of the tables, by place. */
   private final Map<String, String> cluster = new HashMap<>();
 
   /** Message of the servers' exceptions; null if they answer. */
@@ -110,7 +110,7 @@ class AttachedTest {
     assertTrue(Files.notExists(made));
   }
 
-  /** Messages become evidence, so they must not contain credentials. */
+  /** Checks that messages, which become evidence, do not contain credentials. */
   @Test
   void aMessageDoesNotSayWhoWeAre() throws Exception {
     refusal = "Access denied for user 'ann'@'h', anna, pw, bob@A.B, bob (auth:KERBEROS), hb";
@@ -128,7 +128,7 @@ class AttachedTest {
     assertTrue(Files.notExists(other));
   }
 
-  /** A trial is named after the path of its evidence, which another machine may use, too. */
+  /** Tests trials with the same name, which comes from the evidence's path. Another machine may use this path, too. */
   @Test
   void theRunOfAnotherMachineIsLeftAloneThoughItsTrialHasTheSameName() throws Exception {
     run("schema", folder.resolve("made"));

@@ -20,7 +20,7 @@ class WaitTest {
   @Test
   void progressIsWaitedForBeyondTheTimeout() throws Exception {
     long begin = System.nanoTime();
-    // At first more of the same pieces is done, then fewer pieces are left.
+    // At first the same tasks make progress, then fewer tasks are left.
     String left = wait(1).untilQuietOrStalled(() -> {
       long time = System.nanoTime() - begin;
       return new Wait.Work(time < 2 * SECOND ? 3 : time < 3 * SECOND ? 1 : 0, time < 2 * SECOND ? time : 5, "busy");

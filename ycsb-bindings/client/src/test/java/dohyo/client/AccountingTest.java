@@ -15,7 +15,7 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** Checks that {@code verify=acknowledged} finds everything that an unfaithful store does, and nothing else. */
+/** Checks that {@code verify=acknowledged} finds every fault of an unfaithful store, and reports no others. */
 @Timeout(value = 180, unit = TimeUnit.SECONDS)
 class AccountingTest extends OnMemory {
   private static final List<String> BAD = List.of("stale_reads", "unwritten_reads", "corrupt_reads", "lost", "missing",
@@ -71,14 +71,14 @@ class AccountingTest extends OnMemory {
     assertEquals(200 + inserted, of(figures, "keys"));
     assertEquals(line("READ", "Return=OK"), of(figures, "reads"));
     assertEquals(line("UPDATE", "Return=OK") + line("INSERT", "Return=OK"), of(figures, "acknowledged"));
-    // A second run does not know the writes of the first one, and must not report them as wrong.
+    // A second run does not know the writes of the first run, and must not report them as wrong.
     assertNothingBad(again(concat(mix, "-p", "verify.run=2", "-p", "inserted=" + inserted)));
-    // Records are accounted for as a whole here, after earlier runs have changed single fields.
+    // This run tracks whole records, after earlier runs have changed single fields.
     assertNothingBad(again(concat(mix, "-p", "verify.run=3", "-p", "writeallfields=true", "-p",
         "readbeforewrite=true", "-p", "inserted=" + summary().get("inserted").asLong())));
   }
 
-  /** With one thread and one operation in flight, the store and the client have the same view at any time. */
+  /** Tests one thread with one operation in flight, so that store and client agree at any time. */
   @ParameterizedTest
   @CsvSource({"lose, false", "reorder, false", "duplicate, false", "delay, false", "truncate, false", "flip, false",
       "swap, false", "remove, false", "lose, true", "reorder, true", "duplicate, true", "delay, true", "truncate, true",
@@ -163,7 +163,7 @@ class AccountingTest extends OnMemory {
     assertNothingBad(run("-threads", "4"));
   }
 
-  /** The server is down when the run ends, and comes back. The first two times no thread can connect. */
+  /** Tests a server that is down when the run ends, and comes back. The first two times, no thread can connect. */
   @Test
   void connectsAgainWhereNoThreadCould() throws IOException {
     kept.refusedConnections = 2;

@@ -19,7 +19,7 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 import site.ycsb.Status;
 
-/** Checks calls with a driver that has listeners: an operation on one record must not need a future. */
+/** Checks that an operation on one record needs no future if the driver has listeners. */
 class CallTest {
   @ParameterizedTest
   @ValueSource(strings = {"read", "update", "insert"})

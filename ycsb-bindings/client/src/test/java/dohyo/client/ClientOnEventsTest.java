@@ -1,6 +1,6 @@
 package dohyo.client;
 
-/** Runs the same tests with {@code client.loop=events}. */
+/** Runs the tests of the base class with {@code client.loop=events}. */
 class ClientOnEventsTest extends ClientTest {
   @Override
   String loop() {

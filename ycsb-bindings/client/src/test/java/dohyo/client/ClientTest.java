@@ -167,7 +167,7 @@ class ClientTest extends OnMemory {
     String[] timed = {"-threads", "3", "-p", "batchsize=" + batch, "-p", "inflight=" + inflight, "-p",
         "insertproportion=0.5", "-p", "readproportion=0.5", "-p", "updateproportion=0", "-p", "insertorder=ordered",
         "-p", "requestdistribution=latest", "-p", "maxexecutiontime=1", "-p", "warmuptime=0.2", "-target", "" + target,
-        // The delay keeps the store small. Without it, a busy machine stood still for a second.
+        // The delay limits the number of records. Without it, the test stalled for a second on a busy machine.
         "-p", "memory.delay=10", "-p", "inserted="};
     long inserted = 0;
     for (int run = 0; run < 3; run++) {
@@ -195,7 +195,7 @@ class ClientTest extends OnMemory {
     assertEquals(4, operations);
     assertEquals(operations, line("INSERT", "Operations"));
     long inserted = summary().get("inserted").asLong();
-    assertEquals(operations + summary().get("warmup_operations").asLong(), inserted, "no key number was handed out");
+    assertEquals(operations + summary().get("warmup_operations").asLong(), inserted, "no further key number is used");
     assertEquals(1000 + inserted, MemoryBinding.keys(store).size());
   }
 
@@ -232,7 +232,7 @@ class ClientTest extends OnMemory {
     long warmups = summary().get("warmup_operations").asLong();
     assertTrue(warmups > 0 && warmups <= 201, "200 per second for 1 s gave " + warmups);
     long logged = logged("READ") + logged("UPDATE");
-    assertEquals(operations, logged, "the interval logs hold what the results say");
+    assertEquals(operations, logged, "the interval logs contain the operations of the results");
     assertEquals(line("READ", "Operations"), line("Intended-READ", "Operations"));
     assertTrue(Pattern.compile("\\d{4}-\\d\\d-\\d\\d \\d\\d:\\d\\d:\\d\\d:\\d{3} \\d sec: \\d+ operations; "
         + "[0-9.]+ current ops/sec; est completion in \\d seconds? \\[READ: Count=\\d+, Max=").matcher(err).find(),
@@ -256,7 +256,7 @@ class ClientTest extends OnMemory {
   @Test
   void intendedLatencyCountsTheWait() {
     assertEquals(0, client("-load"), err);
-    // One thread needs 20 ms per answer and is due 100 times a second: each operation waits longer than the one before.
+    // One thread needs 20 ms per answer, and 100 operations are due per second, so each waits longer than the last.
     assertEquals(0, client("-p", "operationcount=50", "-p", "readproportion=1", "-p", "updateproportion=0",
         "-target", "100", "-p", "memory.delay=20"), err);
     assertTrue(line("READ", "95thPercentileLatency(us)") < 200_000, out);
@@ -270,7 +270,7 @@ class ClientTest extends OnMemory {
     // The first answer takes nearly the whole warm-up, so 300 operations are overdue when the window begins.
     assertEquals(0, client("-p", "maxexecutiontime=2", "-p", "warmuptime=3", "-p", "readproportion=1", "-p",
         "updateproportion=0", "-target", "100", "-p", "memory.cold=2990", "-p", "memory.delay=20"), err);
-    // One thread needs 20 ms per answer and can send half of the due operations.
+    // One thread needs 20 ms per answer, so it can send half of the due operations.
     long operations = summary().get("operations").asLong();
     assertTrue(operations <= 101, "" + operations);
     assertEquals(200, operations + summary().get("missed_operations").asLong());
@@ -357,7 +357,7 @@ class ClientTest extends OnMemory {
     assertTrue(err.contains("1 of 1000 records"), err);
   }
 
-  // ---- The client's own resources: its processor time does not depend on other processes of the machine ----
+  // ---- The client's own resources: its processor time, which does not depend on other processes ----
 
   @Test
   void theBusiestThreadAndTheTransportAreThoseOfTheWindow() throws IOException {
@@ -368,11 +368,11 @@ class ClientTest extends OnMemory {
     double share = summary.get("busiest_thread_share").asDouble();
     assertTrue(share > 0 && share < 1.1, "share " + share);
     assertTrue(share * 2 < summary.get("cpu_seconds").asDouble() + 0.1, "of all " + summary.get("cpu_seconds"));
-    assertEquals(3, summary.get("connections").asInt(), "asked before they were closed");
+    assertEquals(3, summary.get("connections").asInt(), "counted before they were closed");
     assertEquals(1, summary.get("event_loops").asInt(), "four threads share one transport");
     assertEquals(3, summary.get("retries").asInt());
     long retried = summary.get("retried_requests").asLong();
-    // The warm-up, half as long, is not included. On a busy machine the sample comes some ms late.
+    // The warm-up, which is half as long, is not included. On a busy machine, the sample is some ms late.
     long operations = summary.get("operations").asLong();
     assertTrue(retried > operations / 2 && retried <= operations + 8, retried + " of " + operations);
   }
@@ -383,7 +383,7 @@ class ClientTest extends OnMemory {
         "-p", "updateproportion=0", "-p", "memory.delay=20", "-p", "maxerrorrate=1"), err);
     double share = summary().get("busiest_thread_share").asDouble();
     assertTrue(share > 0 && share < 0.5, "share " + share);
-    assertTrue(summary().get("connections").isNull(), "a binding that does not tell");
+    assertTrue(summary().get("connections").isNull(), "a binding without transport");
     assertTrue(summary().get("retried_requests").isNull());
   }
 
@@ -493,7 +493,7 @@ class ClientTest extends OnMemory {
 
   @Test
   void aThousandThreadsNeedLittleHeap() throws Exception {
-    // Reads and updates with measured and intended latencies need four histograms. No thread has its own.
+    // Reads and updates with measured and intended latencies need four histograms, which threads share.
     Process process = new ProcessBuilder(Path.of(System.getProperty("java.home"), "bin", "java").toString(), "-Xmx96m",
         "-cp", System.getProperty("java.class.path"), Client.class.getName(), "-db", "noop", "-t", "-threads", "1000",
         "-p", "client.loop=" + loop(), "-p", "recordcount=1000", "-p", "operationcount=20000", "-target", "10000",
@@ -518,7 +518,7 @@ class ClientTest extends OnMemory {
     assertTrue(Files.exists(gate.resolve("ready")));
     assertTrue(System.currentTimeMillis() >= agreed);
     assertEquals(agreed, summary().get("agreed_start_ms").asLong());
-    assertTrue(summary().get("skew_ms").asDouble() >= 0, "nobody begins before it");
+    assertTrue(summary().get("skew_ms").asDouble() >= 0, "no client begins before the start");
   }
 
   @Tag("slow")
@@ -526,11 +526,11 @@ class ClientTest extends OnMemory {
   void theSkewOfAClientWhoseTurnIsLaterIsItsOwn() throws Exception {
     assertEquals(0, client("-load"), err);
     Files.writeString(folder.resolve("start"), "" + (System.currentTimeMillis() + 3000));
-    // An operation is due every 4 s, and the first of this client 3 s after the agreed instant.
+    // An operation is due every 4 s, and the first operation of this client 3 s after the agreed start.
     assertEquals(0, client("-p", "startgate=" + folder, "-p", "clients=4", "-p", "clientnumber=3", "-target", "0.25",
         "-p", "operationcount=1"), err);
-    assertTrue(summary().get("finished_ms").asDouble() >= 3000, "it waits for its turn");
-    assertTrue(summary().get("skew_ms").asDouble() < 3000, "which is not late");
+    assertTrue(summary().get("finished_ms").asDouble() >= 3000, "the operation waits for its turn");
+    assertTrue(summary().get("skew_ms").asDouble() < 3000, "the turn does not count as a delay");
   }
 
   private int pausing(Path first, String... options) {
@@ -552,7 +552,7 @@ class ClientTest extends OnMemory {
       System.gc();
     }
     assertEquals(0, pausing(first), err);
-    assertTrue(Files.exists(first.resolve("paused")) && !Files.exists(second.resolve("paused")), "it ends");
+    assertTrue(Files.exists(first.resolve("paused")) && !Files.exists(second.resolve("paused")), "the client ends");
     assertEquals(100, line("OVERALL", "Operations"), "the first window");
     String results = Files.readString(second.resolve("result.txt"));
     assertTrue(results.contains("[OVERALL], Operations, 100\n"), results);
@@ -620,9 +620,9 @@ class ClientTest extends OnMemory {
     Files.writeString(folder.resolve("start"), "" + (System.currentTimeMillis() - 3000));
     assertEquals(0, client("-load", "-p", "startgate=" + folder), err);
     JsonNode summary = summary();
-    assertTrue(summary.get("skew_ms").asDouble() >= 2999, "it was late");
+    assertTrue(summary.get("skew_ms").asDouble() >= 2999, "the client was late");
     assertTrue(summary.get("measured_seconds").asDouble() * 1000
-        <= summary.get("finished_ms").asDouble() - summary.get("skew_ms").asDouble() + 1, "that is not measured");
+        <= summary.get("finished_ms").asDouble() - summary.get("skew_ms").asDouble() + 1, "the delay is not measured");
   }
 
   @Test
@@ -631,17 +631,17 @@ class ClientTest extends OnMemory {
     Files.writeString(folder.resolve("start"), "" + (System.currentTimeMillis() - 1500));
     assertEquals(0, client("-p", "startgate=" + folder, "-target", "100", "-p", "warmuptime=1", "-p",
         "maxexecutiontime=20", "-p", "operationcount=5"), err);
-    assertTrue(summary().get("skew_ms").asDouble() >= 1499, "not from the beginning of its window");
+    assertTrue(summary().get("skew_ms").asDouble() >= 1499, "the delay counts from the first due time");
   }
 
   @Test
   void whatWasDueInTheWarmUpIsNotMeasured() throws IOException {
     assertEquals(0, client("-load"), err);
-    // The first read blocks the client for 1.5 s. In the 0.5 s of that inside the window, 50 operations are due.
+    // The first read blocks the client for 1.5 s, of them 0.5 s in the window, in which 50 operations are due.
     assertEquals(0, client("-p", "readproportion=1", "-p", "updateproportion=0", "-p", "memory.cold=1500", "-p",
         "warmuptime=1", "-p", "maxexecutiontime=2", "-target", "100"), err);
     assertEquals(200, line("READ", "Operations") + summary().get("missed_operations").asLong());
-    assertTrue(line("Intended-READ", "MaxLatency(us)") >= 500_000, "of the first that was due in the window");
+    assertTrue(line("Intended-READ", "MaxLatency(us)") >= 500_000, "the first operation due in the window");
   }
 
   @Test
@@ -770,7 +770,7 @@ class ClientTest extends OnMemory {
     assertEquals(200, line("VERIFY", "Return=UNEXPECTED_STATE"));
     assertEquals(200, line("READ", "Return=UNEXPECTED_STATE"));
     assertEquals(50, line("READ-FAILED", "Operations"));
-    assertEquals(0, line("OVERALL", "Records"), "what is wrong was not carried");
+    assertEquals(0, line("OVERALL", "Records"), "wrong records do not count");
     assertTrue(err.contains("200 of 200 records (100.00 %) failed") && err.contains("READ: UNEXPECTED_STATE: "), err);
   }
 

@@ -22,16 +22,16 @@ import org.junit.jupiter.params.provider.ValueSource;
 
 /**
  * Compares the client's results with the store's own times of requests and answers, in nanoseconds. The client cannot
- * see an answer before the store gives it, so lower bounds are exact. The sorted latencies are at least those of the
- * store. Upper bounds leave time for threads to wake on a busy machine. The store's times already include its own
+ * see an answer before the store sends it. So lower bounds are exact: each of the sorted latencies is at least that of
+ * the store. Upper bounds allow for threads that wake late on a busy machine. The store's times already include its own
  * delays.
  */
 @Timeout(value = 180, unit = TimeUnit.SECONDS)
 class KnownTruthTest extends OnMemory {
   private static final String[] PERCENTILES = {"0", "1", "10", "25", "50", "75", "90", "95", "99", "99.9", "100"};
-  /** A histogram of three digits is exact to 0.1 %. Result lines are rounded down to microseconds. */
+  /** Relative error of a histogram with three digits. Result lines are also rounded down to microseconds. */
   private static final double EXACT = 0.001;
-  /** Maximum delay of the client after the store: more than a busy machine needs, less than the largest step. */
+  /** Maximum delay of the client in microseconds: more than a busy machine needs, less than the longest latency. */
   private static final long LATE_MICROS = 350_000;
   private static final String[] READS = {"-p", "readproportion=1", "-p", "updateproportion=0", "-p", "maxerrorrate=1",
       "-p", "hdrhistogram.percentiles=" + String.join(",", PERCENTILES)};
@@ -92,7 +92,7 @@ class KnownTruthTest extends OnMemory {
     assertLatencies("READ", sortedMicros(answers.stream().filter(answer -> !answer.kind().equals("error")).toList(),
         answer -> answer.answered() - answer.asked()), LATE_MICROS);
     assertEquals(3L * inflight, line("READ-FAILED", "Operations"));
-    assertWithin("an operation that is given up", 2_000_000, line("READ-FAILED", "MaxLatency(us)"), 4_000_000);
+    assertWithin("an abandoned operation", 2_000_000, line("READ-FAILED", "MaxLatency(us)"), 4_000_000);
     assertWithin("an error", 0, line("READ-FAILED", "50thPercentileLatency(us)"), LATE_MICROS);
 
     assertEquals(37L * inflight, line("OVERALL", "Operations"));
@@ -106,7 +106,7 @@ class KnownTruthTest extends OnMemory {
     assertTrue(seconds >= span / 1e9 && seconds <= span / 1e9 + 6, seconds + " s, and in truth " + span / 1e9);
     assertEquals((long) (37 * inflight / seconds), line("OVERALL", "Throughput(ops/sec)"));
     if (inflight == 1) {
-      assertTrue(seconds >= 30 * 0.02 + 6 * 0.06 + 0.4 + 2, "one after the other: " + seconds + " s");
+      assertTrue(seconds >= 30 * 0.02 + 6 * 0.06 + 0.4 + 2, "one after another: " + seconds + " s");
     }
   }
 
@@ -172,7 +172,7 @@ class KnownTruthTest extends OnMemory {
         "memory.stall=1000-1900", "-p", "inflight=" + inflight)), err);
     assertEquals("poisson", summary().get("arrival").asText());
     List<Answer> answers = answers();
-    assertEquals(4L * rate, answers.size() + summary().get("missed_operations").asLong(), "as many as at even ones");
+    assertEquals(4L * rate, answers.size() + summary().get("missed_operations").asLong(), "as with even distances");
     assertTrue(answers.size() >= 2 * rate, "most of what the stall held up is sent after it: " + answers.size());
     assertLatencies("READ", sortedMicros(answers, answer -> answer.answered() - answer.asked()), LATE_MICROS);
     // The seed reproduces the times.
@@ -192,7 +192,7 @@ class KnownTruthTest extends OnMemory {
   @ParameterizedTest
   @ValueSource(ints = {1, 64})
   void atARateThatItDoesNotReach(int inflight) throws IOException {
-    // Each slot can do 50 operations a second, and twice as many are due.
+    // Each slot can execute 50 operations per second, and twice as many are due.
     assertEquals(0, client(concat(concat(READS, gate()), "-p", "memory.answers=20", "-target",
         "" + 100 * inflight, "-p", "inflight=" + inflight, "-p", "maxexecutiontime=2")), err);
     List<Answer> answers = answers();

@@ -27,7 +27,7 @@ import site.ycsb.DBException;
 import site.ycsb.Status;
 
 /**
- * A small store in the process of the test that fails, hangs and delays on demand:
+ * A small store in the test's process, which fails, hangs and delays on demand:
  * <ul>
  *   <li>{@code memory.fail} (none, connect, nomemory, throw, outofmemory, error, hang): kind of failure of
  *     connections or of writes, from the one after number {@code memory.failafter} up to number {@code
@@ -46,8 +46,8 @@ import site.ycsb.Status;
 public final class MemoryBinding extends Binding {
   private static final Map<String, Store> STORES = new ConcurrentHashMap<>();
   private static final Shared<Loop> LOOP = new Shared<>(Loop::new);
-  // With two processors, the JDK's own pool makes a thread for each answer. Thousands of them per second that exceed a
-  // timeout never catch up.
+  // With two processors, the JDK's own pool starts a thread for each answer. With thousands of late answers per second,
+  // it would never catch up.
   private static final Executor ANSWERS = Executors.newFixedThreadPool(2, MemoryBinding::answering);
 
   private Store store;
@@ -156,7 +156,7 @@ public final class MemoryBinding extends Binding {
 
   @Override
   protected void disconnect() {
-    // The store stays, so that the test can examine it.
+    // Keep the store, so that the test can examine it.
     if (loop != null) {
       LOOP.release();
     }
@@ -181,7 +181,7 @@ public final class MemoryBinding extends Binding {
       return loop.work();
     }
     if (coldMillis > 0) {
-      // A driver that blocks is woken neither by an earlier permit nor by an interrupt.
+      // Park until the time is over: neither an earlier permit nor an interrupt wakes a blocking driver.
       long until = System.nanoTime() + TimeUnit.MILLISECONDS.toNanos(coldMillis);
       for (long left; (left = until - System.nanoTime()) > 0; Thread.interrupted()) {
         LockSupport.parkNanos(left);

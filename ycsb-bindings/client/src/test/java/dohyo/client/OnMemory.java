@@ -19,7 +19,7 @@ import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.TestInfo;
 import org.junit.jupiter.api.io.TempDir;
 
-/** Runs the whole client in this process on the test's own store, and captures its output. */
+/** Runs the whole client in this process on the test's own store, and captures the client's output. */
 abstract class OnMemory {
   @TempDir
   Path folder;
@@ -27,7 +27,7 @@ abstract class OnMemory {
   String out;
   String err;
 
-  /** Returns the value of {@code client.loop}. A subclass overrides it to run all tests with another one. */
+  /** Returns the value of {@code client.loop}. A subclass may override it, to run all tests with another value. */
   String loop() {
     return "threads";
   }

@@ -67,7 +67,7 @@ class PacerTest {
   @Test
   void randomArrivalsOfAllClientsAreOnePoissonProcess() {
     List<Long> due = ofAll("poisson");
-    assertEquals(ofAll("uniform").size(), due.size(), "as many as at even distances");
+    assertEquals(ofAll("uniform").size(), due.size(), "as with even distances");
     assertEquals(3 * 20 * 1000.3, due.size(), 1);
     double[] times = due.stream().mapToDouble(time -> time).toArray();
     assertTrue(times[0] >= 0 && times[times.length - 1] < 20 * SECOND);
@@ -76,7 +76,7 @@ class PacerTest {
     assertTrue(distance(gaps, gap -> -Math.expm1(-gap * 3000.9 / SECOND)) < 1, "exponential gaps");
     double[] even = ofAll("uniform").stream().mapToDouble(time -> time).toArray();
     double[] same = IntStream.range(1, even.length).mapToDouble(i -> even[i] - even[i - 1]).sorted().toArray();
-    assertTrue(distance(same, gap -> -Math.expm1(-gap * 3000.9 / SECOND)) > 10, "and this finds those that are not");
+    assertTrue(distance(same, gap -> -Math.expm1(-gap * 3000.9 / SECOND)) > 10, "the check finds other gaps");
     // The counts of 10 ms are Poisson distributed: their variance equals their mean, 30.
     double[] counts = new double[2000];
     due.forEach(time -> counts[(int) (time / (SECOND / 100))]++);
@@ -120,7 +120,7 @@ class PacerTest {
         }
       }
     }
-    assertEquals(3 * clients * threads, due.size(), "no two at one time");
+    assertEquals(3 * clients * threads, due.size(), "no two are due at the same time");
     long expected = 7;
     for (long time : due) {
       assertEquals(expected, (double) time, 1, "one every 125 us");

@@ -23,8 +23,8 @@ import site.ycsb.DBException;
 import site.ycsb.Status;
 
 /**
- * A store that acknowledges updates which it does not apply as requested. It knows by the bytes what a client must
- * find. {@code unfaithful.act} is what it does to every {@code unfaithful.every}-th update:
+ * A store that acknowledges updates which it does not apply as requested. It compares bytes to know what a client must
+ * find. {@code unfaithful.act} says what it does with every {@code unfaithful.every}-th update:
  * <ul>
  *   <li>none: apply it</li>
  *   <li>lose: do not apply it</li>
@@ -34,7 +34,7 @@ import site.ycsb.Status;
  *   <li>truncate, flip: apply it with values that lack the last byte, or have a changed bit</li>
  *   <li>swap: replace the record with another one</li>
  *   <li>remove: remove the record</li>
- *   <li>error, late, refuse: report an error, and apply it, apply it later or do not apply it</li>
+ *   <li>error, late, refuse: report an error, and apply the update, apply it later or do not apply it</li>
  * </ul>
  */
 public final class UnfaithfulBinding extends Binding {
@@ -87,7 +87,7 @@ public final class UnfaithfulBinding extends Binding {
       }
     }
 
-    /** Returns whether a record has the acknowledged values, or those that a failed write may have left. */
+    /** Returns whether a record has the acknowledged values, or values that a failed write may have left. */
     private boolean isRight(String name) {
       Map<String, byte[]> stored = rows.getOrDefault(name, Map.of());
       return acknowledged.getOrDefault(name, Map.of()).entrySet().stream().allMatch(cell -> {
@@ -152,7 +152,7 @@ public final class UnfaithfulBinding extends Binding {
 
   @Override
   protected void disconnect() {
-    // The store stays, so that the test can examine it.
+    // Keep the store, so that the test can examine it.
   }
 
   private CompletableFuture<Status> answer(Status status) {
@@ -222,7 +222,7 @@ public final class UnfaithfulBinding extends Binding {
       if (acts) {
         act(row);
       }
-      return answer(fails ? new Status("IO", "nobody knows") : Status.OK);
+      return answer(fails ? new Status("IO", "outcome unknown") : Status.OK);
     }
   }
 

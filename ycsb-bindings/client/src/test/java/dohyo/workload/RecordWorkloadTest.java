@@ -128,7 +128,7 @@ class RecordWorkloadTest {
         for (int i = 0; i < 200; i++) {
           Request next = source.next();
           source.finished(next, Status.OK);
-          assertTrue(keys.add(text(next.keys().get(0))), "nobody else inserts it");
+          assertTrue(keys.add(text(next.keys().get(0))), "no other client inserts it");
           int table = Integer.parseInt(next.table().substring("usertable".length()));
           assertTrue(tables.equals("shared") || table / 2 == client, "each has two tables of its own");
         }
@@ -175,12 +175,12 @@ class RecordWorkloadTest {
       int keynum = Integer.parseInt(text(source.next().keys().get(0)).substring("user".length()));
       seen.add(keynum);
       if (keynum >= 100) {
-        assertEquals(1, keynum % 2, "its own alone: 101, 103, … 2099");
+        assertEquals(1, keynum % 2, "only its own records: 101, 103, … 2099");
         assertTrue(keynum <= 2099);
         ofEarlierRuns++;
       }
     }
-    assertTrue(seen.contains(2099), "the newest is the most popular");
+    assertTrue(seen.contains(2099), "the newest record is the most popular");
     assertTrue(ofEarlierRuns > 2500);
   }
 
@@ -235,7 +235,7 @@ class RecordWorkloadTest {
           for (Request written : load) {
             Request next = run.next();
             assertEquals(written.table(), next.table());
-            assertEquals(texts(written), texts(next), "the very batches that it has loaded");
+            assertEquals(texts(written), texts(next), "the same batches that it loaded");
             texts(next).forEach(key -> asked.merge(key, 1, Integer::sum));
           }
         }
@@ -266,7 +266,7 @@ class RecordWorkloadTest {
     int beyond = 0;
     for (int i = 0; i < 10_000; i++) {
       long keynum = Long.parseLong(text(source.next().keys().get(0)).substring("user".length()));
-      assertTrue(keynum >= 0 && keynum < 5_000_000_000L, keynum + " is not there");
+      assertTrue(keynum >= 0 && keynum < 5_000_000_000L, keynum + " does not exist");
       // The hot records are the first 3 billion. A sixth of them and all others are above 2.5 billion.
       beyond += keynum >= 2_500_000_000L ? 1 : 0;
     }
@@ -343,7 +343,7 @@ class RecordWorkloadTest {
       Request next = source.next();
       String key = text(next.keys().get(0));
       if (next.type() == OperationType.INSERT) {
-        assertEquals(point(written % 100, written / 100), key, "the next partition's next");
+        assertEquals(point(written % 100, written / 100), key, "the next point of the next partition");
         written++;
       } else {
         assertTrue(acknowledged.contains(key), key);
@@ -358,7 +358,7 @@ class RecordWorkloadTest {
       }
     }
     assertEquals(16_000, written - 250, 230, "four standard deviations of a binomial");
-    assertTrue(recent > reads / 2, recent + " of " + reads + " reads asked for one of the last 1,000 records");
+    assertTrue(recent > reads / 2, recent + " of " + reads + " reads requested one of the last 1,000 records");
   }
 
   private static List<String> workloadKeys(String... pairs) {
@@ -461,7 +461,7 @@ class RecordWorkloadTest {
       for (int i = 0; i < 10_000; i++) {
         seen.add(ours.next(n));
       }
-      assertEquals(n, seen.size(), "of " + n + " the last one too");
+      assertEquals(n, seen.size(), "all of " + n);
     }
   }
 
@@ -523,7 +523,7 @@ class RecordWorkloadTest {
         Request next = source.next();
         seen.addAll(texts(next));
       }
-      assertEquals(records, seen.size(), distribution + " asks for all of them");
+      assertEquals(records, seen.size(), distribution + " requests all records");
     }
   }
 
@@ -651,7 +651,7 @@ class RecordWorkloadTest {
     deflater.finish();
     byte[] packed = new byte[value.length * 2];
     int size = deflater.deflate(packed);
-    assertTrue(size >= value.length * expected / 8, "compressible below its entropy: it repeats itself");
+    assertTrue(size >= value.length * expected / 8, "compressible below its entropy: values repeat");
   }
 
   @ParameterizedTest
@@ -679,7 +679,7 @@ class RecordWorkloadTest {
     assertEquals(10, db.values.size());
   }
 
-  /** Captures what stock CoreWorkload inserts. */
+  /** Captures the records that stock CoreWorkload inserts. */
   private static final class CapturingDb extends BasicDB {
     private String key;
     private Map<String, ByteIterator> values;

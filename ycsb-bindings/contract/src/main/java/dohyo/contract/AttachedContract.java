@@ -40,7 +40,7 @@ public abstract class AttachedContract {
   /** Returns the arguments for servers and tables: those of {@code attach()} in the system's class. */
   protected abstract Map<String, String> words();
 
-  /** Creates an object in the place that the run has not made, or removes the run's mark. */
+  /** Creates a foreign object in the place, or removes the run's mark. */
   protected abstract void intrude() throws Exception;
 
   /** Undoes {@link #intrude}. */
@@ -121,7 +121,7 @@ public abstract class AttachedContract {
     assertFalse(Files.exists(made()));
     run("remove");
     assertTrue(exists(), "without the file nothing is removed");
-    // The mark of another run.
+    // Write the mark of another run.
     Files.writeString(made(), "another");
     assertThrows(IOException.class, () -> run("remove"));
     assertTrue(exists());

@@ -93,7 +93,7 @@ public abstract class BindingContract {
   private static final String YCSB_TABLE = "contract_ycsb";
   private static final String COLUMNS_TABLE = "contract_columns";
   private static final String NAMES_TABLE = "contract_names";
-  /** The first three columns have six combinations. The names include reserved words of SQL, which must be quoted. */
+  /** Properties of a key with several columns. Names include reserved words of SQL, which must be quoted. */
   private static final Map<String, String> KEY_COLUMNS = Map.of("insertorder", "ordered", "recordcount", "1000",
       "keycolumns", "host int 2, user bigint 3, object text(32) 1, when timestamp");
   private static final Columns FIELDS = Columns.of(List.of("field0", "field1", "field2"));
@@ -106,15 +106,15 @@ public abstract class BindingContract {
       "; DROP TABLE t", "--", "/*", "#", "?", ":a", "%s", "%1$s", "{d 'x'}", "{{ 7*7 }}", "${x}", "$(id)", "a b", "a,b",
       "(a)", "select", "é土", "a\nb", "a\tb");
   private static final Columns ONE = Columns.of(List.of("field1"));
-  /** Longer than a Cassandra partition key (65,535 bytes) and an HBase row key (32,767 bytes) may be. */
+  /** Length of a key that exceeds the limits of Cassandra's partition keys (65,535) and HBase's row keys (32,767). */
   private static final int REFUSED_KEY_LENGTH = 70_000;
   /** Table for {@link #refused}. */
   protected static final String TABLE = "contract";
   private static final int MEGABYTE = 1 << 20;
-  /** Time limit of everything that is expected to work. */
+  /** Time limit of operations that are expected to succeed. */
   private static final Duration WORKS_WITHIN = Duration.ofSeconds(60);
   private static final int TIMEOUT_MILLIS = 2000;
-  /** A last try may begin just before the timeout. The rest is for a busy machine of two cores. */
+  /** Time limit of operations that time out. The last try may begin just before the timeout, on a busy machine. */
   private static final Duration TIMEOUT_BOUND = Duration.ofMillis(3 * TIMEOUT_MILLIS);
 
   protected final Server server = Server.running();
@@ -124,7 +124,7 @@ public abstract class BindingContract {
   protected abstract Binding newBinding();
 
   /**
-   * Creates an empty table. Fails if a table of that name exists: the tests must not remove it.
+   * Creates an empty table. Fails if a table of that name exists, because the tests must not remove it.
    *
    * @param name       table name
    * @param binaryKeys whether keys need not be UTF-8
@@ -150,13 +150,13 @@ public abstract class BindingContract {
     return modes();
   }
 
-  /** Returns how many records of a table the server has read so far, by its own count. */
+  /** Returns how many records of a table the server has read so far, from the server's own counter. */
   protected abstract long readsServed(String table) throws Exception;
 
   /** Returns all modes in which this binding sends a batch. */
   protected abstract List<Mode> modes();
 
-  /** Returns properties that every test gives to the binding. */
+  /** Returns properties of the binding that all tests set. */
   protected Map<String, String> settings() {
     return Map.of();
   }
@@ -171,7 +171,7 @@ public abstract class BindingContract {
     return true;
   }
 
-  /** Returns properties of an address without a server, and the part of them that the error must contain. */
+  /** Returns properties with an address without a server, and the address, which the error must contain. */
   protected abstract Map.Entry<Map<String, String>, String> nowhere();
 
   @BeforeAll
@@ -279,7 +279,7 @@ public abstract class BindingContract {
   void errorsAreStatusesOfTheirOwn() {
     Binding db = open();
     Status unknownTable = result(db.readRow("contract_nowhere", bytes("k"), null, RowSink.DISCARD));
-    assertEquals(knowsItsTables(), Outcome.isError(unknownTable), unknownTable + " for a table that is not there");
+    assertEquals(knowsItsTables(), Outcome.isError(unknownTable), unknownTable + " for a table that does not exist");
     Status refused = result(db.insertRow(refused()));
     assertTrue(Outcome.isError(refused), refused + " for a record that the database refuses");
     assertOk(db.insertRow(row(bytes("afterwards"), ONE, "a")));
@@ -311,12 +311,12 @@ public abstract class BindingContract {
     for (int i = 0; i < 20; i++) {
       String start = "scan" + i * 100;
       List<String> all = scanned(db, start, 2 * count, null);
-      assertEquals(start, all.get(0), "a scan begins with the key given");
+      assertEquals(start, all.get(0), "a scan begins with the given key");
       assertEquals(all.size(), Set.copyOf(all).size(), "every record comes once");
       assertEquals(all.subList(0, Math.min(10, all.size())), scanned(db, start, 10, FIELDS), "always the same order");
       longest = all.size() > longest.size() ? all : longest;
     }
-    assertTrue(longest.size() > count / 2, "a scan of several pages goes on to the end, not to " + longest.size());
+    assertTrue(longest.size() > count / 2, "a scan of several pages ended after " + longest.size());
     assertEquals(longest.subList(0, 1700), scanned(db, longest.get(0), 1700, null));
   }
 
@@ -396,7 +396,7 @@ public abstract class BindingContract {
     for (int i = 0; i < 5; i++) {
       assertEquals(mode.sharedFate() || i == 2, Outcome.isError(statuses.get(i)), "record " + i + " of " + statuses);
     }
-    // The table must hold what the statuses say.
+    // The content of the table must agree with the statuses.
     for (int i : new int[] {0, 1, 3, 4}) {
       assertEquals(mode.sharedFate() ? Status.NOT_FOUND : Status.OK,
           result(db.readRow(TABLE, keys.get(i), null, RowSink.DISCARD)));
@@ -448,7 +448,7 @@ public abstract class BindingContract {
   void whatReadBeforeWriteDidNotFindCanBeWrittenAllTheSame(Mode mode) {
     Binding plain = open(mode.properties());
     Binding db = open(mode.properties(), Map.of("readbeforewrite", "true", "readbeforewrite.missing", "write"));
-    // Some systems insert the record then, others have nothing to update.
+    // Some systems insert the missing record, others do not update anything.
     Status usual = result(plain.update(row(bytes(mode + "-rbm-plain"), ONE, "B")));
     byte[] here = bytes(mode + "-rbm-here");
     assertOk(db.insertRow(row(here, FIELDS, "a", "b", "c")));
@@ -484,8 +484,8 @@ public abstract class BindingContract {
 
   @Test
   void manyOperationsInFlightAllComplete() throws Exception {
-    // A server may not accept that many at once: HBase's queue holds ten requests per handler. Each try has a sixteenth
-    // of the time, which is enough even on a busy machine.
+    // Allow retries, because a server may reject some of the requests: HBase's queue has ten places per handler. Each
+    // try has a sixteenth of the time, which is enough even on a busy machine.
     Binding db = open(Map.of("retries", "15", "operationtimeout", "30000"));
     int count = 2000;
     AtomicInteger called = new AtomicInteger();
@@ -585,7 +585,7 @@ public abstract class BindingContract {
   void keysOfSeveralColumns(Mode mode) {
     Binding db = open(mode.properties(), KEY_COLUMNS);
     KeyColumns columns = keyColumns();
-    // A hundred points in time of each of six partitions, and other records for every mode.
+    // Insert a hundred points in time in each of six partitions, with different records for every mode.
     int first = 600 * modesOfColumns().indexOf(mode);
     List<byte[]> keys = IntStream.range(first, first + 600).mapToObj(columns::key).toList();
     List<Row> rows = keys.stream()
@@ -632,7 +632,7 @@ public abstract class BindingContract {
     return HexFormat.of().formatHex(key);
   }
 
-  /** Runs the shipped jars in a process, as users do, with the stock client and with ours. */
+  /** Runs the built jars in a process, as users do, with the stock client and with Dohyo's client. */
   @ParameterizedTest
   @ValueSource(strings = {"site.ycsb.Client", "dohyo.client.Client"})
   void wholeClientOnTheShippedJars(String main, @TempDir Path folder) throws Exception {
@@ -656,7 +656,7 @@ public abstract class BindingContract {
     assertTrue(run.contains("[READ], Return=OK, ") && run.contains("[UPDATE], Return=OK, "), run);
   }
 
-  /** Runs the same with {@code verify=acknowledged}: a single server must not have stale, lost or damaged records. */
+  /** Runs the client with {@code verify=acknowledged}: one server must not have stale, lost or damaged records. */
   @Test
   void everyAcknowledgedWriteIsThere(@TempDir Path folder) throws Exception {
     Path file = folder.resolve("client.properties");
@@ -790,7 +790,7 @@ public abstract class BindingContract {
       }
       Thread.sleep(100);
     } while (System.nanoTime() < end);
-    fail("the server goes on, but a read still says " + status);
+    fail("the server continues, but a read still returns " + status);
   }
 
   @Test
@@ -880,7 +880,7 @@ public abstract class BindingContract {
     return results(1, operation.thenApply(status -> new Status[] {status})).get(0);
   }
 
-  /** Returns the status of each record as the client counts it. If a batch fails, all its records have the error. */
+  /** Returns the status of each record, as the client counts it. If a batch fails, all its records have the error. */
   private List<Status> results(int count, CompletableFuture<Status[]> batch) {
     List<Status> statuses;
     try {

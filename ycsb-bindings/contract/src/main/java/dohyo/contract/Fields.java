@@ -16,7 +16,7 @@ final class Fields implements RowSink {
     rows.computeIfAbsent(row, none -> new ConcurrentHashMap<>()).put(column, copy);
   }
 
-  /** Returns the fields of a row; empty if there are none. */
+  /** Returns the fields of a row; empty if none arrived. */
   Map<String, ByteBuffer> row(int row) {
     return rows.getOrDefault(row, Map.of());
   }

@@ -48,10 +48,10 @@ public abstract class JdbcContract extends BindingContract {
   /** Returns the type of a column of the key. */
   protected abstract String type(KeyColumns.Column column);
 
-  /** Returns the type of a field, which holds values of any length. */
+  /** Returns the SQL type of a field, for values of any length. */
   protected abstract String fieldType();
 
-  /** Returns what follows the columns of a table. */
+  /** Returns the text after the columns in CREATE TABLE. */
   protected String options() {
     return "";
   }
@@ -61,7 +61,7 @@ public abstract class JdbcContract extends BindingContract {
     return true;
   }
 
-  /** Returns properties with which a write waits one second for a lock, and the server's error code after that. */
+  /** Returns properties with which a write waits one second for a lock, and the server's code for the timeout. */
   protected abstract Map.Entry<Map<String, String>, String> lockTimeout();
 
   @Override
@@ -84,7 +84,7 @@ public abstract class JdbcContract extends BindingContract {
     }
   }
 
-  /** A JDBC binding repeats only transactions that the server has rolled back. */
+  /** Returns 0, because a JDBC binding repeats only transactions that the server has rolled back. */
   @Override
   protected int sentAgain(int retries) {
     return 0;

@@ -12,7 +12,7 @@ import java.util.concurrent.TimeUnit;
 import java.util.stream.Stream;
 
 /**
- * The running server that a contract is tested against.
+ * The running server against which a contract is tested.
  *
  * @param properties connection properties of the binding, and {@code server.pid}, the server's process
  */
@@ -27,7 +27,7 @@ public record Server(Properties properties) {
   public static Server running() {
     String file = System.getProperty(PROPERTY, "");
     if (file.isEmpty()) {
-      throw new IllegalStateException("no server to test against: give -D" + PROPERTY
+      throw new IllegalStateException("no server to test against: set -D" + PROPERTY
           + "=FILE, a property file with the binding's connection properties and server.pid");
     }
     Properties properties = new Properties();
@@ -39,7 +39,7 @@ public record Server(Properties properties) {
     return new Server(properties);
   }
 
-  /** Returns the properties of this server, overridden by others. */
+  /** Returns the properties of this server, with those of {@code others} added or replaced. */
   public Properties with(Map<String, String> others) {
     Properties all = new Properties();
     all.putAll(properties);
@@ -50,11 +50,11 @@ public record Server(Properties properties) {
   /**
    * Stops the server's processes with SIGSTOP. Connections stay open, and no request is answered.
    *
-   * @throws IllegalStateException if a process has not stopped after 20 s; then all processes continue
+   * @throws IllegalStateException if a process has not stopped after 20 s; in that case all processes continue
    */
   void freeze() throws IOException, InterruptedException {
     long end = System.nanoTime() + TimeUnit.SECONDS.toNanos(20);
-    // kill returns before the signal has reached every thread, and PostgreSQL may start a process before it stops.
+    // Wait: kill returns before every thread has the signal, and PostgreSQL may start a process before it stops.
     String running;
     do {
       signal("STOP");
@@ -65,7 +65,7 @@ public record Server(Properties properties) {
       Thread.sleep(5);
     } while (System.nanoTime() < end);
     thaw();
-    throw new IllegalStateException("runs on 20 s after SIGSTOP: " + running);
+    throw new IllegalStateException("still runs 20 s after SIGSTOP: " + running);
   }
 
   /** Returns the stat line (proc(5)) of the first thread of the server that has not stopped; empty if all have. */
@@ -73,8 +73,8 @@ public record Server(Properties properties) {
     for (String process : processes()) {
       try (Stream<Path> threads = Files.list(Path.of("/proc", process, "task"))) {
         for (Path thread : threads.toList()) {
-          // The state follows the name, which is in parentheses. T is stopped. Z has ended, and its stopped parent has
-          // not collected it.
+          // The state follows the name, which is in parentheses. T is a stopped thread. Z is a zombie, which its
+          // stopped parent has not reaped.
           String stat = Files.readString(thread.resolve("stat"));
           if ("TZ".indexOf(stat.charAt(stat.lastIndexOf(')') + 2)) < 0) {
             return stat;

@@ -13,7 +13,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
 class ServerTest {
-  /** A process of PostgreSQL that ends after the server has stopped stays a zombie, because no process reaps it. */
+  /** Tests zombies: no process reaps a process of PostgreSQL that ends after the server was stopped. */
   @Test
   @Timeout(10)
   void stopsAServerWithAProcessThatHasEnded() throws Exception {

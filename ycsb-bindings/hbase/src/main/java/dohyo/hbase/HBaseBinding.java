@@ -35,7 +35,7 @@ import site.ycsb.Status;
 
 /**
  * Binding for Apache HBase through its asynchronous client. A batch is one multi-put or multi-get, and each record has
- * its own status. Nothing is buffered: a status is always the server's answer.
+ * its own status. The client buffers nothing, so a status is always the server's answer.
  */
 public final class HBaseBinding extends Binding {
   /** Rows per page of a scan. It limits the size of a response. */
@@ -146,7 +146,7 @@ public final class HBaseBinding extends Binding {
       }
       return send(puts, some -> connection.table(rows.get(0).table()).put(some), (i, done) -> Status.OK);
     } catch (IllegalArgumentException e) {
-      // The driver rejects the whole batch before it sends anything, even if only one record is too large.
+      // Send the records singly: the driver rejects a whole batch if only one of its records is too large.
       return super.insertRows(rows);
     }
   }
@@ -177,7 +177,7 @@ public final class HBaseBinding extends Binding {
     return known != null ? known : encoded.computeIfAbsent(columns, Qualifiers::of);
   }
 
-  /** Returns the columns to read, {@code null} for the whole family. All requests share the set, and only read it. */
+  /** Returns the columns to read, {@code null} for the whole family. Requests share the set and do not change it. */
   private NavigableSet<byte[]> wanted(Columns columns) {
     return columns == null ? null : encoded(columns).sorted();
   }

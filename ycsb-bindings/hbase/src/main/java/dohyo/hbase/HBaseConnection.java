@@ -29,7 +29,7 @@ import site.ycsb.DBException;
 
 /** Connection of this process, with its tables. */
 public final class HBaseConnection implements Shared.Connection, Transport {
-  /** Maximum number of tries to connect. Pauses grow from one try to the next, so the timeout ends them before. */
+  /** Maximum number of tries to connect. Pauses grow with each try, so the timeout ends the tries earlier. */
   private static final String RETRIES = "15";
   private static final int CLOSE_SECONDS = 15;
   private static final String EVENT_LOOPS = NettyRpcClientConfigHelper.HBASE_NETTY_EVENTLOOP_RPCCLIENT_THREADCOUNT_KEY;
@@ -48,12 +48,12 @@ public final class HBaseConnection implements Shared.Connection, Transport {
     NettyRpcClientConfigHelper.setEventLoopConfig(configuration, eventLoops, NioSocketChannel.class);
     try {
       if (!settings.has(HConstants.HBASE_CLIENT_IPC_POOL_SIZE)) {
-        // A channel belongs to one event loop: with fewer channels some loops would be idle.
+        // A channel belongs to one event loop, so with fewer channels some loops would be idle.
         configuration.setInt(HConstants.HBASE_CLIENT_IPC_POOL_SIZE,
             Transport.connectionsPerServer(loops, regionServers(configuration, millis)));
       }
-      // The driver sends an operation once, and the class Retries repeats it. After a failure the driver still forgets
-      // the location of a region that has moved.
+      // Let the driver send each operation once; the class Retries repeats it. After a failure, the driver still
+      // forgets the location of a moved region.
       configuration.setInt(HConstants.HBASE_CLIENT_RETRIES_NUMBER, 0);
       connection = connect(configuration, millis);
     } catch (DBException e) {
@@ -149,21 +149,21 @@ public final class HBaseConnection implements Shared.Connection, Transport {
     try {
       connection.close();
     } catch (IOException e) {
-      // Ignore the failure: the process is about to end, or the server is gone.
+      // Ignore the failure, because the process is about to end, or the server is gone.
     }
   }
 
   /**
    * Returns the driver's configuration.
    *
-   * @param settings the binding's properties; those of HBase and ZooKeeper override the others
-   * @param millis   timeout of one operation in milliseconds, which all its tries share
+   * @param settings the binding's properties; properties of HBase and ZooKeeper override the others
+   * @param millis   timeout of one operation in milliseconds, which its tries divide equally
    * @throws dohyo.binding.SettingException if a property has an invalid value
    */
   public static Configuration configuration(Settings settings, long millis) {
     Configuration configuration = HBaseConfiguration.create();
     String bound = Long.toString(millis);
-    // Every operation must end in time, with a value or an error. All its tries share that time.
+    // Every operation must end in time, with a value or an error. Its tries divide that time equally.
     String tryMillis = Long.toString(Math.max(1, millis / (Binding.retries(settings) + 1)));
     configuration.set(HConstants.HBASE_CLIENT_OPERATION_TIMEOUT, tryMillis);
     configuration.set(HConstants.HBASE_CLIENT_META_OPERATION_TIMEOUT, tryMillis);

@@ -11,8 +11,8 @@ import org.apache.hadoop.hbase.security.provider.SaslClientAuthenticationProvide
 import org.apache.hadoop.security.UserGroupInformation;
 
 /**
- * Identity of this process if the servers require Kerberos: {@code principal}, whose key is in {@code keytab}, a file
- * on this host. {@code krb5conf} is a file that replaces /etc/krb5.conf.
+ * Identity of this process if the servers require Kerberos. It is {@code principal}, whose key is in {@code keytab}, a
+ * file on this host. {@code krb5conf} is a file that replaces /etc/krb5.conf.
  */
 final class Kerberos {
   private Kerberos() {
@@ -30,15 +30,15 @@ final class Kerberos {
     configuration.set("hbase.client.keytab.file", file(settings, "keytab"));
     configuration.set(CommonConfigurationKeysPublic.HADOOP_SECURITY_AUTHENTICATION, "kerberos");
     UserGroupInformation.setConfiguration(configuration);
-    // Initialize the providers, which all connections share. The first connection of RpcConnectionRegistry has no login
-    // and would initialize them without Kerberos.
+    // Initialize the providers, which all connections share. Otherwise the first connection of RpcConnectionRegistry,
+    // which has no login, would initialize them without Kerberos.
     SaslClientAuthenticationProviders.getInstance(configuration);
   }
 
   private static String file(Settings settings, String key) {
     String path = settings.required(key);
     if (!Files.isReadable(Path.of(path))) {
-      throw new SettingException(key + "=" + path + ": this user cannot read such a file on the client's host");
+      throw new SettingException(key + "=" + path + ": not a file that this user can read on the client's host");
     }
     return path;
   }

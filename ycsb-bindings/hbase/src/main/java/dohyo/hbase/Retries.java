@@ -14,7 +14,7 @@ import org.apache.hadoop.hbase.client.RetriesExhaustedException;
 
 /**
  * Retries failed requests up to {@code retries} times within {@code operationtimeout}, and counts the retries. The
- * driver does not count its own retries, so it makes a single try. The pauses are the driver's defaults.
+ * driver, which does not count its own retries, tries only once. The pauses are the driver's defaults.
  */
 final class Retries {
   private final int maxRetries;
@@ -38,7 +38,7 @@ final class Retries {
     return new Tries();
   }
 
-  /** Returns the cause of a failure. The driver wraps the exception of its last try. */
+  /** Returns the cause of a failure, without the driver's wrapper around the exception of its last try. */
   static Throwable cause(Throwable failure) {
     Throwable cause = Outcome.cause(failure);
     while (cause instanceof RetriesExhaustedException && cause.getCause() != null) {

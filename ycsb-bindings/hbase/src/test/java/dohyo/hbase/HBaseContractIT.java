@@ -83,7 +83,7 @@ class HBaseContractIT extends BindingContract {
       }
       Status gone = db.insert(table.getNameAsString(), "k", values);
       assertTrue(Outcome.isError(gone), gone.toString());
-      assertFalse(gone.getName().startsWith("RETRIES"), "named after its cause: " + gone);
+      assertFalse(gone.getName().startsWith("RETRIES"), "not named after its cause: " + gone);
       for (RegionInfo region : admin.getRegions(table)) {
         admin.assign(region.getRegionName());
       }

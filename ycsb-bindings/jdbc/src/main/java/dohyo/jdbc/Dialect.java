@@ -32,7 +32,7 @@ public interface Dialect {
    */
   String completes(String table);
 
-  /** Returns whether {@code (a, b) >= (?, ?)} can start in the middle of an index. */
+  /** Returns whether the server uses an index for {@code (a, b) >= (?, ?)}. */
   boolean comparesRows();
 
   /** Returns whether one statement may write the same record twice. */
@@ -53,20 +53,20 @@ public interface Dialect {
     return null;
   }
 
-  /** Returns whether the statement conflicted with others, so that a retry may succeed. */
+  /** Returns whether the statement conflicted with other statements, so that a retry may succeed. */
   boolean isRolledBack(SQLException error);
 
   /** Returns the server's code of an error, which becomes the end of the status's name; empty if there is none. */
   String code(SQLException error);
 
-  /** Returns whether an error concerns the whole statement, not just a record that the server rejects. */
+  /** Returns whether an error concerns the whole statement, and not only a record that the server rejects. */
   default boolean concernsAll(SQLException error) {
     return isBroken(error) || isRolledBack(error);
   }
 
   /**
-   * Returns a status named after the network error, if there is one, otherwise after the driver's exception and the
-   * server's code.
+   * Returns a status named after the network error, if there is one. Otherwise it is named after the driver's exception
+   * and the server's code.
    */
   default Status status(SQLException error) {
     IOException network = network(error);

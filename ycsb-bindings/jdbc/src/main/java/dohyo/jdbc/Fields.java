@@ -31,7 +31,7 @@ final class Fields {
    * Passes the fields of a row to the sink.
    *
    * @param found result, positioned on the row
-   * @param names names of its columns; {@code null} for those of the key
+   * @param names names of the result's columns; {@code null} for columns of the key
    * @param row   position of the record in the batch or in the scan, from 0
    * @param sink  receives the fields that are not NULL
    */

@@ -24,11 +24,11 @@ import site.ycsb.DBException;
 import site.ycsb.Status;
 
 /**
- * Binding for a database over JDBC, with statements that the server has prepared. Every statement is a transaction of
- * its own. A table has the key in column {@link Key#SINGLE}, or in the columns of {@code keycolumns}, and a column per
- * field. The single key is sent as raw bytes, and so are values, except with {@code NAME.columntype=int}.
+ * Binding for a database over JDBC, with statements that the server has prepared. Every statement is a separate
+ * transaction. A table has the key in column {@link Key#SINGLE}, or in the columns of {@code keycolumns}, and a column
+ * per field. A single key and values are sent as raw bytes, except values with {@code NAME.columntype=int}.
  *
- * <p>An insert and an update are the same statement, as in Cassandra and HBase: it writes the given fields, whether the
+ * <p>As in Cassandra and HBase, inserts and updates are the same statement, which writes the given fields whether the
  * record exists or not. A batch of writes is one statement with many rows. A batch of reads is one {@code SELECT … IN},
  * or with several key columns one statement with an alternative per key.
  *
@@ -36,7 +36,7 @@ import site.ycsb.Status;
  * Operations beyond that wait in the client.
  */
 public abstract class JdbcBinding extends Binding {
-  /** Maximum number of variables in a statement: the protocols of MySQL and PostgreSQL count them with 16 bits. */
+  /** Maximum number of variables in a statement: the protocols of MySQL and PostgreSQL use 16 bits for their number. */
   private static final int VARIABLES = 65_535;
   /**
    * Maximum number of ranges in a read with alternatives. MariaDB does not use the index for more than 16,000 ranges
@@ -161,8 +161,8 @@ public abstract class JdbcBinding extends Binding {
 
   private static void read(JdbcConnection connection, String table, List<byte[]> keys, int from, int to,
       Columns columns, RowSink sink, Status[] statuses) throws SQLException {
-    // A key may be requested several times. The map has its last position, and the array has for each position the one
-    // before.
+    // A key may be requested several times. The map has its last position, and the array has the previous position of
+    // the same key for each position.
     Map<ByteBuffer, Integer> last = new HashMap<>(2 * (to - from));
     int[] before = new int[to - from];
     JdbcConnection.Prepared read = connection.prepared(new Sql(Verb.READ, table, columns, to - from));
@@ -189,7 +189,7 @@ public abstract class JdbcBinding extends Binding {
     boolean alike = rows.stream().allMatch(row -> row.columns().equals(same));
     Verb verb = alike ? Verb.UPSERT : Verb.UPSERT_SOME;
     Columns columns = alike ? same : connection.mixed(rows);
-    // All clients lock the records of a batch in the same order, which prevents deadlocks between them.
+    // Sort the rows, so that all clients lock records in the same order, which prevents deadlocks between clients.
     List<Row> sorted = new ArrayList<>(rows);
     sorted.sort(Comparator.comparing(Row::key, Arrays::compareUnsigned));
     int most = VARIABLES / (columns.size() + connection.key().size());
@@ -205,8 +205,8 @@ public abstract class JdbcBinding extends Binding {
         throw e;
       }
     }
-    // One bad record makes the server reject the statement, although MyISAM keeps the rows before it. Write them
-    // singly.
+    // Write the records singly: the server rejects a statement with one bad record, although MyISAM keeps the rows
+    // before it.
     Status[] statuses = Outcome.each(Status.OK, rows.size());
     for (int i = 0; i < statuses.length; i++) {
       try {
@@ -221,7 +221,7 @@ public abstract class JdbcBinding extends Binding {
     return statuses;
   }
 
-  /** Divides rows into parts without repeated keys: the first value of every record, then the second, and so on. */
+  /** Divides rows into parts without repeated keys: the first write of every record, then the second, and so on. */
   private static List<List<Row>> withoutRepeats(List<Row> sorted) {
     List<List<Row>> parts = new ArrayList<>();
     int repeat = 0;

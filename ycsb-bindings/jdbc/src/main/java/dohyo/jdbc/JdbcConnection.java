@@ -17,13 +17,13 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicLong;
 
 /**
- * A connection with its prepared statements. Only one thread at a time may use it. After a failure it is opened again
- * when it is needed.
+ * A connection with its prepared statements. Only one thread at a time may use it. After a failure, the next use opens
+ * it again.
  */
 final class JdbcConnection implements AutoCloseable {
   /**
-   * Maximum number of prepared statements; the least recently used is closed first. Batches of different sizes have
-   * different statements, but nearly all batches have the same size.
+   * Maximum number of prepared statements. Above it, the least recently used one is closed. Batches of different sizes
+   * have different statements, but nearly all batches have the same size.
    */
   private static final int STATEMENTS = 200;
 
@@ -42,7 +42,7 @@ final class JdbcConnection implements AutoCloseable {
    * A prepared statement.
    *
    * @param statement the driver's statement
-   * @param names     names of the result's columns, from 0; null for those of the key; empty for a write
+   * @param names     names of the result's columns, from 0; null for columns of the key; empty for a write
    * @param key       positions of the key's columns in the result, from 1; 0 for a column that is not in it
    */
   record Prepared(PreparedStatement statement, String[] names, int[] key) {
@@ -58,7 +58,7 @@ final class JdbcConnection implements AutoCloseable {
     T on(JdbcConnection connection) throws SQLException;
   }
 
-  /** Does not connect yet. */
+  /** Makes a connection that is not open yet. */
   JdbcConnection(Dialect dialect, Login login, Settings settings) {
     this.dialect = dialect;
     this.login = login;
@@ -69,7 +69,7 @@ final class JdbcConnection implements AutoCloseable {
   }
 
   /**
-   * Connects, unless it is connected.
+   * Connects to the server unless the connection is open.
    *
    * @throws SQLException if the server cannot be reached
    */
@@ -80,8 +80,8 @@ final class JdbcConnection implements AutoCloseable {
   }
 
   /**
-   * Runs work with the connection. Work that the server has rolled back, because of a deadlock or a lock timeout, is
-   * repeated at most {@code retries} times within {@code operationtimeout}.
+   * Runs work with the connection. If the server rolls the work back, because of a deadlock or a lock timeout, repeats
+   * it at most {@code retries} times within {@code operationtimeout}.
    *
    * @throws SQLException if the work fails; if the connection is broken, the next call opens it again
    */
@@ -127,7 +127,7 @@ final class JdbcConnection implements AutoCloseable {
     return fields;
   }
 
-  /** Returns the prepared statement for a text. Prepares it at its first use. */
+  /** Returns the prepared statement, and prepares it at its first use. */
   Prepared prepared(Sql sql) throws SQLException {
     Prepared known = statements.get(sql);
     if (known == null) {
@@ -141,7 +141,7 @@ final class JdbcConnection implements AutoCloseable {
   }
 
   /**
-   * Returns the columns of a statement for rows with different columns. These are all columns of such rows so far, so
+   * Returns the columns of a statement for rows with different columns. They are all columns of such rows so far, so
    * that nearly all batches share one statement.
    */
   Columns mixed(List<Row> rows) {
@@ -182,7 +182,7 @@ final class JdbcConnection implements AutoCloseable {
       try {
         connection.close();
       } catch (SQLException e) {
-        // The connection is lost anyway.
+        // Ignore the failure, because the connection is lost anyway.
       }
       connection = null;
     }

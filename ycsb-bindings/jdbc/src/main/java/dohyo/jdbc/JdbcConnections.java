@@ -18,11 +18,11 @@ import site.ycsb.DBException;
 import site.ycsb.Status;
 
 /**
- * Connections of one client thread. A single connection works on the calling thread. With several connections each has
- * a thread of its own, because JDBC blocks.
+ * Connections of one client thread. A single connection works on the calling thread. If there are several, each has its
+ * own thread, because JDBC blocks.
  */
 final class JdbcConnections implements Transport {
-  /** Maximum default of connections per client thread. With more, the server's threads only wait for each other. */
+  /** Maximum of the default number of connections. With more, the server's threads only wait for each other. */
   private static final int MOST = 32;
 
   private final long timeoutMillis;
@@ -31,8 +31,8 @@ final class JdbcConnections implements Transport {
   private final ThreadPoolExecutor threads;
 
   /**
-   * Thread that does one piece of work at a time. Work that it submits itself comes next, so that no other thread is
-   * woken.
+   * Thread that does one piece of work at a time. It does work that it submits itself next, so that no other thread has
+   * to wake.
    */
   private final class ConnectionThread extends Thread {
     private Runnable next;
@@ -98,7 +98,7 @@ final class JdbcConnections implements Transport {
       if (System.nanoTime() - asked > TimeUnit.MILLISECONDS.toNanos(timeoutMillis)) {
         return error.apply(Outcome.TIMEOUT);
       }
-      // One connection is idle, as there are as many threads. Take the last used one, whose statements are prepared.
+      // One connection is idle, one for each thread. Take the last used one, whose statements are prepared.
       JdbcConnection connection = idle.pop();
       try {
         return on(connection, work, error);
@@ -109,7 +109,7 @@ final class JdbcConnections implements Transport {
   }
 
   private void execute(Runnable work) {
-    // Other work that waits for a connection comes first.
+    // Do other work that waits for a connection first.
     if (Thread.currentThread() instanceof ConnectionThread thread && thread.connections() == this
         && thread.next == null && threads.getQueue().isEmpty()) {
       thread.next = work;

@@ -11,7 +11,7 @@ import java.util.List;
 
 /**
  * Columns of the tables' key: one column of bytes, or the columns of {@code keycolumns}. Their types are INT, BIGINT
- * and VARCHAR of ASCII characters. A {@code timestamp} is a BIGINT, because its milliseconds then need no conversion.
+ * and VARCHAR of ASCII characters. A {@code timestamp} is a BIGINT, so that its milliseconds need no conversion.
  */
 public final class Key {
   /** Name of the key's column if there is only one, as in the tables of stock YCSB. */

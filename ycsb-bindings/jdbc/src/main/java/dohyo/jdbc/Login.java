@@ -6,7 +6,7 @@ import java.sql.SQLException;
 /** Address of a server, and how to connect to it. */
 public interface Login {
   /**
-   * Opens a connection, on which every statement is a transaction of its own.
+   * Opens a connection, on which every statement is a separate transaction.
    *
    * @throws SQLException if the server cannot be reached within {@code operationtimeout}
    */

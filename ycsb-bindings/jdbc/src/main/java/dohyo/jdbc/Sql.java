@@ -20,7 +20,7 @@ public record Sql(Verb verb, String table, Columns columns, int rows) {
     READ, SCAN, DELETE,
     /** Writes the given fields, whether the record exists or not. */
     UPSERT,
-    /** Writes records that have different fields: a field that is NULL keeps its value. */
+    /** Writes records with different fields: a field whose new value is NULL keeps its old value. */
     UPSERT_SOME
   }
 
@@ -43,8 +43,8 @@ public record Sql(Verb verb, String table, Columns columns, int rows) {
   }
 
   /**
-   * Returns the condition for the records. With several key columns it is not a list of rows, {@code (a, b) IN ((?, ?),
-   * …)}: for that MariaDB would read the whole table (MDEV-10947). All servers use the index for alternatives.
+   * Returns the condition for the records. With several key columns, it consists of alternatives, for which all servers
+   * use the index. For a list of rows, {@code (a, b) IN ((?, ?), …)}, MariaDB would read the whole table (MDEV-10947).
    */
   private String is(Dialect dialect, List<String> key) {
     return key.size() == 1 && rows > 1 ? dialect.quoted(key.get(0)) + " IN (" + repeated("?", rows, ", ") + ")"
@@ -52,8 +52,8 @@ public record Sql(Verb verb, String table, Columns columns, int rows) {
   }
 
   /**
-   * Returns the condition for all records from a given one on, in the order of the key. It is {@code (a, b) >= (?, ?)},
-   * or {@code a = ? AND b >= ? OR a > ?} for MariaDB and MySQL, which use the index only for this form.
+   * Returns the condition for a record and all records after it, in the order of the key. It is {@code (a, b) >= (?,
+   * ?)}, or {@code a = ? AND b >= ? OR a > ?} for MariaDB and MySQL, which use the index only for this form.
    */
   private static String from(Dialect dialect, List<String> key) {
     if (dialect.comparesRows()) {
@@ -73,7 +73,7 @@ public record Sql(Verb verb, String table, Columns columns, int rows) {
         + each(dialect, columns.names(), assignment, ", ");
   }
 
-  // Only a read of several records must tell them apart by their keys.
+  // Includes the key only in a read of several records, whose result must show which record each row is.
   private String fields(Dialect dialect, List<String> key) {
     return columns == null ? "*" : (verb == Verb.READ && rows > 1 ? each(dialect, key, "%s", ", ") + ", " : "")
         + each(dialect, columns.names(), "%s", ", ");

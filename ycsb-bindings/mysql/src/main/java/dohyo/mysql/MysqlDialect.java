@@ -20,8 +20,8 @@ public final class MysqlDialect implements Dialect {
   }
 
   /**
-   * Returns a text in quotes, for statements that take no variables. Valid in the SQL mode that {@link MysqlLogin}
-   * sets.
+   * Returns a text in quotes, for statements that take no variables. The quotes are right in the SQL mode that {@link
+   * MysqlLogin} sets.
    */
   public static String literal(String text) {
     return "'" + text.replace("\\", "\\\\").replace("'", "''") + "'";

@@ -23,7 +23,7 @@ public final class MysqlLogin implements Login {
   /**
    * Reads {@code mysql.url} (default {@code jdbc:mariadb://127.0.0.1:3306/ycsb}), {@code mysql.user} (default root) and
    * {@code mysql.password}. Reads {@code mysql.useSSL}, and {@code mysql.ca}, the certificates to trust, as PEM in
-   * Base64 on one line, by default those that this JVM trusts. Does not connect.
+   * Base64 on one line, by default the JVM's. Does not connect.
    *
    * @throws SettingException if the URL is not one of the driver's
    */
@@ -41,7 +41,7 @@ public final class MysqlLogin implements Login {
     this.url = url;
     this.settings = settings;
     if (!url.startsWith(PREFIX)) {
-      throw new SettingException("mysql.url=" + place() + ": must begin with " + PREFIX + ", for MySQL too");
+      throw new SettingException("mysql.url=" + place() + ": must begin with " + PREFIX + ", also for MySQL");
     }
     options.putAll(Map.of(
         "user", settings.text("mysql.user", "root"),
@@ -49,9 +49,9 @@ public final class MysqlLogin implements Login {
         "connectTimeout", millis,
         "socketTimeout", millis,
         "useServerPrepStmts", "true",
-        // The binding caches the statements itself, with a key that is faster to compare than their text.
+        // The binding has its own cache of statements, whose keys are faster to compare than their text.
         "cachePrepStmts", "false",
-        // Reject values that do not fit, in any row of a statement and with any engine.
+        // Reject values that do not fit the column, in any row of a statement and with any engine.
         "sessionVariables", "sql_mode='STRICT_ALL_TABLES'",
         // MySQL's default login without TLS needs the server's public key.
         "allowPublicKeyRetrieval", "true"));

@@ -75,7 +75,7 @@ class MysqlContractIT extends JdbcContract {
 
   @Test
   void aForeignTableIsNotTakenForATrialsOwn() throws Exception {
-    // The other tests have made tables in the default database.
+    // Use another database, because the other tests have made tables in the default database.
     String url = server.properties().getProperty("mysql.url").replaceFirst("/[^/]*$", "/contract_schema");
     execute("CREATE DATABASE contract_schema");
     try (MysqlServer other = new MysqlServer(new MysqlLogin(new Settings(server.with(Map.of("mysql.url", url)))))) {

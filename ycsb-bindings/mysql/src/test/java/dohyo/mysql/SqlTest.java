@@ -118,7 +118,7 @@ class SqlTest {
     return new Schema(new Settings(arguments));
   }
 
-  /** Parses quoted texts like the server does: each must end at its closing quote and give the original text. */
+  /** Parses quoted texts like the server. Each must end at its closing quote and give the original text. */
   @RepeatedTest(1000)
   void quotesHoldWhatever(RepetitionInfo repetition) {
     Random random = new Random(repetition.getCurrentRepetition());

@@ -4,9 +4,9 @@ import dohyo.jdbc.Dialect;
 import java.sql.SQLException;
 import java.util.Set;
 
-/** PostgreSQL's SQL. */
+/** SQL and error codes of PostgreSQL. */
 public final class PostgresqlDialect implements Dialect {
-  /** serialization_failure, deadlock_detected, lock_not_available (PostgreSQL's manual, appendix A). */
+  /** Codes of serialization_failure, deadlock_detected and lock_not_available (PostgreSQL's manual, appendix A). */
   private static final Set<String> ROLLED_BACK = Set.of("40001", "40P01", "55P03");
 
   @Override

@@ -24,7 +24,7 @@ public final class PostgresqlLogin implements Login {
   /**
    * Reads {@code postgresql.url} (default {@code jdbc:postgresql://127.0.0.1:5432/ycsb}), {@code postgresql.user}
    * (default postgres) and {@code postgresql.password}. Reads {@code postgresql.useSSL}, and {@code postgresql.ca}, the
-   * certificates to trust, as PEM in Base64 on one line, by default those that this JVM trusts. Does not connect.
+   * certificates to trust, as PEM in Base64 on one line, by default the JVM's. Does not connect.
    *
    * @throws SettingException if the URL is not one of the driver's
    */
@@ -45,9 +45,9 @@ public final class PostgresqlLogin implements Login {
         "password", settings.text("postgresql.password", ""),
         "connectTimeout", seconds,
         "loginTimeout", seconds,
-        // The server prepares a statement at its first use, and values are sent in binary.
+        // Let the server prepare a statement at its first use, so that values are sent in binary.
         "prepareThreshold", "1",
-        // The binding caches the statements itself, with a key that is faster to compare than their text.
+        // The binding has its own cache of statements, whose keys are faster to compare than their text.
         "preparedStatementCacheQueries", "0"));
     if (settings.flag("postgresql.useSSL", false)) {
       options.put("sslmode", "verify-full");

@@ -26,7 +26,7 @@ class PostgresqlContractIT extends JdbcContract {
     super("postgresql");
     execute("CREATE OR REPLACE FUNCTION report() RETURNS trigger LANGUAGE plpgsql AS"
         + " 'BEGIN PERFORM pg_stat_force_next_flush(); RETURN NULL; END'");
-    // These tables are so small that the server would scan them instead of using the index.
+    // Forbid sequential scans, which the server would prefer to the index because the tables are small.
     execute("ALTER ROLE dohyo SET enable_seqscan = off");
   }
 
@@ -75,8 +75,8 @@ class PostgresqlContractIT extends JdbcContract {
   }
 
   /**
-   * A server process reports its counters once a second. The trigger makes it report after each write; every test ends
-   * with one.
+   * Creates a table with a trigger. A server process reports its counters once per second; with the trigger, it reports
+   * them after each write. Every test ends with a write.
    */
   @Override
   protected void createTable(String table, KeyColumns key, List<String> fields) throws SQLException {

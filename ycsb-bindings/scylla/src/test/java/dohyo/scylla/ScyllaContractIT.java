@@ -22,14 +22,14 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
-/** Runs the contract with ScyllaDB's driver, on a real ScyllaDB or on a real Cassandra, which it supports, too. */
+/** Runs the contract with ScyllaDB's driver on a real ScyllaDB, or on a real Cassandra, which it also supports. */
 class ScyllaContractIT extends CassandraContractIT {
   @Override
   protected Binding newBinding() {
     return new ScyllaBinding();
   }
 
-  /** Returns the number rounded up to the same number of connections for each shard. */
+  /** Returns the number, rounded up to a multiple of the shards. */
   @Override
   protected int connections(int wanted) {
     ShardingInfo shards = admin.getCluster().getMetadata().getAllHosts().iterator().next().getShardingInfo();

@@ -29,9 +29,9 @@ import java.util.stream.Collectors;
 import java.util.stream.Stream;
 
 /**
- * Administers a running Aerospike, 6.0 or newer, through its info protocol. Arguments of all verbs: hosts, port and
- * namespace, see the binding's properties; access, a file with the properties of {@link Access}, if the servers require
- * them. They come in a file because a command line would show the password.
+ * Administers a running Aerospike, 6.0 or newer, through its info protocol. All verbs have the arguments hosts, port
+ * and namespace, as in the binding's properties. If the servers require them, the properties of {@link Access} are in a
+ * file, the argument access, because a command line would show the password.
  */
 public final class AerospikeAdmin {
   /** User and password of the only account of a new cluster. */
@@ -40,7 +40,7 @@ public final class AerospikeAdmin {
   private static final String SETTLING =
       "migrate_partitions_remaining|rw_in_progress|storage-engine\\..*\\.(write_q|defrag_q)";
   private static final int MEBIBYTE = 1 << 20;
-  /** Set with a record for each table. The record's bin holds the trial's mark. */
+  /** Name of the set with one record for each table, whose bin contains the trial's mark. */
   private static final String MARKS = "dohyo";
   private static final String MARK = "mark";
 
@@ -54,8 +54,8 @@ public final class AerospikeAdmin {
   }
 
   /**
-   * Creates the account of {@code access} through the default account of a new cluster. Gives the default account the
-   * same password. Argument: nodes, see ready.
+   * Creates the account in {@code access} by the default account of a new cluster, and sets the same password for the
+   * default account. Argument: nodes, see ready.
    */
   private static Map<String, ?> account(Settings arguments) throws IOException {
     Settings access = access(arguments);
@@ -79,7 +79,7 @@ public final class AerospikeAdmin {
 
   /**
    * Fails unless the cluster has all its nodes (argument nodes), no partition migrates, and a write succeeds. An open
-   * port proves none of these.
+   * port does not prove any of these.
    */
   private static Map<String, ?> ready(Settings arguments) throws IOException {
     try (AerospikeClient client = connect(arguments)) {
@@ -107,7 +107,7 @@ public final class AerospikeAdmin {
     }
   }
 
-  /** Adds all nodes to the roster. Without it a namespace with strong consistency accepts no writes. */
+  /** Adds all nodes to the roster. Otherwise, a namespace with strong consistency does not accept writes. */
   private static void setRoster(Node[] nodes, String namespace) throws IOException {
     if (!Boolean.parseBoolean(namespaceConfig(nodes[0], namespace).get("strong-consistency"))) {
       return;
@@ -122,7 +122,7 @@ public final class AerospikeAdmin {
   }
 
   /**
-   * Marks the sets. A set has no comment and exists only with its first record, so the marks are records of another
+   * Marks the sets. A set has no comment, and exists only from its first record on, so the marks are records in another
    * set. Fails if a set has records but lacks this trial's mark. Then reads the conditions back from all nodes.
    * Arguments: tables; trial; write_acks and read_acks of the client; layout, see the binding's property; pid, a file
    * that begins with the server's process id.
@@ -137,7 +137,7 @@ public final class AerospikeAdmin {
     }
   }
 
-  /** Returns the conditions of a namespace. All nodes must report the same, see {@link #requireEqualNodes}. */
+  /** Returns the conditions of a namespace. All nodes must report the same settings, see {@link #requireEqualNodes}. */
   static Map<String, Object> conditions(AerospikeClient client, Settings arguments) throws IOException {
     Node node = client.getNodes()[0];
     Map<String, String> namespace = pairs(info(node, "namespace/" + arguments.required("namespace")), ";");
@@ -153,7 +153,7 @@ public final class AerospikeAdmin {
     conditions.put("write_acks", arguments.required("write_acks"));
     conditions.put("read_acks", arguments.required("read_acks"));
     conditions.put("write_copies", arguments.required("write_acks").equals("one") && !strong ? 1 : replication);
-    // A read may ask other replicas only while partitions migrate.
+    // A read may use other replicas only while partitions migrate.
     conditions.put("read_copies", 1);
     if (!strong && client.getNodes().length > 1) {
       // During a network partition each side accepts writes on its own replicas.
@@ -187,7 +187,7 @@ public final class AerospikeAdmin {
     client.put(null, key, new Bin(MARK, mark));
   }
 
-  /** Fails unless all nodes report the same settings. Their files and sizes may differ. */
+  /** Fails unless all nodes report the same settings, except for their files and sizes. */
   static void requireEqualNodes(Node[] nodes, String namespace) throws IOException {
     Map<String, List<String>> answers = new LinkedHashMap<>();
     for (Node node : nodes) {
@@ -225,14 +225,14 @@ public final class AerospikeAdmin {
   }
 
   /**
-   * Reads the settings of a namespace. The name of the argument changed with 7.0. Each version ignores the other name.
+   * Reads the settings of a namespace. Sends both names of the argument, which changed with 7.0; a server ignores one.
    */
   private static Map<String, String> namespaceConfig(Node node, String namespace) throws IOException {
     return pairs(info(node, "get-config:context=namespace;id=" + namespace + ";namespace=" + namespace), ";");
   }
 
   /**
-   * Waits until no partition migrates, no write is in progress and everything is on its device. Then counts the rows.
+   * Waits until no partition migrates, no write is in progress and all data is on its device. Then counts the rows.
    * Arguments: tables; layout, see the binding's property; timeout in seconds; recordcount and countlimit.
    */
   private static Map<String, ?> settle(Settings arguments) throws Exception {

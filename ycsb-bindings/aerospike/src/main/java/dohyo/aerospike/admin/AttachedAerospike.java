@@ -18,9 +18,9 @@ import java.util.List;
 import java.util.Map;
 
 /**
- * Administers our sets in a namespace of an attached Aerospike. One set is named after the place, and its only
- * record is the mark. The others are the tables, whose names begin with the place. Arguments: hosts, port, namespace,
- * tables; access, see {@link AerospikeAdmin}.
+ * Administers a trial's sets in a namespace of an attached Aerospike. One set is named after the place, and its only
+ * record is the mark. The other sets are the tables, whose names begin with the place. Arguments: hosts, port,
+ * namespace, tables; access, see {@link AerospikeAdmin}.
  */
 public final class AttachedAerospike implements Attached {
   private static final String MARK = "mark";
@@ -98,10 +98,10 @@ public final class AttachedAerospike implements Attached {
     }
   }
 
-  /** Does nothing: a set exists from its first record on. */
+  /** Does nothing, because the first record of a set creates it. */
   @Override
   public void createTables() {
-    // The clients' first records create the sets.
+    // Clients create the sets.
   }
 
   @Override
@@ -113,7 +113,7 @@ public final class AttachedAerospike implements Attached {
 
   @Override
   public String remove() throws Exception {
-    // Remove the mark last. While it exists, another attempt recognizes the rest.
+    // Remove the mark last, so that another attempt can recognize the remaining sets.
     for (String set : sets()) {
       client.truncate(null, namespace(), set, null);
       new Wait(arguments, "the timeout").until(() -> {
@@ -144,7 +144,7 @@ public final class AttachedAerospike implements Attached {
     client.exists(null, mark);
   }
 
-  /** Returns nothing: the server reports permissions only to a user administrator. */
+  /** Returns an empty list, because the server reports permissions only to a user administrator. */
   @Override
   public List<String> missingRights() {
     return List.of();

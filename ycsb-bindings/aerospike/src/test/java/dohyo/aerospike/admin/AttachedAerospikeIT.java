@@ -44,7 +44,7 @@ class AttachedAerospikeIT extends AttachedContract {
     theirs.put(null, key(), new Bin(MARK, mark.toString()));
   }
 
-  /** Returns the sets that are not empty, with their numbers of records. */
+  /** Returns the sets that are not empty, each with its number of records. */
   @Override
   protected List<String> others() {
     return Stream.of(Info.request(theirs.getNodes()[0], "sets/" + namespace).split(";"))

@@ -16,15 +16,15 @@ import java.util.Set;
 import java.util.stream.Stream;
 
 /**
- * Administers our keyspace in an attached cluster that speaks CQL: Cassandra, DataStax, ScyllaDB, Keyspaces. The
- * arguments are those of {@link CqlAdmin}, with a list as host, and those of {@link Attached}.
+ * Administers a trial's keyspace in an attached cluster that speaks CQL: Cassandra, DataStax, ScyllaDB, Keyspaces. The
+ * arguments are those of {@link CqlAdmin}, with a list of hosts as host, and those of {@link Attached}.
  */
 public final class AttachedCql implements Attached {
   /** Column of system_schema.tables since Cassandra 5.0: false if a dropped table leaves no snapshot. */
   private static final String SNAPSHOT = "allow_auto_snapshot";
-  /** Tables with a server's settings: of ScyllaDB, whose values are JSON, and of Cassandra since 4.0. */
+  /** Tables with a server's settings in ScyllaDB, where values are JSON, and in Cassandra since 4.0. */
   private static final List<String> SETTINGS = List.of("system.config", "system_views.settings");
-  /** Permission to create our keyspace; the server grants its creator all others on it. */
+  /** Permission to create the keyspace. The server grants its creator all other permissions on it. */
   private static final String RIGHT = "CREATE";
 
   private final Settings arguments;
@@ -87,7 +87,7 @@ public final class AttachedCql implements Attached {
     String mark = Admin.mark(arguments);
     List<String> found = new ArrayList<>(cql.comments().entrySet().stream()
         .filter(table -> !mark.equals(table.getValue())).map(table -> "the table " + table.getKey()).toList());
-    // A run creates no such objects.
+    // A run creates none of the following objects, so any of them is foreign.
     Map<String, String> others = new LinkedHashMap<>();
     others.put("views", "view_name");
     others.put("types", "type_name");
@@ -111,7 +111,7 @@ public final class AttachedCql implements Attached {
     boolean made = exists();
     Map<String, Object> conditions = new LinkedHashMap<>(made ? cql.conditions()
         : Map.of("version", cql.version(), "nodes", cql.metadata().getAllHosts().size(), "notes", List.of()));
-    if (Integer.valueOf(0).equals(conditions.get("replication"))) { // not a number, as in Keyspaces
+    if (Integer.valueOf(0).equals(conditions.get("replication"))) { // the server states no number, as in Keyspaces
       conditions.put("replication", UNKNOWN);
       conditions.put("write_copies", null);
       conditions.put("read_copies", null);
@@ -125,12 +125,12 @@ public final class AttachedCql implements Attached {
                 settings.getOrDefault("server_encryption_options.internode_encryption", "").equals("all")),
         Stream.of("commit log: " + (sync.isEmpty() ? UNKNOWN : sync),
             made ? "compaction: " + cql.compaction() : "",
-            leavesSnapshots() ? "nodes with auto_snapshot keep a snapshot of our tables when they are dropped" : "")
+            leavesSnapshots() ? "nodes with auto_snapshot keep a snapshot of the run's tables after the run" : "")
             .filter(note -> !note.isEmpty())).toList());
     return conditions;
   }
 
-  /** Returns the server's settings; empty if it has no such table, or this user may not read it. */
+  /** Returns the server's settings; empty if it has no table with them, or this user may not read the table. */
   private Map<String, String> settings() {
     for (String table : SETTINGS) {
       try {
@@ -159,7 +159,7 @@ public final class AttachedCql implements Attached {
     return Long.parseLong(cql.value("SELECT toUnixTimestamp(now()) FROM system.local").orElse("-1"));
   }
 
-  /** Returns the permission on all keyspaces, as ours does not exist yet, if LIST PERMISSIONS does not show it. */
+  /** Returns CREATE on all keyspaces if LIST PERMISSIONS does not show it; the run's keyspace does not exist yet. */
   @Override
   public List<String> missingRights() {
     Settings access = Admin.properties(arguments, "connection");
@@ -173,7 +173,7 @@ public final class AttachedCql implements Attached {
       }
       return cql.permissions(user).anyMatch(RIGHT::equals) ? List.of() : List.of(RIGHT + " ON ALL KEYSPACES");
     } catch (DriverException e) {
-      return List.of("the server does not say: " + e.getMessage());
+      return List.of("the server does not show permissions: " + e.getMessage());
     }
   }
 }

@@ -17,11 +17,11 @@ import org.codehaus.jackson.map.ObjectMapper;
 
 /**
  * Administers a running Cassandra, from 3.11 to 5.0, over CQL and JMX. The arguments are those of {@link CqlAdmin},
- * and: jmx, the port on this host; log, the server's log, to which 3.11 writes its settings; timeout in seconds;
- * folder, for the statistics.
+ * and: jmx, the port on this host; log, the server's log, which has the settings of 3.11; timeout in seconds; folder,
+ * for the statistics.
  */
 public final class CassandraAdmin {
-  // Metrics that may explain a result, out of the server's thousand. Each takes one request after every run.
+  // Metrics that may explain a result. The list is short, because each metric takes one request after every run.
   private static final List<String> METRICS = List.of("ClientRequest,scope=Read,*", "ClientRequest,scope=Write,*",
       "ClientRequest,scope=RangeSlice,*", "Compaction,*", "ThreadPools,name=PendingTasks,*",
       "ThreadPools,name=TotalBlockedTasks,*", "CommitLog,*", "Cache,scope=KeyCache,*", "Cache,scope=ChunkCache,*",
@@ -54,7 +54,7 @@ public final class CassandraAdmin {
     }
   }
 
-  /** Replaces the default user, see {@link CqlAdmin#replaceDefaultUser}. A repair must make the copies afterwards. */
+  /** Replaces the default user, see {@link CqlAdmin#replaceDefaultUser}. Afterwards a repair must copy the users. */
   private static Map<String, ?> user(Settings arguments) {
     CqlAdmin.replaceDefaultUser(arguments);
     return Map.of();
@@ -71,7 +71,7 @@ public final class CassandraAdmin {
       String durability = CqlAdmin.durability(sync);
       conditions.put("durability", durability);
       conditions.putAll(jvm.conditions());
-      // Report the requested settings as the server has them, except those that it does not list.
+      // Report the requested settings with the server's values, except settings that the server does not list.
       conditions.put("server_settings", Arrays.stream(arguments.text("settings", "").split(","))
           .filter(settings::containsKey).collect(Collectors.toMap(Function.identity(), settings::get)));
       conditions.put("notes", Stream.concat(protection(settings), Stream.of(
@@ -92,8 +92,8 @@ public final class CassandraAdmin {
   }
 
   /**
-   * Returns the commit log's period with its unit. 4.1 and newer have the unit in the value, older versions in the
-   * name.
+   * Returns the period of the commit log with its unit, which 4.1 and newer have in the setting's value, and older
+   * versions in its name.
    */
   private static String period(Map<String, String> settings) {
     String millis = settings.get("commitlog_sync_period_in_ms");
@@ -113,8 +113,8 @@ public final class CassandraAdmin {
   }
 
   /**
-   * Flushes unless flush=false. Waits until no compaction is pending or active, or they make no progress. Then counts
-   * the rows.
+   * Flushes unless flush=false. Waits until no compaction is pending or active, or compactions make no progress. Then
+   * counts the rows.
    */
   private static Map<String, ?> settle(Settings arguments) throws Exception {
     Wait wait = new Wait(arguments, "cassandra_settle_timeout");

@@ -33,11 +33,11 @@ import java.util.stream.Collectors;
 import java.util.stream.IntStream;
 import java.util.stream.Stream;
 
-/** Administration that needs only CQL, for ScyllaDB and any version of Cassandra. */
+/** Administers ScyllaDB and any version of Cassandra by requests that need only CQL. */
 public final class CqlAdmin implements AutoCloseable {
   /** Name and password of the default user of a new Cassandra, and of a ScyllaDB before 5.4. */
   private static final String DEFAULT_USER = "cassandra";
-  /** Keyspace of the users; ScyllaDB since 6.0 has them on every node without it. */
+  /** Keyspace of the users. ScyllaDB since 6.0 does not need it to have the users on every node. */
   private static final String USERS = "system_auth";
   private static final int CONNECT_MILLIS = 20_000;
   private static final int ANSWER_MILLIS = 120_000;
@@ -58,7 +58,7 @@ public final class CqlAdmin implements AutoCloseable {
    *                  server's own), rows (per partition in the row cache). For the
    *                  conditions: write_acks, read_acks. For the rows: recordcount, countlimit. If the server
    *                  requires it: connection, a file with the binding's properties for user, password and TLS
-   * @throws SettingException if that file cannot be read
+   * @throws SettingException if the connection file cannot be read
    */
   public CqlAdmin(Settings arguments) {
     this(arguments, Admin.properties(arguments, "connection"));
@@ -96,7 +96,7 @@ public final class CqlAdmin implements AutoCloseable {
   /**
    * Creates the keyspace and the tables that do not exist. Each table has the trial's mark as its comment.
    *
-   * @throws IOException if another trial has created the keyspace or a table; then nothing is created
+   * @throws IOException if another trial created the keyspace or a table; in that case nothing is created
    */
   public void createTables() throws IOException {
     String mark = Admin.mark(arguments);
@@ -231,18 +231,18 @@ public final class CqlAdmin implements AutoCloseable {
     return "{'class': %s, %s: %d}".formatted(Query.literal(strategy), Query.literal(where), copies);
   }
 
-  /** Changes the replication of a system keyspace. A repair must make the copies afterwards. */
+  /** Changes the replication of a system keyspace. Afterwards, a repair must make the copies. */
   void copy(String systemKeyspace, int copies) {
     execute("ALTER KEYSPACE %s WITH replication = %s".formatted(systemKeyspace,
         replication("NetworkTopologyStrategy", copies)));
   }
 
   /**
-   * Replaces the default user, whose password is public, with the user of the connection file. Replicates the users to
-   * every node. Fails until the server has created the default user, some seconds after its start, or ours itself.
+   * Replaces the default user, whose password is public, with the user in the connection file. Replicates the users to
+   * every node. Fails until the server has created either user, some seconds after its start.
    *
    * @param arguments see the constructor, and nodes
-   * @return the keyspace whose copies a repair must make; empty if there is none, or one node
+   * @return the keyspace whose copies a repair must make; empty if no repair is needed, as with one node
    */
   public static Optional<String> replaceDefaultUser(Settings arguments) {
     Settings access = Admin.properties(arguments, "connection");
@@ -253,7 +253,7 @@ public final class CqlAdmin implements AutoCloseable {
       first.execute("CREATE ROLE IF NOT EXISTS %s WITH PASSWORD = %s AND LOGIN = true AND SUPERUSER = true".formatted(
           Query.quoted(access.required("cassandra.username")), Query.literal(access.required("cassandra.password"))));
     } catch (AuthenticationException e) {
-      // There is no default user: not yet, or an earlier call has removed it, or the server's settings name ours.
+      // The default user does not exist yet, or an earlier call removed it, or the server's settings name another user.
     }
     try (CqlAdmin own = new CqlAdmin(arguments, access)) {
       own.execute("DROP ROLE IF EXISTS " + DEFAULT_USER);
@@ -272,8 +272,8 @@ public final class CqlAdmin implements AutoCloseable {
   }
 
   /**
-   * Returns where an acknowledged write is, according to the server's {@code commitlog_sync}. Only periodic
-   * acknowledges before fsync.
+   * Returns where an acknowledged write is (memory or disk), by the server's {@code commitlog_sync}. Only with
+   * periodic, the server acknowledges a write before fsync.
    */
   public static String durability(String sync) {
     return switch (sync) {
@@ -284,7 +284,7 @@ public final class CqlAdmin implements AutoCloseable {
   }
 
   /**
-   * Returns notes on security that costs time and that other systems may not have.
+   * Returns notes on security features, which cost time and which other systems may not have.
    *
    * @param authenticator the server's setting of that name
    * @param toClients     whether clients connect with TLS
@@ -295,7 +295,7 @@ public final class CqlAdmin implements AutoCloseable {
         toClients ? "TLS to clients" : "", amongNodes ? "TLS among nodes" : "").filter(note -> !note.isEmpty());
   }
 
-  /** Returns these notes from ScyllaDB's settings, in which the encryption options are JSON objects of texts. */
+  /** Returns notes on security features from ScyllaDB's settings, in which encryption options are JSON objects. */
   public static Stream<String> protection(Map<String, String> settings) {
     return protection(settings.getOrDefault("authenticator", ""),
         has(settings, "client_encryption_options", "enabled", "true"),
@@ -313,7 +313,7 @@ public final class CqlAdmin implements AutoCloseable {
     return kib.isEmpty() ? "" : "compressed in chunks of " + kib + " KiB";
   }
 
-  /** Returns a note on the rows of a partition that the row cache keeps; empty if none. */
+  /** Returns a note on the number of a partition's rows in the row cache; empty without a row cache. */
   String cachedRows() {
     String rows = ofTables("caching", options -> options.getOrDefault("rows_per_partition", "NONE"));
     return rows.equals("NONE") ? "" : "row cache: " + rows + " rows of each partition";
@@ -324,7 +324,7 @@ public final class CqlAdmin implements AutoCloseable {
     return ofTables("compaction", options -> className(options.get("class")));
   }
 
-  /** Returns whether ScyllaDB spreads the keyspace by tablets. The column is missing in 5.2. */
+  /** Returns whether ScyllaDB distributes the keyspace by tablets. The column for that is missing in 5.2. */
   public boolean hasTablets() {
     String column = "initial_tablets";
     Row row = Answers.next(session.execute(
@@ -335,7 +335,7 @@ public final class CqlAdmin implements AutoCloseable {
   /**
    * Returns notes on a ScyllaDB.
    *
-   * @param settings those in system.config
+   * @param settings the settings in system.config
    */
   public Stream<String> scyllaNotes(Map<String, String> settings) {
     return Stream.of("developer mode: " + settings.getOrDefault("developer_mode", "unknown"),
@@ -372,8 +372,8 @@ public final class CqlAdmin implements AutoCloseable {
   }
 
   /**
-   * Returns the server's version. The release_version of a ScyllaDB is that of the Cassandra with which it is
-   * compatible; only its superusers may read its own.
+   * Returns the server's version. In ScyllaDB, release_version is that of a compatible Cassandra, and only superusers
+   * may read ScyllaDB's own version.
    */
   String version() {
     String compatible = value("SELECT release_version FROM system.local").orElseThrow();
@@ -401,7 +401,7 @@ public final class CqlAdmin implements AutoCloseable {
   }
 
   /**
-   * Counts the rows: the verb {@code count} of servers that speak CQL.
+   * Counts the rows; implements the verb {@code count} of servers that speak CQL.
    *
    * @param arguments see the constructor
    * @return {@code rows}, see {@link #countRows()}
@@ -424,7 +424,7 @@ public final class CqlAdmin implements AutoCloseable {
       long first = Long.MIN_VALUE + slice * width;
       String query = "SELECT count(*) FROM %1$s WHERE token(%2$s) >= %3$d AND token(%2$s) <= %4$d"
           .formatted(quoted(table), Query.partitionKey(key), first, first + width - 1);
-      // A single replica may lack writes that fewer than all replicas have acknowledged.
+      // Count with all replicas, because one replica may lack writes that only other replicas have acknowledged.
       count += Answers.next(session.execute(
           new SimpleStatement(query).setConsistencyLevel(ConsistencyLevel.ALL))).getLong(0);
     }

@@ -22,7 +22,7 @@ import javax.management.remote.JMXConnector;
 import javax.management.remote.JMXConnectorFactory;
 import javax.management.remote.JMXServiceURL;
 
-/** Connection to the JVM of a Cassandra node over plain JMX. The names are the same from 3.11 to 5.0. */
+/** Connection to the JVM of a Cassandra node over plain JMX. The beans have the same names from 3.11 to 5.0. */
 final class ServerJvm implements AutoCloseable {
   private final JMXConnector connector;
   private final MBeanServerConnection beans;

@@ -21,12 +21,12 @@ import org.apache.hadoop.hbase.client.TableDescriptor;
 import site.ycsb.DBException;
 
 /**
- * Administers our namespace in an attached HBase. The arguments are those of {@link HBaseAdmin} without the web
+ * Administers a trial's namespace in an attached HBase. The arguments are those of {@link HBaseAdmin} without the web
  * pages, and connection, a file with further properties of the binding. The tables' names begin with the place and a
  * colon.
  */
 public final class AttachedHBase implements Attached {
-  /** Time to reach the servers. They run already, so it needs no allowance for a start. */
+  /** Timeout of connecting to the servers, in milliseconds. The servers run already, so it need not include a start. */
   private static final long REACH_MILLIS = 20_000;
 
   private final Settings arguments;
@@ -173,7 +173,7 @@ public final class AttachedHBase implements Attached {
     hbase.admin().getNamespaceDescriptor(NamespaceDescriptor.DEFAULT_NAMESPACE_NAME_STR);
   }
 
-  /** Returns nothing: only an administrator may read permissions. */
+  /** Returns an empty list, because only an administrator may read permissions. */
   @Override
   public List<String> missingRights() {
     return List.of();

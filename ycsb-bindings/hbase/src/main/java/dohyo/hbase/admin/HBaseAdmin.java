@@ -51,19 +51,19 @@ import org.apache.hadoop.hbase.util.Bytes;
 import org.apache.hadoop.security.UserGroupInformation;
 
 /**
- * Administers a running HBase 2. The arguments are the binding's properties (hbase.zookeeper.quorum, …), and: info, the
+ * Administers a running HBase 2. The arguments are the binding's properties (hbase.zookeeper.quorum, …); info, the
  * address of the web pages of this host's region server; hdfs, the address of the NameNode's pages, empty on a local
- * file system; tables; recordcount; and those of the verbs below.
+ * file system; tables; recordcount; and the arguments of each verb.
  */
 public final class HBaseAdmin implements AutoCloseable {
-  /** Timeout of single calls, which normally end far sooner. */
+  /** Timeout of a single call in milliseconds; calls normally end far sooner. */
   private static final long CALL_MILLIS = 120_000;
   private static final int ROWS_PER_CALL = 10_000;
   /** Key of the trial's mark in a table's description. */
   static final String MARK = "DOHYO";
   private static final String SERVER_BEAN = "Hadoop:service=HBase,name=RegionServer,sub=Server";
   /**
-   * Time without growth after which the block cache counts as filled. Reading ahead begins a second after a file was
+   * Time without growth after which the block cache counts as filled. Prefetching begins a second after a file was
    * opened, and the page shows values that are up to two seconds old.
    */
   private static final Duration FILLED_AFTER = Duration.ofSeconds(6);
@@ -76,7 +76,7 @@ public final class HBaseAdmin implements AutoCloseable {
   /**
    * Connects to the cluster.
    *
-   * @param arguments see above
+   * @param arguments the arguments of the verb
    * @throws IOException if the connection fails
    */
   public HBaseAdmin(Settings arguments) throws IOException {
@@ -190,7 +190,7 @@ public final class HBaseAdmin implements AutoCloseable {
   /**
    * Creates the tables that do not exist.
    *
-   * @throws IOException if another trial has created one of the tables; then none is created
+   * @throws IOException if another trial created one of the tables; in that case no table is created
    */
   public void createTables() throws IOException {
     String mark = Admin.mark(arguments);
@@ -275,7 +275,7 @@ public final class HBaseAdmin implements AutoCloseable {
     return conditions;
   }
 
-  /** Returns notes on security that costs time and that other systems may not have, if all servers have it. */
+  /** Returns notes on security features of all servers, which cost time and which other systems may not have. */
   private static List<String> protection(List<Configuration> running, boolean onHdfs) {
     boolean tls = running.stream().allMatch(server -> server.getBoolean(X509Util.HBASE_SERVER_NETTY_TLS_ENABLED, false)
         && !server.getBoolean(X509Util.HBASE_SERVER_NETTY_TLS_SUPPORTPLAINTEXT, true)
@@ -321,8 +321,8 @@ public final class HBaseAdmin implements AutoCloseable {
   }
 
   /**
-   * Flushes and compacts. Afterwards all records are in files, one per region. Regions in this state, such as those of
-   * a copied load, are not rewritten. In HDFS they are, because a start may have moved regions to other hosts.
+   * Flushes and compacts, so that all records are in files, one per region. Regions that are in this state already, as
+   * in a copied load, are rewritten only in HDFS. There, a start may have moved regions to other hosts.
    */
   Stored compact(Wait wait) throws Exception {
     for (TableName table : tables()) {
@@ -348,7 +348,7 @@ public final class HBaseAdmin implements AutoCloseable {
     return stored;
   }
 
-  /** Waits until no compaction runs, and until HBase's own flushes write no more files. */
+  /** Waits until no compaction runs, and HBase's own flushes write no more files. */
   private Stored awaitIdle(Wait wait) throws Exception {
     Stored[] stored = {Stored.of(regions(tables()))};
     wait.untilQuiet(() -> {

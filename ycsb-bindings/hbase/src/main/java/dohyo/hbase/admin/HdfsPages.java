@@ -11,11 +11,11 @@ import org.apache.hadoop.security.UserGroupInformation;
 import org.apache.hbase.thirdparty.com.google.gson.JsonElement;
 import org.apache.hbase.thirdparty.com.google.gson.JsonObject;
 
-/** Reads the status of HDFS from the pages of its NameNode, without a client of HDFS. */
+/** Reads the status of HDFS from the pages of its NameNode, without an HDFS client. */
 final class HdfsPages {
-  /** Line of a file: {@code /hbase/WALs/… 83 bytes, replicated: replication=3, 1 block(s), OPENFORWRITE:}. */
+  /** Pattern of a file: {@code /hbase/WALs/… 83 bytes, replicated: replication=3, 1 block(s), OPENFORWRITE:}. */
   private static final Pattern FILE = Pattern.compile("^/.* bytes, replicated: replication=(\\d+),");
-  /** Line of a block that is being written, with the number of DataNodes that acknowledge each write. */
+  /** Pattern of a block that is being written, with the number of DataNodes that acknowledge each write. */
   private static final Pattern OPEN_BLOCK = Pattern.compile("^\\d+\\. .* Expected_repl=(\\d+)");
 
   private final InfoPages pages;
@@ -24,7 +24,7 @@ final class HdfsPages {
    * Files below a folder.
    *
    * @param count  number of files
-   * @param copies smallest number of copies among the files, as configured or as being written; 0 without files
+   * @param copies minimum number of copies of any file, as configured or as being written; 0 without files
    */
   record Files(long count, int copies) {
     private Files with(int more, String number) {
@@ -42,7 +42,7 @@ final class HdfsPages {
     pages = new InfoPages(address);
   }
 
-  /** Makes the NameNode check all files below a folder, including those that are being written. */
+  /** Requests a check of all files below a folder from the NameNode, including those that are being written. */
   Files files(String folder) throws IOException {
     Files files = new Files(0, 0);
     String check = "fsck?files=1&blocks=1&openforwrite=1&path=%s&ugi=%s"

@@ -47,14 +47,14 @@ final class InfoPages {
     return Long.parseLong(runtime().get("Name").getAsString().split("@")[0]);
   }
 
-  /** Returns the configuration that the server runs with. */
+  /** Returns the configuration of the running server. */
   Configuration configuration() throws IOException {
     Configuration running = new Configuration(false);
     running.addResource(get("conf"));
     return running;
   }
 
-  /** Saves a page. Leaves no file if this version lacks the page (/prometheus came with 2.6). */
+  /** Saves a page. Writes no file if this version lacks the page (/prometheus was added in 2.6). */
   void save(String page, Path file) throws IOException {
     try (InputStream in = get(page)) {
       Files.copy(in, file, StandardCopyOption.REPLACE_EXISTING);

@@ -5,7 +5,7 @@ import org.apache.hadoop.hbase.RegionMetrics;
 import org.apache.hadoop.hbase.Size;
 
 /**
- * Number of files and amount of unflushed data of some regions, as their servers report them at one moment.
+ * Number of files and amount of unflushed data of some regions, as their servers report them at one time.
  *
  * @param files             number of store files (HFiles)
  * @param memstoreMegabytes data in memstores in MiB; the server rounds the value of each region down

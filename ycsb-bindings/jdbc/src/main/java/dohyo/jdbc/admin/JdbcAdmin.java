@@ -23,7 +23,7 @@ import java.util.stream.Stream;
  * @param <S> type of a server
  */
 public abstract class JdbcAdmin<S extends JdbcServer> implements AutoCloseable {
-  /** Timeout of single statements in milliseconds. The longest one counts the rows of a table. */
+  /** Timeout of a single statement in milliseconds. The longest statement counts the rows of a table. */
   private static final int CALL_MILLIS = 600_000;
 
   private final Settings arguments;
@@ -100,8 +100,8 @@ public abstract class JdbcAdmin<S extends JdbcServer> implements AutoCloseable {
   }
 
   /**
-   * Returns how many replicas receive from the primary. With semi-synchronous replication only those count that
-   * acknowledge.
+   * Returns the number of replicas that receive changes from the primary. With semi-synchronous replication, only
+   * replicas that acknowledge count.
    */
   protected abstract int connected() throws Exception;
 
@@ -114,13 +114,13 @@ public abstract class JdbcAdmin<S extends JdbcServer> implements AutoCloseable {
   /** Returns the process id of the primary. */
   protected abstract long pid() throws Exception;
 
-  /** Waits until every replica has what the primary has now. */
+  /** Waits until every replica has all changes that the primary has committed so far. */
   protected abstract void waitForCopies(Wait wait) throws Exception;
 
-  /** Writes to disk what a server has only in memory. */
+  /** Writes changes that a server has only in memory to disk. */
   protected abstract void flush(S server, Wait wait) throws Exception;
 
-  /** Throws an exception if a server did not keep the conditions that it reports. */
+  /** Throws an exception if a server did not keep its reported conditions. */
   protected void check(S server) throws Exception {
   }
 
@@ -138,7 +138,7 @@ public abstract class JdbcAdmin<S extends JdbcServer> implements AutoCloseable {
     return Map.of("conditions", conditions(), "pid", pid());
   }
 
-  /** Waits until all replicas have everything and memory is written to disk. Then counts the rows of {@code tables}. */
+  /** Waits until all replicas have all changes, and all changes are on disk. Then counts the rows of {@code tables}. */
   private Map<String, ?> settle() throws Exception {
     Wait wait = new Wait(arguments, dialect.name() + "_settle_timeout");
     waitForCopies(wait);
@@ -149,7 +149,7 @@ public abstract class JdbcAdmin<S extends JdbcServer> implements AutoCloseable {
     return Map.of("seconds", wait.seconds(), "rows", countRows());
   }
 
-  /** Counts the rows of {@code tables} on all servers, after each has all of them. */
+  /** Waits until every server has all rows of {@code tables}, and counts them on all servers. */
   private Map<String, ?> count() throws Exception {
     waitForCopies(new Wait(arguments, dialect.name() + "_settle_timeout"));
     return Map.of("rows", countRows());
@@ -192,7 +192,7 @@ public abstract class JdbcAdmin<S extends JdbcServer> implements AutoCloseable {
   }
 
   /**
-   * Returns acknowledgements in the scenario's terms. With few copies several terms mean the same; the requested one
+   * Returns acknowledgements in the scenario's terms. With few copies, several terms mean the same; the requested term
    * has precedence.
    */
   private static String acks(int copies, int replication, String asked) {
@@ -209,7 +209,7 @@ public abstract class JdbcAdmin<S extends JdbcServer> implements AutoCloseable {
         .orElse("%d of %d".formatted(copies, replication));
   }
 
-  /** Returns the number of rows by table. Throws an IOException if a replica has another number than the primary. */
+  /** Returns the number of rows by table. Throws an IOException if a replica's number differs from the primary's. */
   private Map<String, Long> countRows() throws SQLException, IOException {
     Map<String, Long> rows = Admin.countRows(arguments, table -> count(primary, table));
     for (Map.Entry<String, Long> table : rows.entrySet()) {

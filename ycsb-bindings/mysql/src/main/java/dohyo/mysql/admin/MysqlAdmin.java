@@ -21,7 +21,7 @@ import java.util.stream.Collectors;
 
 /**
  * Administers a running MariaDB or MySQL for Ansible. The argument {@code connection} is a file with the binding's
- * properties, because a command line would show the password. Each verb below reads further arguments.
+ * properties, because a command line would show the password. Each verb reads further arguments.
  */
 public final class MysqlAdmin extends JdbcAdmin<MysqlServer> {
   /** Query for the server's counters. */
@@ -29,8 +29,8 @@ public final class MysqlAdmin extends JdbcAdmin<MysqlServer> {
   private static final int MEBIBYTE = 1 << 20;
   /**
    * InnoDB's settings while it settles. The first two are the number of pages of 16 KiB that it may write per second;
-   * 100,000 pages are 1.5 GiB, the default of 200 is 3 MiB. The third is the percentage of pages that may stay dirty.
-   * The order matters, because the first is the maximum of the second.
+   * 100,000 pages are 1.5 GiB. The third is the percentage of pages that may stay dirty. The order matters, because the
+   * first setting is the maximum of the second.
    */
   private static final List<Variable> SETTLING = List.of(
       new Variable("innodb_io_capacity_max", "100000"),
@@ -92,7 +92,7 @@ public final class MysqlAdmin extends JdbcAdmin<MysqlServer> {
   }
 
   /**
-   * Checks that all writes have waited for the replicas. Otherwise the measured conditions differ from the reported
+   * Checks that all writes have waited for the replicas. Otherwise, the actual conditions differ from the reported
    * ones.
    */
   @Override
@@ -163,8 +163,8 @@ public final class MysqlAdmin extends JdbcAdmin<MysqlServer> {
 
   /**
    * Returns whether an acknowledged write is on the disk of every server that acknowledged it. MyISAM has no log, so
-   * the data themselves must be on disk. After a crash, a primary with a binary log reads there which transactions it
-   * had committed.
+   * the data itself must be on disk. The binary log must be, too: after a crash, a primary reads there which
+   * transactions it had committed.
    */
   static boolean durable(Map<String, String> engines, List<MysqlServer> servers) throws SQLException {
     for (MysqlServer server : servers) {
@@ -185,8 +185,8 @@ public final class MysqlAdmin extends JdbcAdmin<MysqlServer> {
   }
 
   /**
-   * Returns the compression in the scenario's terms. MariaDB has the algorithm in a variable, MySQL in the table's
-   * options.
+   * Returns the compression in the scenario's terms. The algorithm is in a variable of MariaDB, and in the table's
+   * options of MySQL.
    */
   static String compression(String options, Map<String, String> variables) {
     String algorithm = options.toLowerCase(Locale.ROOT);
@@ -210,7 +210,7 @@ public final class MysqlAdmin extends JdbcAdmin<MysqlServer> {
   }
 
   /**
-   * InnoDB writes dirty pages slowly, unless nearly none may stay dirty and it may write as fast as the disk allows.
+   * Writes all dirty pages. InnoDB would write them slowly without settings that permit more writes and no dirty pages.
    */
   @Override
   protected void flush(MysqlServer server, Wait wait) throws Exception {

@@ -29,7 +29,7 @@ public final class MysqlServer extends JdbcServer {
     return pairs("SHOW GLOBAL VARIABLES");
   }
 
-  // ---- replication: MariaDB calls the servers master and slave, MySQL source and replica ----
+  // ---- replication; MariaDB calls the servers master and slave, MySQL source and replica ----
 
   /** Makes this server follow a primary from its first transaction on, and waits until replication runs. */
   void follow(String host, int port, String user, String password, Wait timeout) throws Exception {
@@ -37,7 +37,7 @@ public final class MysqlServer extends JdbcServer {
         ? new String[] {"CHANGE MASTER TO MASTER_", "MASTER_", "MASTER_USE_GTID = slave_pos"}
         : new String[] {"CHANGE REPLICATION SOURCE TO SOURCE_", "SOURCE_",
             "SOURCE_AUTO_POSITION = 1, GET_SOURCE_PUBLIC_KEY = 1"};
-    execute("STOP REPLICA"); // in a copied load it may run already
+    execute("STOP REPLICA"); // replication may run already, in a copied load
     execute(("%1$sHOST = %4$s, %2$sPORT = %5$d, %2$sUSER = %6$s, %2$sPASSWORD = %7$s, %2$sCONNECT_RETRY = 1,"
         + " %2$sSSL = 0, %3$s").formatted(words[0], words[1], words[2], MysqlDialect.literal(host), port,
         MysqlDialect.literal(user), MysqlDialect.literal(password)));
@@ -51,8 +51,8 @@ public final class MysqlServer extends JdbcServer {
   }
 
   /**
-   * Returns the relevant part of SHOW REPLICA STATUS: whether replication runs, the last errors and the lag; empty on a
-   * primary.
+   * Returns the relevant part of SHOW REPLICA STATUS: whether replication runs, the last errors, and the lag. Empty on
+   * a primary.
    */
   private Map<String, String> replication() throws SQLException {
     Map<String, String> status = new TreeMap<>();
@@ -68,13 +68,13 @@ public final class MysqlServer extends JdbcServer {
     return status;
   }
 
-  /** Returns the position of everything that the primary has committed, for {@link #waitFor}. */
+  /** Returns the position of the last transaction that the primary has committed, for {@link #waitFor}. */
   String position() throws SQLException {
     return value(isMariaDb() ? "SELECT @@gtid_binlog_pos" : "SELECT @@gtid_executed").replace("\n", "");
   }
 
   /**
-   * Waits until this replica has applied everything up to a position of its primary.
+   * Waits until this replica has applied all transactions up to a position of its primary.
    *
    * @throws IOException if replication has stopped, or takes too long
    */
@@ -91,7 +91,7 @@ public final class MysqlServer extends JdbcServer {
     });
   }
 
-  /** Returns how many replicas receive from this primary. */
+  /** Returns the number of replicas that receive changes from this primary. */
   int replicas() throws SQLException {
     return (int) rows("SHOW PROCESSLIST").stream().filter(row -> row.get("Command").startsWith("Binlog Dump")).count();
   }

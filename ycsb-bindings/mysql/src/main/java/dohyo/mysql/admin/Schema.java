@@ -14,8 +14,8 @@ import java.util.stream.Collectors;
 import java.util.stream.IntStream;
 
 /**
- * Tables for YCSB's records. Keys and values are bytes; or keys are columns, where a timestamp is milliseconds since
- * 1970. The comment of a table is the mark of the trial that created it.
+ * Tables for YCSB's records. Values are bytes. The key is bytes, or several columns, in which a timestamp is
+ * milliseconds since 1970. The comment of a table is the mark of the trial that created it.
  */
 public final class Schema {
   private static final Map<String, String> MARIADB = Map.of("gz", " PAGE_COMPRESSED=1");
@@ -27,7 +27,7 @@ public final class Schema {
   private final String mark;
 
   /**
-   * Reads what to create.
+   * Reads the description of the tables.
    *
    * @param arguments trial, tables, keycolumns, key (primary, or unique: an index on columns that may be NULL, and no
    *                  primary key), fieldcount, fieldnameprefix, columntype (bytes, int), fieldlength (maximum length of
@@ -41,7 +41,7 @@ public final class Schema {
   /**
    * Creates the tables that do not exist.
    *
-   * @throws IOException if the database has a table that another trial has created; then nothing is created
+   * @throws IOException if the database has a table of another trial; in that case nothing is created
    */
   public void create(MysqlServer server) throws SQLException, IOException {
     Map<String, String> there = server.pairs(

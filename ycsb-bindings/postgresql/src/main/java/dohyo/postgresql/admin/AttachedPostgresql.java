@@ -15,8 +15,8 @@ import java.util.stream.Collectors;
 import java.util.stream.Stream;
 
 /**
- * Administers our database on an attached PostgreSQL. Further argument: database, to connect to before ours exists.
- * There it reads only the server's catalogue, and writes nothing.
+ * Administers a trial's database on an attached PostgreSQL. The further argument database is the database for
+ * connections before the trial's exists. There, this class only reads the server's catalogue.
  */
 public final class AttachedPostgresql extends AttachedJdbc<JdbcServer> {
   /** SQLSTATE duplicate_database. */
@@ -24,15 +24,15 @@ public final class AttachedPostgresql extends AttachedJdbc<JdbcServer> {
   /** SQLSTATE object_in_use. */
   private static final String IN_USE = "55006";
   /**
-   * Number of plain drops before WITH (FORCE). Each waits 5 s for connections to end, and ends workers of autovacuum
-   * (CountOtherDBBackends). WITH (FORCE) may end those only for superusers and members of pg_signal_backend
-   * (TerminateOtherDBBackends).
+   * Number of plain drops before WITH (FORCE). A plain drop waits 5 s for connections to end, and ends workers of
+   * autovacuum (CountOtherDBBackends). WITH (FORCE) ends such workers only for superusers and members of
+   * pg_signal_backend (TerminateOtherDBBackends).
    */
   private static final int PLAIN_DROPS = 2;
-  /** First version that can end the connections of a database to drop it. */
+  /** First version in which DROP DATABASE can end connections to the database. */
   private static final int FORCES = 13;
 
-  /** Query for the objects that the template does not have (FirstNormalObjectId), with the comments of tables. */
+  /** Query for objects that do not come from the template (FirstNormalObjectId), with the comments of tables. */
   private static final String OBJECTS = """
       SELECT 'the table ' || quote_ident(nspname) || '.' || quote_ident(relname), obj_description(c.oid, 'pg_class')
       FROM pg_class c JOIN pg_namespace n ON n.oid = relnamespace
@@ -49,7 +49,7 @@ public final class AttachedPostgresql extends AttachedJdbc<JdbcServer> {
       UNION ALL SELECT 'the extension ' || quote_ident(extname), NULL FROM pg_extension WHERE oid >= 16384
       UNION ALL SELECT 'the large object ' || oid, NULL FROM pg_largeobject_metadata""";
 
-  /** Connection to our database; null before its first use. */
+  /** Connection to the trial's database; null before its first use. */
   private JdbcServer inside;
 
   AttachedPostgresql(Settings arguments) throws SQLException {
@@ -106,7 +106,7 @@ public final class AttachedPostgresql extends AttachedJdbc<JdbcServer> {
   @Override
   public boolean make() throws SQLException {
     try {
-      // template1 may have objects of others, and unmarked objects in our database count as foreign.
+      // Use template0: template1 may have the site's objects, which would count as foreign, because they have no mark.
       server().execute("CREATE DATABASE " + quoted() + " TEMPLATE template0");
       return true;
     } catch (SQLException e) {
@@ -153,7 +153,7 @@ public final class AttachedPostgresql extends AttachedJdbc<JdbcServer> {
     return "";
   }
 
-  /** Vacuums only our tables. A checkpoint would concern the whole server. */
+  /** Vacuums only the trial's tables. A checkpoint would affect the whole server. */
   @Override
   public boolean flush() throws SQLException {
     for (String table : Admin.tables(arguments())) {
@@ -166,7 +166,7 @@ public final class AttachedPostgresql extends AttachedJdbc<JdbcServer> {
   public Map<String, Object> conditions() throws SQLException {
     Map<String, String> settings = server().pairs("SELECT name, setting FROM pg_settings");
     String commit = settings.getOrDefault("synchronous_commit", "");
-    // Only members of pg_read_all_settings see some of the settings.
+    // Some settings are missing unless the user is a member of pg_read_all_settings.
     String standbys = settings.get("synchronous_standby_names");
     boolean waits = standbys == null || !standbys.isEmpty() && !commit.matches("off|local");
     Map<String, Object> conditions = conditionsOf(1);

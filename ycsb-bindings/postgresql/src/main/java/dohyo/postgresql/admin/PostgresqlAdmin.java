@@ -22,7 +22,7 @@ import java.util.stream.Stream;
 /** Administers a running PostgreSQL for Ansible. */
 public final class PostgresqlAdmin extends JdbcAdmin<JdbcServer> {
   private static final PostgresqlDialect DIALECT = new PostgresqlDialect();
-  /** Views with one row, or with one per database. Not every version has all of them. */
+  /** Views with one row, or with one row per database. Some versions lack some of them. */
   private static final List<String> COUNTERS =
       List.of("pg_stat_database", "pg_stat_bgwriter", "pg_stat_checkpointer", "pg_stat_wal");
 
@@ -189,8 +189,8 @@ public final class PostgresqlAdmin extends JdbcAdmin<JdbcServer> {
   }
 
   /**
-   * Does what autovacuum would do after a load, and writes everything to disk. A standby first waits until it has
-   * everything.
+   * Vacuums and analyses, as autovacuum would do after a load, and writes all changes to disk. A standby first waits
+   * for all changes.
    */
   @Override
   protected void flush(JdbcServer server, Wait wait) throws Exception {
@@ -204,7 +204,7 @@ public final class PostgresqlAdmin extends JdbcAdmin<JdbcServer> {
     server.execute("CHECKPOINT");
   }
 
-  /** Returns the query for the counters of the server and of the database of the connection. */
+  /** Returns the query for the counters of the server, and of the database to which the connection is open. */
   static String status(JdbcServer server) throws SQLException {
     List<String> counters = new ArrayList<>();
     for (String view : COUNTERS) {

@@ -6,9 +6,9 @@ import java.util.Map;
 import java.util.Set;
 import java.util.TreeMap;
 
-/** Options of Seastar on the command line of a running server: the table system.config does not contain them. */
+/** Options of Seastar on the command line of a running server. The table system.config does not contain them. */
 final class CommandLine {
-  /** Notes on options that change what a measurement says, by option. */
+  /** Notes on options that affect measurements, by option. */
   private static final Map<String, String> NOTES = new TreeMap<>(Map.of(
       "kernel-page-cache", "reads and writes use the page cache of the kernel",
       "overprovisioned", "shares its cores with other processes",
@@ -32,7 +32,7 @@ final class CommandLine {
     }
   }
 
-  /** Returns whether an acknowledged write can be on disk: not if the server ignores fsync. */
+  /** Returns whether fsync works, so that an acknowledged write can be on disk. */
   boolean forcesToDisk() {
     return !isOn("unsafe-bypass-fsync");
   }
@@ -54,7 +54,7 @@ final class CommandLine {
     return notes;
   }
 
-  /** Seastar polls for 200 microseconds, 2,000 in a virtual machine; only --overprovisioned sets 0 (reactor.cc). */
+  /** Returns whether idle cores poll: for 200 µs, 2,000 in a virtual machine, 0 with --overprovisioned (reactor.cc). */
   private boolean pollsWhileIdle() {
     String microseconds = options.get("idle-poll-time-us");
     return microseconds == null ? !options.containsKey("overprovisioned") : !microseconds.equals("0");

@@ -16,14 +16,14 @@ import java.util.TreeSet;
 import java.util.stream.Stream;
 
 /**
- * Administers a running ScyllaDB over CQL and the node's HTTP pages. The arguments are those of {@link CqlAdmin}, and:
- * api and prometheus, addresses of the pages as host:port; pidfile, with the server's process id; timeout in seconds;
- * folder, for the statistics.
+ * Administers a running ScyllaDB over CQL and the node's HTTP pages. The arguments are those of {@link CqlAdmin}; api
+ * and prometheus, addresses of the pages as host:port; pidfile, a file with the server's process id; timeout in
+ * seconds; folder, for the statistics.
  */
 public final class ScyllaAdmin {
   private static final Duration DROP_TIMEOUT = Duration.ofMinutes(10);
   private static final Duration REPAIR_TIMEOUT = Duration.ofMinutes(1);
-  /** Page since 6.0. */
+  /** Page that waits for moves of tablets, since 6.0. */
   private static final String QUIESCE = "/storage_service/quiesce_topology";
   /** Pages of the node's REST interface that become evidence, by file name. */
   private static final Map<String, String> REPORTS = Map.of(
@@ -42,7 +42,7 @@ public final class ScyllaAdmin {
         ScyllaAdmin::stats), args);
   }
 
-  /** Fails unless this node sees all nodes. The message lists those that it sees. */
+  /** Fails unless this node sees all nodes. The message lists the nodes that it sees. */
   private static Map<String, ?> ready(Settings arguments) throws IOException {
     int nodes = arguments.number("nodes", 1, 1, Integer.MAX_VALUE);
     // The page is a list of addresses, such as ["10.0.0.1","10.0.0.2"].
@@ -54,8 +54,8 @@ public final class ScyllaAdmin {
   }
 
   /**
-   * Fails until the user of the connection file can log in on every node. Since 5.4 the server creates it by its
-   * settings; before that it replaces the default user, see {@link CqlAdmin#replaceDefaultUser}.
+   * Fails until the user in the connection file can log in on every node. Since 5.4, the server creates this user from
+   * its settings. In older versions the user replaces the default user, see {@link CqlAdmin#replaceDefaultUser}.
    */
   private static Map<String, ?> user(Settings arguments) throws IOException {
     Optional<String> keyspace = CqlAdmin.replaceDefaultUser(arguments);
@@ -118,7 +118,7 @@ public final class ScyllaAdmin {
     if (flush) {
       api.post("/storage_service/keyspace_flush/" + arguments.required("keyspace"), wait.timeout());
     }
-    // Returns when the moves that have begun are over; 2026.3 also waits until the balancer plans none.
+    // This request returns when the moves that have begun are over; 2026.3 also waits until no moves are planned.
     boolean hasTopology = api.postIfKnown(QUIESCE, wait.timeout());
     wait.untilQuiet(() -> {
       if (hasTopology) {
@@ -132,7 +132,7 @@ public final class ScyllaAdmin {
     long seconds = wait.seconds();
     try (CqlAdmin cql = new CqlAdmin(arguments)) {
       return Map.of("seconds", seconds, "rows", cql.countRows(), "flushed", flush, "notes", flush ? List.of()
-          : List.of("settle.flush=false: what ScyllaDB has not flushed by itself is in memtables"));
+          : List.of("settle.flush=false: records that ScyllaDB has not flushed by itself are in memtables"));
     }
   }
 
