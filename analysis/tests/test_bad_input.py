@@ -134,7 +134,7 @@ def test_trials_of_different_scenarios_are_named(tmp_path: Path) -> None:
     code, said = dohyo("report", str(tmp_path))
     assert code == 1
     assert "raw/02-hbase ran another scenario than raw/01-cassandra: readproportion 0.95 instead of not given" in said
-    # Values of the matrix may differ.
+    # The trials of an experiment may differ in values of the matrix.
     edit_json(path, trial_point={"readproportion": "0.95"})
     edit_json(tmp_path / "raw/01-cassandra/trial.json", trial_point={"readproportion": "0.5"})
     assert dohyo("report", str(tmp_path)) == (0, "")

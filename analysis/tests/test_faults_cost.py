@@ -452,7 +452,7 @@ def unread() -> Trial:
         ([unread()] * 3, [ill(4, lost=900)] * 3, ("regression", "none is known before")),
         ([ill(4)] * 3, [ill(4), unread(), ill(4, lost=1)], ("regression", "there was none before")),
         ([ill(4, lost=1), ill(4), ill(4)], [ill(4, lost=900)] * 3, ("regression", "at most 1 in a round before")),
-        # The rounds before lost as much.
+        # There were losses before, too, so four rounds of each are needed.
         ([ill(4, lost=500)] * 3, [ill(4, lost=900)] * 3, ("inconclusive", "3 and 3 rounds; 4 each would decide")),
         ([ill(4, lost=500)] * 4, [ill(4, lost=900)] * 4, ("regression", None)),
         ([ill(4, lost=500)] * 5, [unread(), *[ill(4, lost=500)] * 4], ("inconclusive", "not known in all rounds")),

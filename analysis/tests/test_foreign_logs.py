@@ -492,7 +492,7 @@ def test_systems_that_did_not_measure_the_same_are_named(tmp_path: Path) -> None
     write(tmp_path / "b/run.txt", results({"READ": 9500, "UPDATE": 500}))
     write(tmp_path / "c/run.txt", command(1) + RUN)
     write(tmp_path / "d/run.txt", command(10) + RUN)
-    write(tmp_path / "all/run.txt", RUN + results({"READ": 10_000}))  # appended
+    write(tmp_path / "all/run.txt", RUN + results({"READ": 10_000}))  # two runs in one file
     unlike = "not measured alike"
     mix = f"{unlike}: {{}} has {{}} READ, {{}} 50%: another mix of operations"
     for names, said in {

@@ -86,7 +86,7 @@ def test_status_lines_of_several_clients_are_one_throughput_over_time(tmp_path: 
         at: 5 if at < 20 else 15 if at < 60 else 10 for at in range(0, 80, 10)
     }
     assert "throughput only every 10 s, from status lines" in trial.notes[-1]
-    # Without the lines of one client the sum would be wrong.
+    # The status lines of one client are missing, so the sum would be too low.
     write(tmp_path / "b.log", result)
     assert charts(tmp_path)["over-time"].missing == (
         "No run or longer load has histogram logs or status lines, so nothing is known over time."

@@ -359,7 +359,7 @@ FALLS, STANDS = served(*[1500] * 10, *[500] * 10), served(*[2000] * 10, *[0] * 1
     [
         (FALLS, "Not steady: ", 0),
         (STANDS, "Collapsed: ", 0),
-        # The system itself did not improve.
+        # The result is better, but not because the system improved.
         (deviating, "Not as the scenario requests: ", 5),
         (unsettled, "Measured before the servers had settled: ", 5),
     ],
@@ -451,7 +451,7 @@ def on_hosts(
         (on_hosts(0.6, 1000), "within", 0, "40 % slower"),
         (on_hosts(None), "within", 5, "The hosts have no canary after, so they may have differed"),
         (on_hosts(None, 600), "regression", 3, "The hosts have no canary after"),
-        # With other hosts, the machines themselves are compared.
+        # The experiments ran on different hosts, so the hosts are part of the comparison.
         (on_hosts(0.6, 600, host="node2"), "regression", 3, "No host has a canary in both"),
         (on_hosts(0.7, 1000, step=80), "within", 0, "too unsteady to tell"),
     ],

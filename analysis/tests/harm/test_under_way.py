@@ -59,7 +59,7 @@ def test_it_is_labelled_while_it_lasts_and_no_longer(tmp_path: Path) -> None:
         assert dohyo("site", tmp_path / "site", "--results", results).code == 0
         index = (tmp_path / "site/index.html").read_text("utf-8")
         assert (index.count(said), index.count("Still being measured.")) == (1, 1)
-        # Without an ID, the command takes the newest experiment that has ended.
+        # Without an ID, the command uses the newest experiment that has ended.
         assert dohyo("report", results=results).out.strip() == str(older / "report.html")
     # After its run was killed, an experiment keeps the status "running", although no process measures it.
     assert experiment_folder.running(newer) is None
