@@ -588,7 +588,7 @@ def test_what_is_invalid_in_one_of_them_is_a_problem(tmp_path: Path) -> None:
     found = compared(before, after)
     assert found.problems == ["hbase in b: invalid: round 1: run-1 on node1: stalled for 20 s"]
     assert found.exit_code == 1
-    assert {change.system for change in found.changes} == {"cassandra", "hbase"}  # hbase's other round counts
+    assert {change.system for change in found.changes} == {"cassandra", "hbase"}  # hbase's other round is valid
 
 
 def test_what_is_skipped_in_both_or_in_one_alone(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Healing of servers after a fault, read from logs of servers that were killed, and what such logs do not tell."""
+"""Healing of servers after a fault, read from logs of servers that were killed, and what such logs cannot show."""
 
 import json
 import shutil

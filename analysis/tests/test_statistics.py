@@ -174,7 +174,7 @@ def test_the_recorded_experiment_has_a_winner() -> None:
         (0, 1): (1.016, 1.552), (0, 2): (1.003, 1.611), (0, 3): (1.707, 2.896),
         (1, 2): (0.843, 1.215), (1, 3): (1.41, 2.222), (2, 3): (1.426, 2.146),
     }  # fmt: skip
-    # The ratio of Cassandra to MyISAM is 1.01. Three more rounds would show that they are alike.
+    # The ratio of Cassandra to MyISAM is 1.01. Three more rounds would show that they are practically equal.
     means = [log(each) for each in RECORDED]
     assert not statistics.is_alike(*ends[1, 2], statistics.ALIKE)
     assert statistics.more_to_decide(means, (1, 2), statistics.ALIKE) == 3
@@ -209,7 +209,7 @@ def test_several_comparisons_widen_the_intervals_of_all_pairs() -> None:
     two, four = statistics.ratios(of[:2])[0, 1], statistics.ratios(of)
     neighbours, ends = four[0, 1], four[0, 3]
     assert [neighbours.error, ends.error] == pytest.approx([two.error] * 2)
-    # More systems tell more about the scatter, which outweighs the correction for more comparisons.
+    # More systems give a better estimate of the scatter, which outweighs the correction for more comparisons.
     assert neighbours.half < two.half < ends.half
     assert ends.half / ends.error == pytest.approx(statistics.studentised_range(4, 8) / math.sqrt(2))
     assert neighbours.half / neighbours.error == pytest.approx(statistics.student_t(8, 0.95**0.5))

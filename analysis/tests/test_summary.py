@@ -59,7 +59,7 @@ def test_percentiles_come_from_the_merged_histograms(tmp_path: Path) -> None:
     expected = merged["Intended-READ"].percentiles_ms([50, 95, 99])
     found = row(only(tmp_path), "Intended-READ")
     assert (found.p50_ms, found.p95_ms, found.p99_ms) == tuple(expected.values())
-    assert found.p99_9_ms is None  # six of 6,000 operations are beyond
+    assert found.p99_9_ms is None  # only six of 6,000 operations took longer
     assert found.latency_source == "histograms"
 
 
@@ -75,7 +75,7 @@ def test_without_histograms_one_client_keeps_its_own_percentiles_and_several_hav
         shutil.rmtree(folder / phase / "node2")
     found = row(only(tmp_path), "Intended-READ")
     assert (found.p50_ms, found.p99_ms, found.latency_source) == (0.071, 0.327, "log")
-    assert found.p99_9_ms is None  # three of 3,000 operations are beyond
+    assert found.p99_9_ms is None  # only three of 3,000 operations took longer
 
 
 BREAKS: dict[str, tuple[Any, str]] = {
@@ -214,7 +214,7 @@ def test_what_is_strong_with_one_copy_is_fair_beside_a_quorum_of_reads(tmp_path:
         ("one", {"write_acks": "all", "exceeded": {"write_acks": "one"}}, "one", True),
         # Nothing says that hbase cannot be set to less.
         ("quorum", {"write_acks": "all"}, "quorum", False),
-        # The other system gives less than was requested, or it is unknown what it gives.
+        # In the other system, fewer copies than requested confirm a write, or an unknown number.
         ("quorum", {"write_acks": "all", "exceeded": {"write_acks": "quorum"}}, "one", False),
         ("all", {"write_acks": "all"}, "quorum", False),
         ("quorum", {"write_acks": "all", "exceeded": {"write_acks": "quorum"}}, None, False),
