@@ -280,7 +280,7 @@ class ActionModule(ActionBase):
 """
 
 
-def play_that_ends(fails: Sequence[str], answer: Path) -> dict[str, Any]:
+def play_that_ends(fails: Sequence[str], answer: Path, hosts: str = "database") -> dict[str, Any]:
     """Returns a play that fails on some hosts, and writes to `answer` which hosts reach its end, and the failures."""
     # The host "gone" fails because it cannot be reached.
     full = {"fail": {"msg": "full"}, "when": f"inventory_hostname in {fails}"}
@@ -292,7 +292,7 @@ def play_that_ends(fails: Sequence[str], answer: Path) -> dict[str, Any]:
         "always": [{"ask_end": {}, "register": "end", "run_once": True}, write],
     }
     # Reset the fact, which would otherwise keep its value from the previous play.
-    return {"hosts": "all", "any_errors_fatal": True, "tasks": [{"set_fact": {"trial_failure": None}}, tasks]}
+    return {"hosts": hosts, "any_errors_fatal": True, "tasks": [{"set_fact": {"trial_failure": None}}, tasks]}
 
 
 @pytest.mark.slow
@@ -316,10 +316,11 @@ def test_a_trial_ends_on_all_hosts_that_answer(lowest: bool, tmp_path: Path, mon
     hosts = dict.fromkeys("abc", local)
     # "a" is the first host, which executes the steps that run once; "c" is another host.
     two = play_that_ends(["a", "c"], tmp_path / "two")
-    plays = [play_that_ends([], tmp_path / "none"), {"hosts": "all", "tasks": unforeseen}, two]
-    play_with(lowest, plays, {"database": hosts}, tmp_path)
-    gone = {**hosts, "gone": {**ssh, "ansible_host": "192.0.2.9"}}
-    play_with(lowest, [play_that_ends(["gone"], tmp_path / "gone")], {"database": gone}, tmp_path, unreachable=True)
+    # Last, because it ends the playbook.
+    gone = play_that_ends(["gone"], tmp_path / "gone", "client")
+    plays = [play_that_ends([], tmp_path / "none"), {"hosts": "database", "tasks": unforeseen}, two, gone]
+    others = {**dict.fromkeys("de", local), "gone": {**ssh, "ansible_host": "192.0.2.9"}}
+    play_with(lowest, plays, {"database": hosts, "client": others}, tmp_path, unreachable=True)
 
     def answer(name: str) -> Any:
         return json.loads((tmp_path / name).read_text())
@@ -327,7 +328,7 @@ def test_a_trial_ends_on_all_hosts_that_answer(lowest: bool, tmp_path: Path, mon
     names = ["a", "b", "c"]
     assert answer("none") == [names, {}]
     assert answer("two") == [names, {"a": "full", "b": "", "c": "full"}]
-    assert answer("gone") == [names, {"a": "", "b": "", "c": "", "gone": "no answer from gone"}]
+    assert answer("gone") == [["d", "e"], {"d": "", "e": "", "gone": "no answer from gone"}]
     begun, ended = answer("unforeseen")
     assert {*begun["failures"]} == {*ended["failures"]} == {*names}
     assert {*begun["failures"].values()} == {"KeyError: 'trial_beside'"}
