@@ -390,7 +390,8 @@ def test_somebody_elses_patterns_cannot_hold_up_the_reader(tmp_path: Path) -> No
 
 @given(st.lists(st.text("ab*", max_size=6), min_size=1, max_size=3), st.text("ab", max_size=8))
 def test_keys_match_as_a_shell_pattern_would(patterns: list[str], key: str) -> None:
-    assert Keys(patterns).match(key) == any(fnmatchcase(key, pattern) for pattern in patterns)
+    matches = any(fnmatchcase(key, pattern) for pattern in patterns)
+    assert Keys(patterns).values([(key, 7.0)]) == [7.0] * matches
 
 
 def test_broken_statistics_are_a_warning(tmp_path: Path) -> None:

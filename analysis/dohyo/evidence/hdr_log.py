@@ -22,7 +22,7 @@ import zlib
 from binascii import a2b_base64
 from collections.abc import Callable, Iterator, Sequence
 from fractions import Fraction
-from functools import lru_cache
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
@@ -304,7 +304,14 @@ class Latencies:
 
 def rank(percentile: float, count: int) -> int:
     """Returns the rank of the percentile (0..100) among `count` operations: rounded up, at least 1."""
-    return max(1, math.ceil(Fraction(str(percentile)) * count / 100))
+    part, whole = _share(percentile)
+    return max(1, -(-part * count // whole))
+
+
+@cache
+def _share(percentile: float) -> tuple[int, int]:
+    """Returns numerator and denominator of a percentile as a share, exactly."""
+    return (Fraction(str(percentile)) / 100).as_integer_ratio()
 
 
 def is_known(percentile: float, count: int) -> bool:

@@ -39,7 +39,9 @@ _NETWORK = ("network_received_bytes_per_second", "network_sent_bytes_per_second"
 _OTHERS = ("other_cpu",)
 # Mean frequency as a share of the highest possible one, and temperature of the hottest processor, every ten seconds.
 CLOCKS = ("processor_frequency", "processor_celsius")
-FIGURES = (*_CPU, *_MEMORY, *_DISK, *_NETWORK, *_OTHERS, *CLOCKS)
+_PARTS = {"cpu": _CPU, "memory": _MEMORY, "disk": _DISK, "network": _NETWORK, "others": _OTHERS, "clocks": CLOCKS}
+FIGURES = tuple(name for names in _PARTS.values() for name in names)
+_UNKNOWN = {part: [math.nan] * len(names) for part, names in _PARTS.items()}
 # The loopback interface. It is sampled, but left out of the host's network use.
 _LOOPBACK = "lo"
 # Busy share above which the processors may be the limit.
@@ -213,11 +215,10 @@ def _rows(before: _Sample, after: _Sample) -> list[tuple[str | None, _Values]]:
         return []
 
     def row(device: str | None, **parts: _Values) -> tuple[str | None, _Values]:
-        unknown = {
-            "cpu": _CPU, "memory": _MEMORY, "disk": _DISK, "network": _NETWORK, "others": _OTHERS, "clocks": CLOCKS,
-        }  # fmt: skip
-        values = [parts.get(part) or [math.nan] * len(names) for part, names in unknown.items()]
-        return device, [after.time, seconds, *(value for each in values for value in each)]
+        values = [after.time, seconds]
+        for part, unknown in _UNKNOWN.items():
+            values += parts.get(part) or unknown
+        return device, values
 
     disks = {
         name: _disk(_growth(before.disks[name], counters, seconds))

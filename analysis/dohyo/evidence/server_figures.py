@@ -21,7 +21,7 @@ because some servers leave out counters that are 0. The end of a name gives the 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
@@ -63,8 +63,11 @@ class Keys:
         self._whole = frozenset(pattern for pattern in listed if "*" not in pattern)
         self._parted = [pattern.split("*") for pattern in listed if "*" in pattern]
 
-    def match(self, key: str) -> bool:
-        return key in self._whole or (bool(self._parted) and any(_matches(key, parts) for parts in self._parted))
+    def values(self, pairs: Sequence[tuple[str, float]]) -> list[float]:
+        """Returns the values whose keys match."""
+        if not self._parted:
+            return [value for key, value in pairs if key in self._whole]
+        return [value for key, value in pairs if key in self._whole or any(_matches(key, each) for each in self._parted)]
 
 
 def _matches(key: str, parts: Sequence[str]) -> bool:
@@ -93,13 +96,9 @@ class ServerFigure(Struct, frozen=True, forbid_unknown_fields=True):
     absent: Number | None = None
     note: str = ""
 
-    def find(self, pairs: Iterable[tuple[str, float]]) -> Values:
+    def find(self, pairs: Sequence[tuple[str, float]]) -> Values:
         """Selects the figure's values from the keys and values of its file."""
-        found = Values()
-        for key, value in pairs:
-            for pattern, into in ((self.keys, found.keys), (self.less, found.less), (self.per, found.per)):
-                if pattern and pattern.match(key):
-                    into.append(value)
+        found = Values(*(keys.values(pairs) if keys else [] for keys in (self.keys, self.less, self.per)))
         if self.absent is not None and not found.keys:
             found.keys.append(self.absent)
         return found
