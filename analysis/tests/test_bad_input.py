@@ -147,10 +147,10 @@ def test_a_folder_without_rights_is_named_and_the_others_are_reported(closed: st
     (tmp_path / closed).chmod(0)
     result = without_rights("report", str(tmp_path))
     (tmp_path / closed).chmod(0o700)
-    assert result.returncode == 1, result.stderr
-    assert f"{tmp_path / closed}" in result.stderr
-    assert "Permission denied" in result.stderr
-    assert "01-cassandra: invalid: " in result.stderr
+    assert result.code == 1, result.err
+    assert f"{tmp_path / closed}" in result.err
+    assert "Permission denied" in result.err
+    assert "01-cassandra: invalid: " in result.err
     assert "Only hbase has valid numbers" in (tmp_path / "report.html").read_text("utf-8")
 
 
@@ -158,11 +158,11 @@ def test_a_report_that_cannot_be_written_is_bad_input(tmp_path: Path) -> None:
     folder = two_trials(tmp_path / "experiment")
     folder.chmod(0o500)
     result = without_rights("report", str(folder))
-    assert result.returncode == 2
-    assert f"no permission to write the report into {folder}; --out FILE names another place" in result.stderr
+    assert result.code == 2
+    assert f"no permission to write the report into {folder}; --out FILE names another place" in result.err
     result = without_rights("report", str(folder), "--out", str(tmp_path / "page.html"))
     folder.chmod(0o700)
-    assert result.returncode == 0, result.stderr
+    assert result.code == 0, result.err
     assert 'href="experiment/raw/01-cassandra/"' in (tmp_path / "page.html").read_text("utf-8")
 
 
@@ -172,8 +172,8 @@ def test_an_experiment_without_rights_is_left_out_of_the_site_and_named(tmp_path
     (tmp_path / "results/a").chmod(0)
     result = without_rights("site", str(tmp_path / "site"), "--results", str(tmp_path / "results"))
     (tmp_path / "results/a").chmod(0o700)
-    assert result.returncode == 1, result.stderr
-    assert f"warning: {tmp_path}/results/a" in result.stderr
+    assert result.code == 1, result.err
+    assert f"warning: {tmp_path}/results/a" in result.err
     index = (tmp_path / "site/index.html").read_text("utf-8")
     assert "b/report.html" in index
     assert "a/report.html" not in index
@@ -213,11 +213,11 @@ def test_what_is_closed_of_others_is_named(closed: str, mode: int, command: str,
     (tmp_path / closed).chmod(mode)
     result = without_rights(command, str(tmp_path))
     (tmp_path / closed).chmod(0o700)
-    assert result.returncode == 1, result.stderr
-    assert f"warning: {tmp_path / closed}" in result.stderr
-    assert "cannot be read: Permission denied" in result.stderr
+    assert result.code == 1, result.err
+    assert f"warning: {tmp_path / closed}" in result.err
+    assert "cannot be read: Permission denied" in result.err
     if command == "tabulate":
-        assert any(line.startswith("1 b ") for line in result.stdout.splitlines()), result.stdout
+        assert any(line.startswith("1 b ") for line in result.out.splitlines()), result.out
 
 
 @pytest.mark.parametrize("command", ["tabulate", "report"])
@@ -226,5 +226,5 @@ def test_a_folder_that_cannot_be_looked_at_is_bad_input(command: str, tmp_path: 
     (tmp_path / "closed").chmod(0)
     result = without_rights(command, str(tmp_path / "closed/logs"))
     (tmp_path / "closed").chmod(0o700)
-    assert result.returncode == 2
-    assert f"{tmp_path}/closed/logs cannot be read: Permission denied" in result.stderr
+    assert result.code == 2
+    assert f"{tmp_path}/closed/logs cannot be read: Permission denied" in result.err

@@ -161,8 +161,8 @@ def test_a_folder_that_may_not_be_looked_into_is_bad_input() -> None:
     with tempfile.TemporaryDirectory() as name:
         (closed := Path(name) / "closed").mkdir(0)
         done = without_rights("run", "workloadA", "--systems", "mysql-innodb", "--out", str(closed / "below"))
-    assert (done.returncode, done.stdout) == (2, "")
-    assert f"cannot write to {closed}/below: Permission denied; --out DIR chooses another place" in done.stderr
+    assert (done.code, done.out) == (2, "")
+    assert f"cannot write to {closed}/below: Permission denied; --out DIR chooses another place" in done.err
 
 
 def test_a_program_that_prints_no_text_is_asked_all_the_same(tmp_path: Path) -> None:

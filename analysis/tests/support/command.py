@@ -1,11 +1,12 @@
 """A finished experiment, as users may pass it to others, and the command that reads it."""
 
+import ctypes
 import io
 import os
 import shutil
-import subprocess
-import sys
+from concurrent.futures import ProcessPoolExecutor
 from contextlib import ExitStack, redirect_stderr, redirect_stdout
+from multiprocessing import get_context
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import NamedTuple
@@ -18,6 +19,10 @@ from dohyo.scenario.scenario import Scenario
 from support.evidence import trial
 
 SCENARIO = Scenario("small", {"recordcount": "10000", "operationcount": "1000", "systems": "cassandra,hbase"}, {})
+# Constants of prctl(2) and capset(2).
+PR_CAPBSET_DROP = 24
+CAP_DAC_OVERRIDE, CAP_DAC_READ_SEARCH = 1, 2
+CAPABILITY_VERSION_3 = 0x20080522
 
 
 class Answer(NamedTuple):
@@ -68,11 +73,22 @@ def tree(folder: Path) -> dict[str, bytes | None]:
     return {str(path.relative_to(folder)): path.read_bytes() if path.is_file() else None for path in folder.rglob("*")}
 
 
-def without_rights(*arguments: str) -> subprocess.CompletedProcess[str]:
-    """Runs the command as a user who must obey file modes; root drops two capabilities."""
-    command = [sys.executable, "-c", "import sys; from dohyo.cli import main; sys.exit(main())", *arguments]
+def without_rights(*arguments: str) -> Answer:
+    """Runs the command as a user who is bound by the modes of files."""
+    with ProcessPoolExecutor(1, get_context("fork"), _be_bound) as pool:
+        return pool.submit(dohyo, *arguments).result(timeout=120)
+
+
+def _be_bound() -> None:
+    """Drops the capabilities by which root ignores the modes of files, also for programs that this process starts."""
+    system = ctypes.CDLL(None, use_errno=True)
+    lost = 1 << CAP_DAC_OVERRIDE | 1 << CAP_DAC_READ_SEARCH
     if os.geteuid() == 0:
-        lost = "-dac_override,-dac_read_search"
-        command = ["setpriv", f"--inh-caps={lost}", f"--bounding-set={lost}", *command]
-    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
-    return subprocess.run(command, env=environment, capture_output=True, text=True, timeout=120, check=False)
+        for number in (CAP_DAC_OVERRIDE, CAP_DAC_READ_SEARCH):
+            assert system.prctl(PR_CAPBSET_DROP, number, 0, 0, 0) == 0
+    header = (ctypes.c_uint32 * 2)(CAPABILITY_VERSION_3, 0)
+    # Effective, permitted and inheritable capabilities, the first 32 and the others.
+    sets = (ctypes.c_uint32 * 6)()
+    assert system.capget(header, sets) == 0
+    sets[:3] = [each & ~lost for each in sets[:3]]
+    assert system.capset(header, sets) == 0
