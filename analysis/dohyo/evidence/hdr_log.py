@@ -14,7 +14,6 @@ names the operation type and the unit (`#[Logging for: READ, nanoseconds]`). The
 
 from __future__ import annotations
 
-import math
 import re
 import struct
 import threading

@@ -67,7 +67,9 @@ class Keys:
         """Returns the values whose keys match."""
         if not self._parted:
             return [value for key, value in pairs if key in self._whole]
-        return [value for key, value in pairs if key in self._whole or any(_matches(key, each) for each in self._parted)]
+        return [
+            value for key, value in pairs if key in self._whole or any(_matches(key, each) for each in self._parted)
+        ]
 
 
 def _matches(key: str, parts: Sequence[str]) -> bool:
