@@ -459,13 +459,13 @@ def student_t(freedom: float, confidence: float = CONFIDENCE) -> float:
 
     :param freedom: degrees of freedom, not necessarily whole; at least 1
     """
-    low, high = 0.0, 1.0
-    while _within(high, freedom) < confidence:
-        high *= 2
-    for _ in range(60):
-        middle = (low + high) / 2
-        low, high = (middle, high) if _within(middle, freedom) < confidence else (low, middle)
-    return high
+    # Newton's method. The probability is concave in t, so each step from below stays below.
+    density = 1 / (math.sqrt(freedom) * _whole(freedom))  # of |T|, at 0
+    t, step = 0.0, 1.0
+    while step > 1e-14 * t:
+        step = (confidence - _within(t, freedom)) / density * (1 + t**2 / freedom) ** ((freedom + 1) / 2)
+        t += step
+    return t
 
 
 def _within(t: float, freedom: float) -> float:
@@ -478,8 +478,12 @@ def _within(t: float, freedom: float) -> float:
     width = angle / steps
     values: list[float] = [math.cos(step * width) ** (freedom - 1) for step in range(steps + 1)]
     integral = (values[0] + 4 * sum(values[1:-1:2]) + 2 * sum(values[2:-1:2]) + values[-1]) * width / 3
-    whole = math.sqrt(math.pi) / 2 * math.exp(math.lgamma(freedom / 2) - math.lgamma((freedom + 1) / 2))
-    return integral / whole
+    return integral / _whole(freedom)
+
+
+def _whole(freedom: float) -> float:
+    """Returns the integral of cos^(f-1) from 0 to π/2."""
+    return math.sqrt(math.pi) / 2 * math.exp(math.lgamma(freedom / 2) - math.lgamma((freedom + 1) / 2))
 
 
 def _exp(value: float) -> float:

@@ -21,7 +21,7 @@ with open("order", "a") as order: order.write(sys.argv[1])
 for second in range(1000):
     print(f"allocated {int(sys.argv[2]) * 10 * second} bytes by {second * 1000} ms")
     print(f"2026-11-24 01:{second // 60:02}:{second % 60:02}:000 {second} sec: {int(sys.argv[2]) * second} operations; "
-        + (sys.argv[3] if second == 20 else "") , flush=True)
+        + (sys.argv[3] if second == 2 else "") , flush=True)
     until = time.process_time() + 0.03
     while time.process_time() < until: pass
 """

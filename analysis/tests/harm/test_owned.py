@@ -2,12 +2,17 @@
 
 import shutil
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 
 from dohyo import owned
 from dohyo.bad_input import BadInputError
+from dohyo.report import drawing
 from support.command import dohyo, finished, tree
+
+# Functions of vl-convert; here they draw nothing.
+DRAWS = ("vegalite_to_svg", "svg_to_png")
 
 
 @pytest.fixture(scope="module")
@@ -33,7 +38,10 @@ def test_figures_of_somebody_else_are_refused(original: Path, tmp_path: Path) ->
 
 
 @pytest.mark.slow
-def test_figures_of_a_former_report_are_removed_and_nothing_else(original: Path, tmp_path: Path) -> None:
+def test_figures_of_a_former_report_are_removed_and_nothing_else(
+    original: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(drawing, "converter", lambda: Mock(**{f"{each}.return_value": "" for each in DRAWS}))
     page, figures = tmp_path / "page.html", tmp_path / "figures"
     assert dohyo("report", original, "--figures", "--out", page).code == 0
     first = tree(figures)
