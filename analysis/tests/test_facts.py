@@ -9,7 +9,7 @@ import sqlite3
 import subprocess
 import sys
 from base64 import b64encode
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import closing
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -92,42 +92,53 @@ def in_order(of: Any) -> list[str]:
 ALL = [case for case in CASES if case is not foreign]
 
 
-@pytest.mark.parametrize("case", ALL, ids=lambda case: case.__name__)
-def test_figures_are_those_of_the_summary(case: Case, tmp_path: Path) -> None:
+Databases = list[tuple[Path, sqlite3.Connection]]
+
+
+@pytest.fixture(scope="module", params=ALL, ids=lambda case: case.__name__)
+def databases(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Databases]:
+    """Returns the experiments of a case, each with a database of its own."""
+    made = experiments(request.param, tmp_path_factory.mktemp("case"))
+    found = [(each, written(tmp_path_factory.mktemp("facts"), each)) for each in made]
+    yield found
+    for _, facts in found:
+        facts.close()
+
+
+def test_figures_are_those_of_the_summary(databases: Databases) -> None:
     """Compares summary.json, hosts.csv, servers.csv, load.csv and the throughput in the charts with the tables."""
-    for experiment in experiments(case, tmp_path):
-        with closing(written(tmp_path, experiment)) as facts:
-            assert facts.execute("pragma foreign_key_check").fetchall() == []
-            charts = measured.read(experiment)
-            summary = charts.summary
-            content = json.loads(summary.json())
-            trials = facts.execute("select * from trial order by of_rounds, id").fetchall()
-            assert len(trials) == len(content["trials"]) + len(content["merged"])
-            assert sum(each["of_rounds"] for each in trials) == len(content["merged"])
-            for each, found in zip([*content["trials"], *content["merged"]], trials, strict=True):
-                for name in ("name", "system", "title", "status", "reason", "round", "system_failed"):
-                    assert found[name] == each[name]
-                assert json.loads(found["point"]) == each["point"]
-                lines = facts.execute("select * from row where trial = ? order by rowid", (found["id"],))
-                assert [a_row(line) for line in lines] == each["rows"]
-                by_phase = {phase: without_nulls(of) for phase, of in each["by_phase"].items()}
-                assert conditions(facts, found["id"]) == (
-                    without_nulls(each["conditions"]),
-                    {phase: of for phase, of in by_phase.items() if of},
-                )
-                for use in each["hosts"]:  # a device without figures has no row
-                    use["devices"] = {device: figures for device, figures in use["devices"].items() if figures}
-                assert in_order(uses(facts, found["id"])) == in_order(each["hosts"])
-                check_servers(facts, found["id"], each)
-                check_search(facts, found["id"], each["search"])
-                check_faults(facts, found["id"], each["faults"])
-                accounts = facts.execute("select * from accounting where trial = ?", (found["id"],)).fetchall()
-                stated = each["accounting"]
-                assert accounts == ([{"trial": found["id"], **stated}] if stated else [])
-                check_load(facts, found["id"], each["load"])
-            check_files(facts, summary)
-            check_seconds(facts, charts)
-            check_checks(facts, content)
+    for experiment, facts in databases:
+        assert facts.execute("pragma foreign_key_check").fetchall() == []
+        charts = measured.read(experiment)
+        summary = charts.summary
+        content = json.loads(summary.json())
+        trials = facts.execute("select * from trial order by of_rounds, id").fetchall()
+        assert len(trials) == len(content["trials"]) + len(content["merged"])
+        assert sum(each["of_rounds"] for each in trials) == len(content["merged"])
+        for each, found in zip([*content["trials"], *content["merged"]], trials, strict=True):
+            for name in ("name", "system", "title", "status", "reason", "round", "system_failed"):
+                assert found[name] == each[name]
+            assert json.loads(found["point"]) == each["point"]
+            lines = facts.execute("select * from row where trial = ? order by rowid", (found["id"],))
+            assert [a_row(line) for line in lines] == each["rows"]
+            by_phase = {phase: without_nulls(of) for phase, of in each["by_phase"].items()}
+            assert conditions(facts, found["id"]) == (
+                without_nulls(each["conditions"]),
+                {phase: of for phase, of in by_phase.items() if of},
+            )
+            for use in each["hosts"]:  # a device without figures has no row
+                use["devices"] = {device: figures for device, figures in use["devices"].items() if figures}
+            assert in_order(uses(facts, found["id"])) == in_order(each["hosts"])
+            check_servers(facts, found["id"], each)
+            check_search(facts, found["id"], each["search"])
+            check_faults(facts, found["id"], each["faults"])
+            accounts = facts.execute("select * from accounting where trial = ?", (found["id"],)).fetchall()
+            stated = each["accounting"]
+            assert accounts == ([{"trial": found["id"], **stated}] if stated else [])
+            check_load(facts, found["id"], each["load"])
+        check_files(facts, summary)
+        check_seconds(facts, charts)
+        check_checks(facts, content)
 
 
 def check_servers(facts: sqlite3.Connection, of_trial: int, content: dict[str, Any]) -> None:
@@ -385,31 +396,29 @@ def test_what_did_not_last_ends_where_it_begins(tmp_path: Path) -> None:
         assert facts.execute(query).fetchall() == [{"begin": 2.0, "end": 2.0}]
 
 
-@pytest.mark.parametrize("case", ALL, ids=lambda case: case.__name__)
-def test_the_views_have_what_counts_once(case: Case, tmp_path: Path) -> None:
-    for experiment in experiments(case, tmp_path):
-        with closing(written(tmp_path, experiment)) as facts:
-            summary = summarise(experiment)
-            stated = [
-                (each.system, row.phase, row.operation, row.ops_per_second)
-                for each in summary.compared
-                for row in each.rows
-                if each.status == "ok" and not each.is_aside(row)
-            ]
-            rows = facts.execute("select system, phase, operation, ops_per_second from counted_row").fetchall()
-            assert sorted(tuple(each.values()) for each in rows) == sorted(stated)
-            repeats = {
-                (each.name, row.phase): row.repeats
-                for each in summary.trials
-                for row in each.rows
-                if each.status == "ok" and not each.is_aside(row)
-            }
-            query = (
-                "select trial.name, phase, count(*) as runs from counted_run join trial on trial.id = trial"
-                " group by trial.id, phase"
-            )
-            assert {(each["name"], each["phase"]): each["runs"] for each in facts.execute(query)} == repeats
-            assert experiment.name in ("failures", "loads") or repeats
+def test_the_views_have_what_counts_once(databases: Databases) -> None:
+    for experiment, facts in databases:
+        summary = summarise(experiment)
+        stated = [
+            (each.system, row.phase, row.operation, row.ops_per_second)
+            for each in summary.compared
+            for row in each.rows
+            if each.status == "ok" and not each.is_aside(row)
+        ]
+        rows = facts.execute("select system, phase, operation, ops_per_second from counted_row").fetchall()
+        assert sorted(tuple(each.values()) for each in rows) == sorted(stated)
+        repeats = {
+            (each.name, row.phase): row.repeats
+            for each in summary.trials
+            for row in each.rows
+            if each.status == "ok" and not each.is_aside(row)
+        }
+        query = (
+            "select trial.name, phase, count(*) as runs from counted_run join trial on trial.id = trial"
+            " group by trial.id, phase"
+        )
+        assert {(each["name"], each["phase"]): each["runs"] for each in facts.execute(query)} == repeats
+        assert experiment.name in ("failures", "loads") or repeats
 
 
 # ---- the page and the schema -----------------------------------------------------------------------------------------
@@ -439,14 +448,20 @@ def test_every_column_is_described_once() -> None:
 QUERIES = re.findall(r"```sql\n(.*?)```", PAGE, re.DOTALL)
 
 
+@pytest.fixture(scope="module")
+def of_several(tmp_path_factory: pytest.TempPathFactory) -> Iterator[sqlite3.Connection]:
+    folder = tmp_path_factory.mktemp("several")
+    paused(folder / "paused", 20)
+    all_ = (*experiments(hosts, folder), *experiments(compare, folder), folder / "paused")
+    with closing(written(folder, *all_)) as facts:
+        yield facts
+
+
 @pytest.mark.parametrize("query", QUERIES, ids=lambda query: query[:30])
-def test_queries_of_the_page_can_be_pasted(query: str, tmp_path: Path) -> None:
-    paused(tmp_path / "paused", 20)
-    all_ = (*experiments(hosts, tmp_path), *experiments(compare, tmp_path), tmp_path / "paused")
-    with closing(written(tmp_path, *all_)) as facts:
-        found = facts.execute(query).fetchall()
-        assert found
-        assert list(found[0])[:4] == ["experiment", "system", "point", "phase"]
+def test_queries_of_the_page_can_be_pasted(query: str, of_several: sqlite3.Connection) -> None:
+    found = of_several.execute(query).fetchall()
+    assert found
+    assert list(found[0])[:4] == ["experiment", "system", "point", "phase"]
 
 
 def test_the_page_has_five_queries_and_its_shell_line_runs(tmp_path: Path) -> None:
