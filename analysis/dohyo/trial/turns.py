@@ -1,8 +1,8 @@
 """The turns of trials that are up at the same time: only one of them works on the hosts at any time.
 
 Each trial is a separate process. They share a folder on the control machine. It contains an empty file for each turn
-that is over, named after its number. Another file says that a trial has ended, even if turns were left. What is
-measured once for all trials is also there.
+that is over, named after its number. Another file says that a trial has ended, even if turns were left. The
+folder also contains measurements that all trials share.
 """
 
 from __future__ import annotations
