@@ -150,14 +150,14 @@ class Here:
 
     @cached_property
     def _flags(self) -> list[str]:
-        """Returns the JVM's flags: the garbage collector's, then all others. A later flag replaces one of its name."""
+        """Returns the JVM's flags: the collector's, then all others. A later flag replaces one with the same name."""
         role = catalogue.all_systems()[self.system].role
         own = {name: self.servers.get(f"{role}_{name}") for name in ("jdk", "gc", "gc_threads")}
         rendered = _collectors().render(
             jdk_major=own["jdk"], jdk_gc=own["gc"] or "default", jdk_gc_default=[], jdk_gc_threads=own["gc_threads"],
             _jdk_cores=self.others.get("processors"), jdk_host={"huge_pages": True},
         )  # fmt: skip
-        # 0 means the number of processors, which is unknown.
+        # The collector takes 0 threads as the number of processors, which is unknown here.
         options = rendered.replace("Threads=0", "Threads=?")
         return [*{flag.split("=")[0]: flag for flag in (*options.split(), *self._own_flags)}.values()]
 
@@ -283,7 +283,7 @@ def _each(values: Iterable[object]) -> str | None:
 
 
 def _difference(setting: Setting, ours: Sequence[Here]) -> list[SetupDifference]:
-    """Returns the difference in a list, empty if our values are equal. If `ours` is empty, nothing was measured."""
+    """Returns the difference in a list; empty if our values are equal. If `ours` is empty, nothing was measured."""
     values = {value for here in ours for value in here.values(setting)}
     at = ", ".join(f"{name}={'|'.join(each)}" for name, each in setting.at.items())
     theirs, said = setting.says(setting.values), NOT_MEASURED

@@ -181,7 +181,7 @@ class SameFault:
 
     @property
     def healing(self) -> dict[str, list[Healing]]:
-        """Returns the servers' healing in each run, by kind."""
+        """Returns how the servers healed in each run, by kind of healing."""
         together: dict[str, list[Healing]] = {}
         for _, fault in self.found:
             for did in fault.healing:

@@ -121,14 +121,14 @@ def phases_of(summary: Summary) -> list[str]:
 
 
 def decisive_phases(summary: Summary, trial: Trial) -> list[str]:
-    """Returns the phases whose rates decide. After a search, only its maximum decides; `equal` and `own` never do."""
+    """Returns the phases whose rates decide the ranking: after a search only its maximum, never `equal` or `own`."""
     if any(each.search for each in rounds_of(trial, summary.trials)):
         return [PROBE]
     return [phase for phase in phases_of(summary) if phase not in AT_RATE]
 
 
 def decisive(summary: Summary, trial: Trial) -> dict[Key, Rate]:
-    """Returns the rates of a trial that decide."""
+    """Returns the rates of a trial that decide the ranking."""
     if not _is_valid(summary, trial):
         return {}
     found = figures(trial, summary.compared) | maximum(trial, summary.trials)

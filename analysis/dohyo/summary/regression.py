@@ -303,7 +303,7 @@ def _compare(result: Changes, first: _Side, second: _Side, others: Sequence[_Est
             result.changes.append(_beside_hosts(change, computed, result.margin, has_target=has_target))
             continue
         lacking = [side for name, side in ((BEFORE, first), (AFTER, second)) if name not in rows]
-        # A search without a result is already among the problems.
+        # A search without a result is already reported among the problems.
         if key[0] != PROBE or not all(side.searches for side in lacking):
             result.findings.append(_unknown(first.trial, key, rows, gaps))
 

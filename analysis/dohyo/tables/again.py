@@ -158,7 +158,7 @@ def _decision(summary: Summary, scenario: Scenario | None) -> list[str]:
 
 
 def _further(measured: int, needed: int, scenario: Scenario | None) -> list[str]:
-    """Returns options for `needed` rounds: a larger budget if the scenario already allows that many rounds."""
+    """Returns options for `needed` rounds: a larger budget if the scenario allows that many, otherwise their number."""
     if scenario is None or scenario.most_rounds < needed or math.isinf(scenario.budget):
         return ["--rounds", str(needed)]
     return ["--set", f"budget={math.ceil(scenario.budget / 60 * needed / measured)}m"]

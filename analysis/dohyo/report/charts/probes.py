@@ -61,7 +61,7 @@ def _limits(search: Search, place: _Place) -> list[float]:
 
 
 def _part(material: Material, trial: Trial) -> str:
-    """Returns the part that shows a search: that of the phase measured before it."""
+    """Returns the part of the chart that shows a search, which is named after the phase measured before the search."""
     return material.part(next((row.phase for row in trial.rows if row.phase != LOAD), ""), trial)
 
 
