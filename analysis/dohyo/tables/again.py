@@ -25,7 +25,6 @@ from dohyo.systems.catalogue import all_systems
 _ROUNDS = 5
 # Factor by which to lengthen a warm-up or a window that was too short.
 _LONGER = 3
-
 # Places where a sentence may be cut.
 _CLAUSE = re.compile(r"(?=[;:,] | \(| and )")
 _ELLIPSIS = "\N{HORIZONTAL ELLIPSIS}"

@@ -123,8 +123,7 @@ def write(grid: Grid, console: Console, width: int) -> None:
 def write_whole(grid: Grid, console: Console, width: int, ways: Sequence[Sequence[Sequence[int]]]) -> None:
     """Prints all columns, with heads of two lines and without a title.
 
-    :param ways: ways to break the table; the first one that fits is used. Each way lists the columns of its parts,
-        without the keys.
+    :param ways: ways to break the table into parts, as lists of columns without the keys; the first that fits is used
     """
     keys = range(grid.keys)
     every = range(len(grid.lines))

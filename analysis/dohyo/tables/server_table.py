@@ -39,9 +39,7 @@ def grids(trials: Sequence[Trial], label: Callable[[Trial], str]) -> list[Grid]:
         # With a single host, the table by phase already contains everything.
         by_host = [trial for trial in of_these if len(trial.servers) > 1 or not trial.servers[-1].phases]
         lines = [line for trial in by_host for line in _figures(trial, label(trial), names)]
-        found.append(
-            Grid("Servers: figures that they report since their start, at the end", ["system", "node", *heads], lines)
-        )
+        found.append(Grid("Servers: figures that they report since their start", ["system", "node", *heads], lines))
     return found
 
 
