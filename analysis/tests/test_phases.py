@@ -143,7 +143,7 @@ def test_the_command_line_may_leave_phases_out(tmp_path: Path) -> None:
     ("assignments", "expected"),
     [
         ("phases=read redd.batchsize=1", "unknown phase 'redd': did you mean read?"),
-        ("read.batchsize=1", "unknown phase 'read'.*phases=insert,run names those that exist"),
+        ("read.batchsize=1", "unknown phase 'read'.*the phases are insert,run"),
         ("run.batchsiz=1", "unknown property 'run.batchsiz': did you mean batchsize?"),
         ("run.recordcount=1", "run.recordcount: cannot differ from phase to phase, because .* the records of the load"),
         ("run.replication=1", "because the servers start and the tables are created with it"),
@@ -162,7 +162,7 @@ def test_the_command_line_may_leave_phases_out(tmp_path: Path) -> None:
         ("phases=read,insert", "insert is the load, which comes first"),
         ("phases=insert repeats=3", "phases=insert with repeats=3: there is no run, only a load; .* rounds=N"),
         ("phases=insert discard=1", "phases=insert with discard=1: there is no run"),
-        ("phases=insert read.batchsize=10", "unknown phase 'read'.*phases=insert names those that exist"),
+        ("phases=insert read.batchsize=10", "unknown phase 'read'.*the phases are insert"),
         ("phases=settle", "'settle' is reserved"),
         ("phases=hbase", "'hbase' is reserved"),
         ("phases=Read", "'Read' must have at most 40 characters"),

@@ -275,7 +275,7 @@ def test_what_only_the_stock_client_reads_is_reported(tmp_path: Path) -> None:
         ("tablecount=2000", "tablecount=2000: must be at most 1000"),
         ("published=heavy", "unknown published figures 'heavy': did you mean heavyweights"),
         ("operationcount=0", "nothing ends a run"),
-        ("hosts=db1", "Dohyo names the servers .*--attach cassandra=HOST"),
+        ("hosts=db1", "Dohyo sets the addresses .*--attach cassandra=HOST"),
         ("as.host=10.0.0.9", "--attach aerospike=HOST:PORT"),
         ("as.timeout=10", "operationtimeout"),
         ("db.url=jdbc:mysql://db1/ycsb", "--attach mysql-innodb=HOST:PORT or postgresql=HOST:PORT"),

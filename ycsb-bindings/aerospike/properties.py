@@ -21,7 +21,7 @@ PROPERTIES = [
              about="true: the server's thread that receives a batch executes it, record by record; default: true, but"
              " false with aerospike_storage=device"),
     Property("aerospike.hosts",
-             Refused("Dohyo names the servers that it has started; for your servers: --attach aerospike=HOST:PORT"),
+             Refused("Dohyo sets the addresses of its servers; for your servers: --attach aerospike=HOST:PORT"),
              about="Aerospike's hosts"),
     Property("aerospike.port", Refused("Dohyo chooses the port; for your servers: --attach aerospike=HOST:PORT"),
              about="Aerospike's port"),

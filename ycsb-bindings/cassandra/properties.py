@@ -30,7 +30,7 @@ PROPERTIES = [
              about="milliseconds to wait for the answer to one attempt; default: operationtimeout divided by the"
              " number of attempts"),
     Property("hosts",
-             Refused("Dohyo names the servers that it has started; for your servers: --attach"
+             Refused("Dohyo sets the addresses of its servers; for your servers: --attach"
                      " cassandra=HOST,HOST:PORT (or scylla=…)"), about="Cassandra's hosts"),
     Property("port",
              Refused("Dohyo chooses the port; for your servers: --attach cassandra=HOST,HOST:PORT (or scylla=…)"),
@@ -47,7 +47,7 @@ PROPERTIES = [
                      " --attach-secrets"),
              about="certificate of the authority to trust, as X.509 in Base64 on one line"),
     Property("cassandra.localdc",
-             Refused("Dohyo names the data center of its servers; for your servers: in the file of --attach-secrets"),
+             Refused("Dohyo sets the data center of its servers; for your servers: in the file of --attach-secrets"),
              about="data center"),
     Property("cassandra.readconsistencylevel", Refused("it follows from read_acks, equally for all systems"),
              about="consistency level of reads"),

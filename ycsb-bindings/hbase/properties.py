@@ -25,7 +25,7 @@ PROPERTIES = [
     Property("hbase.rpc.tls.truststore.location", Refused("Dohyo makes the certificates; see hbase_tls"),
              about="PEM file with the certificate authority to trust"),
     Property("hbase.zookeeper.quorum",
-             Refused("Dohyo names the servers that it has started; for your servers: --attach"
+             Refused("Dohyo sets the addresses of its servers; for your servers: --attach"
                      " hbase=ZOOKEEPER,ZOOKEEPER:PORT:/ZNODE"), about="hosts of ZooKeeper"),
     Property("hbase.zookeeper.property.clientPort",
              Refused("Dohyo chooses the port; for your servers: --attach hbase=ZOOKEEPER,ZOOKEEPER:PORT:/ZNODE"),

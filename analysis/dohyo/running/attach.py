@@ -314,7 +314,7 @@ def describe(scenario: Scenario) -> list[str]:
     rate = (
         f"at most {max(rates):,.0f} operations and {records:,.0f} records per second"
         if all(rates)
-        else "as many operations as the servers take"
+        else "as many operations as the servers can process"
     )
     named = " and ".join(f"{name} at {places}" for name, places in attached.items())
     may = scenario.role_variables.get("attached_may", [])

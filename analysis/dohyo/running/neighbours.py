@@ -61,7 +61,7 @@ def agree(scenario: Scenario, *, agreed: bool) -> None:
         if not click.confirm("A run that is disturbed like this is invalid. Measure anyway?", err=True):
             raise BadInputError("nothing was started; end what uses the processors, or raise --set max.other.cpu=50%")
     else:
-        say("  a run that is disturbed like this is invalid; end them, or raise --set max.other.cpu=50%", err=True)
+        say("  a run that is disturbed like this is invalid; end programs, or raise --set max.other.cpu=50%", err=True)
 
 
 def look() -> tuple[Taken, list[Busy]]:

@@ -195,7 +195,7 @@ GROUPS = {
         Property("maxerrorrate", Number(0, 1), CLIENT, default="0.001",
                  about="share of the requested records that may fail; above it a run is invalid (docs/method.md)"),
         Property("maxnotfoundrate", Number(0, 1), DOHYO, default="0.001",
-                 about="highest share of records that are not found; above it a run is invalid"),
+                 about="maximum share of records that are not found; above it a run is invalid"),
         Property("max.other.cpu", Percent(0, 100), DOHYO,
                  about="share of a host's processors that other processes or the hypervisor may use during a run;"
                  " above it the run is invalid. Without it 25%, with strict_conditions 5%"
@@ -400,7 +400,7 @@ GROUPS = {
     ],
     "Keys of stock bindings": [
         Property("as.host",
-                 Refused("Dohyo names the servers that it has started; for your servers: --attach aerospike=HOST:PORT"),
+                 Refused("Dohyo sets the addresses of its servers; for your servers: --attach aerospike=HOST:PORT"),
                  STOCK, about="Aerospike's host"),
         Property("as.port", Refused("Dohyo chooses the port; for your servers: --attach aerospike=HOST:PORT"), STOCK,
                  about="Aerospike's port"),
@@ -417,7 +417,7 @@ GROUPS = {
                  Refused("Dohyo has its own binding: operationtimeout is the limit of an operation, aerospike.… its"
                          " other settings"), STOCK, about="other settings of the binding"),
         Property("db.url",
-                 Refused("Dohyo names the server that it has started; for your servers: --attach"
+                 Refused("Dohyo sets the address of its server; for your servers: --attach"
                          " mysql-innodb=HOST:PORT or postgresql=HOST:PORT"), STOCK, about="JDBC URL of the database"),
         Property("db.user",
                  Refused("Dohyo creates the account; for your servers: mysql.user or postgresql.user in the file of"
@@ -434,11 +434,11 @@ GROUPS = {
                          " --attach mysql-innodb=HOST:PORT or postgresql=HOST:PORT"), STOCK,
                  about="fetch size, commits and batches of JDBC"),
         Property("postgrenosql.*",
-                 Refused("Dohyo names the server that it has started; for your servers: --attach"
+                 Refused("Dohyo sets the address of its server; for your servers: --attach"
                          " postgresql=HOST:PORT, with postgresql.user and postgresql.password in the file of"
                          " --attach-secrets"), STOCK, about="PostgreSQL's URL, user name and password"),
         Property("scylla.hosts",
-                 Refused("Dohyo names the servers that it has started; for your servers: --attach"
+                 Refused("Dohyo sets the addresses of its servers; for your servers: --attach"
                          " scylla=HOST,HOST:PORT"), STOCK, about="ScyllaDB's hosts"),
         Property("scylla.port", Refused("Dohyo chooses the port; for your servers: --attach scylla=HOST,HOST:PORT"),
                  STOCK, about="ScyllaDB's port"),
@@ -461,7 +461,7 @@ GROUPS = {
                  Refused("Dohyo sets it for its servers; for your servers: --attach hbase=ZOOKEEPER:PORT:/ZNODE"),
                  STOCK, about="HBase's node in ZooKeeper"),
         Property("hbase.zookeeper.*",
-                 Refused("Dohyo names the servers that it has started; for your servers: --attach"
+                 Refused("Dohyo sets the addresses of its servers; for your servers: --attach"
                          " hbase=ZOOKEEPER,ZOOKEEPER:PORT:/ZNODE"), STOCK, about="ZooKeeper of HBase"),
         Property("hbase.usepagefilter", Refused("a scan of Dohyo's binding always has a limit"), STOCK,
                  about="scans with a PageFilter"),

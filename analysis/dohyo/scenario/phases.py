@@ -110,7 +110,7 @@ def property_of(phase: str, key: str, named: Sequence[str]) -> Property:
         raise unknown("property", f"{phase}.{key}", properties.known(), "docs/properties.md lists all")
     if phase not in (INSERT, *named):
         there = [INSERT, *named]
-        raise unknown("phase", phase, there, f"of {phase}.{key}; phases={','.join(there)} names those that exist")
+        raise unknown("phase", phase, there, f"in {phase}.{key}; the phases are {','.join(there)}")
     if known is None:
         reason = "the servers are started with a system's variables"
     else:

@@ -98,7 +98,7 @@ class Whole(Number):
 
 
 class Count(Whole):
-    form = "a whole number {} (100k and 5M are understood)"
+    form = "a whole number {}, also written as 100k or 5M"
     units: ClassVar = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "b": 10**9}
 
 

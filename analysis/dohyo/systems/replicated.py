@@ -32,7 +32,7 @@ class Replicated(System):
     ready_timeout: int = option(120, "Seconds for the server to start.")
     replica_timeout: int
     stop_timeout: int = option(120, "Seconds for the server to stop before it is killed.")
-    count_limit: int = option(1000000, "Maximum number of records up to which rows are counted after the load.")
+    count_limit: int = option(1000000, "Number of records up to which rows are counted after the load.")
 
     @property
     def installed_version(self) -> str:
