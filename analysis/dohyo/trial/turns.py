@@ -73,7 +73,7 @@ class OwnTurns:
         return number
 
     def once(self, name: str, make: Callable[[], T]) -> T:
-        """Returns the result of a function. Only the first trial calls it; the others read its result from a JSON file."""
+        """Returns the result of a function. Only the first trial calls it; the others read the result from a file."""
         if self._turns is None:
             return make()
         file = self._turns.folder / f"{name}.json"
