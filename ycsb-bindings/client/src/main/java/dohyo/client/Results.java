@@ -43,8 +43,8 @@ final class Results {
    * @param warmupSeconds     length of the warm-up
    * @param measuredSeconds   length of the measured window
    * @param missedOperations  number of operations that were due in the measured window but not sent in it
-   * @param collections       garbage collections of the window and all that came before it; of a further window, since
-   *                          the one before
+   * @param collections       garbage collections since the start of the process; of a further window, since the window
+   *                          before
    */
   record Timing(Long agreedStartMillis, Double skewMillis, Double finishedMillis, double connectSeconds,
       double warmupSeconds, double measuredSeconds, long missedOperations, GarbageCollections collections) {
@@ -296,8 +296,8 @@ final class Results {
       footprint.write(summary);
     }
     summary.put("gc_ms", timing.collections().millis());
-    // These three include the warm-up. {@code inserted} also includes earlier runs and the numbers that were passed
-    // over.
+    // The next three values include the warm-up. {@code inserted} also includes earlier runs, and the key numbers that
+    // {@code passed_over} counts.
     summary.put("inserted", run.workload().inserted());
     summary.put("passed_over", run.workload().passedOver());
     summary.put("unacknowledged_inserts", run.workload().unacknowledgedInserts());
