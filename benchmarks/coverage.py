@@ -1,12 +1,12 @@
-"""Measures the reliability of intervals and verdicts in simulated runs with known true rates.
+"""Measures how reliable intervals and verdicts are in simulated runs with known true rates.
 
     .venv/bin/python benchmarks/coverage.py [--experiments 1000] [--seconds 60]
 
 The rates of the seconds of a run scatter around the true rate in ways that occur in real runs:
 
 independent   independent seconds with a standard deviation of 10 %
-AR(1) 0.7     the same deviation; each second keeps 0.7 of the last one's deviation (first-order autoregression)
-AR(1) 0.95    the same with 0.95: slow waves
+AR(1) 0.7     the same deviation; each second keeps 0.7 of the previous second's (first-order autoregression)
+AR(1) 0.95    each second keeps 0.95 of the previous second's deviation: slow waves
 bursts        independent; once a minute on average the rate is halved (a compaction), for 5 s on average
 drift         independent; the rate rises by 20 % from the first second to the last; the truth is the window's mean
 stalls        independent; once in two minutes on average the rate is 0 for 3 s
@@ -14,9 +14,9 @@ stalls        independent; once in two minutes on average the rate is 0 for 3 s
 The rate also differs between rounds, lognormally with a deviation of 2 %. The functions of the summary judge the
 rounds: `statistics.logarithms`, `statistics.ratios`, and the verdict of `dohyo compare` with its margin of 5 %.
 The summary gives no interval for a single run. The columns "seconds of one run" show why: they have the usual
-interval for one, batch means.
+interval for a single run, from batch means.
 
-- It has 20 batches of equal length (Law: Simulation Modeling and Analysis; 10 to 30 are enough, Schmeiser 1982).
+- There are 20 batches of equal length (Law: Simulation Modeling and Analysis; 10 to 30 are enough, Schmeiser 1982).
 - n batches count as n (1 - r) / (1 + r) independent ones (Bayley and Hammersley 1946); r is the lag-1 autocorrelation.
 - Estimates of r are too low, so r + (1 + 4 r) / n is used instead (Marriott and Pope 1954), at least 0.
 
@@ -50,7 +50,7 @@ from dohyo.summary.results import Pair
 Floats = NDArray[np.float64]
 Draw = Callable[[np.random.Generator, int], Floats]
 BATCHES = 20
-# A larger estimate of the autocorrelation cannot be distinguished from a trend.
+# Maximum estimate of the autocorrelation. A larger one cannot be distinguished from a trend.
 MOST_CORRELATED = 0.95
 # Standard deviation of a second, as a share of the rate.
 DEVIATION = 0.10
@@ -65,7 +65,7 @@ def independent(generator: np.random.Generator, seconds: int) -> Floats:
 
 
 def autoregressive(kept: float) -> Draw:
-    """Returns a function that draws autocorrelated values with mean 1 and the deviation of the independent ones."""
+    """Returns a function that draws autocorrelated values with mean 1 and the standard deviation DEVIATION."""
 
     def draw(generator: np.random.Generator, seconds: int) -> Floats:
         shocks = generator.normal(0, DEVIATION * math.sqrt(1 - kept**2), seconds)
@@ -136,7 +136,7 @@ def batch_means(series: Floats) -> Estimate | None:
         r = sum((a - mean) * (b - mean) for a, b in pairwise(means)) / ((BATCHES - 1) * deviation**2)
         r = min(max(0.0, r + (1 + 4 * r) / BATCHES), MOST_CORRELATED)
     worth = max(2.0, BATCHES * (1 - r) / (1 + r))
-    # The delta method gives the deviation of the mean's logarithm, to first order.
+    # By the delta method, this is the deviation of the mean's logarithm, to first order.
     return Estimate(BATCHES, math.log(mean), deviation / math.sqrt(worth) / mean, worth - 1)
 
 
@@ -146,7 +146,7 @@ def of_one(draw: Draw, generator: np.random.Generator, seconds: int, rate: float
 
 
 def of_itself(draw: Draw, generator: np.random.Generator, seconds: int, rate: float) -> Estimate | None:
-    """Returns the estimate from a single run without differences between rounds, as its interval assumes."""
+    """Returns the estimate from a single run if rounds do not differ, which its interval assumes."""
     return batch_means(rate * np.maximum(0, draw(generator, seconds)))
 
 
@@ -166,7 +166,7 @@ def ratio(one: Estimate | None, other: Estimate | None) -> Ratio:
     :raises ValueError: if an estimate is missing
     """
     if one is None or other is None:
-        raise ValueError("runs are shorter than a batch for each of 20, or did nothing")
+        raise ValueError("runs are too short for 20 batches, or did nothing")
     return statistics.ratios([one, other])[0, 1]
 
 
@@ -194,7 +194,7 @@ def main() -> None:
     """Prints the tables."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--experiments", type=int, default=1000)
-    parser.add_argument("--seconds", type=int, default=60, help="of a run")
+    parser.add_argument("--seconds", type=int, default=60, help="length of a run")
     options = parser.parse_args()
     count, seconds = options.experiments, options.seconds
     generator = np.random.default_rng(18)
@@ -206,7 +206,7 @@ def main() -> None:
             for rounds in (3, 5, 10)
         },
     }
-    print(f"Intervals that hold the truth, in % of {count:,}, runs of {seconds} s\n")
+    print(f"Intervals that contain the truth, in % of {count:,}, runs of {seconds} s\n")
     print(heads("", list(designs)))
     for name, draw in KINDS.items():
         cells = []

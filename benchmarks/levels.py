@@ -1,15 +1,15 @@
-"""Measures the detection of level changes in simulated hours with known changes.
+"""Measures how well level changes are detected in simulated hours with known changes.
 
     .venv/bin/python benchmarks/levels.py [--experiments 100]
 
 The rates of the seconds of a run scatter around 1000 in ways that occur in real runs:
 
 white      independent seconds with a standard deviation of 30 %
-AR(1) …    deviation 15 %; each second keeps this share of the last one's deviation (first-order autoregression)
+AR(1) …    deviation 15 %; each second keeps this share of the previous second's (first-order autoregression)
 dips       white with 10 %, and dips to a share of the rate. `9/60 at 40 %` is a dip of 9 s about every 60 s
 
-The table shows the number of changes found in a run without any (aim: at most 0.05). If the rate falls by 20 % or
-40 % in the middle, it shows how often one change is found, within two minutes.
+The table shows the number of changes found in a run without a change (aim: at most 0.05). For rates that fall by 20 %
+or 40 % in the middle, it shows how often one change is found, within two minutes.
 """
 
 import argparse

@@ -1,16 +1,16 @@
-"""Measures time and memory of a report on many clients' histogram logs, and of reading a long status log.
+"""Measures the time and memory of a report on the histogram logs of many clients, and of reading a long status log.
 
     .venv/bin/python benchmarks/log_size.py [--clients 1000] [--seconds 3600] [--rounds 3] [--status-mb 2000]
 
-The clients form an experiment in a temporary folder, like a run on as many hosts. Each client has one-second histogram
-logs of READ and UPDATE, result lines and client.json; `--hosts` hosts have samples. The report has the tables and
-report.html with everything that `dohyo report` computes: rows per client, dips, changes of level, latencies over time,
-percentile curves. A second experiment has `--times` as many clients and shows how the costs grow.
+The clients form an experiment in a temporary folder, like a run with one client per host. Each client has one-second
+histogram logs of READ and UPDATE, result lines and client.json; `--hosts` hosts have samples. The report has the tables
+and report.html with all results of `dohyo report`: rows per client, dips, changes of level, latencies over time,
+percentile curves. A second experiment has `--times` as many clients, and shows how the costs grow.
 
 Each second has one of 300 encoded histograms of lognormal latencies. `--distinct` logs of each operation type are
-written, each with its own order of histograms. Clients have hard links to them, each to another pair, so that files
-come from memory instead of a slow disk; they are all decoded. A new process reads each experiment. Its memory is the
-maximum of the sum over all its processes; shared pages count for each process.
+written, each with its own order of histograms. Clients have hard links to these logs, each client to another pair. So
+files are read from memory instead of a slow disk, and all of them are decoded. A new process reads each experiment. Its
+memory is the maximum of the sum over all its processes, where shared pages count for each process.
 """
 
 import argparse
@@ -70,9 +70,9 @@ def encoded(distinct: int) -> list[tuple[str, int, int]]:
 
 
 def write_log(path: Path, number: int, seconds: int, histograms: list[tuple[str, int, int]]) -> tuple[int, int]:
-    """Writes a histogram log that no other one of its kind equals.
+    """Writes a histogram log that differs from all others of its operation type.
 
-    :param number: of the log, below the number of histograms
+    :param number: number of the log, below the number of histograms
     :returns: number of operations, and maximum latency in µs
     """
     chosen = [histograms[number], *random.choices(histograms, k=seconds - 1)]  # noqa: S311
@@ -138,7 +138,7 @@ def write_experiment(folder: Path, clients: int, options: argparse.Namespace) ->
         for number in range(clients):
             client = trial / phase / f"client{number:05d}"
             client.mkdir(parents=True)
-            # Each client has another pair of logs: equal ones would be copies of a run.
+            # Give each client another pair of logs, because clients with equal logs would count as copies of a run.
             pair = {"READ": number % options.distinct, "UPDATE": number // options.distinct % options.distinct}
             for name, which in pair.items():
                 log = logs / f"{phase}-{which}" / f"{name}.hdr"
@@ -242,18 +242,18 @@ def main() -> None:
         "--times",
         type=int,
         default=10,
-        help="factor for the number of clients of the second experiment; 1: none",
+        help="factor for the number of clients in the second experiment; 1: no second experiment",
     )
     parser.add_argument("--seconds", type=int, default=3600, help="length of each client's logs")
     parser.add_argument(
         "--distinct",
         type=int,
         default=100,
-        help="logs of an operation type that are written, at most 300; their square must reach the number of clients",
+        help="distinct logs per operation type, at most 300; their square must be at least the number of clients",
     )
     parser.add_argument("--hosts", type=int, default=4)
     parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--status-mb", type=int, default=2000, help="size of the status log; 0: none")
+    parser.add_argument("--status-mb", type=int, default=2000, help="size of the status log in MB; 0: no status log")
     options = parser.parse_args()
     print(f"{os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}, Python {sys.version.split()[0]}\n")
     print("| | median | [smallest, largest] |\n|---|---|---|", flush=True)

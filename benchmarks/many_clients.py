@@ -1,12 +1,12 @@
-"""Conducts one hundred clients on one machine as if each had a host, and measures skew and overhead.
+"""Runs one hundred clients on one machine as if each had its own host, and measures start skew and overhead.
 
     .venv/bin/python benchmarks/many_clients.py [--clients 100] [--rounds 3] [--seconds 10]
 
-Each "host" is an agent with its own connection (a local one instead of SSH) and its own client process. The client does
-next to nothing: no database, a few operations per second, a minimal heap. Everything between them is real. This
-includes the protocol, clocks, the common start, logs that are forwarded while they grow, the live display that reads
-them, the merged histograms. One thing differs: a hundred JVMs start on one machine. So they are launched one after
-another, and the skew includes the time that the machine needs to wake a hundred processes at once.
+Each "host" is an agent with its own connection (a local one instead of SSH) and its own client process. The client
+needs few resources: no database, a few operations per second, a minimal heap. All other parts are real. They include
+the protocol, clocks, the common start, growing logs, the live display that reads these logs, and merged histograms. One
+thing differs: a hundred JVMs start on one machine. So they are launched one after another, and the skew includes the
+time that the machine needs to wake a hundred processes at once.
 """
 
 import argparse
@@ -86,7 +86,7 @@ def agents(home: Path, count: int, seconds: int, rate: int) -> dict[str, dict[st
 
 
 def follow(folders: list[Path], over: Any, answer: Any) -> None:
-    """Reads the logs as the live display does, in a separate process, and reports what it has seen."""
+    """Reads the logs like the live display, in a separate process, and reports what it has read."""
     tail = IntervalTail(folders)
     shown = []
     while not over.wait(1):
@@ -117,7 +117,7 @@ def merged(folders: list[Path]) -> dict[str, Latencies]:
 
 
 def one_round(options: argparse.Namespace, work: Path) -> dict[str, float]:
-    """Conducts all clients once and returns the figures by name.
+    """Runs all clients once, and returns the figures by name.
 
     :raises SystemExit: if the start fails or logs are incomplete
     """
@@ -176,11 +176,11 @@ def one_round(options: argparse.Namespace, work: Path) -> dict[str, float]:
         for host in told
     )
     if sum(total[name].count for name in ("READ", "UPDATE")) != counted:
-        raise SystemExit("the merged histograms do not hold what the clients have counted")
+        raise SystemExit("the merged histograms differ from the clients' counts")
     for host in told:
         for log in (work / "collected" / host).glob("*.hdr"):
             if log.read_bytes() != (results / host / log.name).read_bytes():
-                raise SystemExit(f"{host}: {log.name} did not come whole while it grew")
+                raise SystemExit(f"{host}: the controller's copy of {log.name} is incomplete")
     window = WARMUP + options.seconds
     all_seconds = ended - began
     return {

@@ -1,17 +1,17 @@
-"""Measures the time of a trial besides its load and its runs: from the end of a measured window to the next warm-up.
+"""Measures the time of a trial beside its load and its runs: from the end of a measured window to the next warm-up.
 
     .venv/bin/python benchmarks/overhead.py [cassandra] [mysql-innodb] [--times 3] [--records 1000] [--tasks]
     .venv/bin/python benchmarks/overhead.py --read FOLDER
 
 For each system, an experiment on this machine with run.sh and the real playbook measures one round more than --times.
 The events of two successive trials (raw/TRIAL/events.jsonl) divide the time between their windows into steps; the load
-is left out. The table has the medians of four figures for each step. They are the tasks that ran, those that
-started Python on the host (modules), the seconds with a task, and all seconds. The difference between the last two is
-Ansible's time between tasks. The steps:
+is left out. The table has the medians of four figures for each step. They are the number of tasks, the number of tasks
+that started Python on the host (modules), the seconds with a task, and all seconds. The difference between the last two
+is Ansible's time between tasks. The steps:
 
     run    from the window's end to the end of the clients, and their statistics
     stop   servers, evidence, data
-    next   the playbook's end, the state of the trial, the rest of the next playbook's start and its first tasks
+    next   the playbook's end, the state of the trial, and the rest of the next playbook's start with its first tasks
     start, canary, schema, settle    as in trial.yml
     client the next run's clients connect and agree on the start
 
@@ -33,7 +33,7 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
-# Actions that Ansible executes on the controller. Our own ones are action plugins, which `is_module` recognises.
+# Ansible's actions that run on the controller. Dohyo's own actions are action plugins, which `is_module` recognises.
 ON_THE_CONTROLLER = {
     "assert",
     "debug",
@@ -53,7 +53,7 @@ class Step:
 
     tasks: int = 0
     modules: int = 0
-    inside: float = 0.0  # time in which a task ran, in seconds
+    inside: float = 0.0  # seconds in which a task ran
     seconds: float = 0.0
 
 

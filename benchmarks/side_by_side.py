@@ -1,20 +1,20 @@
-"""Common parts of benchmarks that compare our client with a peer: a server with a loaded table, turns, means, a row.
+"""Common parts of benchmarks that compare Dohyo's client with a peer: a server with a table, turns, means, a table row.
 
-A cell is a combination of rows, operations and load. Our client first warms the server up for `--server-warmup`
-seconds. Then peer and ours run in the order A B B A B A A B (`order`). Each run lasts `--warmup` and `--window`
-seconds, counted from its first line with records. It begins when the server has settled: its processes take less than
-a tenth of a processor. Both sides have the same table and keys, uniformly chosen records, and the same consistency
-levels, requests in flight and connections. A peer without batches sends single
-requests, 8 or 128 in flight, whichever was faster in a preceding run; ours sends batches. All JVMs have the heap and
-the flags of a trial's client, and thus its garbage collector.
+A cell is a combination of rows, operations and load. Dohyo's client first warms the server up for `--server-warmup`
+seconds. Then the peer and Dohyo's client run in the order A B B A B A A B (`order`). Each run lasts `--warmup` and
+`--window` seconds, counted from its first line with records. It begins when the server has settled, that is, when its
+processes take less than a tenth of a processor. Both sides have the same table and keys, uniformly chosen records, and
+the same consistency levels, requests in flight and connections. A peer without batches sends single requests, 8 or 128
+in flight, whichever was faster in a preceding run, while Dohyo's client sends batches. All JVMs have the heap and the
+flags of a trial's client, and so its garbage collector.
 
-A client's output lines give the number of records and, for most clients, its time; otherwise the time is when the line
-arrives. Processor time (utime and stime in /proc/PID/stat) and context switches (/proc/PID/task/*/status) are the
-kernel's counts for the client's process within the window. The start and most of the JIT compilation come before.
+A client prints the number of records and, for most clients, the time of counting; otherwise the time is that of the
+line's arrival. Processor time (utime and stime in /proc/PID/stat) and context switches (/proc/PID/task/*/status) are
+the kernel's counts for the client's process in the window. The start and most of the JIT compilation precede it.
 
 Figures are geometric means of the runs. Ratios are geometric means of the pairs' ratios, with their minimum and maximum
 in square brackets. An aim is missed if all pairs miss it, and undecided if some do. If the true ratio equals the aim,
-each pair misses it with a chance of one half; with four pairs, that reports one cell of 16 as missed.
+each pair misses the aim with a probability of one half; with four pairs, one cell of 16 is then reported as missed.
 """
 
 from __future__ import annotations
@@ -44,10 +44,10 @@ BINDINGS = ROOT / "ycsb-bindings"
 ANSIBLE = ROOT / "ansible"
 JAVA = ROOT / ".setup" / "java" / "bin" / "java"
 TICK = os.sysconf("SC_CLK_TCK")
-HEAP = 512  # MB; the default of client_heap
+HEAP = 512  # heap in MB, the default of client_heap
 PATIENCE = 120  # maximum duration of a run beyond warm-up and window, in seconds
 
-# Modules of our bindings, which are also the values of `-db`.
+# Modules of Dohyo's bindings by system, which are also the values of `-db`.
 MODULES = {
     "cassandra": "cassandra",
     "scylla": "scylla",
@@ -62,8 +62,8 @@ OUR_BATCH_MODE = {
     "aerospike": {},
     "mysql-innodb": {},
 }
-# Settings of our client that match the peers. One connection, where ours would have one per event loop, and latte's
-# single consistency level for reads and writes. Aerospike's and HBase's peers have the levels of a trial's client.
+# Settings of Dohyo's client that match the peers: one connection instead of one per event loop, and latte's single
+# consistency level for reads and writes. The peers for Aerospike and HBase have the levels of a trial's client.
 PEERS_SETTINGS = {
     "cassandra": {
         "cassandra.coreconnections": "1",
@@ -73,18 +73,18 @@ PEERS_SETTINGS = {
     },
     "hbase": {"hbase.client.ipc.pool.size": "1"},
 }
-# latte, too, has one connection to each shard of ScyllaDB.
+# latte also has one connection to each shard of ScyllaDB.
 for of_cassandra in (OUR_BATCH_MODE, PEERS_SETTINGS):
     of_cassandra["scylla"] = of_cassandra["cassandra"]
 KINDS = {"read": "reads", "write": "writes", "mix": "50/50 mix"}
 READS = {"read": 100, "write": 0, "mix": 50}
-# Output of our client and the stock one for a failed operation.
+# Pattern of the output of Dohyo's client and the stock client for a failed operation.
 FAILURE = r"-(FAILED|NOT_FOUND): Count=[1-9]|^ERROR|DBException"
-# Their lines begin with the time of counting.
+# Patterns of the status lines of both clients, which begin with the time of counting.
 COUNTED = r"^(?P<at>\S+ [\d:]+) \d+ sec: "
 OPERATIONS = COUNTED + r"(?P<all>\d+) operations"
 RECORDS = COUNTED + r"\d+ operations; .*; (?P<all>\d+) records"
-# Output of alone/Allocations.java.
+# Pattern of the output of alone/Allocations.java.
 ALLOCATED = re.compile(r"^allocated (\d+) bytes by (\d+) ms")
 
 Properties = Mapping[str, str]
@@ -105,7 +105,7 @@ class Load:
 
     @property
     def requests(self) -> int:
-        """Number of requests in flight of the whole client."""
+        """Number of requests that the whole client has in flight."""
         return self.threads * self.inflight
 
 
@@ -133,8 +133,8 @@ class Client:
     """A client to run.
 
     A line of its output counts if it matches `progress`. The group `all` is the count since the start, `new` the count
-    since the last line; a line without both counts 1. The group `by` is the thread that the line refers to. The group
-    `at` is the time of counting: a thread that waits for a processor may print the line much later.
+    since the last line. A line without these groups counts 1. The group `by` is the thread to which the line refers.
+    The group `at` is the time of counting: a thread that waits for a processor may print the line much later.
     """
 
     command: Sequence[str]
@@ -142,7 +142,7 @@ class Client:
     failure: str
     worth: int = 1  # records per unit of the count
     threads: int = 1  # number of threads that `by` distinguishes
-    # Files for the command. Only this user can read them, while lists of processes and error messages show the command.
+    # Files for the command. Secrets are in files, which only this user can read; lists of processes show the command.
     files: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -158,7 +158,7 @@ class Measured:
 
 @dataclass(frozen=True)
 class Aims:
-    """Aims for ratios ours / peer: a minimum for the rate, maxima for processor time and allocated bytes per record."""
+    """Aims for ratios ours / peer: minimum of the rate, maximum of processor time and allocated bytes per record."""
 
     rate: float
     cpu: float | None = None
@@ -166,11 +166,11 @@ class Aims:
 
 
 class NotMeasured(SystemExit):
-    """A run without figures: the client was too slow, ended early, or had errors."""
+    """Raised for a run without figures: the client was too slow, ended early, or had errors."""
 
 
 def bundle(system: str) -> Path:
-    """Returns the folder with the jars of our client and its binding."""
+    """Returns the folder with the jars of Dohyo's client and its binding."""
     return BINDINGS / MODULES[system] / "target" / "bundle"
 
 
@@ -208,7 +208,7 @@ def ycsb(
     progress: str = OPERATIONS,
     phase: str = "-t",
 ) -> Client:
-    """Returns our client or the stock one; both have the same options and print the same lines."""
+    """Returns Dohyo's client or the stock client, which have the same options and print the same lines."""
     bounds = {
         "operationcount": 2_000_000_000,
         "maxexecutiontime": 3600,
@@ -224,9 +224,9 @@ def ycsb(
 
 
 def ours(cell: Cell, table: Properties, changes: Sequence[str]) -> Client:
-    """Returns our client for a table.
+    """Returns Dohyo's client for a table.
 
-    :param changes: properties as KEY=VALUE; db=SYSTEM replaces the binding by that of another system
+    :param changes: properties as KEY=VALUE; db=SYSTEM selects the binding of another system
     """
     load = cell.load
     properties = {
@@ -289,7 +289,7 @@ def server(
             **properties,
         },
         "trial_threads": 4,
-        # The default allows for the connections of a trial's client; the peers may have more.
+        # The default allows only for the connections of a trial's client, and peers may have more.
         "mysql_settings": {"max_connections": 200},
         **(variables or {}),
     }
@@ -304,7 +304,7 @@ def server(
 
 
 def processor_seconds(pid: int) -> float:
-    # After the command's name, which may contain anything, fields 12 and 13 are user and system time.
+    # Fields 12 and 13 after the command's name, which may contain any character, are user and system time.
     fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     return (int(fields[11]) + int(fields[12])) / TICK
 
@@ -354,8 +354,8 @@ def started(client: Client, folder: str, limit: float) -> Iterator[tuple[subproc
 def run(client: Client, folder: str, arguments: argparse.Namespace) -> Measured:
     """Runs a client until its window ends; its warm-up begins with its first line that has records.
 
-    :raises NotMeasured: if a line reports a failed operation, or the client ends too early, measures no record, or
-        takes PATIENCE seconds too long; it is killed then
+    :raises NotMeasured: if an operation fails, or the client ends too early, measures no record, or takes PATIENCE
+        seconds too long
     """
     turns: dict[str, list[tuple[float, int]]] = defaultdict(list)
     allocations: list[tuple[float, int]] = []
@@ -397,7 +397,7 @@ def run(client: Client, folder: str, arguments: argparse.Namespace) -> Measured:
                 rate = sum(map(per_second, turns.values()))
                 records = rate * (now - begin)
                 if not records:
-                    raise NotMeasured(f"{' '.join(client.command)}\ncarried no record in its window:\n{''.join(last)}")
+                    raise NotMeasured(f"{' '.join(client.command)}\nmeasured no record in its window:\n{''.join(last)}")
                 return Measured(
                     rate,
                     (processor_seconds(process.pid) - cpu) / records * 1e6,
@@ -405,8 +405,8 @@ def run(client: Client, folder: str, arguments: argparse.Namespace) -> Measured:
                     per_second(allocations) / rate if len(allocations) > 1 else None,
                 )
         if patience.finished.is_set():
-            raise NotMeasured(f"{' '.join(client.command)}\nwas not through its window after {limit:g} s")
-        raise NotMeasured(f"{' '.join(client.command)}\nended before its window did:\n{''.join(last)}")
+            raise NotMeasured(f"{' '.join(client.command)}\nhad not finished its window after {limit:g} s")
+        raise NotMeasured(f"{' '.join(client.command)}\nended before its window:\n{''.join(last)}")
 
 
 def settle(patience: float = 60) -> None:
@@ -438,7 +438,7 @@ def warm_table(
     properties = mix("read", arguments.records, cell.fields) | dict(rows)
     with server(cell.system, properties, variables) as connection:
         table = connection | properties | PEERS_SETTINGS.get(cell.system, {})
-        # While the server's JIT compiler works, rates rise from run to run.
+        # Warm up first: while the server's JIT compiler works, rates rise from run to run.
         run(
             ours(replace(cell, kind="mix", load=MANY), table, arguments.set),
             folder,
@@ -467,8 +467,8 @@ def order(pairs: int) -> list[tuple[int, int]]:
     """Returns the first and the second side of each pair; 0 is the peer (Thue-Morse sequence).
 
     Each side is second in one of the pairs 2i and 2i+1. With an even number of pairs, a rate that changes by a constant
-    factor per run cancels in the geometric mean of the pairs' ratios. With a multiple of four, a factor that itself
-    changes steadily cancels, too.
+    factor per run cancels in the geometric mean of the pairs' ratios. With a multiple of four pairs, a factor that
+    itself changes steadily also cancels.
     """
     return [(1, 0) if pair.bit_count() % 2 else (0, 1) for pair in range(pairs)]
 
@@ -482,7 +482,7 @@ def spread(values: Sequence[float]) -> str:
 
 
 def verdict(aim: float | None, ratios: Sequence[float], least: bool) -> str:
-    """Returns the aim, and whether all or some pairs missed it; with `least` the aim is a minimum."""
+    """Returns the aim, and whether all or some pairs missed it. With `least`, the aim is a minimum."""
     if aim is None:
         return "–"
     met = [ratio >= aim if least else ratio <= aim for ratio in ratios]
@@ -560,7 +560,7 @@ def arguments_of(description: str | None, what: Sequence[str]) -> argparse.Names
     """Parses the command line and prints the head of the table."""
     parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("what", nargs="*", choices=list(what), help="default: all", default=list(what))
-    parser.add_argument("--pairs", type=even, default=4, help="of runs per cell, even (default %(default)s)")
+    parser.add_argument("--pairs", type=even, default=4, help="pairs of runs per cell, even (default %(default)s)")
     parser.add_argument(
         "--server-warmup",
         type=float,
@@ -590,14 +590,14 @@ def arguments_of(description: str | None, what: Sequence[str]) -> argparse.Names
         action="append",
         default=[],
         metavar="TEXT",
-        help="only cells whose name has it; repeatable",
+        help="only cells whose name contains this text; repeatable",
     )
     parser.add_argument(
         "--set",
         action="append",
         default=[],
         metavar="KEY=VALUE",
-        help="a property of ours; repeatable",
+        help="property of Dohyo's client; repeatable",
     )
     arguments = parser.parse_args()
     print(
@@ -606,6 +606,6 @@ def arguments_of(description: str | None, what: Sequence[str]) -> argparse.Names
         f" | ours / peer | aim at most |\n{'|---' * 14}|",
         flush=True,
     )
-    # sys.exit() runs the finally blocks, which stop client and server.
+    # Exit by sys.exit(), which runs the finally blocks that stop client and server.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
     return arguments

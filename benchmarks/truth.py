@@ -1,9 +1,9 @@
-"""Measures the reliability of interval rules for ratios, and of stopping rules, in simulated experiments.
+"""Measures how reliable rules for the intervals of ratios, and rules for stopping, are in simulated experiments.
 
     .venv/bin/python benchmarks/truth.py [--experiments 10000] [--seconds 80]
 
-An experiment has several systems, and a rate of each in every round. The scenarios describe how the logarithms of these
-rates scatter; percentages are standard deviations between starts:
+An experiment has several systems, each with one rate per round. The scenarios describe how the logarithms of these
+rates scatter. Percentages are standard deviations between starts:
 
 start level N %       N % for all systems
 unequal N to M %      increases from system to system in equal ratios
@@ -19,13 +19,13 @@ A rule for intervals combines a variance and a correction for several comparison
 
 own        variance of each system (Welch 1947)
 moderated  empirical Bayes: own variances are shrunk to a prior that is fitted to them by moments (Smyth 2004)
-pooled     one variance for all
-B = 2, 8   mean of the own variance with its degrees of freedom and the pooled one with B; degrees of freedom of the
-           error as in `statistics.ratios`
-apart      the same, without the variances that `statistics.alike_in_scatter` excludes
+pooled     one variance for all systems
+B = 2, 8   mean of the own variance with its degrees of freedom and the pooled variance with B; degrees of freedom of
+           the error as in `statistics.ratios`
+apart      like B = …, without the variances that `statistics.alike_in_scatter` excludes from pooling
 
 Corrections: none; Tukey (studentised range of all; Kramer 1956, Games and Howell 1976); Bonferroni (the first step of
-Holm); best (two-sided Dunnett against the best one, as in Hsu 1984); Ryan (range of the systems that a pair spans).
+Holm); best (two-sided Dunnett against the best system, as in Hsu 1984); Ryan (range of the systems that a pair spans).
 
 Sources: Dunnett, J. Am. Stat. Assoc. 50 (1955). Games, Howell, J. Educ. Stat. 1 (1976). Hsu, Ann. Statist. 12 (1984).
 Kramer, Biometrics 12 (1956). Smyth, Stat. Appl. Genet. Mol. Biol. 3 (2004). The others are in docs/method.md#sources.
@@ -55,12 +55,12 @@ from dohyo.statistics import (
 
 Floats = NDArray[np.float64]
 Truths = NDArray[np.bool_]
-# Function that draws deviations of logarithms: experiments × systems × rounds.
+# Function that draws deviations of logarithms with the shape experiments × systems × rounds.
 Draw = Callable[[np.random.Generator, tuple[int, int, int]], Floats]
 LEAST, MOST = 3, 10
-# Degrees of freedom at which quantiles are computed; values between them are interpolated.
+# Degrees of freedom at which quantiles are computed; quantiles between them are interpolated.
 _FREEDOMS = (1, 1.25, 1.5, 2, 2.5, 3, 4, 5, 6, 8, 10, 14, 20, 30, 60, 200)
-# Difference of logarithms far beyond any scatter, to separate systems.
+# Difference of logarithms that is far beyond any scatter, to separate systems.
 _FAR = 9.0
 
 
@@ -186,7 +186,7 @@ def _dunnett(systems: int, confidence: float) -> Floats:
 
 @cache
 def _polygamma() -> tuple[Floats, Floats, Floats]:
-    """Returns points from 0.001 to 1,000 with digamma and trigamma, by differences of the log-gamma function."""
+    """Returns points from 0.001 to 1,000, with digamma and trigamma from differences of the log-gamma function."""
     places = np.geomspace(1e-3, 1e3, 2000)
     step = places * 1e-3
     at = np.array([[math.lgamma(x + shift) for x, shift in zip(places, step * by, strict=True)] for by in (-1, 0, 1)])
@@ -217,7 +217,7 @@ def _largest_share(systems: int, freedom: int) -> float:
 
 
 def pooled(squares: Floats, freedom: int) -> Truths:
-    """Returns which variances are pooled, as `statistics.alike_in_scatter` decides."""
+    """Returns which variances are pooled, by the rule of `statistics.alike_in_scatter`."""
     pool = np.ones(squares.shape, bool)
     for systems in range(squares.shape[1], 2, -1):
         left = squares * pool
@@ -228,13 +228,13 @@ def pooled(squares: Floats, freedom: int) -> Truths:
 
 @dataclass(frozen=True)
 class Pairs:
-    """All pairs of systems in all experiments: experiments × pairs.
+    """All pairs of systems in all experiments, in arrays of experiments × pairs.
 
     :ivar which: the two systems of each pair
     :ivar distance: difference of the mean logarithms
     :ivar half: half width of the interval of the difference
     :ivar span: number of systems in the ranking from one system of the pair to the other
-    :ivar with_best: whether one of the two is the best system
+    :ivar with_best: whether one system of the pair is the best system
     """
 
     which: list[tuple[int, int]]
@@ -290,7 +290,7 @@ def differences(of: Pairs, true: Floats) -> Floats:
 
 @dataclass(frozen=True)
 class Promises:
-    """Reliability of a rule's intervals; its text is a cell of the tables.
+    """Reliability of a rule's intervals. Its text form is a cell of the tables.
 
     :ivar all_hold: share of experiments in which the intervals of all pairs contain the truth
     :ivar worst: share of intervals that contain the truth, for the worst pair
@@ -312,7 +312,7 @@ def promises(rule: Rule, deviations: Floats) -> Promises:
     """Returns the reliability of a rule for these deviations."""
     systems = deviations.shape[1]
     false = []
-    # Systems are all equal, or equal in pairs.
+    # Test systems that are all equal, and systems that are equal in pairs.
     for true in (np.zeros(systems), _FAR * (np.arange(systems) // 2)):
         of = pairs(rule, deviations + true[:, None])
         looked = of.with_best if rule.account == "best" else True
@@ -373,7 +373,7 @@ def exactness(deviations: Floats, later: float, asked: float = 0.05) -> tuple[fl
 
 
 def check(generator: np.random.Generator) -> None:
-    """Compares the vectorised intervals with the ones of `dohyo.statistics`.
+    """Compares the vectorised intervals with those of `dohyo.statistics`.
 
     :raises AssertionError: if they differ by more than 3 %
     """
@@ -401,7 +401,7 @@ def main() -> None:
     """Prints the tables."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--experiments", type=int, default=10_000)
-    parser.add_argument("--seconds", type=float, default=80, help="of a trial, for the minutes")
+    parser.add_argument("--seconds", type=float, default=80, help="length of a trial, to compute minutes")
     options = parser.parse_args()
     generator = np.random.default_rng(17)
     check(generator)

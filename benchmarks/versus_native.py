@@ -1,21 +1,21 @@
-"""Compares our client with the load generator made for one database, in turns on the same server.
+"""Compares Dohyo's client with load generators for one database each, in turns on the same server.
 
     benchmarks/versus_native.py cassandra --only "8 × 1"
 
-The peers, and where the script looks for them (README.md explains the installation):
+The peers, and the places where the script searches for them (README.md explains the installation):
 
 - cassandra, scylla: `latte` (Rust) in $LATTE or on the PATH
 - aerospike: the vendor's Java benchmark, in the class path $AEROSPIKE_BENCHMARK
 - hbase: HBase's own PerformanceEvaluation, in the class path $HBASE_PE
 - mysql-innodb: `sysbench` (C and LuaJIT) in $SYSBENCH or on the PATH
 
-`side_by_side.py` describes cells, turns and figures. Both sides have the same table and keys, except for Aerospike.
-Its benchmark has numbers as keys, so it has its own rows of the same size and number. The Java peers have the JVM, heap
-and flags of our client, which are those of a trial.
+`side_by_side.py` describes cells, turns and figures. Both sides have the same table and keys, except for Aerospike. Its
+benchmark uses numbers as keys, so it has its own rows of the same size and number. The Java peers have the JVM, heap
+and flags of Dohyo's client in a trial.
 
-Below are the peers' commands for 8 × 1. For 128 in flight, latte and Aerospike have 128 asynchronous requests on one
-thread, HBase and sysbench have 128 threads. Our client has 8 threads with 16 requests each. If a peer has no
-batches, the aim for ours is twice the rate.
+The following commands start the peers for 8 × 1. For 128 in flight, latte and Aerospike have 128 asynchronous requests
+on one thread, and HBase and sysbench have 128 threads. Dohyo's client has 8 threads with 16 requests each. If a peer
+has no batches, the aim for Dohyo's client is twice the rate.
 
     latte run --threads 1 --connections 1 --concurrency 8 --duration 3600s --warmup 0 --sampling 1s --quiet
         --consistency LEVEL --functions read:1,write:1 -P rows=100000 -P fields=10 -P keyspace=`ycsb`
@@ -33,10 +33,10 @@ batches, the aim for ours is twice the rate.
         --fields=10 --batch=1 --reads=50 --mysql-host=… --mysql-port=… --mysql-db=… --mysql-user=… run
         (sysbench.conf contains the password)
 
-PerformanceEvaluation reports only when a thread has finished a cycle: its share of the rows, or with `sampleRate` about
-a tenth of it. A window is rejected if a thread reports less than twice in it. The rate is the sum over the threads of
-their rates between their first and last reports. `measureAfter` turns off its histograms, because printing them costs
-more than the requests.
+PerformanceEvaluation reports only when a thread has finished a cycle, which is its share of the rows, or with
+`sampleRate` about a tenth of that. A window is rejected if a thread reports less than twice in it. The rate is the sum
+of the threads' rates between their first and last reports. `measureAfter` turns off the histograms, because printing
+them costs more than the requests.
 """
 
 from __future__ import annotations
@@ -73,9 +73,9 @@ from side_by_side import (
 
 NATIVE = ROOT / "benchmarks" / "native"
 LOADS = (ONE_BY_ONE, MANY, BATCHES)
-# Properties of a table that the peer can use, too.
+# Properties of a table that both sides can use.
 TABLE = {"insertorder": "ordered"}
-# PerformanceEvaluation's keys are numbers of 26 digits, and numbers are the names of its columns.
+# Properties of a table like that of PerformanceEvaluation, whose keys have 26 digits, and whose columns are numbers.
 HBASE_TABLE = TABLE | {
     "keycolumns": "zeros text(8) 1, number text(18)",
     "fieldnameprefix": "",
@@ -115,7 +115,7 @@ def sysbench(program: str, cell: Cell, table: Properties) -> Client:
 def evaluation(path: str, cell: Cell, table: Properties) -> Client:
     threads = cell.load.requests
     rows = int(table["recordcount"]) // threads
-    # Sample the rows, so that each thread reports several times in a window.
+    # Sample the rows, so that cycles are short and each thread reports several times in a window.
     every = next(each for each in range(10, rows + 1) if rows % each == 0)
     server = " ".join(f"-D{key}={value}" for key, value in table.items() if key.startswith("hbase."))
     command = (
@@ -204,7 +204,7 @@ def run_cell(
     arguments: argparse.Namespace,
     folder: str,
 ) -> bool:
-    """Compares the peer with ours in one cell; returns whether both were measured."""
+    """Compares Dohyo's client with the peer in one cell; returns whether both were measured."""
     peer = PEERS[cell.system]
 
     def client(of: Cell) -> Client:
@@ -230,7 +230,7 @@ def run_system(system: str, arguments: argparse.Namespace, folder: str) -> bool:
     program = peer.find()
     if not program:
         print(
-            f"{system}: skipped, there is no {peer.variable}: {peer.source}",
+            f"{system}: skipped, {peer.variable} is not set; it needs {peer.source}",
             file=sys.stderr,
         )
         return True

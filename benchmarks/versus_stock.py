@@ -1,19 +1,19 @@
-"""Compares our client with stock YCSB's, in turns on the same server or without a server.
+"""Compares Dohyo's client with the stock YCSB client, in turns on the same server or without a server.
 
 `side_by_side.py` describes cells, turns and figures.
 
-The peer is the stock `site.ycsb.Client`. If `YCSB_HOME` is the folder of an unpacked stock release, it runs the stock
-bindings of that release. Otherwise it runs our bindings one record at a time, which shows the gain from batches but
-does not compare bindings.
+The peer is the stock `site.ycsb.Client`. If `YCSB_HOME` is the folder of an unpacked stock release, the peer runs the
+stock bindings of that release. Otherwise it runs Dohyo's bindings one record at a time, which shows the gain from
+batches but does not compare bindings.
 
-Both sides read and write the same rows, except in Aerospike: stock's keys are strings and ours are bytes, which the
-server distinguishes. There each side has its own rows in the same set, with the same key texts and sizes.
+Both sides read and write the same rows, except in Aerospike, which distinguishes the strings of stock keys from the
+bytes of Dohyo's keys. There, each side has its own rows in the same set, with the same key texts and sizes.
 
-`noop` and `delay` measure the clients alone, with 8, 128 and 4,096 logical clients, and ours with both of its loops
-(`client.loop`). The bindings in `alone/` generate every value, as a real binding would. `noop` answers at once. `delay`
-answers after 1 ms on a separate thread, as a driver's event loop does, the same for both sides. Stock has a thread for
-each logical client; both JVMs have stacks of 256 KB, because of the 4,096 threads. Allocated bytes are the JVM's own
-count for its threads (`com.sun.management.ThreadMXBean`); the agent `alone/Allocations.java` prints them for both.
+`noop` and `delay` measure the clients without a database, with 8, 128 and 4,096 logical clients, and Dohyo's client
+with both of its loops (`client.loop`). The bindings in `alone/` take every value, like a real binding. `noop` answers
+at once. `delay` answers after 1 ms on a separate thread, like a driver's event loop, for both sides. The stock client
+has a thread for each logical client. Because of the 4,096 threads, both JVMs have stacks of 256 KB. Allocated bytes are
+the JVM's own count for its threads (`com.sun.management.ThreadMXBean`), which `alone/Allocations.java` prints.
 """
 
 from __future__ import annotations
@@ -55,16 +55,16 @@ STOCK_BINDINGS = {
     "aerospike": ("aerospike-binding", "site.ycsb.db.AerospikeClient"),
     "mysql-innodb": ("jdbc-binding", "site.ycsb.db.JdbcDBClient"),
 }
-# Our bindings, as the stock client names them.
+# Classes of Dohyo's bindings, for the stock client.
 OUR_CLASSES = {
     "cassandra": "dohyo.cassandra.CassandraBinding",
     "hbase": "dohyo.hbase.HBaseBinding",
     "aerospike": "dohyo.aerospike.AerospikeBinding",
     "mysql-innodb": "dohyo.mysql.MysqlBinding",
 }
-# The stock binding writes strings, which Cassandra rejects for blobs.
+# Variable for tables of text: the stock binding writes strings, which Cassandra rejects for blobs.
 AS_TEXT = {"cassandra_column_type": "text"}
-# Our binding, the stock one, and the aims, by measurement without a database.
+# Dohyo's binding, the stock client's binding, and the aims, for each measurement without a database.
 ALONE = {
     "noop": ("noop", "SinkDb", Aims(2, 0.5, 1)),
     "delay": ("DelayBinding", "DelayDb", Aims(1, 1, 1)),
@@ -88,16 +88,16 @@ AIMS = {
 
 
 def stock_command(system: str, table: Properties, folder: Path) -> list[str]:
-    """Returns the command of the stock client, with the stock binding if YCSB_HOME is set, otherwise with ours.
+    """Returns the command of the stock client, with the stock binding if YCSB_HOME is set, otherwise with Dohyo's.
 
-    :raises SystemExit: if YCSB_HOME has no such binding
+    :raises SystemExit: if YCSB_HOME lacks the binding
     """
     home = os.environ.get("YCSB_HOME")
     if home is None:
         return java(f"{bundle(system)}/*", "site.ycsb.Client", "-db", OUR_CLASSES[system])
     binding, name = STOCK_BINDINGS[system]
     if not (Path(home) / binding / "lib").is_dir():
-        sys.exit(f"YCSB_HOME={home}: there is no {binding}/lib; name an unpacked release of stock YCSB that has it")
+        sys.exit(f"YCSB_HOME={home}: {binding}/lib does not exist; name an unpacked release of stock YCSB that has it")
     # The stock HBase binding reads the server's address only from hbase-site.xml on the class path.
     entries = "".join(
         f"<property><name>{key}</name><value>{value}</value></property>"
@@ -107,7 +107,7 @@ def stock_command(system: str, table: Properties, folder: Path) -> list[str]:
     (folder / "hbase-site.xml").write_text(f"<configuration>{entries}</configuration>")
     path = f"{folder}:{home}/lib/*:{home}/{binding}/lib/*"
     if binding == "jdbc-binding":
-        # The stock binding brings no driver. It gets ours, so that only the bindings differ.
+        # The stock binding contains no driver. Add the driver of Dohyo's binding, so that only the bindings differ.
         path += "".join(f":{jar}" for jar in bundle(system).glob("mariadb-java-client-*.jar"))
     return java(path, "site.ycsb.Client", "-db", name)
 
@@ -125,7 +125,7 @@ def stock(cell: Cell, table: Properties, folder: Path) -> Client:
 
 
 def stock_connection(system: str, ours: Properties) -> dict[str, str]:
-    """Returns the connection properties of a stock binding that have other names than ours."""
+    """Returns the connection properties of a stock binding whose names differ from Dohyo's."""
     if system == "aerospike":
         return {
             "as.host": ours["aerospike.hosts"].partition(",")[0].partition(":")[0],
@@ -156,7 +156,7 @@ def load_stock(system: str, table: Properties, folder: Path) -> None:
 
 
 def run_alone(what: str, arguments: argparse.Namespace, folder: Path) -> bool:
-    """Compares the clients without a database; both generate their values. Returns whether all were measured."""
+    """Compares the clients without a database; both generate values. Returns whether all runs were measured."""
     jars, sources = (
         f"{BINDINGS}/client/target/bundle/*",
         sorted((ROOT / "benchmarks" / "alone").glob("*.java")),
@@ -214,7 +214,7 @@ def run_cell(cell: Cell, table: Properties, arguments: argparse.Namespace, folde
 
 
 def run_system(system: str, arguments: argparse.Namespace, folder: Path) -> bool:
-    """Runs the cells of one database, reads first, on the settled table; single records only with 10 fields."""
+    """Runs the cells of one database, reads first, on the settled table. Runs single records only with 10 fields."""
     done = True
     for fields in (1, 10):
         loads = (BATCHES, ONE_BY_ONE) if fields == 10 else (BATCHES,)

@@ -91,8 +91,8 @@ localhost:
     g: {says: 'aws_hours=inf: a number', case: {hours: inf}}
     h: {says: 'aws_clients=two: 0 or more', case: {clients: two}}
     i: {says: 'aws_count=4x: 1 or more', case: {count: 4x}}
-    j: {says: 'aws_public_key=$work/key: the file of one public SSH key', case: {public_key: $work/key}}
-    k: {says: 'aws_public_key=$work/none: the file of one public SSH key', case: {public_key: $work/none}}
+    j: {says: 'aws_public_key=$work/key: a file with one public SSH key', case: {public_key: $work/key}}
+    k: {says: 'aws_public_key=$work/none: a file with one public SSH key', case: {public_key: $work/none}}
     l: {says: a folder that does not exist yet, case: {inventory: $work/mine}}
 END
 refuses '' -i "$work/cases.yml" -e "$("$python" - "$work" << 'END'
@@ -124,7 +124,7 @@ said() { tr -s '\n ' ' ' < "$work/out" | grep -qF -- "$1" || fail "does not say 
 said '8.35 US dollars per hour: 4 × i3en.3xlarge at 1.4, 2 × c6i.8xlarge at 1.36, and 0.005 per public address'
 said 'i3en.3xlarge: the AWS Price List API'
 said 'c6i.8xlarge: copies of the Amazon EC2 on-demand price list'
-said 'hours from now, unless extended, which costs 66.80 US dollars'
+said 'hours from now, unless extended; until then they cost 66.80 US dollars'
 cmp -s -- "$work/before" "$work/server/changes" || fail '--check creates something'
 
 # No zone has room for all: the instances that found room are removed, and the message names each zone. Another error ends it at once.

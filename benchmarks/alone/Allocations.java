@@ -4,9 +4,9 @@ import java.util.Arrays;
 import java.util.concurrent.locks.LockSupport;
 
 /**
- * A Java agent ({@code -javaagent}) that prints twice a second how many bytes the live threads of its process have
- * allocated. So all clients are measured in the same way. The sum lacks threads that have ended; a client's own
- * threads last as long as its window.
+ * A Java agent ({@code -javaagent}) that prints twice per second how many bytes the live threads of its process have
+ * allocated. So all clients are measured in the same way. The sum lacks threads that have ended, but a client's own
+ * threads live until the end of its window.
  */
 public final class Allocations {
   private static final long PAUSE_NANOS = 500_000_000;

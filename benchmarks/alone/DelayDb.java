@@ -6,7 +6,7 @@ import site.ycsb.ByteIterator;
 import site.ycsb.DBException;
 import site.ycsb.Status;
 
-/** DB for the stock client: generates every value like {@link SinkDb}, then waits for the same loop as our binding. */
+/** DB for the stock client: takes every value like {@link SinkDb}, and waits for the loop of {@link DelayBinding}. */
 public final class DelayDb extends SinkDb {
   private static final Shared<DelayLoop> SHARED = new Shared<>(settings -> new DelayLoop());
 

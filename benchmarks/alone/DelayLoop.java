@@ -6,8 +6,8 @@ import java.util.concurrent.locks.LockSupport;
 import site.ycsb.Status;
 
 /**
- * Answers every request after 1 ms on a separate thread, as the event loop of a driver does. All delays are equal, so
- * that a plain queue has the requests in the order of their answers.
+ * Answers every request after 1 ms on a separate thread, like the event loop of a driver. All delays are equal, so that
+ * a plain queue has the requests in the order of their answers.
  */
 final class DelayLoop implements Shared.Connection, Transport {
   private static final long DELAY_NANOS = 1_000_000;

@@ -7,7 +7,7 @@ import site.ycsb.DB;
 import site.ycsb.Status;
 
 /**
- * Counterpart of our {@code noop} binding for the stock client. It sends nothing, but takes every value like a real
+ * Counterpart of Dohyo's binding {@code noop} for the stock client. It sends nothing, but takes every value like a real
  * binding, because stock YCSB generates a value only when it is taken.
  */
 public class SinkDb extends DB {

@@ -1,4 +1,4 @@
--- Workload of sysbench on our rows and keys with our binding's statements; benchmarks/versus_native.py sets the options.
+-- Workload for sysbench with the rows, keys and statements of Dohyo's MySQL binding; benchmarks/versus_native.py sets the options.
 
 sysbench.cmdline.options = {
   records = {"Rows in the table", 100000},
@@ -48,7 +48,7 @@ function thread_init()
     .. " ON DUPLICATE KEY UPDATE " .. table.concat(updates, ", "), row)
 end
 
--- Sorted, so that two writes cannot wait for each other's rows.
+-- Returns sorted keys, so that two writes cannot wait for each other's rows.
 local function some_keys()
   local keys = {}
   for i = 1, options.batch do
