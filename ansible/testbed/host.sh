@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # host.sh STATE NAME ADDRESS BRIDGE CONTROL: runs one host from power on to power off. The testbed starts this script in
-# its own cgroup, network and mount namespaces. They end with it, so that no link or mount is left behind.
-# CONTROL is the process that holds the bridge's namespace.
+# its own cgroup, network and mount namespaces. They end with the script, so that no link or mount is left behind.
+# CONTROL is the pid of the process whose network namespace has the bridge.
 set -euo pipefail
 
 cd -- "$1"
@@ -9,14 +9,14 @@ name=$2 address=$3 bridge=$4 control=$5
 in_control() { nsenter --net="/proc/$control/ns/net" "$@"; }
 
 ip link set lo up
-in_control ip link delete "$name" 2>/dev/null || true # from before a crash; the kernel removes it late
+in_control ip link delete "$name" 2>/dev/null || true # left by a crash; the kernel removes it late
 IFS=. read -ra bytes <<<"$address"
-printf -v mac '02:00:%02x:%02x:%02x:%02x' "${bytes[@]}" # the same after every boot, as other hosts have cached it
+printf -v mac '02:00:%02x:%02x:%02x:%02x' "${bytes[@]}" # the same after every boot, because other hosts have cached it
 ip link add eth0 address "$mac" type veth peer name "$name" netns "$control"
 in_control ip link set "$name" master "$bridge" up
 ip address add "$address/24" dev eth0
 ip link set eth0 up
-ip route add default via "${address%.*}.1" # leads nowhere, but some programs find their own address by it
+ip route add default via "${address%.*}.1" # leads nowhere, but some programs need a default route to find their own address
 
 mkdir -p "$name/upper" "$name/work" "$name/root"
 mount -t overlay overlay -o "lowerdir=$(cat kind),upperdir=$name/upper,workdir=$name/work" "$name/root"
@@ -33,20 +33,20 @@ fi
 
 disks=()
 for file in "$name"/disk*; do
-    [[ -f $file ]] || continue # no disks
+    [[ -f $file ]] || continue # the host has no disks
     device=$(losetup --find --show -- "$file")
     # shellcheck disable=SC2034 # file descriptor; it stays open as long as this process runs
     exec {open}<>"$device"
-    losetup --detach "$device" # takes effect when neither this process nor a mount has it open
+    losetup --detach "$device" # takes effect when neither this process nor a mount uses the device
     disks+=("--bind=$device:/dev/${file##*/}")
 done
 
-# nspawn needs one cgroup tree, and writes to /run/systemd, which other programs of this machine must not see.
+# nspawn needs one cgroup tree. It writes to /run/systemd, which other programs on this machine must not see.
 mount -t cgroup2 cgroup2 /sys/fs/cgroup
 mount -t tmpfs tmpfs /run/systemd
-export SYSTEMD_NSPAWN_TMPFS_TMP=0 # /tmp on the disk, as on any Debian
+export SYSTEMD_NSPAWN_TMPFS_TMP=0 # /tmp is on the disk, as on any Debian
 code=133
-while ((code == 133)); do # the exit code when the guest reboots
+while ((code == 133)); do # the exit code if the guest requests a reboot
     code=0
     systemd-nspawn --quiet --boot --directory="$name/root" --machine="$name" --register=no --keep-unit --console=pipe \
         --link-journal=no --resolv-conf=off --timezone=off --capability=CAP_NET_ADMIN,CAP_IPC_LOCK "${disks[@]}" ||

@@ -1,17 +1,17 @@
 #!/usr/bin/env bash
-# image.sh FOLDER [bare]: builds the hosts' root file system, unless it exists. It is the Debian or Ubuntu of this machine, from the
-# same package sources, with all that deploy.yml expects of a host. bare: it has only SSH for root, as bootstrap.yml expects.
-# mmdebstrap calls this script again to finish.
+# image.sh FOLDER [bare]: builds the root file system of the hosts unless it exists. It is this machine's Debian or Ubuntu, from the
+# same package sources, with what deploy.yml expects on a host. With bare, it has only SSH for root, as bootstrap.yml expects.
+# mmdebstrap calls this script again to complete the file system.
 set -euo pipefail
 
 packages=(
-    systemd-sysv dbus openssh-server sudo          # for a host that Ansible can reach
+    systemd-sysv dbus openssh-server sudo          # for Ansible's connections
     python3 python3-apt iproute2 procps nftables   # for Ansible's modules
     rsync xz-utils kmod util-linux iputils-ping e2fsprogs xfsprogs
     openjdk-17-jdk-headless                        # for the servers; hosts cannot reach a package mirror
     libaio1 libncurses6                            # libraries of MariaDB's programs
     chrony
-    firewalld netbase                              # disabled; netbase has its names of protocols
+    firewalld netbase                              # disabled; netbase has the names of protocols for firewalld
 )
 # The packages depend on the kind of image, also when mmdebstrap calls this script.
 kind=${2:-}
@@ -30,10 +30,10 @@ finish() { # NEW_ROOT
         sed -i /pam_systemd/d etc/pam.d/common-session # polkit installs pam_systemd, which would start a manager for each login
         echo 'AuthorizedKeysFile /etc/ssh/authorized_keys' >etc/ssh/sshd_config.d/testbed.conf
     fi
-    # The hosts have the machine's clock, so chrony must not set it.
+    # The hosts share the machine's clock, so chrony must not set it.
     mkdir etc/systemd/system/chrony.service.d etc/systemd/system/local-fs.target.wants
     printf '[Unit]\nConditionCapability=\n[Service]\nExecStart=\nExecStart=!/usr/sbin/chronyd -F 1 -x\n' >etc/systemd/system/chrony.service.d/testbed.conf
-    # In a container systemd does not mount the devices in fstab by itself.
+    # In a container, systemd does not mount devices in fstab by itself, so a service does that.
     cat >etc/systemd/system/testbed-fstab.service <<'END'
 [Unit]
 Description=Mount the disks of /etc/fstab
@@ -56,17 +56,17 @@ stamp=$(sha256sum <"${BASH_SOURCE[0]}")
 [[ $(cat -- "$image/etc/testbed" 2>/dev/null) != "$stamp" ]] || exit 0
 
 echo "testbed: building the ${kind:+$kind }image (about a minute, once)" >&2
-apt-get -qq update || true # without package lists apt does not know the origin of a source
+apt-get -qq update || true # without package lists, apt does not know the origin of a source
 # shellcheck source=/dev/null
 . /etc/os-release
 sources=$(apt-get indextargets --format "deb \$(REPO_URI) \$(RELEASE) \$(COMPONENT)" 'Created-By: Packages' "Origin: ${ID^}")
 [[ -n $sources ]] || {
-    echo "testbed: ERROR: apt-get knows no package source of ${ID^} on this machine; please look into /etc/apt" >&2
+    echo "testbed: ERROR: apt-get knows no package source of ${ID^} on this machine; check /etc/apt" >&2
     exit 1
 }
 rm -rf --one-file-system -- "$image" "$image".*
 mkdir -- "$image.tmp"
-# The mounts and processes of a build that is killed end with its namespaces.
+# Use separate namespaces, so that the mounts and processes of a killed build end with them.
 TMPDIR=$image.tmp unshare --mount --pid --fork --kill-child --mount-proc \
     mmdebstrap --quiet --mode=root --variant=minbase --format=directory \
     --aptopt=<(apt-config dump Acquire) --aptopt='APT::Install-Recommends "false"' \

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Installs the programs that the testbed needs on this machine, or prints the command that does.
+# Installs the programs that the testbed needs on this machine, with apt-get.
 set -euo pipefail
 
 missing=()
@@ -11,7 +11,7 @@ need sysctl procps
 need nft nftables
 need nc netcat-openbsd
 need ssh openssh-client
-need jq jq # its tests read JSON
+need jq jq # the testbed's tests read JSON
 ((${#missing[@]})) || exit 0
 
 command -v apt-get >/dev/null || {

@@ -1,10 +1,10 @@
 """Serves the API of EC2 for aws_test.sh: moto's server, with additions that aws.yml needs.
 
 Usage: aws_server.py STATE. Listens on a free port of loopback and writes its URL to STATE/url. The additions are images
-as Debian publishes them, placement groups, the price of one instance type and the quota of virtual processors. Zones
-may lack room, and a booted Debian shows its SSH host keys on its console. The test reads STATE/INSTANCE-ID with the
-host keys and STATE/changes with the names of all calls that change something. It writes STATE/quota and, in STATE/full,
-lines with a zone, a type and the error of starting it there.
+like Debian's, placement groups, the price of one instance type and the quota of virtual processors. Zones may lack
+capacity, and a booted instance shows its SSH host keys on its console. The test reads STATE/INSTANCE-ID with the host
+keys, and STATE/changes with the names of all calls that changed something. It writes STATE/quota, and STATE/full with
+lines of a zone, a type and the error of starting an instance of that type there.
 """
 
 from __future__ import annotations
@@ -33,12 +33,12 @@ IMAGES = [
     ("ami-0000000a", "136693071363", "debian-12-amd64-20260901-1", "2026-09-01T00:00:00.000Z"),
     ("ami-0000000b", "136693071363", "debian-12-amd64-20261101-1", "2026-11-01T00:00:00.000Z"),
     ("ami-0000000c", "136693071363", "debian-12-amd64-20261001-1", "2026-10-01T00:00:00.000Z"),
-    # An image of the same name in another account, which is newer.
+    # A newer image of the same name in another account, which must not be used.
     ("ami-0000000d", "999999999999", "debian-12-amd64-20261102-1", "2026-11-02T00:00:00.000Z"),
 ]
 PRICED = {"instanceType": "i3en.3xlarge", "regionCode": "us-east-1"}
 
-# moto reads its images when it is imported.
+# Set this before the import, during which moto reads its images.
 os.environ["MOTO_AMIS_PATH"] = str(state / "images.json")
 (state / "images.json").write_text(
     json.dumps([IMAGE | dict(zip(("ami_id", "owner_id", "name", "creation_date"), i, strict=True)) for i in IMAGES])
@@ -57,7 +57,7 @@ placement_groups: dict[str, dict[str, Any]] = {}
 
 
 def create_placement_group(call: Any) -> ActionResult:
-    """Records a placement group."""
+    """Adds a placement group."""
     name = call._get_param("GroupName")
     placement_groups[name] = {
         "GroupId": f"pg-{secrets.token_hex(8)}",
@@ -89,7 +89,7 @@ moto_run_instances = EC2Response.run_instances
 
 
 def run_instances(call: Any) -> ActionResult:
-    """Starts instances with moto, if the zone has room, and puts them into the placement group."""
+    """Starts instances with moto if the zone has capacity, and puts them into the placement group."""
     subnet = call._get_param("NetworkInterfaces", [{}])[0].get("SubnetId")
     if subnet:
         zone = ec2_backends[call.current_account][call.region].get_subnet(subnet).availability_zone

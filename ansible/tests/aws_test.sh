@@ -52,7 +52,7 @@ aws() {
   "${python%python}ansible-playbook" aws.yml -e "aws_public_key=$work/key.pub aws_inventory=$work/inventory" \
     -e aws_controller=203.0.113.7/32 -e aws_timeout=20 "$@" < /dev/null > "$work/out" 2>&1
 }
-refuses() { # WORDS ARGUMENTS...: aws.yml fails with these words, and requests no change from EC2
+refuses() { # WORDS ARGUMENTS...: checks that aws.yml fails with these words, and requests no change from EC2
   local words=$1
   shift
   cp "$work/server/changes" "$work/before"
@@ -63,7 +63,7 @@ refuses() { # WORDS ARGUMENTS...: aws.yml fails with these words, and requests n
 aws_ok() { aws "$@" || fail "aws.yml $*: $(cat "$work/out")"; }
 recap() { grep -E "^localhost .*changed=$1 .*failed=0" "$work/out" > /dev/null || fail "not changed=$1: $(cat "$work/out")"; }
 
-# Resources of others: without a tag, of another project, and with our name.
+# Make foreign resources: without a tag, of another project, and with the project's name but without its tag.
 ec2 'if True:
   def group(name, project):
       return ec2.create_security_group(GroupName=name, Description="x", TagSpecifications=[
@@ -77,7 +77,7 @@ everything foreign
 
 echo 1152 > "$work/server/quota"
 mkdir "$work/mine"
-# The play has a host for each case, named by a letter; each of them fails with its own message.
+# The play has a host for each case, named by a letter. Each host must fail with its own message.
 cat > "$work/cases.yml" << END
 localhost:
   hosts:
@@ -86,7 +86,7 @@ localhost:
     c: {says: 'without the tag dohyo:project=taken', case: {project: taken, confirm: yes-13.60}}
     d: {says: has no image debian-99, case: {image_name: debian-99-*, confirm: yes-13.60}}
     e: {says: 'aws_hours=-1: a number', case: {hours: '-1'}}
-    # A parser that reads only the number at the beginning would accept each of them.
+    # A parser that reads only the number at the beginning would accept each of these values.
     f: {says: 'aws_hours=12h: a number', case: {hours: 12h}}
     g: {says: 'aws_hours=inf: a number', case: {hours: inf}}
     h: {says: 'aws_clients=two: 0 or more', case: {clients: two}}
@@ -112,7 +112,7 @@ missing = {name: case["says"] for name, case in cases.items() if case["says"] no
 sys.exit(f"{missing}" if missing else 0)
 END
 
-# Two i3en.large of another project have 2 virtual processors each; six hosts of ours have 4 × 24 and 2 × 32.
+# Two i3en.large of another project have 2 virtual processors each; six new hosts need 4 × 24 and 2 × 32.
 echo 163 > "$work/server/quota"
 refuses 'may run 163 virtual processors in us-east-1 (Running On-Demand Standard (A, C, D, H, I, M, R, T, Z) instances, L-1216C47A),'\
 ' 4 are running, and 160 more are needed' -e aws_confirm=yes-13.60
@@ -127,7 +127,7 @@ said 'c6i.8xlarge: copies of the Amazon EC2 on-demand price list'
 said 'hours from now, unless extended; until then they cost 66.80 US dollars'
 cmp -s -- "$work/before" "$work/server/changes" || fail '--check creates something'
 
-# No zone has room for all: the instances that found room are removed, and the message names each zone. Another error ends it at once.
+# If no zone has capacity for all, the started instances are removed, and the message names each zone. Another error ends the play at once.
 for zone in a b c d e f; do echo "us-east-1$zone c6i.8xlarge InsufficientInstanceCapacity"; done > "$work/server/full"
 if aws -e aws_confirm=yes-13.60; then fail 'not refused: no zone has room'; fi
 said 'no zone has room for all instances (us-east-1a: InsufficientInstanceCapacity; us-east-1b: InsufficientInstanceCapacity;'
@@ -137,7 +137,7 @@ if aws -e aws_confirm=yes-13.60; then fail 'not refused: not authorized'; fi
 said 'An error occurred (UnauthorizedOperation)'
 ec2 'assert not ours("instances"), ours("instances")'
 
-# Servers and clients are in the first zone that has room for both.
+# Servers and clients must be in the first zone that has capacity for both.
 printf '%s\n' 'us-east-1a i3en.6xlarge InsufficientInstanceCapacity' 'us-east-1b c6i.8xlarge Unsupported' > "$work/server/full"
 aws_ok -e aws_confirm=yes-13.60
 said 'no room in us-east-1a: InsufficientInstanceCapacity'
@@ -190,7 +190,7 @@ ec2 'if True:
 ssh-keygen -l -f "$work/inventory/known_hosts.txt" > /dev/null || fail 'ssh cannot read known_hosts'
 diff -r inventories/i3en/group_vars "$work/inventory/group_vars" || fail 'the settings are not those of i3en'
 
-# The second call changes and asks nothing; the keys come from the file.
+# A second call must not change or ask anything; the keys come from the file.
 echo 'mine: true' >> "$work/inventory/group_vars/all.yml"
 rm "$work"/server/i-*
 aws_ok
@@ -206,7 +206,7 @@ ec2 'if True:
   [until] = {int(tag(i, "dohyo:until")) for i in ours("instances")}
   assert abs(until - time.time() - 12.5 * 3600) < 300, until'
 
-# A host is missing, a port was opened, and there is a newer image, which the new host does not get.
+# Remove a host, open a port and publish a newer image: the next call must repair both, and not use the newer image.
 ec2 'if True:
   ec2.copy_image(SourceImageId="ami-0000000b", SourceRegion="us-east-1", Name="debian-12-amd64-20991101-1")
   ec2.terminate_instances(InstanceIds=[i["InstanceId"] for i in ours("instances") if tag(i, "Name") == "dohyo-2"])
@@ -226,7 +226,7 @@ ec2 'if True:
 refuses '4 database hosts of dohyo exist and aws_count is 3' -e aws_count=3
 refuses '2 client hosts of dohyo exist and aws_clients is 0' -e aws_clients=0
 
-# All instances have ended themselves: the inventory still has their image.
+# After all instances have ended, new ones must still use the image in the inventory.
 ec2 'ec2.terminate_instances(InstanceIds=[i["InstanceId"] for i in ours("instances")])'
 aws_ok --check -e aws_clients=0
 said '4 database hosts i3en.6xlarge with debian-12-amd64-20261101-1 in us-east-1a'
@@ -245,5 +245,5 @@ aws_ok -e aws_state=absent -e aws_project=taken
 recap 0
 grep -qF 'is called taken and has no tag' "$work/out" || fail 'does not say what it left'
 everything now
-cmp -s -- "$work/foreign" "$work/now" || fail 'a thing of our name without our tag was removed'
+cmp -s -- "$work/foreign" "$work/now" || fail 'a resource with the name but without the tag was removed'
 echo "aws: all passed in $SECONDS s"

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Tests the jdk role's fetch-jdk without the internet, with an archive that the operator names.
+# Tests fetch-jdk of the role jdk without internet access, with an archive that the user names.
 set -euo pipefail
 fetch=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")" && pwd)/../roles/jdk/files/fetch-jdk
 work=$(mktemp -d)
@@ -7,7 +7,7 @@ trap 'rm -rf -- "$work"' EXIT
 
 fail() { printf 'FAILED: %s\n' "$*" >&2; exit 1; }
 
-# A fake JDK needs only its java. One like that of version 8 has a second java, further down.
+# Make a fake JDK, which needs only java. Like JDK 8, it has a second java in a deeper folder.
 mkdir -p "$work"/jdk8u1-b2/{jre/,}bin
 cat > "$work/jdk8u1-b2/bin/java" << 'END'
 #!/bin/sh
@@ -18,10 +18,10 @@ cp "$work/jdk8u1-b2/bin/java" "$work/jdk8u1-b2/jre/bin/java"
 tar -czf "$work/jdk.tar.gz" -C "$work" jdk8u1-b2
 sum=$(sha256sum < "$work/jdk.tar.gz" | cut -d ' ' -f 1)
 
-"$fetch" 8 "$work/from-file" "$work/jdk.tar.gz" "$sum" > /dev/null || fail 'a file with its sum'
-[[ -x $work/from-file/bin/java && -x $work/from-file/jre/bin/java ]] || fail 'the whole JDK is there'
+"$fetch" 8 "$work/from-file" "$work/jdk.tar.gz" "$sum" > /dev/null || fail 'a file with its sum was refused'
+[[ -x $work/from-file/bin/java && -x $work/from-file/jre/bin/java ]] || fail 'the JDK is incomplete'
 
-refuses() { # WORDS ARGUMENTS...: fails with these words, and leaves nothing behind
+refuses() { # WORDS ARGUMENTS...: checks that fetch-jdk fails with these words, and leaves nothing behind
   local words=$1 said
   shift
   said=$("$fetch" "$@" 2>&1) && fail "not refused: $*"
@@ -34,7 +34,7 @@ refuses "this is Java '1.8'" 11 "$work/bad-version" "$work/jdk.tar.gz" "$sum"
 refuses "only https:// is accepted" 8 "$work/plain" http://127.0.0.1:9/jdk.tar.gz "$sum"
 refuses "its sha256 is missing" 8 "$work/plain-no-sum" http://127.0.0.1:9/jdk.tar.gz
 refuses "none.tar.gz: no such file on this machine" 8 "$work/missing" "$work/none.tar.gz" "$sum"
-# The archive is hostile, or not an archive.
+# Test archives that are hostile, and a file that is not an archive.
 mkdir "$work/other"
 echo > "$work/other/text"
 tar -czf "$work/other.tar.gz" -C "$work" other
@@ -43,9 +43,9 @@ for name in other.tar.gz:"it has no file bin/java" above.tar.gz:"it cannot be un
   archive=$work/${name%%:*}
   refuses "${name#*:}" 8 "$work/none" "$archive" "$(sha256sum < "$archive" | cut -d ' ' -f 1)"
 done
-[[ ! -e $work/escaped ]] || fail 'a file outside the folder'
+[[ ! -e $work/escaped ]] || fail 'a file was unpacked outside the folder'
 chmod u+s "$work/jdk8u1-b2/bin/java"
 tar -czf "$work/suid.tar.gz" --owner=1234 -C "$work" jdk8u1-b2
-"$fetch" 8 "$work/from-suid" "$work/suid.tar.gz" "$(sha256sum < "$work/suid.tar.gz" | cut -d ' ' -f 1)" > /dev/null || fail 'an archive with modes'
-[[ -O $work/from-suid/bin/java && ! -u $work/from-suid/bin/java ]] || fail 'it runs as whoever the archive says'
+"$fetch" 8 "$work/from-suid" "$work/suid.tar.gz" "$(sha256sum < "$work/suid.tar.gz" | cut -d ' ' -f 1)" > /dev/null || fail 'an archive with special modes was refused'
+[[ -O $work/from-suid/bin/java && ! -u $work/from-suid/bin/java ]] || fail 'the owner or the set-user-id bit from the archive was kept'
 echo 'fetch-jdk: all passed'

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Tests that SSH checks the hosts' keys everywhere: the project never turns that off, and Ansible confirms it for every inventory.
+# Tests that SSH always checks host keys: no file of the project turns the check off, and Ansible reports it as on for every inventory.
 set -euo pipefail
 ansible=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")/.." && pwd -P)
 cd -- "${ansible%/*}"

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Tests Aerospike as a mesh of four nodes, clients on all. AEROSPIKE_ASD names the server's program; needs root, three minutes.
+# Tests Aerospike as a mesh of four nodes, with clients on all of them. AEROSPIKE_ASD names the server's program. Needs root and three minutes.
 set -euo pipefail
 asd=${AEROSPIKE_ASD:-$(command -v asd || true)}
 [[ -n $asd ]] || { echo 'skipped: no asd on this machine; AEROSPIKE_ASD=FILE names one'; exit 0; }
@@ -29,17 +29,17 @@ listens_privately
 for n in 1 2 3 4; do
     [[ $(testbed ssh "$n" 'ss -ltnH' | grep -c ' 10\.[0-9.]*:300[0-3] ') == 4 ]] || fail "host$n does not listen on its four ports"
 done
-ok 'nobody listens on all interfaces'
+ok 'no server listens on all interfaces'
 
 stopped
 ! playbook trial.yml -e '{trial_system: aerospike, trial_conditions: {replication: 5}}' -e "trial_dir=$evidence" >"$work/log" ||
     fail 'replication 5 on four hosts was not refused'
 grep -q 'replication (5)' "$work/log" || fail "replication 5 is refused without its reason: $(tail "$work/log")"
 ! playbook trial.yml -e '{trial_system: aerospike, aerospike_authentication: true}' -e "trial_dir=$evidence" >"$work/log" ||
-    fail 'the Community edition was to have authentication, and that was not refused'
+    fail 'authentication with the Community edition was not refused'
 grep -q 'Enterprise' "$work/log" || fail "authentication is refused without its reason: $(tail "$work/log")"
 wiped aerospike
-ok 'what cannot be is refused; nothing is left'
+ok 'impossible requests are refused; nothing is left'
 
 # A disk without a file system needs a testbed with a third disk.
 if ! testbed ssh 1 'test -b /dev/disk3'; then
@@ -47,7 +47,7 @@ if ! testbed ssh 1 'test -b /dev/disk3'; then
     exit 0
 fi
 raw=(--set aerospike_storage=device --set 'aerospike_devices=["/dev/disk3"]' --set profile=tuned)
-# refused REASON: a trial with raw devices ends before it has touched any
+# refused REASON: checks that a trial with raw devices ends before it has changed any device
 refused() {
     ! playbook trial.yml -e '{trial_system: aerospike, aerospike_storage: device, aerospike_devices: [/dev/disk3]}' -e "trial_dir=$evidence" >"$work/log" ||
         fail "not refused: $1"
@@ -55,7 +55,7 @@ refused() {
 }
 refused 'may not read and write /dev/disk3'
 for n in 1 2 3 4; do
-    # The disk gets the group that udev sets on hosts; it is small because the loop device needs room for zeroes.
+    # Set the group that udev sets on real hosts. The disk is small because the loop device needs space for its zeroes.
     testbed ssh "$n" 'sudo chgrp disk /dev/disk3 && sudo chmod 660 /dev/disk3'
     truncate -s 600M "$root/.testbed/host$n/disk3"
     losetup -c "$(losetup -n -O NAME -j "$root/.testbed/host$n/disk3")"
@@ -70,4 +70,4 @@ for n in 1 2 3 4; do
 done
 testbed ssh 2 'echo data | sudo dd of=/dev/disk3 conv=notrunc status=none'
 refused 'host2: /dev/disk3 is not empty'
-ok 'raw devices, which only the unit of the server may open, emptied after the trial; others are refused'
+ok 'raw devices, which only the unit of the server may open, are emptied after the trial; others are refused'

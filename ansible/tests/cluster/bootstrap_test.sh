@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
 # Tests that bootstrap.yml prepares a host that has only SSH for root, and no access to a mirror. Needs root, a package mirror for this
-# machine, and about two minutes; the first time one more for the image.
+# machine, and about two minutes; the first time, one more for the image.
 set -euo pipefail
 # shellcheck source=ansible/tests/cluster/lib/testbed.sh
 . "$(dirname -- "${BASH_SOURCE[0]}")/lib/testbed.sh"
 testbed_or_skip
-! testbed status >/dev/null || { echo 'skipped: a testbed is up, and this test needs one of its own'; exit 0; }
+! testbed status >/dev/null || { echo 'skipped: a testbed is up, and this test needs its own'; exit 0; }
 trap 'end_jobs; testbed down || true; rm -rf -- "$work"' EXIT
 testbed up --bare 2
 
@@ -15,7 +15,7 @@ for n in 1 2; do
 done
 ok 'two bare hosts'
 
-# An inventory with two hosts of the testbed. Root logs in only with the password: a connection with the key would be used again.
+# Make an inventory with two hosts of the testbed. Root logs in only with the password, because Ansible would reuse a connection with the key.
 cp -r -- inventories/testbed "$work/two"
 sed -i '/host[34]:/d; /10\.66\.0\.1[34]/d' "$work/two/hosts.yml"
 sed -i "s|^testbed_state:.*|testbed_state: $root/.testbed|" "$work/two/group_vars/all.yml"
@@ -24,7 +24,7 @@ bootstrap() {
         --connection-password-file "$root/.testbed/keys/password" -e 'ansible_ssh_extra_args="-o PreferredAuthentications=password"' \
         "$@" >"$work/log" 2>&1
 }
-says() { # WORDS, which Ansible may have put on several lines
+says() { # WORDS: checks that the output contains the words, which Ansible may have put on several lines
     tr -s ' \n' ' ' <"$work/log" >"$work/said"
     grep -qF -- "$1" "$work/said" || { cat "$work/log" >&2; fail "does not say: $1"; }
 }
@@ -53,7 +53,7 @@ as_root >"$work/after"
 diff -- "$work/before" "$work/after" >&2 || fail 'host1 is not as the first bootstrap.yml left it'
 ok 'a second bootstrap.yml changes nothing'
 
-# A JDK of an archive: only its java and its file count in this test.
+# Make an archive of a fake JDK: this test needs only its java and its file release.
 mkdir -p "$work/jdk/bin"
 printf '#!/bin/sh\necho "    java.specification.version = 17" >&2\n' >"$work/jdk/bin/java"
 chmod +x "$work/jdk/bin/java"
@@ -64,7 +64,7 @@ sum=$(sha256sum <"$work/jdk.tar.gz" | cut -d ' ' -f 1)
 refused 'it needs url' -e "$(archive '')"
 refused "its SHA-256 is $sum, and the given checksum says ${sum//[0-9]/0}" -e "$(archive "${sum//[0-9]/0}")"
 bootstrap -e "$(archive "$sum")" --limit host1 || { cat "$work/log" >&2; fail 'bootstrap.yml with an archive'; }
-! "$root/.venv/bin/ansible-playbook" -i "$work/two" deploy.yml --tags preflight >"$work/log" 2>&1 || fail 'preflight takes hosts with different JDKs'
+! "$root/.venv/bin/ansible-playbook" -i "$work/two" deploy.yml --tags preflight >"$work/log" 2>&1 || fail 'preflight accepts hosts with different JDKs'
 for line in 'host1: its JDK is 17.0.99+1-test in /usr/lib/jvm/dohyo-17, and other hosts have another build' 'host2: its JDK is 17.'; do
     says "$line"
 done

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Tests Cassandra on four hosts, replication 3, measured by clients on all of them.
+# Tests Cassandra on four hosts with replication 3, measured by clients on all hosts.
 # Needs root and about five minutes.
 set -euo pipefail
 # shellcheck source=ansible/tests/cluster/lib/testbed.sh
@@ -10,7 +10,7 @@ use_testbed
 deployed cassandra
 
 works quiet cassandra --set replication=3 --set write_acks=all --set preconditioning=1000
-[[ -s $evidence/precondition-1/clients.json ]] || fail 'nothing came before the run'
+[[ -s $evidence/precondition-1/clients.json ]] || fail 'the run was not preceded by a preconditioning'
 condition nodes 4
 condition replication 3
 condition write_copies 3
@@ -18,6 +18,6 @@ condition read_copies 1
 condition consistency strong
 condition differences ''
 listens_privately
-ok 'workloadA from four synchronized clients: rows of clients, nodes and the whole'
+ok 'workloadA from four synchronized clients: rows for clients, nodes and the total'
 
 stopped

@@ -1,15 +1,15 @@
 #!/usr/bin/env bash
-# Tests clients on four hosts, without a database: they begin together. If a host or the controller is lost, all end long before their
-# time and nothing is left running. Needs root and about a minute.
+# Tests clients on four hosts without a database. They must begin together. If a host or the controller is lost, all must end long before
+# their time, and nothing may keep running. Needs root and about a minute.
 set -euo pipefail
 # shellcheck source=ansible/tests/cluster/lib/testbed.sh
 . "$(dirname -- "${BASH_SOURCE[0]}")/lib/testbed.sh"
 use_testbed
 
-# begin NAME SECONDS: starts clients for SECONDS, in the background; returns when all of them measure
+# begin NAME SECONDS: starts clients for SECONDS in the background, and waits until all clients measure
 begin() {
     local n
-    # exec: the process that is killed below must be Ansible's, not a shell around it.
+    # Use exec, so that the test later kills Ansible's process and not a shell around it.
     (exec "$root/.venv/bin/ansible-playbook" -i inventories/testbed clients.yml --skip-tags install \
         -e "clients_results=$work/$1" -e "clients_duration=$2" \
         -e dohyo_min_free_gb=0.1 >"$work/$1.log" 2>&1) &
@@ -23,22 +23,22 @@ begin() {
     began=$SECONDS
 }
 
-# ends NAME EXIT SECONDS [WORDS]: the play ends with that exit code within that time, and its result has these words
+# ends NAME EXIT SECONDS [WORDS]: checks that the play ends with that exit code within that time, and that its result contains the words
 ends() {
     local code=0
     wait "$player" || code=$?
     ((code == $2)) || { cat "$work/$1.log" >&2; fail "$1: exit code $code instead of $2"; }
     ((SECONDS - began <= $3)) || fail "$1: it took $((SECONDS - began)) s"
-    grep -qF -- "${4:-}" "$work/$1/run-1/clients.json" || { cat "$work/$1/run-1/clients.json" >&2; fail "$1: not a word of '$4'"; }
+    grep -qF -- "${4:-}" "$work/$1/run-1/clients.json" || { cat "$work/$1/run-1/clients.json" >&2; fail "$1: the result does not contain '$4'"; }
 }
 
 nothing_left_on() {
     local n end=$((SECONDS + 60))
     for n in "$@"; do
         # With the brackets, pgrep does not find its own shell.
-        while testbed ssh "$n" "pgrep -f '[d]ohyo.client.Client|[b]in/agent' || ((\$? == 1))" >"$work/pids" || fail "cannot look at host$n"; do
+        while testbed ssh "$n" "pgrep -f '[d]ohyo.client.Client|[b]in/agent' || ((\$? == 1))" >"$work/pids" || fail "host$n does not list its processes"; do
             [[ -s $work/pids ]] || break
-            ((SECONDS < end)) || fail "on host$n still run processes $(xargs <"$work/pids")"
+            ((SECONDS < end)) || fail "these processes still run on host$n: $(xargs <"$work/pids")"
             sleep 0.5
         done
     done
@@ -52,7 +52,7 @@ folder = pathlib.Path(sys.argv[1])
 clients = json.loads((folder / "clients.json").read_text())
 assert clients["valid"], clients
 assert sorted(clients["clients"]) == ["host1", "host2", "host3", "host4"], clients
-# All hosts of the testbed have this machine's clock, so the measured offset must be almost zero.
+# All hosts of the testbed share this machine's clock, so the measured offsets must be almost zero.
 assert all(abs(c["offset_ms"]) <= c["offset_error_ms"] + 1 for c in clients["clients"].values()), clients
 print(f'start skew {clients["start_skew_ms"]} ms, end skew {clients["end_skew_ms"]} ms')
 END
@@ -65,7 +65,7 @@ ends frozen 2 300 'host3 vanished'
 nothing_left_on 1 2 4
 testbed thaw 3
 nothing_left_on 3
-ok 'a host that hangs ends the run for all; when it goes on, its client ends'
+ok 'a host that hangs ends the run for all clients; when the host continues, its client ends'
 
 begin orphaned 600
 kill -KILL "$player"
@@ -78,4 +78,4 @@ testbed crash 4
 ends crashed 2 300 'host4 vanished'
 nothing_left_on 1 2 3
 testbed start 4
-ok 'a crashed host ends the run for all'
+ok 'a crashed host ends the run for all clients'

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Tests that deploy.yml installs chrony if the clock is not synchronised, and that destroy.yml restores the time service that chrony has
-# replaced. Needs root and about a minute; the last of the tests that share a testbed, as it changes host1's packages.
+# Tests that deploy.yml installs chrony if the clock is not synchronised, and that destroy.yml restores the time service that chrony
+# replaced. Needs root and about a minute. Must be the last test on a shared testbed, because it changes host1's packages.
 set -euo pipefail
 # shellcheck source=ansible/tests/cluster/lib/testbed.sh
 . "$(dirname -- "${BASH_SOURCE[0]}")/lib/testbed.sh"
@@ -9,16 +9,16 @@ set -euo pipefail
 use_testbed
 [[ $(on 1 timedatectl show --property NTPSynchronized --value) == no ]] || { echo 'skipped: the clock of this machine is synchronised, and its hosts share it'; exit 0; }
 
-# host2 serves the time; host1 has another time service, and a folder with the packages of a mirror.
+# Make host2 a time server, and give host1 another time service and a folder with packages, which serves as its mirror.
 mkdir "$work/packages"
-(cd -- "$work/packages" && apt-get -qq -o APT::Sandbox::User=root download chrony "systemd-timesyncd=$(on 1 dpkg-query -W -f "'\${Version}'" systemd)") || fail 'no packages'
+(cd -- "$work/packages" && apt-get -qq -o APT::Sandbox::User=root download chrony "systemd-timesyncd=$(on 1 dpkg-query -W -f "'\${Version}'" systemd)") || fail 'the packages cannot be downloaded'
 for package in "$work"/packages/*.deb; do
     dpkg-deb --field "$package"
     printf 'Filename: ./%s\nSize: %s\nSHA256: %s\n\n' "${package##*/}" "$(stat -c %s "$package")" "$(sha256sum <"$package" | cut -d ' ' -f 1)"
 done >"$work/packages/Packages"
 tar -C "$work" -c packages | on 1 'sudo tar --no-same-owner -C /srv -x'
 on 2 'printf "local stratum 8\nallow\n" | sudo tee /etc/chrony/conf.d/testbed.conf >/dev/null; sudo systemctl restart chrony'
-on 1 'sudo bash -s' >"$work/log" 2>&1 <<'END' || { cat "$work/log" >&2; fail 'host1 has no other time service'; }
+on 1 'sudo bash -s' >"$work/log" 2>&1 <<'END' || { cat "$work/log" >&2; fail 'host1 did not get another time service'; }
 set -euo pipefail
 export DEBIAN_FRONTEND=noninteractive
 echo 'deb [trusted=yes] file:/srv/packages ./' >/etc/apt/sources.list.d/testbed.list
@@ -32,7 +32,7 @@ systemctl daemon-reload
 systemctl enable --now systemd-timesyncd
 END
 services() { on 1 'systemctl is-enabled chrony systemd-timesyncd; systemctl is-active chrony systemd-timesyncd; true' 2>&1 | xargs; }
-# Ignores notes of package managers, and files that were removed with chrony's own folder.
+# Prints the files of host1 without records of package managers, and without files that were removed with chrony's own folder.
 files() { snapshot 1 | grep -vE '/var/lib/(apt|dpkg|ucf)|/etc/(group|gshadow|passwd|shadow)-|^/etc/chrony[ /]| /etc/chrony/'; }
 was=$(services)
 files >"$work/before"
@@ -42,8 +42,8 @@ sed 's|^dohyo_devices:.*|dohyo_devices: []|; s|^host_clock:.*|host_clock: instal
 printf 'all:\n  children:\n    database: {hosts: {host1: }}\n    client: {children: {database: }}\n' >"$work/one/hosts.yml"
 quietly playbook -i "$work/one" deploy.yml --tags host --limit host1 -e '{deploy_systems: [mysql-innodb]}'
 [[ $(on 1 'systemctl is-active chrony; systemctl is-active systemd-timesyncd; chronyc -n tracking' 2>&1 | xargs) == active\ inactive*10.66.0.12* ]] ||
-    fail 'chrony does not keep the time'
-ok 'chrony keeps the time'
+    fail 'chrony does not synchronise the clock'
+ok 'chrony synchronises the clock'
 
 quietly playbook -i "$work/one" destroy.yml -e destroy=yes --limit host1
 [[ $(services) == "$was" ]] || fail "the time services were \"$was\", and are \"$(services)\""

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Tests deploy.yml on four hosts: preflight names all problems and changes nothing; then devices, tuning and check mode. In the end all
-# systems are there, for the tests that follow. Needs root and about three minutes.
+# Tests deploy.yml on four hosts: preflight must report all problems and change nothing. Then tests devices, tuning and check mode. At the
+# end, all systems are deployed, for the tests that follow. Needs root and about three minutes.
 set -euo pipefail
 # shellcheck source=ansible/tests/cluster/lib/testbed.sh
 . "$(dirname -- "${BASH_SOURCE[0]}")/lib/testbed.sh"
@@ -14,7 +14,7 @@ if on 4 test -e /opt/dohyo; then quietly playbook destroy.yml -e destroy=yes; fi
 on 1 'sudo systemctl stop squatter 2>/dev/null || true; sudo wipefs --quiet --all /dev/disk1'
 on 3 'sudo wipefs --quiet --all /dev/disk2; sudo nft delete table inet dropper 2>/dev/null || true'
 on 2 'sudo -n /bin/cp /root/lenient /etc/sudoers.d/dohyo 2>/dev/null || true'
-# While host2 is strict, its user needs a password for sudo; host3's root has one for su.
+# With /root/strict installed, host2's user needs a password for sudo; host3's root has a password for su.
 password=$(head -c 9 /dev/urandom | base64)
 on 2 "echo 'dohyo:$password' | sudo chpasswd; sudo cp /etc/sudoers.d/dohyo /root/lenient
     printf 'dohyo ALL=(ALL) ALL\ndohyo ALL=(ALL) NOPASSWD: /bin/cp /root/lenient /etc/sudoers.d/dohyo\n' | sudo tee /root/strict >/dev/null"
@@ -30,17 +30,17 @@ all:
     host2: {ansible_become_exe: /nowhere/sudo, dohyo_address: 10.66.0.99}
     host3: {host_clock: synchronised, host_systems: [plan9], dohyo_java_home: /nowhere/jdk, cassandra_address: 8.8.8.8, host_disk_layout: raid0}
 END
-# A port that is in use, and a disk that has files.
+# Use a port, and put a file system on a disk.
 on 1 'sudo mkfs.ext4 -q -L precious /dev/disk1; sudo systemd-run --quiet --unit squatter --collect python3 -c "import socket
 s = socket.create_server((\"10.66.0.11\", 9042)); import time; time.sleep(600)"'
-# A firewall that separates host1 from one port of host3.
+# Add a firewall that separates host1 from one port of host3.
 on 3 'sudo nft -f -' <<'END'
 table inet dropper {
     chain input { type filter hook input priority 0; ip saddr 10.66.0.11 tcp dport 7000 drop; }
 }
 END
 testbed crash 4
-! playbook deploy.yml "${cassandra[@]}" -i "$work/broken.yml" >"$work/log" 2>&1 || fail 'deploy.yml took broken hosts'
+! playbook deploy.yml "${cassandra[@]}" -i "$work/broken.yml" >"$work/log" 2>&1 || fail 'deploy.yml accepted broken hosts'
 while read -r reason; do
     grep -qE "$reason" "$work/log" || { cat "$work/log" >&2; fail "preflight does not say: $reason"; }
 done <<'END'
@@ -58,20 +58,20 @@ host3: host_disk_layout=raid0 makes one RAID0 of several devices
 host4: it cannot be reached
 host1: it does not reach host3 \(10.66.0.13\) on port 7000 \(cassandra_storage_port\): no answer within 3 s; let TCP
 END
-[[ $(grep -o 'host.: it does not reach host.' "$work/log" | sort -u) == 'host1: it does not reach host3' ]] || { cat "$work/log" >&2; fail 'preflight names a way that is open'; }
+[[ $(grep -o 'host.: it does not reach host.' "$work/log" | sort -u) == 'host1: it does not reach host3' ]] || { cat "$work/log" >&2; fail 'preflight reports a connection that works'; }
 on 3 'sudo nft delete table inet dropper'
 on 1 'sudo systemctl stop squatter && sudo blkid -p /dev/disk1 | grep -q precious && sudo wipefs --quiet --all /dev/disk1' ||
-    fail 'a preflight that failed has ended a process, or wiped a disk'
+    fail 'a failed preflight has ended a process, or wiped a disk'
 testbed start 4
 ok 'preflight names thirteen reasons on four hosts at once'
 
 # ---- Deploy ----------------------------------------------------------------------------------------------------------
 
 quietly playbook deploy.yml "${cassandra[@]}" --check --diff
-as_before 'after a preflight that failed, and --check'
-ok '--check --diff on hosts that have nothing yet; neither has changed anything'
+as_before 'after a failed preflight, and --check'
+ok '--check --diff on fresh hosts; neither preflight nor --check has changed anything'
 
-# Nothing on a host calls sudo by itself: Ansible becomes root there, with a password if the host requires one.
+# No program on a host calls sudo by itself: Ansible becomes root there, with a password if the host requires one.
 cat >"$work/become.yml" <<'END'
 all:
   hosts:
@@ -79,7 +79,7 @@ all:
 END
 (umask 077 && printf '%s' "$password" >"$work/password")
 on 2 'sudo cp /root/strict /etc/sudoers.d/dohyo; ! sudo -n true 2>/dev/null' || fail 'host2: sudo wants no password'
-! playbook deploy.yml "${cassandra[@]}" --tags preflight >"$work/log" 2>&1 || fail 'preflight has not missed the password'
+! playbook deploy.yml "${cassandra[@]}" --tags preflight >"$work/log" 2>&1 || fail 'preflight does not report the missing password'
 grep -q 'host2: sudo does not work: .*ANSIBLE_BECOME_PASSWORD_FILE' "$work/log" || { cat "$work/log" >&2; fail 'preflight does not say how to give a password'; }
 ANSIBLE_BECOME_PASSWORD_FILE=$work/password quietly playbook -i "$work/become.yml" deploy.yml
 ok 'all systems are deployed, with passwords for sudo and su'
@@ -87,7 +87,7 @@ ANSIBLE_BECOME_PASSWORD_FILE=$work/password quietly playbook -i "$work/become.ym
     -e "trial_dir=$work/trial" -e '{trial_conditions: {replication: 3, write_acks: all}}'
 for n in 1 2 3; do
     on "$n" 'systemctl is-active "dohyo-*-mysql.service" && /opt/dohyo/bin/agent log mysql | grep -q "ready for connections" &&
-        ! find /opt/dohyo ! -user dohyo | grep .' >"$work/log" || { cat "$work/log" >&2; fail "host$n: the server does not run, or root has left files of its own"; }
+        ! find /opt/dohyo ! -user dohyo | grep .' >"$work/log" || { cat "$work/log" >&2; fail "host$n: the server does not run, or some files belong to root"; }
 done
 quietly playbook stop.yml
 nothing_runs
@@ -102,18 +102,18 @@ testbed crash 1
 testbed start 1
 for n in 1 3; do
     on "$n" 'findmnt --noheadings --types xfs --output OPTIONS /dohyo/disk1 | grep -q noatime && touch /dohyo/disk1/x && rm /dohyo/disk1/x' ||
-        fail "host$n: /dohyo/disk1 is not mounted, or not ours to write"
+        fail "host$n: /dohyo/disk1 is not mounted, or the user cannot write to it"
 done
 on 1 'grep -q "swappiness = 1" /etc/sysctl.d/90-dohyo-*.conf && cd /opt/dohyo/bundle/cassandra && sha256sum --quiet --check .sha256' ||
     fail 'host1: settings or jars are missing'
-ok 'devices are mounted, also after a boot; what was pushed is whole'
+ok 'devices are mounted, also after a boot; the copied folders are complete'
 
 # ---- firewalld -------------------------------------------------------------------------------------------------------
 
-# Preflight also names devices with another layout, even without the programs that make an array.
+# Preflight must also report devices with another layout, even without the programs that make an array.
 on 4 'sudo systemctl start firewalld'
 ! playbook deploy.yml "${cassandra[@]}" --tags preflight -e host_firewall=false -e host_disk_layout=raid0 >"$work/log" 2>&1 ||
-    fail 'preflight has missed a firewall, and devices of another layout'
+    fail 'preflight does not report a firewall, and devices with another layout'
 for n in 1 2 3; do
     grep -qE "host$n: it does not reach host4 \\(10.66.0.14\\) on any of [0-9]+ ports: No route to host; let TCP" "$work/log" ||
         { cat "$work/log" >&2; fail "preflight does not say that host$n cannot reach host4"; }
@@ -125,11 +125,11 @@ quietly playbook deploy.yml "${cassandra[@]}" --tags host
 on 4 'zone=$(sudo firewall-cmd --get-active-zones | grep -o "^dohyo-[0-9a-f]*") &&
     sudo firewall-cmd --zone="$zone" --list-sources | xargs' >"$work/log" || fail 'host4: firewalld has no zone'
 [[ $(<"$work/log") == '10.66.0.11 10.66.0.12 10.66.0.13 10.66.0.14' ]] || fail "host4: the zone is for $(<"$work/log")"
-ok 'preflight names what firewalld rejects; deploy.yml makes a zone for the hosts'
+ok 'preflight reports what firewalld rejects; deploy.yml makes a zone for the hosts'
 
-# A missing jar is noticed, and only its folder is pushed again. The zone stays as it is.
+# After a jar was removed, only its folder may be copied again. The zone must stay unchanged.
 on 2 'rm /opt/dohyo/bundle/cassandra/cassandra-*.jar'
 quietly playbook deploy.yml --tags host,cassandra
-[[ $(grep '^changed: ' "$work/log" | cut -c 1-16) == 'changed: [host2]' ]] || { grep -B 3 '^changed' "$work/log" >&2; fail 'not just one folder was pushed again'; }
+[[ $(grep '^changed: ' "$work/log" | cut -c 1-16) == 'changed: [host2]' ]] || { grep -B 3 '^changed' "$work/log" >&2; fail 'more or less than one folder was copied again'; }
 on 4 'sudo systemctl stop firewalld'
-ok 'a folder that is not whole is pushed again, to that host alone, and a second deploy.yml does not change the zone'
+ok 'an incomplete folder is copied again, only to that host, and a second deploy.yml does not change the zone'

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Tests that destroy.yml restores four hosts to their state before deploy_test.sh, whatever other tests have done there since. Needs
+# Tests that destroy.yml restores four hosts to their state before deploy_test.sh, whatever other tests have done there in between. Needs
 # root and about a minute.
 set -euo pipefail
 # shellcheck source=ansible/tests/cluster/lib/testbed.sh
@@ -7,9 +7,9 @@ set -euo pipefail
 # shellcheck source=ansible/tests/cluster/lib/hosts.sh
 . "$ansible/tests/cluster/lib/hosts.sh"
 use_testbed
-[[ -d $before ]] || fail 'nobody knows how the hosts were: run deploy_test.sh on the same testbed first'
+[[ -d $before ]] || fail 'the earlier state of the hosts is unknown: run deploy_test.sh on the same testbed first'
 
-# The kernel's values are read-only in here, so the agent's host_settings sets one in a file of ours, and restores it.
+# Kernel values are read-only in the containers, so host_settings of the agent sets a value in a file of this test, and restores it.
 # setting STATE: runs host_settings on host 1
 setting() {
     "$root/.venv/bin/ansible" -i inventories/testbed host1 -m agent --become \
@@ -20,19 +20,19 @@ on 1 'sudo mkdir /run/dohyo-test; echo 60 | sudo tee /run/dohyo-test/value >/dev
 setting set
 [[ $(on 1 cat /run/dohyo-test/value) == 1 ]] || fail 'a setting was not set'
 setting restored
-[[ $(on 1 'cat /run/dohyo-test/value; echo; ls /run/dohyo-test; sudo rm -r /run/dohyo-test' | xargs) == '60 value' ]] || fail 'a setting was not put back'
+[[ $(on 1 'cat /run/dohyo-test/value; echo; ls /run/dohyo-test; sudo rm -r /run/dohyo-test' | xargs) == '60 value' ]] || fail 'a setting was not restored'
 
-# A user has taken a disk back, so destroy.yml must not wipe it.
+# Use a disk for other data, so that destroy.yml must not wipe it.
 on 3 'sudo umount /dohyo/disk2 && sudo mkfs.ext4 -q -F -L precious /dev/disk2 && sudo sed -i "\\,/dohyo/disk2,d" /etc/fstab'
 on 4 'sudo systemctl start firewalld'
 ! playbook destroy.yml </dev/null >"$work/log" 2>&1 || fail 'destroy.yml has not asked'
 grep -q 'to approve the removal in advance: -e destroy=yes' "$work/log" || { cat "$work/log" >&2; fail 'destroy.yml does not say how to agree'; }
-# host1 was destroyed before: it has no folder, but the control machine has.
+# Run destroy.yml on host1 first: then host1 has no folder, but the control machine still has one.
 quietly playbook destroy.yml -e destroy=yes --limit host1
 quietly playbook destroy.yml -e destroy=yes
 on 3 'sudo blkid -p /dev/disk2 | grep -q precious && sudo wipefs --quiet --all /dev/disk2 && sudo rmdir -p --ignore-fail-on-non-empty /dohyo/disk2' ||
-    fail 'destroy.yml wiped a disk that is not ours'
-on 4 '! sudo firewall-cmd --get-zones | grep -o "dohyo-[0-9a-f]*" && sudo systemctl stop firewalld' || fail 'destroy.yml has left a zone of firewalld'
+    fail 'destroy.yml wiped a foreign disk'
+on 4 '! sudo firewall-cmd --get-zones | grep -o "dohyo-[0-9a-f]*" && sudo systemctl stop firewalld' || fail 'destroy.yml has left a zone in firewalld'
 as_before 'after destroy.yml'
 quietly playbook destroy.yml
 ! grep -E '^(host[0-9]+|localhost) .*changed=[1-9]' "$work/log" || { cat "$work/log" >&2; fail 'a second destroy.yml has changed something'; }

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Tests that other users' property on a host stays: data beside ours, servers, units, folders that our variables name. Needs root and
-# about three minutes; runs between deploy_test.sh and destroy_test.sh if they share a testbed.
+# Tests that foreign files on a host stay: data beside Dohyo's, servers, units, and folders that variables name. Needs root and about
+# three minutes; must run between deploy_test.sh and destroy_test.sh if they share a testbed.
 set -euo pipefail
 # shellcheck source=ansible/tests/cluster/lib/testbed.sh
 . "$(dirname -- "${BASH_SOURCE[0]}")/lib/testbed.sh"
@@ -10,15 +10,15 @@ use_testbed
 deployed mysql-innodb
 
 on() { testbed ssh "$@"; }
-says() { # LOG REASON…: log with lines that are wrapped
+says() { # LOG REASON…: checks that a log, whose lines may be wrapped, contains the reasons
     local reason said
     said=$(tr -s ' \n' ' ' <"$work/$1")
     for reason in "${@:2}"; do
-        grep -qE -- "$reason" <<<"$said" || { cat "$work/$1" >&2; fail "nobody says: $reason"; }
+        grep -qE -- "$reason" <<<"$said" || { cat "$work/$1" >&2; fail "the log does not say: $reason"; }
     done
 }
 
-# ---- Folders that a variable names -------------------------------------------------------------------------------------
+# ---- Folders that variables name ---------------------------------------------------------------------------------------
 
 cleared() { for n in 1 2 3 4; do on "$n" 'while sudo umount /harm/dohyo/mysql 2>/dev/null; do :; done; sudo rm -rf /harm'; done; }
 cleared # remove the leftovers of an interrupted test
@@ -44,24 +44,24 @@ for attempt in 'deploy.yml --tags mysql-innodb' 'trial.yml -e trial_system=mysql
         '/harm/dohyo/mysql is a symbolic link to /harm/theirs' '/harm/dohyo/mysql is not a folder' \
         '/harm/home belongs to deployment ba9876543210 \(other:/there, yesterday\)'
 done
-playbook stop.yml -i "$work/foreign.yml" >"$work/log" 2>&1 || fail 'stop.yml minds what is not ours'
+playbook stop.yml -i "$work/foreign.yml" >"$work/log" 2>&1 || fail 'stop.yml fails because of foreign folders'
 mkdir "$work/control" && touch "$work/control/precious"
-! playbook deploy.yml --tags mysql-innodb -e "dohyo_control=$work/control" >"$work/log" 2>&1 || fail 'a foreign dohyo_control was taken'
+! playbook deploy.yml --tags mysql-innodb -e "dohyo_control=$work/control" >"$work/log" 2>&1 || fail 'a foreign dohyo_control was accepted'
 says log "$work/control is not empty and does not carry Dohyo's mark"
 playbook destroy.yml -e destroy=yes -e "dohyo_control=$work/control" >"$work/log" 2>&1 || { cat "$work/log" >&2; fail destroy; }
 [[ -e $work/control/precious ]] || fail 'destroy.yml has emptied a foreign folder'
 mkdir -p "$work/evidence/server" && touch "$work/evidence/server/precious"
-! playbook trial.yml -e trial_system=mysql-innodb -e "trial_dir=$work/evidence" >"$work/log" 2>&1 || fail 'a foreign trial_dir was taken'
+! playbook trial.yml -e trial_system=mysql-innodb -e "trial_dir=$work/evidence" >"$work/log" 2>&1 || fail 'a foreign trial_dir was accepted'
 says log "$work/evidence is not empty and does not carry Dohyo's mark"
 [[ -e $work/evidence/server/precious ]] || fail 'a trial has cleared a foreign folder'
 harmed >"$work/after"
 diff -- "$work/before" "$work/after" >&2 || fail 'something foreign was changed'
 cleared
-ok 'folders, links, files, mounts and marks of others are refused by name, and stay'
+ok 'foreign folders, links, files, mounts and marks are refused by name, and stay'
 
-# ---- A site's own servers beside ours ----------------------------------------------------------------------------------
+# ---- A site's own servers beside Dohyo's -------------------------------------------------------------------------------
 
-# A server that runs, as a unit with a name like ours, and a stopped one, both below the folder that ours use.
+# Make a running foreign server, as a unit with a name like Dohyo's, and a stopped one, both below the folder that Dohyo uses.
 on 1 'sudo systemctl stop dohyo-mysql 2>/dev/null; sudo rm -rf /x /etc/systemd/system/dohyo-mysql.service; sudo install -d -o dohyo /x && bash -s' <<'END_OF_SCRIPT'
 set -euo pipefail
 base=$(dirname "$(dirname /opt/dohyo/install/mysql/*/server/bin/mariadbd)")
@@ -78,7 +78,7 @@ ExecStart=$base/bin/mariadbd --no-defaults --basedir=$base --datadir=/x/shop --s
 END
 sudo systemctl daemon-reload && sudo systemctl start dohyo-mysql
 END_OF_SCRIPT
-# The server answers with its greeting.
+# Prints the state of the foreign servers, when the running one answers with its greeting.
 foreign() {
     on 1 'systemctl show --property MainPID --property ActiveState dohyo-mysql; sudo sha256sum /etc/systemd/system/dohyo-mysql.service
         sudo find /x/mysql /x/shop/shop -type f -exec sha256sum {} + | sort; timeout 5 bash -c "head -c 40 </dev/tcp/127.0.0.1/3306" | grep -ao MariaDB'
@@ -103,17 +103,17 @@ refuses_a_rival() {
     says rival.log "is at work there since .*deployment $(jq -r .deployment "$root/.dohyo/.dohyo")"
 }
 
-# deploy.yml records that it is at work, and withdraws the note.
+# deploy.yml must note that it is at work, and remove the note at the end.
 playbook -i "$work/one" deploy.yml -e '{deploy_systems: [mysql-innodb]}' >"$work/deploy.log" 2>&1 &
 until on 1 'compgen -G "/tmp/dohyo-in-use-*"' >/dev/null; do
-    kill -0 "$!" 2>/dev/null || { cat "$work/deploy.log" >&2; fail 'deploy.yml has noted nothing'; }
+    kill -0 "$!" 2>/dev/null || { cat "$work/deploy.log" >&2; fail 'deploy.yml has written no note'; }
 done
 refuses_a_rival
 wait "$!" || { cat "$work/deploy.log" >&2; fail 'deploy.yml'; }
 ! on 1 'compgen -G "/tmp/dohyo-in-use-*"' || fail 'deploy.yml has left its note'
 ok 'no trial of another deployment begins during deploy.yml'
 
-# Two trials; the program on the control machine is killed in the second.
+# Run two trials, and kill the program on the control machine in the second one.
 run two --rounds 2 &
 until compgen -G "$work/two/raw/02-*/run-1/host1/*.hdr" >/dev/null; do
     kill -0 "$!" 2>/dev/null || { cat "$work/log" >&2; fail 'run.sh ended before it measured'; }
@@ -121,21 +121,21 @@ until compgen -G "$work/two/raw/02-*/run-1/host1/*.hdr" >/dev/null; do
 done
 pid=$(cat "$root/results/.lock")
 pid=${pid%%[!0-9]*}
-# The play is stopped, so that the trial does not end before the checks. Its worker conducts the trial, and is stopped first.
+# Stop the play, so that the trial does not end before the checks. Its worker, which conducts the trial, is stopped first.
 play=$(pgrep -P "$pid" -f ansible-playbook)
 worker=$(pgrep -P "$play" -f ansible-playbook)
 kill -STOP "$worker" "$play"
-! playbook destroy.yml -e destroy=yes >"$work/destroy.log" 2>&1 || fail 'destroy.yml has not minded a trial that is under way'
+! playbook destroy.yml -e destroy=yes >"$work/destroy.log" 2>&1 || fail 'destroy.yml ignored a trial that is under way'
 says destroy.log "is at work there since .*$root"
 refuses_a_rival
 kill -KILL "$pid"
 kill -CONT "$play" "$worker"
 wait "$!" || true
-"$root/run.sh" --resume "$work/two" --keep >"$work/log" 2>&1 || { cat "$work/log" >&2; fail 'the rest of two trials'; }
-diff -- "$work/foreign" <(foreign) >&2 || fail 'two trials have changed what is not theirs'
+"$root/run.sh" --resume "$work/two" --keep >"$work/log" 2>&1 || { cat "$work/log" >&2; fail 'the rest of the two trials failed'; }
+diff -- "$work/foreign" <(foreign) >&2 || fail 'two trials have changed foreign data'
 ok 'two trials, a crash and --resume beside a running server and the data of a stopped one'
 
-# A user has put data into servers that were kept.
+# Put a user's data into servers that were kept.
 on 1 'mkdir /x/dohyo/mysql/data/shop && echo precious >/x/dohyo/mysql/data/shop/orders.ibd'
 ! run next --rounds 1 || fail 'data in servers that were kept are gone'
 says log '/x/dohyo/mysql/data/shop was not made by a trial'
@@ -144,7 +144,7 @@ ok 'a database that no trial has made is not removed with servers that were kept
 
 quietly playbook -i "$work/one" destroy.yml -e destroy=yes --limit host1
 says log '/etc/systemd/system/dohyo-mysql.service is a unit of another deployment, or of none'
-diff -- "$work/foreign" <(foreign) >&2 || fail 'destroy.yml has changed what is not ours'
-[[ $(on 1 'ls -A /x /opt 2>/dev/null | grep -x dohyo; true') == '' ]] || fail 'destroy.yml has left something of ours'
+diff -- "$work/foreign" <(foreign) >&2 || fail 'destroy.yml has changed foreign data'
+[[ $(on 1 'ls -A /x /opt 2>/dev/null | grep -x dohyo; true') == '' ]] || fail 'destroy.yml has left some of its own files'
 on 1 'sudo systemctl stop dohyo-mysql && sudo rm -r /etc/systemd/system/dohyo-mysql.service /x && sudo systemctl daemon-reload'
-ok 'destroy.yml beside them'
+ok 'destroy.yml leaves the foreign servers unchanged'

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Tests HBase on HDFS and ZooKeeper on four hosts, replication 3, measured by clients on all of them; then with Kerberos. Needs root and
-# about four minutes.
+# Tests HBase on HDFS and ZooKeeper on four hosts with replication 3, measured by clients on all hosts, and then with Kerberos. Needs root
+# and about four minutes.
 set -euo pipefail
 # shellcheck source=ansible/tests/cluster/lib/testbed.sh
 . "$(dirname -- "${BASH_SOURCE[0]}")/lib/testbed.sh"
@@ -32,7 +32,7 @@ for host in ("host1", "host2", "host3", "host4"):
     logs = {file.name for file in (trial / "server" / host).glob("*.log")}
     assert {"datanode.log", "regionserver.log"} <= logs, (host, logs)
 END
-ok 'four region servers with as many regions each, three copies in HDFS, requests on every one'
+ok 'four region servers with the same number of regions, three copies in HDFS, requests on every server'
 
 listens_privately
 for n in 1 2 3 4; do
@@ -44,16 +44,16 @@ dohyo-hbase-datanode.service dohyo-hbase-master.service dohyo-hbase-regionserver
 dohyo-hbase-datanode.service dohyo-hbase-regionserver.service dohyo-hbase-zookeeper.service
 dohyo-hbase-datanode.service dohyo-hbase-regionserver.service
 END
-ok 'each host runs its part, and listens on its own address only'
+ok 'each host runs its processes, and listens only on its own address'
 
-# The host's cgroups decide whether the kernel enforces it.
+# Check the limit in systemd: whether the kernel enforces it depends on the host's cgroups.
 condition memory_budget '2,048 MiB*'
 for n in 1 2 3 4; do
     testbed ssh "$n" 'systemctl show --property Slice --value "dohyo-*-hbase-*" | sort -u | xargs systemctl show --property MemoryMax --property MemorySwapMax'
 done >"$work/limits"
 [[ $(sort "$work/limits" | uniq -c | xargs) == '4 MemoryMax=2147483648 4 MemorySwapMax=0' ]] ||
     fail "the processes of a host do not share one budget: $(xargs <"$work/limits")"
-ok 'all processes of a host share one budget of memory'
+ok 'all processes on a host share one memory budget'
 
 stopped
 for n in 1 2 3 4; do
@@ -63,10 +63,10 @@ ok 'stopped'
 
 # The first three hosts have ZooKeepers, which log in to each other.
 experiment kerberos hbase --strict-conditions --set replication=3 --set hbase_authentication=true ||
-    { log_of kerberos; fail 'HBase with Kerberos'; }
+    { log_of kerberos; fail 'the experiment with Kerberos failed'; }
 condition notes '*clients and nodes log in by Kerberos*'
 for n in 1 2 3; do
     grep -q 'Successfully completed the authentication using SASL' "$evidence/server/host$n/zookeeper.log" || fail "host$n: ZooKeeper without a login"
 done
 wiped hbase
-ok 'with Kerberos clients and servers log in, ZooKeepers among themselves, and no key stays'
+ok 'with Kerberos, clients, servers and ZooKeepers log in, and no key stays'

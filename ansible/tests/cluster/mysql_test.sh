@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Tests MySQL on four hosts: a primary, two semi-synchronous replicas, one idle; clients on all. Needs root and about a minute.
+# Tests MySQL on four hosts: a primary, two semi-synchronous replicas and an idle host, with clients on all. Needs root and about a minute.
 set -euo pipefail
 # shellcheck source=ansible/tests/cluster/lib/testbed.sh
 . "$(dirname -- "${BASH_SOURCE[0]}")/lib/testbed.sh"
@@ -22,22 +22,22 @@ condition write_acks quorum
 condition write_copies 2
 condition consistency strong
 condition notes '*1 of 2 replicas*3 of 4 database hosts serve*'
-# MariaDB waits for one replica, however many there are.
+# MariaDB waits for one replica, even if there are more.
 condition differences 'write_acks: asked for all, the server has quorum'
-grep -q 'Slave_SQL_Running=Yes' "$evidence/server/host3/stats/run-1/stats-replica.txt" || fail 'host3 does not say that it replicates'
+grep -q 'Slave_SQL_Running=Yes' "$evidence/server/host3/stats/run-1/stats-replica.txt" || fail 'host3 does not replicate'
 no_secrets
 ok 'a primary and two semi-synchronous replicas, with all rows on each'
 
 listens_privately
-ok 'nobody listens on all interfaces'
+ok 'no server listens on all interfaces'
 
-# One of two replicas is enough for a write. Without any, the primary keeps waiting.
+# One of two replicas must be enough for a write. Without replicas, the primary must keep waiting.
 testbed freeze 2
 inserts mysql-innodb mysql MysqlBinding 20000 || fail 'one replica of two is not enough'
 testbed freeze 3
 ! inserts mysql-innodb mysql MysqlBinding 3000 || fail 'a write was acknowledged without a replica'
 testbed thaw 2
 testbed thaw 3
-ok 'a write waits for one replica, and does not go on without'
+ok 'a write waits for one replica, and is not acknowledged without'
 
 stopped

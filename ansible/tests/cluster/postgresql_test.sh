@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Tests PostgreSQL on four hosts: a primary, two synchronous standbys, one idle; clients on all. Needs root and about a minute.
+# Tests PostgreSQL on four hosts: a primary, two synchronous standbys and an idle host, with clients on all. Needs root and about a minute.
 set -euo pipefail
 # shellcheck source=ansible/tests/cluster/lib/testbed.sh
 . "$(dirname -- "${BASH_SOURCE[0]}")/lib/testbed.sh"
@@ -18,14 +18,14 @@ condition durability disk
 condition consistency strong
 condition differences ''
 condition notes '*2 of 2 standbys have its log on disk*3 of 4 database hosts serve*'
-grep -q 'state=streaming' "$evidence/server/host1/stats/run-1/stats-replication.txt" || fail 'host1 does not say that a standby receives'
+grep -q 'state=streaming' "$evidence/server/host1/stats/run-1/stats-replication.txt" || fail 'no standby receives the log from host1'
 no_secrets
 ok 'a primary and two synchronous standbys, with all rows on each'
 
 listens_privately
-ok 'nobody listens on all interfaces'
+ok 'no server listens on all interfaces'
 
-# Writes require every standby: without one of them no write is acknowledged.
+# Writes need both standbys: without one of them, no write may be acknowledged.
 inserts postgresql postgresql PostgresqlBinding 20000 || fail 'a write was not acknowledged by two standbys'
 testbed freeze 3
 ! inserts postgresql postgresql PostgresqlBinding 3000 || fail 'a write was acknowledged without a standby'

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Tests testbed/testbed with real hosts; needs root and about two minutes, the first time one more for the image.
+# Tests testbed/testbed by starting hosts. Needs root and about two minutes; the first time, one more for the image.
 set -euo pipefail
 
 here=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")" && pwd -P)
@@ -27,10 +27,10 @@ fail() { printf 'FAILED: %s\n' "$*" >&2; exit 1; }
 ok() { printf 'ok: %s (%d s)\n' "$*" "$SECONDS"; }
 testbed() { "$ansible/testbed/testbed" "$@"; }
 ansible() { "$root/.venv/bin/ansible" -i inventories/testbed "$@"; }
-# Waits for one packet; a host that did not answer is tried again after about a second.
+# Succeeds if host $1 receives a packet from host $2. A host that did not answer is tried again after about a second.
 reaches() { testbed ssh "$1" ping -c 1 -w 3 "host$2" >/dev/null; }
 
-# Everything machine-wide that a testbed could leave behind; the images stay on purpose.
+# Prints everything that a testbed could leave behind on this machine, except images, which stay on purpose.
 leftovers() {
     find "$(findmnt -n -f -t cgroup2 -o TARGET)" -maxdepth 1 -name 'dohyo-testbed-*' -printf 'cgroup %f\n'
     grep -F -- "$state" /proc/mounts || true
@@ -46,7 +46,7 @@ echo "$state" >"$work/state"
 testbed down
 leftovers >"$work/before"
 nothing_left() {
-    local end=$((SECONDS + 5)) # time for SSH to notice that its connections are gone
+    local end=$((SECONDS + 5)) # gives SSH time to notice that its connections are gone
     until leftovers >"$work/after" && cmp -s -- "$work/before" "$work/after"; do
         ((SECONDS < end)) || { diff -- "$work/before" "$work/after" >&2 || fail "something is left $*"; }
         sleep 0.2
@@ -63,22 +63,22 @@ for n in 1 2 3 4; do [[ $(testbed ssh "$n" 'hostname; sudo id -u' | xargs) == "h
 ok 'four hosts, reached by SSH and Ansible'
 
 if ! reaches 1 2 || ! reaches 3 4; then fail 'hosts do not reach each other'; fi
-! testbed ssh 1 ping -c 1 -W 1 192.0.2.1 &>/dev/null || fail 'a host reaches the world'
-! ip address | grep -F "$(sed -n 's/.*ansible_host: \(.*\)\..*/\1/p' inventories/testbed/hosts.yml | head -n 1)." || fail 'the network shows outside'
+! testbed ssh 1 ping -c 1 -W 1 192.0.2.1 &>/dev/null || fail 'a host reaches the internet'
+! ip address | grep -F "$(sed -n 's/.*ansible_host: \(.*\)\..*/\1/p' inventories/testbed/hosts.yml | head -n 1)." || fail 'the hosts'\'' network is visible on this machine'
 ok 'the hosts reach each other and nothing else'
 
 testbed partition 1 2
-if ! reaches 1 2 || ! reaches 4 3; then fail 'a partition divides a side of itself'; fi
-if reaches 1 3 || reaches 4 2; then fail 'a partition does not divide'; fi
+if ! reaches 1 2 || ! reaches 4 3; then fail 'a partition separates hosts on the same side'; fi
+if reaches 1 3 || reaches 4 2; then fail 'a partition does not separate hosts'; fi
 testbed heal
-if ! reaches 1 3 || ! reaches 4 2; then fail 'a healed partition divides'; fi
+if ! reaches 1 3 || ! reaches 4 2; then fail 'a healed partition still separates hosts'; fi
 ok 'partition and heal'
 
 testbed freeze 4
 [[ $(testbed status) == *', frozen'* ]] || fail 'status does not show a frozen host'
-! timeout 3 "$ansible/testbed/testbed" ssh 4 true 2>/dev/null || fail 'a frozen host goes on'
+! timeout 3 "$ansible/testbed/testbed" ssh 4 true 2>/dev/null || fail 'a frozen host continues'
 testbed thaw 4
-testbed ssh 4 true || fail 'a thawed host is not reached'
+testbed ssh 4 true || fail 'a thawed host does not answer'
 ok 'freeze and thaw'
 
 boots=$(testbed ssh 2 'cat /proc/sys/kernel/random/boot_id; echo kept >kept')
@@ -97,12 +97,12 @@ reaches 1 3 || fail 'a host is not reached after a crash and a start'
 [[ $(ansible host3 -m ping | grep -c SUCCESS) == 1 ]] || fail 'Ansible does not reach a host after a crash and a start'
 ok 'a crash and a start, with a disk'
 
-[[ $(testbed up 4 2>&1) == *'up: host1 host2 host3 host4;'* ]] || fail 'a second up'
+[[ $(testbed up 4 2>&1) == *'up: host1 host2 host3 host4;'* ]] || fail 'a second up failed'
 testbed down
 nothing_left 'after down'
 ok 'down leaves nothing'
 
-# up is killed at moments over its whole course; its processes survive, as after a terminal is closed.
+# Kill up at different times. Its processes survive, as they do after a terminal is closed.
 for delay in 0.2 0.7 "$((RANDOM % 3)).$((RANDOM % 10))"; do
     "$ansible/testbed/testbed" up 4 &>/dev/null &
     sleep "$delay"
@@ -112,17 +112,17 @@ for delay in 0.2 0.7 "$((RANDOM % 3)).$((RANDOM % 10))"; do
     nothing_left "after a kill at $delay s"
 done
 testbed up 1
-ok 'a kill in the middle of up leaves nothing that down does not find, and the next up works'
+ok 'after a kill in the middle of up, down removes everything, and the next up works'
 
-# Other processes in a cgroup with our name are not ended.
-foreign=$(find "$(findmnt -n -f -t cgroup2 -o TARGET)" -maxdepth 1 -inum "$(cat "$state/cgroup")") # another checkout's may be up
+# Processes in a foreign cgroup with the testbed's name must not be ended.
+foreign=$(find "$(findmnt -n -f -t cgroup2 -o TARGET)" -maxdepth 1 -inum "$(cat "$state/cgroup")") # the testbed of another checkout may be up
 testbed down
 mkdir -- "$foreign"
 sleep 300 &
 bystander=$!
 echo "$bystander" >"$foreign/cgroup.procs"
 for verb in up down; do
-    ! testbed "$verb" 2>"$work/refusal" || fail "$verb took a foreign cgroup for its own"
+    ! testbed "$verb" 2>"$work/refusal" || fail "$verb accepted a foreign cgroup"
     grep -q 'was not made by' "$work/refusal" || fail "$verb refuses a foreign cgroup without a reason: $(cat "$work/refusal")"
 done
 kill -0 "$bystander" || fail 'a foreign process was ended'

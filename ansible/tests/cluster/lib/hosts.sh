@@ -1,14 +1,14 @@
 # shellcheck shell=bash
-# Shared by deploy_test.sh and destroy_test.sh: records the state of the hosts, and compares it with the state before the first deploy.
-# Sourced after testbed.sh.
-# shellcheck disable=SC2154 # of testbed.sh
+# Functions for deploy_test.sh and destroy_test.sh, which record the state of the hosts and compare it with the state before the first
+# deployment. Source this file after testbed.sh.
+# shellcheck disable=SC2154 # testbed.sh sets the variables
 before=$root/.testbed/before # removed with the testbed
 
 on() { testbed ssh "$@"; }
 
-# Prints everything of host N that deploy.yml could change: files, settings of the kernel and systemd, mounts, units, users, and the
+# Prints everything on host N that deploy.yml could change: files, settings of the kernel and systemd, mounts, units, users, and the
 # contents of the disks. Excludes logs, caches, files that Ansible, sudo and systemd write for themselves, and the output of Debian's
-# morning timers.
+# daily timers.
 snapshot() {
     on "$1" sudo bash -s <<'END'
 find / -xdev \( -path /tmp -o -path /run -o -path /var/log -o -path /var/tmp -o -path /var/cache -o -path /var/lib/systemd -o -path /var/lib/chrony \
@@ -23,7 +23,7 @@ for disk in /dev/disk1 /dev/disk2; do
 done
 systemctl show --property DefaultLimitNOFILE --property DefaultTasksMax
 systemctl list-unit-files --no-legend | sort
-findmnt --list --noheadings --types noproc,tmpfs,cgroup2,devtmpfs --output TARGET,SOURCE,FSTYPE,OPTIONS | sed "s|,uuid=on||" | sort # the overlay's name shows only in the first life of a host
+findmnt --list --noheadings --types noproc,tmpfs,cgroup2,devtmpfs --output TARGET,SOURCE,FSTYPE,OPTIONS | sed "s|,uuid=on||" | sort # the overlay's name appears only before the first reboot of a host
 getent passwd
 END
 }

@@ -1,8 +1,8 @@
 # shellcheck shell=bash
-# Shared by the tests on four hosts, which source it. The testbed is made for the test and removed after it, unless it is already up.
-# Then it stays, so that several tests need to make it only once.
+# Functions for the tests on four hosts, which source this file. The testbed is made for the test and removed after it. If it is up
+# already, it stays, so that several tests need to make it only once.
 ansible=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")/../../.." && pwd -P)
-# shellcheck disable=SC2034 # for those that source this file
+# shellcheck disable=SC2034 # tests that source this file use it
 root=${ansible%/*}
 cd -- "$ansible" || exit
 work=$(mktemp -d)
@@ -13,7 +13,7 @@ ok() { printf 'ok: %s (%d s)\n' "$*" "$SECONDS"; }
 testbed() { "$ansible/testbed/testbed" "$@"; }
 playbook() { "$root/.venv/bin/ansible-playbook" -i inventories/testbed "$@"; }
 
-# Ends the test without a failure, and with a reason, if a testbed is impossible.
+# Skips the test, with a reason, if a testbed is impossible.
 testbed_or_skip() {
     ((EUID == 0)) || { echo 'skipped: the testbed needs root'; exit 0; }
     "$ansible/testbed/tools.sh" || { echo 'skipped: the tools are missing, see above'; exit 0; }
@@ -33,8 +33,8 @@ use_testbed() {
     testbed up
 }
 
-# Ends the background jobs of a failed test, and waits for them: an experiment stops its servers before it ends. A job may be a function, whose
-# program is a child.
+# Ends the background jobs of a failed test, and waits for their end, because an experiment first stops its servers. A job may be a function,
+# whose program is a child.
 end_jobs() {
     local job
     for job in $(jobs -p); do pkill -TERM -P "$job" || kill "$job" 2>/dev/null || true; done
@@ -44,7 +44,7 @@ end_jobs() {
 # quietly COMMAND...: shows the output only if the command fails
 quietly() { "$@" >"$work/log" 2>&1 || { cat "$work/log" >&2; fail "$*"; }; }
 
-# deployed SYSTEM: deploys the system, unless the testbed has it already
+# deployed SYSTEM: deploys the system unless the testbed has it already
 deployed() {
     if ! testbed ssh 4 test -e "/opt/dohyo/bundle/${1%%-*}"; then
         quietly playbook deploy.yml -e "{deploy_systems: [$1]}"
@@ -52,23 +52,23 @@ deployed() {
     fi
 }
 
-# No server may listen on all interfaces; only sshd of the testbed's hosts does.
+# Checks that no server listens on all interfaces, except sshd on the testbed's hosts.
 listens_privately() {
     local n
     for n in 1 2 3 4; do
-        testbed ssh "$n" ss -ltnH >"$work/listening" || fail "cannot look at host$n"
+        testbed ssh "$n" ss -ltnH >"$work/listening" || fail "host$n does not list its sockets"
         awk '$4 ~ /^(0\.0\.0\.0|\*|\[::\]):/ && $4 !~ /:22$/ { print $4 }' "$work/listening" >"$work/public"
         [[ ! -s $work/public ]] || fail "host$n listens on all interfaces: $(xargs <"$work/public")"
     done
 }
 
-# No process of a trial runs on any host.
+# Checks that no process of a trial runs on any host.
 nothing_runs() {
     local n
     for n in 1 2 3 4; do
         testbed ssh "$n" 'ps -u dohyo -o comm= | grep -xE "java|mariadbd|mysqld|asd"
             pgrep -u dohyo -f "[m]odules/agent.py sample"
-            systemctl list-units --plain --no-legend --state=running "dohyo-*.service"; true' >"$work/running" || fail "cannot look at host$n"
+            systemctl list-units --plain --no-legend --state=running "dohyo-*.service"; true' >"$work/running" || fail "host$n does not list its processes"
         [[ ! -s $work/running ]] || fail "host$n still runs $(xargs <"$work/running")"
     done
 }

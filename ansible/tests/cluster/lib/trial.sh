@@ -1,8 +1,8 @@
 # shellcheck shell=bash
-# For tests of systems on the testbed's four hosts; sourced after testbed.sh.
-# shellcheck disable=SC2154 # of testbed.sh
+# Functions for tests of systems on the testbed's four hosts. Source this file after testbed.sh.
+# shellcheck disable=SC2154 # testbed.sh sets the variables
 
-# experiment OUT SYSTEM [OPTION…]: runs ./run.sh like a user, small, with clients on all four hosts; sets $evidence
+# experiment OUT SYSTEM [OPTION…]: runs a small experiment with ./run.sh, with clients on all four hosts; sets $evidence
 experiment() {
     local code=0
     "$root/run.sh" workloadA --inventory inventories/testbed --systems "$2" --out "$work/$1" --records 1000 --rounds 1 \
@@ -11,8 +11,8 @@ experiment() {
     return "$code"
 }
 
-# works OUT SYSTEM [OPTION…]: runs an experiment, checks that it makes a whole table, and keeps the servers running. deploy.yml, which
-# is a part of it, must change nothing: everything has been deployed before.
+# works OUT SYSTEM [OPTION…]: runs an experiment, checks that its table is complete, and keeps the servers running. The experiment also
+# runs deploy.yml, which must change nothing, because everything has been deployed before.
 works() {
     experiment "$@" --keep || { log_of "$1"; fail "./run.sh workloadA --systems $2 ${*:3}"; }
     if grep -E '^(host[0-9]+|localhost) .*changed=[1-9]' "$work/$1/deploy/ansible.log"; then
@@ -46,14 +46,14 @@ log_of() {
     find "$work/$1"/raw/*/server '(' -name '*.log' -o -name log ')' -print -exec tail -n 40 {} \;
 } >&2
 
-# look OUT: runs a Python script from standard input, which has the only trial of the summary as "trial"
+# look OUT: runs a Python script from standard input, with the only trial of the summary in the variable "trial"
 look() {
     "$root/.venv/bin/python" -c 'import json, sys
 [trial] = json.load(open(sys.argv[1]))["trials"]
 exec(sys.stdin.read())' "$work/$1/summary.json" || { cat "$work/$1.log" >&2; fail "$1: see the assertion above"; }
 }
 
-# condition NAME PATTERN: checks a condition that the servers have reported
+# condition NAME PATTERN: checks a condition that the servers reported
 condition() {
     local found
     found=$(jq -r --arg name "$1" '.[$name] | if type == "array" then join("; ") else tostring end' "$evidence/conditions.json")
@@ -65,24 +65,24 @@ no_secrets() {
     if grep -rlE '(password|passwd|secret)=.|IDENTIFIED BY' "$evidence"; then fail 'the evidence contains a secret'; fi
 }
 
-# Ends everything; the next trial, or destroy.yml, removes the data.
+# Stops all servers and clients; the next trial, or destroy.yml, removes the data.
 stopped() {
     quietly playbook stop.yml
     nothing_runs
 }
 
-# wiped ROLE [HOST…]: nothing of the trial is left on these hosts, by default on all; certificates belong to the inventory
+# wiped ROLE [HOST…]: checks that nothing of the trial is left on these hosts, by default on all. Certificates stay for the inventory
 wiped() {
     local n role=$1
     shift
     (($#)) || set -- 1 2 3 4
     for n in "$@"; do
-        testbed ssh "$n" "ls -d /dohyo/*/dohyo/$role /opt/dohyo/data/dohyo/$role /opt/dohyo/run/$role /opt/dohyo/run/*.properties /opt/dohyo/secret/$role 2>/dev/null; true" >"$work/left" || fail "cannot look at host$n"
+        testbed ssh "$n" "ls -d /dohyo/*/dohyo/$role /opt/dohyo/data/dohyo/$role /opt/dohyo/run/$role /opt/dohyo/run/*.properties /opt/dohyo/secret/$role 2>/dev/null; true" >"$work/left" || fail "host$n does not list its files"
         [[ ! -s $work/left ]] || fail "host$n still has $(xargs <"$work/left")"
     done
 }
 
-# inserts SYSTEM MODULE BINDING MILLISECONDS: a client on host1 gets one record acknowledged within that time
+# inserts SYSTEM MODULE BINDING MILLISECONDS: inserts a record from host1; fails unless it is acknowledged within that time
 inserts() {
     testbed ssh 1 "cd /opt/dohyo && java -cp 'bundle/$2/*' site.ycsb.Client -load -db dohyo.$2.$3 \
         -P run/$1.properties -p workload=site.ycsb.workloads.CoreWorkload -p recordcount=5000 \
