@@ -97,7 +97,7 @@ Databases = list[tuple[Path, sqlite3.Connection]]
 
 @pytest.fixture(scope="module", params=ALL, ids=lambda case: case.__name__)
 def databases(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Databases]:
-    """Returns the experiments of a case, each with a database of its own."""
+    """Yields the experiments of a case, each with its own database."""
     made = experiments(request.param, tmp_path_factory.mktemp("case"))
     found = [(each, written(tmp_path_factory.mktemp("facts"), each)) for each in made]
     yield found

@@ -43,7 +43,7 @@ _LONG_NUMBER = re.compile(r"\d+\.\d{6,}(e-?\d+)?")
 def test_what_is_shown_is_as_in_the_golden_files(case: Case, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(ROOT)
     monkeypatch.setenv("TERM", "xterm")  # rich limits a dumb terminal to 80 columns
-    monkeypatch.setattr(evidence, "_RUNS", itertools.count(1))  # earlier tests may have counted runs
+    monkeypatch.setattr(evidence, "_RUNS", itertools.count(1))  # continues from earlier tests otherwise
     folder = tmp_path / case.__name__
     folder.mkdir()
     case(folder)

@@ -24,7 +24,7 @@ ORDER = re.findall(r"^- (\w+):", dohyo.__doc__ or "", re.MULTILINE)
 
 def allowed(package: str) -> set[str]:
     """Returns the packages that a package may import, according to its docstring."""
-    (docstring,) = ast.parse((PACKAGE / package / "__init__.py").read_text("utf-8")).body  # nothing else is there
+    (docstring,) = ast.parse((PACKAGE / package / "__init__.py").read_text("utf-8")).body  # the only statement
     return set(re.findall(r"`dohyo\.(\w+)`", ast.unparse(docstring)))
 
 

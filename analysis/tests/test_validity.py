@@ -66,7 +66,7 @@ def test_the_published_collapse() -> None:
         ([2000] * 26 + [0] * 4) * 10,
         # A target rate that the system reaches in bursts.
         [1000 + round(900 * math.sin(second / 3)) for second in range(300)],
-        # Counts that are so low that such times occur by chance.
+        # Counts that are so low that times without operations occur by chance.
         [0] * 12 + [8] * 48,
     ],
     ids=["noise", "short dips", "long but shallow", "slowing", "pauses", "bursts", "few"],

@@ -11,7 +11,7 @@ from dohyo.bad_input import BadInputError
 from dohyo.report import drawing
 from support.command import dohyo, finished, tree
 
-# Functions of vl-convert; here they draw nothing.
+# Functions of vl-convert that draw. The test replaces them, so that the figures are empty.
 DRAWS = ("vegalite_to_svg", "svg_to_png")
 
 

@@ -74,7 +74,7 @@ def tree(folder: Path) -> dict[str, bytes | None]:
 
 
 def without_rights(*arguments: str) -> Answer:
-    """Runs the command as a user who is bound by the modes of files."""
+    """Runs the command as a user who must obey the modes of files."""
     with ProcessPoolExecutor(1, get_context("fork"), _be_bound) as pool:
         return pool.submit(dohyo, *arguments).result(timeout=120)
 
@@ -87,7 +87,7 @@ def _be_bound() -> None:
         for number in (CAP_DAC_OVERRIDE, CAP_DAC_READ_SEARCH):
             assert system.prctl(PR_CAPBSET_DROP, number, 0, 0, 0) == 0
     header = (ctypes.c_uint32 * 2)(CAPABILITY_VERSION_3, 0)
-    # Effective, permitted and inheritable capabilities, the first 32 and the others.
+    # Effective, permitted and inheritable capabilities: three words with the first 32, and three with the others.
     sets = (ctypes.c_uint32 * 6)()
     assert system.capget(header, sets) == 0
     sets[:3] = [each & ~lost for each in sets[:3]]

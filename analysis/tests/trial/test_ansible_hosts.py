@@ -316,7 +316,7 @@ def test_a_trial_ends_on_all_hosts_that_answer(lowest: bool, tmp_path: Path, mon
     hosts = dict.fromkeys("abc", local)
     # "a" is the first host, which executes the steps that run once; "c" is another host.
     two = play_that_ends(["a", "c"], tmp_path / "two")
-    # Last, because it ends the playbook.
+    # This play must be the last one, because it ends the playbook.
     gone = play_that_ends(["gone"], tmp_path / "gone", "client")
     plays = [play_that_ends([], tmp_path / "none"), {"hosts": "database", "tasks": unforeseen}, two, gone]
     others = {**dict.fromkeys("de", local), "gone": {**ssh, "ansible_host": "192.0.2.9"}}
