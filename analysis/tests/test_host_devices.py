@@ -16,7 +16,6 @@ import host_devices
 from dohyo.places import ANSIBLE
 from filter.dohyo_filters import disk_shortages
 from support.described import described
-from support.playbooks import play
 
 LABEL = "dohyo-abcdef"
 EMPTY: dict[str, Any] = {"kind": "nvme", "size_mb": 10, "discards": True, "state": "empty", "problem": ""}
@@ -74,24 +73,30 @@ def test_links_to_one_disk_count_once_by_the_shortest_name(tmp_path: Path) -> No
     assert host_devices.lasting_name("/dev/loop0", str(tmp_path)) == f"{tmp_path}/nvme-M_1"
 
 
-@pytest.mark.slow
-def test_devices_are_a_list_and_a_layout_is_known(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("devices", "layout", "is_refused"),
+    [
+        (["/dev/x", "/dev/y*"], "jbod", False),
+        ([], "raid0", False),
+        ([], "raid5", True),
+        ("/dev/x", "jbod", True),
+        (None, "raid0", True),
+        ([["/dev/x"]], "raid0", True),
+    ],
+)
+def test_devices_are_a_list_and_a_layout_is_known(devices: Any, layout: str, is_refused: bool) -> None:
     plays = yaml.safe_load((ANSIBLE / "deploy.yml").read_text("utf-8"))
     name = "Check dohyo_devices and host_disk_layout"
     [task] = [task for play in plays for task in play.get("tasks", []) if task["name"] == name]
-    said = {"set_fact": {"said": "{{ ansible_failed_result.msg }}"}}
-    hosts: dict[str, dict[str, Any]] = {
-        "a-good": {"dohyo_devices": ["/dev/x", "/dev/y*"], "host_disk_layout": "jbod"},
-        "b-none": {"dohyo_devices": [], "host_disk_layout": "raid0"},
-        "c-layout": {"dohyo_devices": [], "host_disk_layout": "raid5"},
-        "d-text": {"dohyo_devices": "/dev/x", "host_disk_layout": "jbod"},
-        "e-null": {"dohyo_devices": None, "host_disk_layout": "raid0"},
-        "f-list": {"dohyo_devices": [["/dev/x"]], "host_disk_layout": "raid0"},
-    }
-    tasks = [{"set_fact": {"said": ""}}, {"block": [task], "rescue": [said]}]
-    found = dict(zip(hosts, play(tmp_path, tasks, hosts, 0, ["said"])["said"], strict=True))
-    assert [host for host, text in found.items() if not text] == ["a-good", "b-none"]
-    assert found["c-layout"].startswith("c-layout: dohyo_devices=[], host_disk_layout=raid5: the first is a list of")
+    check = task["ansible.builtin.assert"]
+    variables = {"inventory_hostname": "node1", "dohyo_devices": devices, "host_disk_layout": layout}
+    ansible = Templar(DataLoader(), variables=variables)
+    # Like Ansible's own check, this ends with the first condition that is not met.
+    is_met = all(ansible.evaluate_conditional(trust_as_template(each)) for each in check["that"])
+    assert is_met is not is_refused
+    said = ansible.template(trust_as_template(check["fail_msg"]))
+    shown = "" if devices is None else devices
+    assert said.startswith(f"node1: dohyo_devices={shown}, host_disk_layout={layout}: the first must be a list of")
 
 
 def entries(*states: str) -> list[dict[str, Any]]:

@@ -1,5 +1,6 @@
 """Programs that lose the reader of their output, the space on the disk, or their parent, while they work."""
 
+import json
 import os
 import pty
 import resource
@@ -113,14 +114,21 @@ def test_a_log_that_is_removed_is_missed(tmp_path: Path) -> None:
     assert isinstance(sink.error, FileNotFoundError)
 
 
-def test_a_playbook_whose_evidence_is_lost_has_not_gone_well(tmp_path: Path) -> None:
+def test_a_playbook_whose_evidence_is_lost_has_not_gone_well(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "events.jsonl").symlink_to("/dev/full")
-    playbook = tmp_path / "playbook.yml"
-    playbook.write_text("- {hosts: database, tasks: [{name: Phase start, debug: {msg: {phase: start}}}]}\n")
+    # Only the program beside Python is a fake.
+    monkeypatch.setattr(sys, "executable", str(tmp_path / "python"))
+    program = tmp_path / "ansible-playbook"
+
+    def ends(code: int, **event: str) -> None:
+        program.write_text(f"#!/bin/sh\necho '{json.dumps(event)}' >>$DOHYO_EVENTS\nexit {code}\n")
+        program.chmod(0o755)
+
+    ends(0, event="phase", phase="start")
     with pytest.raises(OSError, match=r"No space left on device: '.*events.jsonl'"):
-        play(str(playbook), None, tmp_path, check=lambda: None)
-    playbook.write_text("- {hosts: database, tasks: [{name: Break, fail: {msg: on purpose}}]}\n")
-    failure = play(str(playbook), None, tmp_path, check=lambda: None)
+        play("trial.yml", None, tmp_path, check=lambda: None)
+    ends(2, event="failed", task="Break", host="localhost", message="on purpose")
+    failure = play("trial.yml", None, tmp_path, check=lambda: None)
     assert str(failure) == (
         f"task 'Break' on localhost: on purpose; {tmp_path / 'events.jsonl'}: No space left on device"
     )
