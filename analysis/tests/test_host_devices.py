@@ -91,7 +91,7 @@ def test_devices_are_a_list_and_a_layout_is_known(devices: Any, layout: str, is_
     check = task["ansible.builtin.assert"]
     variables = {"inventory_hostname": "node1", "dohyo_devices": devices, "host_disk_layout": layout}
     ansible = Templar(DataLoader(), variables=variables)
-    # Like Ansible's own check, this ends with the first condition that is not met.
+    # Like Ansible's assert, `all` evaluates no condition after one that is not met.
     is_met = all(ansible.evaluate_conditional(trust_as_template(each)) for each in check["that"])
     assert is_met is not is_refused
     said = ansible.template(trust_as_template(check["fail_msg"]))
