@@ -158,7 +158,7 @@ class Measured:
 
 @dataclass(frozen=True)
 class Aims:
-    """Aims for ratios ours / peer: minimum of the rate, maximum of processor time and allocated bytes per record."""
+    """Targets for the ratios ours / peer: a minimum for the rate, a maximum for processor time and bytes per record."""
 
     rate: float
     cpu: float | None = None

@@ -9,7 +9,7 @@ UNKNOWN = "\N{EN DASH}"
 
 
 def point_name(point: Mapping[str, str]) -> str:
-    """Formats a point of the matrix: "batchsize=100 tablecount=4", or an empty text without a matrix."""
+    """Formats a point of the matrix: "batchsize=100 tablecount=4", or an empty string without a matrix."""
     return " ".join(f"{key}={value}" for key, value in point.items())
 
 
@@ -105,7 +105,7 @@ def dollars(number: float) -> str:
 
 
 def instant(seconds: float) -> str:
-    """Formats seconds since 1970 as a time in UTC, or as a number of seconds if Python has no such date."""
+    """Formats seconds since 1970 as a time in UTC, or as a number of seconds if Python cannot represent the date."""
     try:
         return f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%d %H:%M:%S}"
     except (ValueError, OverflowError, OSError):

@@ -160,10 +160,10 @@ def together(groups: Sequence[Sequence[float]], confidence: float = CONFIDENCE) 
 
 
 def outlier(samples: Sequence[float]) -> int | None:
-    """Returns the position of an outlier, a single sample outside the scatter of the others; None without one.
+    """Returns the position of an outlier, a single sample outside the scatter of the others, or None.
 
-    This is Grubbs's test of the logarithms (Grubbs 1969: Procedures for detecting outlying observations in samples) at
-    the level `_OUTLIER`. A sample within the factor `_NEAR` of the mean of the others is never an outlier.
+    This is Grubbs's test (Grubbs 1969: Procedures for detecting outlying observations in samples) of the logarithms, at
+    the significance level `_OUTLIER`. A sample within a factor of `_NEAR` of the others' mean is never an outlier.
     """
     if len(samples) < 3 or min(samples) <= 0:
         return None

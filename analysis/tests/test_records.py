@@ -79,7 +79,7 @@ def test_nothing_where_there_is_no_file_and_no_object(tmp_path: Path) -> None:
     write_json(tmp_path / "list.json", [])
     warnings: list[str] = []
     assert not records.read(tmp_path / "list.json", ClientReport, warnings.append)
-    assert warnings == [f"{tmp_path}/list.json: must be an object"]
+    assert warnings == [f"{tmp_path}/list.json: must contain a JSON object"]
 
 
 def test_a_hostile_file_says_so_only_so_often(tmp_path: Path) -> None:

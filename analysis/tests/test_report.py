@@ -929,7 +929,7 @@ def test_a_site_is_never_written_over_something_else(tmp_path: Path) -> None:
     (tmp_path / "mine/letter.txt").touch()
     with pytest.raises(BadInputError, match="mine contains something that dohyo did not write"):
         site.write(site.experiments(tmp_path / "results"), tmp_path / "mine", pytest.fail)
-    with pytest.raises(BadInputError, match="no experiment was found; name their folder with --results"):
+    with pytest.raises(BadInputError, match="no experiments were found; name their folder with --results"):
         site.write([], tmp_path / "new", pytest.fail)
 
 

@@ -225,7 +225,7 @@ def test_the_next_playbook_begins_while_servers_stop_and_never_earlier(
         begin, "stop.yml stop", "discard trial.yml 02-cassandra", "trial.yml 02-cassandra", "start", "run", "stop",
         "stop.yml stop",
     ]  # fmt: skip
-    # The experiment ends before the turn of the trial that was begun.
+    # The next trial has been started ahead of time, but the experiment ends before its turn.
     happened.clear()
     monkeypatch.setattr(rounds, "common_cause", lambda _: "run-1: skew of 20 ms")
     broken = False

@@ -176,7 +176,7 @@ def test_work_counts_in_the_window_on_the_clock_of_its_host(tmp_path: Path) -> N
     )
     first, second, together = (server.background for server in servers.all())
     compactions = first[0]
-    # Within the window one thread worked 1.308 s and 0.144 s, and the other 1.780 s, which includes all of that time.
+    # Within the window, one thread worked for 1.308 s and for 0.144 s. The other worked for 1.780 s.
     assert (compactions.kind, compactions.run, compactions.count) == ("compaction", 1, 3)
     assert compactions.total_seconds == pytest.approx(1.308 + 0.144 + 1.780)
     assert compactions.share == pytest.approx(1.780 / 2)

@@ -101,7 +101,7 @@ def test_hosts_whose_page_cache_cannot_be_emptied_are_refused() -> None:
     assert (refused == "") == os.access("/proc/sys/vm/drop_caches", os.W_OK)
     if refused:
         assert "/proc/sys/vm/drop_caches cannot be written on one (read-only here, as in most containers)" in refused
-        assert "or leave it out" in refused
+        assert "or leave out settle.cache" in refused
 
 
 # ---- summary ---------------------------------------------------------------------------------------------------------

@@ -81,7 +81,7 @@ def main(verb="", *words):
 
 
 def say(text):
-    """Prints a line and flushes it; prints nothing for an empty text."""
+    """Prints a line and flushes it; prints nothing for an empty string."""
     if text:
         sys.stdout.buffer.write(f"{text}\n".encode("utf-8", "surrogateescape"))
         sys.stdout.buffer.flush()

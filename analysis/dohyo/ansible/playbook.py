@@ -456,9 +456,10 @@ def _answer(
 
 
 def _environment(events: str) -> dict[str, str]:
-    """Returns Ansible's environment: this venv and JDK 17 first, a UTF-8 locale as required, a log without colours.
+    """Returns Ansible's environment.
 
-    The user's callback plugins run beside Dohyo's, which writes the events.
+    PATH begins with JDK 17 and this venv, the locale has UTF-8, which Ansible requires, and the log has no colours. The
+    user's callback plugins run beside Dohyo's, which writes the events.
     """
     environment = {name: value for name, value in os.environ.items() if name not in _NOT_THE_USERS}
 

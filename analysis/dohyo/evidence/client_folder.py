@@ -177,7 +177,7 @@ def _apart(logged_us: float, stated_us: float) -> bool:
 
 
 def _number(folder: Path) -> str:
-    """Reads `clientnumber` from the client's properties; returns an empty text if it is not set."""
+    """Reads `clientnumber` from the client's properties; returns an empty string if it is not set."""
     stated = (line.strip().partition("=") for _, line in lines(folder / "client.properties", lambda _: None))
     return next((value for key, _, value in stated if key == "clientnumber"), "")
 

@@ -63,11 +63,11 @@ class Conducted(Struct, frozen=True, rename={"limit_ms": "offset_limit_ms", "why
 
     @property
     def failure(self) -> str:
-        """Returns why the run does not count; an empty text if it does."""
+        """Returns why the run does not count; an empty string if it does."""
         return "" if self.valid else self.why_not or "its clients did not run together"
 
     def reason(self, host: str) -> str:
-        """Returns why a client left no results; an empty text if that is not known."""
+        """Returns why a client left no results; an empty string if that is not known."""
         facts = self.clients.get(host, Client())
         return facts.reason or ("" if facts.state in (None, "", "ended") else f"its client has {facts.state}")
 

@@ -58,7 +58,7 @@ def read_object(path: Path, warn: Warn) -> dict[str, Any]:
         warn(f"{path}: cannot be read as JSON: {error}")
         return {}
     if not isinstance(content, dict):
-        warn(f"{path}: must be an object")
+        warn(f"{path}: must contain a JSON object")
     return mapping(content)
 
 
@@ -68,7 +68,7 @@ def mapping(value: Any) -> dict[str, Any]:
 
 
 def number(value: Any) -> float | None:
-    """Converts a number or a text to a finite number; returns None for anything else."""
+    """Converts a number or a string to a finite number; returns None for anything else."""
     try:
         result = float(value)
     except (TypeError, ValueError, OverflowError):

@@ -62,7 +62,7 @@ def is_there(trial: Path) -> bool:
 
 
 def checksum(file: Path) -> str:
-    """Returns the SHA-256 of a file; an empty text if it is missing."""
+    """Returns the SHA-256 of a file; an empty string if it is missing."""
     return _checksum(file) if file.is_file() else ""
 
 

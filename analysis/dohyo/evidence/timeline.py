@@ -50,7 +50,7 @@ class Timeline:
 
 
 def when(by_second: Mapping[int, int], warmup: float) -> str:
-    """Describes when events happened, and when most of them; an empty text without any event.
+    """Describes when events happened, and when most of them; an empty string without any event.
 
     :param by_second: number of events in each second of the measured window that has any
     """

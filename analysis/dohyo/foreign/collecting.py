@@ -451,8 +451,8 @@ class _Folder:
                 result[name] = latencies
             else:
                 self._warn(
-                    f"{self._folder}: the histogram logs of {name} have {latencies.count:,} operations, the result "
-                    f"lines {stated.operations:,}: they are not used"
+                    f"{self._folder}: the histogram logs of {name} have {latencies.count:,} operations but the "
+                    f"result lines have {stated.operations:,}, so the histogram logs are not used"
                 )
         return result
 

@@ -102,7 +102,7 @@ class Report:
 
     @property
     def under_way(self) -> str:
-        """Returns a sentence if the experiment is still being measured; otherwise an empty text."""
+        """Returns a sentence about the progress while the experiment is being measured; later an empty string."""
         if self.process is None:
             return ""
         ended = sum(trial.status not in ("pending", "running") for trial in self.summary.trials)

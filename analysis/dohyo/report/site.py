@@ -44,7 +44,7 @@ def write(chosen: Sequence[Path], site: Path, warn: Warn) -> Path:
     """
     if not chosen:
         raise BadInputError(
-            f"no experiment was found; name their folder with --results, or measure one: {command(RUN, 'workloadA')}"
+            f"no experiments were found; name their folder with --results, or measure one: {command(RUN, 'workloadA')}"
         )
     site = Path(os.path.realpath(site))
     for folder in (site, *(site / each.name for each in chosen)):

@@ -36,7 +36,7 @@ def scenario_files() -> dict[str, Path]:
 
 
 def description(path: Path) -> str:
-    """Returns the first line of a property file if it is a comment, otherwise an empty text."""
+    """Returns the first line of a property file if it is a comment, otherwise an empty string."""
     line = re.split("[\r\n]", properties.text(path), maxsplit=1)[0]
     return line.lstrip("#! ").rstrip() if line[:1] in ("#", "!") else ""
 

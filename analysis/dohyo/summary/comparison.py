@@ -48,7 +48,7 @@ def equal_rate(trials: Sequence[Trial], phase: str) -> float | None:
 
 
 def is_paced(trials: Sequence[Trial], phase: str) -> bool:
-    """Returns whether any trial had a target rate in the phase; then rates do not show which system is faster."""
+    """Returns whether any trial had a target rate in the phase; if so, rates do not show which system is faster."""
     return phase in AT_RATE or (phase != PROBE and any(target_of(trial, phase) for trial in trials))
 
 

@@ -375,8 +375,8 @@ class Conditions:
         label="in flight",
     )
     retries: int | None = _of(
-        "how often a binding, or its driver, [may send a request again](conditions.md#requests-that-are-sent-again);"
-        " null: not known",
+        "how many times a binding, or its driver,"
+        " [may send a request again](conditions.md#requests-that-are-sent-again); null: not known",
         read=lambda of: of.reported("retries"),
         equal="systems",
         by_phase=True,

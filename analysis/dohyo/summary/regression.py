@@ -437,8 +437,8 @@ def judge(
     means = estimates(key[2], rows[AFTER], rows[BEFORE])
     rounds = statistics.deciding(*means, distance, others) if means else None
     if rounds is None:
-        return ratio, found, None, f"more than {statistics.MOST_MORE} rounds each would decide"
-    return ratio, found, rounds, f"about {rounds} rounds each would decide"
+        return ratio, found, None, f"more than {statistics.MOST_MORE} rounds of each would be needed to decide"
+    return ratio, found, rounds, f"about {rounds} rounds of each would be needed to decide"
 
 
 def _by_place(summary: Summary) -> dict[tuple[str, str], Trial]:

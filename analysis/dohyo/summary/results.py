@@ -117,7 +117,7 @@ class Pair:
 
     :ivar of: name of the trial in the numerator; `to` is the denominator
     :ivar low: lower end of the 95 % confidence interval of the ratio; None if either has a single run
-    :ivar tie: whether the interval includes 1; None without an interval, which shows neither a tie nor a difference
+    :ivar tie: whether the interval includes 1; None if there is no interval to show a tie or a difference
     :ivar sampled: kind of samples behind the interval; if the trials differ, the weaker kind
     :ivar samples: number of samples of the trial that has fewer
     """
@@ -392,7 +392,7 @@ def _which(trial: Trial) -> tuple[str, str, int]:
 
 
 def _csv(lines: Iterable[Sequence[object]]) -> str:
-    """Returns CSV with an empty field for None and "" for an empty text; Python's writer does not distinguish them."""
+    """Returns CSV with an empty field for None, "" for an empty string; Python's writer does not distinguish them."""
     return "".join(",".join(map(_cell, line)) + "\n" for line in lines)
 
 

@@ -39,7 +39,7 @@ class Cql(System):
     batch_warn_kib: int = option(1024, "Size in KiB above which the server logs a warning about a CQL batch.")
     batch_fail_kib: int = option(10240, "Size in KiB above which the server refuses a CQL batch.")
     # Longer than the client's timeout of an operation, so that the client gives up first and counts the timeout.
-    timeout_ms: int = option(15000, "The server's own timeout of a request, in ms.")
+    timeout_ms: int = option(15000, "The server's own timeout for a request, in ms.")
     user: str
     tls: bool
 

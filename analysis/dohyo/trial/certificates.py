@@ -47,7 +47,7 @@ def fits(found: x509.Certificate, names: Names, authority: x509.Certificate) -> 
     try:
         found.verify_directly_issued_by(authority)
         stated = found.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
-    except Exception:  # a new certificate replaces one with any error
+    except Exception:  # a new certificate replaces one that has any error
         return False
     return set(stated) == set(names)
 

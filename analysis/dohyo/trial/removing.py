@@ -88,7 +88,7 @@ def with_control(world: World) -> World:
 
 
 def is_local(host: Host) -> bool:
-    """Returns whether a host is this machine, without a connection."""
+    """Returns whether a host is this machine, which Ansible reaches without SSH."""
     return str(host.values.get("ansible_connection", "ssh")) == "local"
 
 

@@ -481,8 +481,8 @@ def look_at_page_cache(host: Host) -> None:
     except HostError as error:
         why = str(error).removeprefix("non-zero return code") or "read-only here, as in most containers"
         raise HostError(
-            f"settle.cache=drop needs root: {file} cannot be"
-            f" written on {host.name} ({why}); let the login user become root (docs/cluster.md), or leave it out"
+            f"settle.cache=drop needs root: {file} cannot be written on {host.name} ({why});"
+            " let the login user become root (docs/cluster.md), or leave out settle.cache"
         ) from error
 
 

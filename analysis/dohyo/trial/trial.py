@@ -72,7 +72,7 @@ class TrialSteps:
     # ---- from its begin to its end ----------------------------------------------------------------------------------
 
     def conduct(self, failures: Mapping[str, str]) -> str:
-        """Carries out the trial, and ends it after failures, too; returns why it failed, or an empty text.
+        """Carries out the trial, and ends it after failures, too; returns why it failed, or an empty string.
 
         :param failures: problems that Ansible has found, by host; if there are any, only the end is carried out
         """
@@ -116,7 +116,7 @@ class TrialSteps:
             self._load()
 
     def end(self) -> str:
-        """Stops the servers, fetches the evidence and removes the data; returns why the trial failed, or an empty text.
+        """Stops the servers, fetches the evidence and removes the data; returns the failure, or an empty string.
 
         Servers that are to be kept stay up, unless the trial failed.
         """

@@ -28,7 +28,7 @@ def unfinished(folder: Path) -> Path:
 
 @contextmanager
 def measuring(folder: Path) -> Iterator["subprocess.Popen[str]"]:
-    """Lets another process hold the lock of the results' folder for an experiment, and yields the process."""
+    """Has another process hold the lock on the results' folder for an experiment, and yields the process."""
     hold = (
         "import sys; from pathlib import Path; from dohyo.running import experiment\n"
         "folder = Path(sys.argv[1]); experiment.RESULTS = folder.parent\n"

@@ -1,8 +1,8 @@
 """Finds a free TCP port for every named purpose.
 
-With ``search``, the next free port replaces a port that is in use. The kernel must not choose it: its ports are those of outgoing
-connections, and such a connection could take the port before the server listens. Without ``search``, a port in use is an error that
-names the port and its process. With ``chosen``, the verb only reports which other programs listen on these ports now.
+With ``search``, the next free port replaces a port that is in use. The kernel must not choose the port: its range is that of
+outgoing connections. Such a connection could take the port before the server listens. Without ``search``, a port in use is an error
+that names the port and its process. With ``chosen``, the verb only reports which other programs listen on these ports now.
 """
 
 from __future__ import annotations

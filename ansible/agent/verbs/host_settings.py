@@ -27,7 +27,7 @@ def read(file: str) -> str:
 
 
 def write(file: str, value: str) -> str:
-    """Writes a value; returns why that was not possible, or an empty text."""
+    """Writes a value; returns why that was not possible, or an empty string."""
     try:
         with open(file, "w", encoding="ascii") as output:
             output.write(value)

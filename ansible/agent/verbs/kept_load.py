@@ -46,7 +46,8 @@ def amount(folder: str) -> dict[str, int]:
 def forget(folder: str) -> None:
     """Removes the files in a folder from the page cache.
 
-    cgroup version 2 charges cached pages to the process that read them first. So pages that `cp` read would not be charged to servers.
+    cgroup version 2 charges cached pages to the process that read them first. Otherwise, what
+    `cp` has read would not be charged to servers.
     """
     for place, _, names in os.walk(folder):
         for path in (os.path.join(place, name) for name in names):
@@ -129,7 +130,7 @@ class Disk:
             os.rename(os.path.join(self.load, name), os.path.join(self.own, name))
 
     def place(self) -> str:
-        """Copies the load into the data folder; returns why that failed, or an empty text."""
+        """Copies the load into the data folder; returns why that failed, or an empty string."""
         known = self.whole
         problem = ""
         try:

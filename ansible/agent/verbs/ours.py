@@ -711,5 +711,5 @@ def mounts() -> list[str]:
 
 
 def decoded(field: str) -> str:
-    """Returns a path from /proc/self/mounts, in which spaces are octal escapes."""
+    """Decodes a path from /proc/self/mounts or mountinfo, where spaces are octal escapes."""
     return re.sub(r"\\([0-7]{3})", lambda octal: chr(int(octal.group(1), 8)), field)

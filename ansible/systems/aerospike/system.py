@@ -656,7 +656,7 @@ class Aerospike(System):
 
 
 def _match(pattern: str, text: str) -> str:
-    """Returns the first part of a text that matches a pattern, or an empty text."""
+    """Returns the first part of a text that matches a pattern, or an empty string."""
     match = re.search(pattern, text)
     return match[0] if match else ""
 

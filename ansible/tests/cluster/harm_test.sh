@@ -113,7 +113,7 @@ wait "$!" || { cat "$work/deploy.log" >&2; fail 'deploy.yml'; }
 ! on 1 'compgen -G "/tmp/dohyo-in-use-*"' || fail 'deploy.yml has left its note'
 ok 'no trial of another deployment begins during deploy.yml'
 
-# Run two trials, and kill the program on the control machine in the second one.
+# Run two trials, and kill the program on the control machine during the second one.
 run two --rounds 2 &
 until compgen -G "$work/two/raw/02-*/run-1/host1/*.hdr" >/dev/null; do
     kill -0 "$!" 2>/dev/null || { cat "$work/log" >&2; fail 'run.sh ended before it measured'; }

@@ -135,8 +135,8 @@ public final class Block {
     for (Map.Entry<String, ByteBuffer> field : fields.entrySet()) {
       byte[] name = field.getKey().getBytes(StandardCharsets.UTF_8);
       if (name.length > MAX_NAME_LENGTH) {
-        throw new IllegalArgumentException("field " + field.getKey() + ": a packed record's names have at most "
-            + MAX_NAME_LENGTH + " bytes");
+        throw new IllegalArgumentException("field " + field.getKey() + ": the name of a field in a packed record has at"
+            + " most " + MAX_NAME_LENGTH + " bytes");
       }
       size += Byte.BYTES + name.length + Integer.BYTES + field.getValue().remaining();
       encoded.put(name, field.getValue());

@@ -17,7 +17,7 @@ import java.util.Properties;
  * @param events          whether logical clients run on the driver's threads instead of their own
  * @param inflight        operations in flight per thread
  * @param target          operations per second over all threads, 0 for no limit
- * @param poisson         whether operations are due at random times instead of equal distances
+ * @param poisson         whether operations are due at random times instead of at equal intervals
  * @param operations      maximum number of operations (in a load: records), 0 for no limit
  * @param warmupSeconds   maximum length of the warm-up
  * @param steady          whether the warm-up ends earlier when the throughput of all clients is steady
@@ -29,7 +29,7 @@ import java.util.Properties;
  * @param timeoutMillis   timeout of one operation
  * @param stallSeconds    time without a success after which the run is aborted: {@code stalltime}. With a target, it is
  *                        at least {@link #STALL_OPERATIONS} times the mean time between two operations of this client,
- *                        or {@link #STALL_ARRIVALS} times if the distances are random
+ *                        or {@link #STALL_ARRIVALS} times if the intervals are random
  * @param retries         maximum number of times that the binding sends a failed request again
  * @param insertRetries   maximum number of times that this client sends a failed insert of the load again
  */

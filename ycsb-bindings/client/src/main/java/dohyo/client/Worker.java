@@ -194,7 +194,7 @@ final class Worker {
     return count;
   }
 
-  /** Abandons operations that are open for longer than the timeout. Checks at most every TIMEOUT_CHECK_NANOS. */
+  /** Abandons operations that have been open for longer than the timeout. Checks at most every TIMEOUT_CHECK_NANOS. */
   private void expire() {
     if (now - nextTimeoutCheck >= 0) {
       nextTimeoutCheck = now + TIMEOUT_CHECK_NANOS;

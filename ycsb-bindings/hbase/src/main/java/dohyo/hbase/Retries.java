@@ -47,7 +47,7 @@ final class Retries {
     return cause;
   }
 
-  /** Tries of one operation. Only one thread at a time may use them. */
+  /** Attempts at one operation. Only one thread at a time may use them. */
   final class Tries {
     private final long begin = System.nanoTime();
     private int done;
