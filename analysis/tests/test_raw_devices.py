@@ -121,7 +121,7 @@ def test_partitions_in_use_are_neither_cleared_nor_undone(large: str, tmp_path: 
 def test_a_file_system_and_what_is_no_device_are_refused_by_name(device: str, tmp_path: Path) -> None:
     subprocess.run(["mkfs.ext4", "-q", device], check=True)
     assert f"{device} is not empty (ext4)" in raw_devices("look", tmp_path, device)
-    assert "no block device" in raw_devices("look", tmp_path, str(tmp_path / "disk"))
+    assert "is not a block device" in raw_devices("look", tmp_path, str(tmp_path / "disk"))
 
 
 def test_a_device_is_named_once(device: str, tmp_path: Path) -> None:

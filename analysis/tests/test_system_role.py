@@ -114,7 +114,7 @@ def played(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, st
     [
         ("disk", "or lower postgresql_max_wal_size or dohyo_min_free_gb"),
         ("condition", "write_acks must be one of: one, quorum, all"),
-        ("variant", "mysql_engine=MyISAM: the system mysql-innodb has InnoDB. Leave"),
+        ("variant", "mysql_engine=MyISAM: the system mysql-innodb has InnoDB; leave"),
         ("misfit", "cassandra_heap=x: it must match"),
         ("misfit", "cassandra_password=(not shown): contains the control character U+000A"),
         ("planned", "cassandra_heap=x: it must match"),
