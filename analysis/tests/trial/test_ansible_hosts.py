@@ -15,7 +15,7 @@ from conducting.hosts import at_once
 from dohyo.bad_input import BadInputError
 from dohyo.places import ANSIBLE, ROOT
 from dohyo.trial.world import HostError
-from support.releases import BOTH, play_with
+from support.releases import play_with
 
 # ---- several hosts at the same time ----------------------------------------------------------------------------------
 
@@ -137,24 +137,15 @@ MEET = 'touch "$0/$$"; n=0; while [ "$(ls "$0" | wc -l)" -lt 2 ] && [ $n -lt 400
 MEET += 'ls "$0" | wc -l; echo "ssh=$ssh_host"'
 
 
-@pytest.mark.slow
-@BOTH
-def test_hosts_are_reached_as_the_inventory_says(lowest: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    # The tests may run as root, and Ansible would not use sudo to become the same user.
-    monkeypatch.setenv("ANSIBLE_BECOME_ALLOW_SAME_USER", "true")
-    monkeypatch.setenv("PYTHONPATH", f"{ANSIBLE / 'plugins'}:{ROOT / 'analysis'}")
-    # Releases of Ansible before 2.19 look for sshpass.
-    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
-    programs = {"ssh": SSH, "sudo-here": SUDO, "sudo-far": SUDO, "sshpass": "#!/bin/sh\n"}
-    for name, text in programs.items():
-        (tmp_path / name).write_text(text.format(folder=tmp_path, name=name))
-        (tmp_path / name).chmod(0o755)
-    (tmp_path / "action_plugins").mkdir()
-    (tmp_path / "action_plugins/ask.py").write_text(ASK)
+BOTH_HOSTS = ["here", "far"]
+
+
+def play_that_asks(tmp_path: Path) -> tuple[dict[str, Any], dict[str, dict[str, Any]]]:
+    """Returns a play that asks hosts for much, and writes their answers; and the hosts."""
     (meeting := tmp_path / "meeting").mkdir()
     # A file that is larger than one part of a transfer.
     ((source := tmp_path / "source") / "below").mkdir(parents=True)
-    (source / "below/large").write_bytes(large := os.urandom(6 * 2**20))
+    (source / "below/large").write_bytes(os.urandom(6 * 2**20))
     everywhere = {"ansible_python_interpreter": sys.executable, "from_play": "of the inventory", "number": 7}
     ssh = {"ansible_ssh_executable": str(tmp_path / "ssh")}
     hosts: dict[str, dict[str, Any]] = {
@@ -179,7 +170,7 @@ def test_hosts_are_reached_as_the_inventory_says(lowest: bool, tmp_path: Path, m
         },
         "gone": {**everywhere, **ssh, "ansible_host": "192.0.2.9", "base": "{{ no_such_variable }}"},
     }  # fmt: skip
-    both = ["here", "far"]
+    both = BOTH_HOSTS
     whoami = {"verb": "program", "argv": ["sh", "-c", 'echo "as $as_user"']}
     asked: dict[str, dict[str, Any]] = {
         "met": {
@@ -204,21 +195,18 @@ def test_hosts_are_reached_as_the_inventory_says(lowest: bool, tmp_path: Path, m
     answer = {name: f"{{{{ {name}.found }}}}" for name in asked}
     tasks.append({"copy": {"content": answer, "dest": str(tmp_path / "answer")}, "run_once": True})
     play = {
-        "hosts": "all",
+        "hosts": "reached",
         "vars": {"where": "{{ base }}/{{ tail }}", "tail": "end", "from_play": "of the play"},
         "tasks": tasks,
     }
-    play_with(lowest, [play], {"database": hosts}, tmp_path)
-    found = json.loads((tmp_path / "answer").read_text())
-
-    check_answers(found, asked, tmp_path)
-    assert [(tmp_path / "home" / name / "below/large").read_bytes() == large for name in BOTH_HOSTS] == [True, True]
+    return play, hosts
 
 
-BOTH_HOSTS = ["here", "far"]
-
-
-def check_answers(found: dict[str, Any], asked: dict[str, Any], tmp_path: Path) -> None:
+@pytest.mark.slow
+def test_hosts_are_reached_as_the_inventory_says(played: Path) -> None:
+    found = json.loads((played / "answer").read_text())
+    large = (played / "source/below/large").read_bytes()
+    assert [(played / "home" / name / "below/large").read_bytes() == large for name in BOTH_HOSTS] == [True, True]
     both = BOTH_HOSTS
     values = {"from_play": "of the play", "number": 7}
     assert {name: found["met"][name]["values"] for name in both} == {
@@ -236,18 +224,18 @@ def check_answers(found: dict[str, Any], asked: dict[str, Any], tmp_path: Path) 
     assert said("met") == ["2\nssh=", "2\nssh=yes"]
     assert said("rooted") == ["as root", "as root"]
     assert said("rooted", 1) == ["as ", "as "]
-    asked_sudo = (tmp_path / "sudo").read_text().splitlines()
+    asked_sudo = (played / "sudo").read_text().splitlines()
     assert sorted(line.partition(":")[0] for line in asked_sudo) == ["sudo-far", "sudo-far", "sudo-here", "sudo-here"]
     assert all(" -u root " in line for line in asked_sudo)
     assert [found["modules"][name]["answers"][0]["cores"] > 0 for name in both] == [True, True]
 
     assert found["passwords"]["asked"]["answers"][0]["stdout"] == "as root"
-    assert (tmp_path / "password").read_text() == "knock\n"
+    assert (played / "password").read_text() == "knock\n"
     refused = "it rejects the password for becoming root; see ansible_become_password"
     assert found["passwords"]["mistaken"] == {"error": refused}
 
     no_way = "the host does not answer: "
-    errors = {task: {name: each.get("error", "") for name, each in found[task].items()} for task in asked}
+    errors = {task: {name: each.get("error", "") for name, each in found[task].items()} for task in found}
     assert errors["failed"] == {"here": "why", "far": "why"}
     assert errors["silent"]["far"] == ""
     for task in ("silent", "alone"):
@@ -256,7 +244,7 @@ def check_answers(found: dict[str, Any], asked: dict[str, Any], tmp_path: Path) 
     assert "no_such_variable" in errors["undefined"]["gone"]
     assert "argv" in errors["wrong"]["here"]
 
-    calls = [file.read_text().splitlines() for file in tmp_path.glob("ssh-*")]
+    calls = [file.read_text().splitlines() for file in played.glob("ssh-*")]
     to_far = [words for words in calls if "192.0.2.7" in words]
     assert len(to_far) >= 5
     for words in to_far:
@@ -282,12 +270,12 @@ class ActionModule(ActionBase):
 
 def play_that_ends(fails: Sequence[str], answer: Path, hosts: str = "database") -> dict[str, Any]:
     """Returns a play that fails on some hosts, and writes to `answer` which hosts reach its end, and the failures."""
-    # The host "gone" fails because it cannot be reached.
+    # The host "off" fails because it cannot be reached.
     full = {"fail": {"msg": "full"}, "when": f"inventory_hostname in {fails}"}
     said = "{{ '' if ansible_failed_result is undefined else ansible_failed_result.msg }}"
     write = {"copy": {"content": "{{ [end.hosts, end.failures] }}", "dest": str(answer)}, "run_once": True}
     tasks = {
-        "block": [{"raw": "true"} if "gone" in fails else full],
+        "block": [{"raw": "true"} if "off" in fails else full],
         "rescue": [{"set_fact": {"trial_failure": said}}],
         "always": [{"ask_end": {}, "register": "end", "run_once": True}, write],
     }
@@ -295,15 +283,8 @@ def play_that_ends(fails: Sequence[str], answer: Path, hosts: str = "database") 
     return {"hosts": hosts, "any_errors_fatal": True, "tasks": [{"set_fact": {"trial_failure": None}}, tasks]}
 
 
-@pytest.mark.slow
-@BOTH
-def test_a_trial_ends_on_all_hosts_that_answer(lowest: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    folders = [ANSIBLE / "plugins", ANSIBLE / "plugins/action", ROOT / "analysis"]
-    monkeypatch.setenv("PYTHONPATH", ":".join(map(str, folders)))
-    (tmp_path / "action_plugins").mkdir()
-    (tmp_path / "action_plugins/ask_end.py").write_text(END)
-    (tmp_path / "ssh").write_text(SSH.format(folder=tmp_path))
-    (tmp_path / "ssh").chmod(0o755)
+def plays_that_end(tmp_path: Path) -> tuple[list[dict[str, Any]], dict[str, dict[str, Any]]]:
+    """Returns plays that fail on hosts, the last one because a host cannot be reached; and the groups of hosts."""
     local = {"ansible_connection": "local", "ansible_python_interpreter": sys.executable, "dohyo_home": str(tmp_path)}
     ssh = {**local, "ansible_connection": "ssh", "ansible_ssh_executable": str(tmp_path / "ssh")}
     unforeseen: list[dict[str, Any]] = [
@@ -313,23 +294,49 @@ def test_a_trial_ends_on_all_hosts_that_answer(lowest: bool, tmp_path: Path, mon
         {"conduct": {"do": "trial"}, "register": "ended", "run_once": True},
         {"copy": {"content": "{{ [begun, ended] }}", "dest": str(tmp_path / "unforeseen")}, "run_once": True},
     ]
-    hosts = dict.fromkeys("abc", local)
     # "a" is the first host, which executes the steps that run once; "c" is another host.
     two = play_that_ends(["a", "c"], tmp_path / "two")
     # This play must be the last one, because it ends the playbook.
-    gone = play_that_ends(["gone"], tmp_path / "gone", "client")
-    plays = [play_that_ends([], tmp_path / "none"), {"hosts": "database", "tasks": unforeseen}, two, gone]
-    others = {**dict.fromkeys("de", local), "gone": {**ssh, "ansible_host": "192.0.2.9"}}
-    play_with(lowest, plays, {"database": hosts, "client": others}, tmp_path, unreachable=True)
+    off = play_that_ends(["off"], tmp_path / "off", "client")
+    others = {**dict.fromkeys("de", local), "off": {**ssh, "ansible_host": "192.0.2.9"}}
+    plays = [play_that_ends([], tmp_path / "none"), {"hosts": "database", "tasks": unforeseen}, two, off]
+    return plays, {"database": dict.fromkeys("abc", local), "client": others}
 
+
+@pytest.mark.slow
+def test_a_trial_ends_on_all_hosts_that_answer(played: Path) -> None:
     def answer(name: str) -> Any:
-        return json.loads((tmp_path / name).read_text())
+        return json.loads((played / name).read_text())
 
     names = ["a", "b", "c"]
     assert answer("none") == [names, {}]
     assert answer("two") == [names, {"a": "full", "b": "", "c": "full"}]
-    assert answer("gone") == [["d", "e"], {"d": "", "e": "", "gone": "no answer from gone"}]
+    assert answer("off") == [["d", "e"], {"d": "", "e": "", "off": "no answer from off"}]
     begun, ended = answer("unforeseen")
     assert {*begun["failures"]} == {*ended["failures"]} == {*names}
     assert {*begun["failures"].values()} == {"KeyError: 'trial_beside'"}
     assert ended["reason"] == "the disk is full; KeyError: 'trial_system'"
+
+
+@pytest.fixture(scope="module", params=[True, False], ids=["lowest", "highest"])
+def played(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Runs all plays in one call, and returns the folder with the answers."""
+    folder = tmp_path_factory.mktemp("played")
+    # Releases of Ansible before 2.19 look for sshpass.
+    programs = {"ssh": SSH, "sudo-here": SUDO, "sudo-far": SUDO, "sshpass": "#!/bin/sh\n"}
+    for name, text in programs.items():
+        (folder / name).write_text(text.format(folder=folder, name=name))
+        (folder / name).chmod(0o755)
+    (folder / "action_plugins").mkdir()
+    for name, text in {"ask": ASK, "ask_end": END}.items():
+        (folder / f"action_plugins/{name}.py").write_text(text)
+    asks, reached = play_that_asks(folder)
+    ends, groups = plays_that_end(folder)
+    with pytest.MonkeyPatch.context() as environment:
+        # The tests may run as root, and Ansible would not use sudo to become the same user.
+        environment.setenv("ANSIBLE_BECOME_ALLOW_SAME_USER", "true")
+        folders = [ANSIBLE / "plugins", ANSIBLE / "plugins/action", ROOT / "analysis"]
+        environment.setenv("PYTHONPATH", ":".join(map(str, folders)))
+        environment.setenv("PATH", f"{folder}:{os.environ['PATH']}")
+        play_with(request.param, [asks, *ends], {"reached": reached, **groups}, folder, unreachable=True)
+    return folder
