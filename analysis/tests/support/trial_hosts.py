@@ -334,9 +334,11 @@ def fake_trial(
 
 PROGRAM = """#!/bin/sh
 cd {folder}
-echo "dohyo: $1 $(basename "$2")" | sed "s/ $(basename "$PWD")$//" >>notes
-[ -s dohyo-answers ] || {{ echo "no such folder" >&2; exit 2; }}
-head -n 1 dohyo-answers
+name=${{2##*/}}
+[ "$name" != "${{PWD##*/}}" ] || name=
+echo "dohyo: $1${{name:+ $name}}" >>notes
+IFS= read -r answer <dohyo-answers || {{ echo "no such folder" >&2; exit 2; }}
+printf '%s\\n' "$answer"
 sed -i 1d dohyo-answers
 """
 
