@@ -2,10 +2,10 @@
 
 from typing import Any
 
-import jinja2
 import pytest
 
-from dohyo.places import ANSIBLE
+from dohyo.systems.collectors import options_of
+from dohyo.systems.system import Jvm
 from support.described import described
 
 
@@ -34,16 +34,7 @@ def test_what_cannot_run_is_refused_with_a_way_out(system: str, variables: dict[
 
 
 def options(collector: str, jdk: int, cores: int = 4, huge_pages: bool = True) -> list[str]:
-    source = (ANSIBLE / "roles/jdk/templates/gc.options.j2").read_text(encoding="utf-8")
-    text: str = jinja2.Template(source, trim_blocks=True, undefined=jinja2.StrictUndefined).render(
-        jdk_gc=collector,
-        jdk_major=jdk,
-        jdk_gc_threads=0,
-        jdk_gc_default=["-XX:+UseSerialGC"],
-        _jdk_cores=cores,
-        jdk_host={"huge_pages": huge_pages},
-    )
-    return text.split()
+    return options_of(Jvm(jdk, collector, 0, ["-XX:+UseSerialGC"]), cores, huge_pages=huge_pages)
 
 
 def test_collectors_follow_the_jdk() -> None:

@@ -244,10 +244,13 @@ def scylla_package(folder: Path) -> bytes:
 def installing(**variables: Any) -> list[Any]:
     """Returns the tasks with which deploy.yml installs a system, and a task that records the resulting state."""
     name = variables["system_name"]
-    verbs = [f"{{{{ systems.{name}.verbs.{verb} }}}}" for verb in ("available", "install", "available")]
+    look = {"include_tasks": str(ANSIBLE / "tasks/available.yml"), "vars": {**variables, "available_system": name}}
+    install = {"name": "system", "tasks_from": f"{{{{ systems.{name}.verbs.install }}}}"}
     state = {"state": "{{ state | default([]) + [system_state." + name + "] }}"}
     return [
-        *({"include_role": {"name": "system", "tasks_from": verb}, "vars": variables} for verb in verbs),
+        look,
+        {"include_role": install, "vars": variables},
+        look,
         {"set_fact": state},
     ]
 

@@ -7,9 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import jinja2
 import pytest
-import yaml
 
 import process_limits
 from dohyo.bad_input import BadInputError
@@ -19,12 +17,12 @@ from dohyo.planning.sizing import MIB
 from dohyo.scenario import loading
 from dohyo.scenario.hosts import Hosts
 from dohyo.systems import catalogue
-from dohyo.systems.context import budget_mb, cpus
+from dohyo.systems.context import budget_mb, cpus, shortages
 from dohyo.trial import processes
 from dohyo.trial.conditions import limits
-from filter.dohyo_filters import shortages
+from dohyo.trial.hosts import check_servers
 from support.described import described
-from support.trial_hosts import fake_trial
+from support.trial_hosts import RESOURCES, fake_trial
 
 GIB = 2**30
 NOTHING = {"budget": "", "budget_mb": 0, "client_mb": 0, "server_cpus": "", "client_cpus": ""}
@@ -230,14 +228,16 @@ def test_without_systemd_processors_count_all_the_same(bound: str, end: list[str
     assert [call[6:] for call in calls] == [end, end]
 
 
-def test_what_follows_from_processors_follows_from_those_of_the_servers() -> None:
-    """The roles and the classes must count the same processors. Eight are assumed on a host without known facts."""
-    environment = jinja2.Environment(undefined=jinja2.StrictUndefined, autoescape=True)
-    environment.filters["cpus"] = cpus
-    expression = yaml.safe_load((ANSIBLE / "roles/jdk/vars/main.yml").read_text())["_jdk_cores"]
+def test_what_follows_from_processors_follows_from_those_of_the_servers(tmp_path: Path) -> None:
+    """The collector's threads and the classes agree; a host without known facts has eight processors."""
     cases: list[tuple[dict[str, Any], int]] = [({"host_cpus_server": "0-2,8"}, 4), ({}, 16)]
-    for bound, cores in cases:
-        assert environment.from_string(expression).render(**bound, jdk_host={"cores": 16}) == str(cores)
+    for number, (bound, cores) in enumerate(cases):
+        (folder := tmp_path / str(number)).mkdir()
+        trial = fake_trial(folder, cassandra_gc="Parallel", cassandra_gc_threads=0, **bound)
+        trial.answers["host_resources"] = {**RESOURCES, "cores": 16}
+        check_servers(trial.part.servers)
+        options = trial.world.first.values["jdk_gc_options"]
+        assert f"-XX:ParallelGCThreads={min(cores, 8)}" in options
         assert described("cassandra", **bound, service_host={"cores": 16}).context.cores == cores
     assert described("cassandra", service_host={}).context.cores == 8
 

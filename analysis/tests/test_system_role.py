@@ -12,7 +12,6 @@ import yaml
 
 from dohyo.places import ANSIBLE
 from dohyo.trial.world import StepError
-from support.playbooks import DEFAULTS, play
 from support.trial_hosts import fake_trial
 
 # Expressions that assemble the name of a fact or variable at run time.
@@ -60,74 +59,6 @@ def test_no_name_of_a_fact_is_built_from_strings() -> None:
             for task in tasks(yaml.safe_load(file.read_text(encoding="utf-8"))):
                 names = [*(task.get("ansible.builtin.set_fact") or {}), *filter(None, [task.get("register")])]
                 assert all(re.fullmatch(r"\w+", name) for name in names), f"{file}: {names}"
-
-
-# ---- the checks, in one play -----------------------------------------------------------------------------------------
-
-HOSTS = ["host1", "host2", "host3"]
-SMALL_BUDGET = {"host_memory_budget": "3800m", "cassandra_heap": "3500m"}
-# Cases that must be rejected: verb, system and variables.
-REFUSED: dict[str, tuple[str, str, dict[str, Any]]] = {
-    "condition": ("preflight", "cassandra", {"trial_conditions": {"write_acks": "two"}}),
-    "variant": ("preflight", "mysql-innodb", {"mysql_engine": "MyISAM"}),
-    "misfit": ("preflight", "cassandra", {"cassandra_password": "a\nsecret", "cassandra_heap": "x"}),
-    "planned": ("needs", "cassandra", {"cassandra_password": "a\nsecret", "cassandra_heap": "x"}),
-    "budget": ("preflight", "cassandra", SMALL_BUDGET),
-}
-
-
-def including(role: str, file: str, **variables: Any) -> dict[str, Any]:
-    return {"include_role": {"name": role, "tasks_from": file}, "vars": variables}
-
-
-def rescued(name: str, *block: dict[str, Any]) -> dict[str, Any]:
-    """Returns tasks for the first host that record the message of a failure."""
-    answer = {"set_fact": {f"said_{name}": "{{ ansible_failed_result.msg }}"}}
-    return {"when": "inventory_hostname == 'host1'", "block": list(block), "rescue": [answer]}
-
-
-@pytest.fixture(scope="module")
-def played(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, str]]:
-    """Plays all rejected cases, and returns the folder of the hosts and the messages of the first host."""
-    folder = tmp_path_factory.mktemp("role")
-    hosts = {name: {"dohyo_home": f"{folder}/{name}", "dohyo_data": [f"{folder}/{name}/data"]} for name in HOSTS}
-    small = {"service_disk_mb": 1 << 40, "service_disk_by": ["postgresql_max_wal_size"], "service_needs": []}
-    todo = [rescued("disk", including("service", "preflight", **small))]
-    for name, (verb, system, variables) in REFUSED.items():
-        todo.append(
-            rescued(
-                name,
-                including("system", f"{{{{ systems['{system}'].verbs.{verb} }}}}", system_name=system, **variables),
-            )
-        )
-    given = {
-        **DEFAULTS, "mysql_server": "/bin/true", "trial_conditions": {"replication": 3},
-        "trial_properties": {}, "host_has": {"memory_mb": 4096, "cpus": [0, 1]}, "dohyo_deployment": "abc",
-    }  # fmt: skip
-    facts = {f"said_{name}": "" for name in ("disk", *REFUSED)}
-    found = play(folder, todo, hosts, 1, list(facts), **given, **facts)
-    return folder, {name.removeprefix("said_"): str(texts[0]) for name, texts in found.items()}
-
-
-@pytest.mark.parametrize(
-    ("name", "refusal"),
-    [
-        ("disk", "or lower postgresql_max_wal_size or dohyo_min_free_gb"),
-        ("condition", "write_acks must be one of: one, quorum, all"),
-        ("variant", "mysql_engine=MyISAM: the system mysql-innodb has InnoDB; leave"),
-        ("misfit", "cassandra_heap=x: it must match"),
-        ("misfit", "cassandra_password=(not shown): contains the control character U+000A"),
-        ("planned", "cassandra_heap=x: it must match"),
-        ("budget", "host_memory_budget=3800m is 3800 MiB, and its client needs 712, but the host has 4096"),
-        ("budget", "cassandra needs 4000 MiB, and host_memory_budget=3800m leaves it 3800"),
-    ],
-)
-def test_what_cannot_be_is_refused_before_anything_is_done(
-    name: str, refusal: str, played: tuple[Path, dict[str, str]]
-) -> None:
-    assert refusal in played[1][name]
-    assert "secret" not in played[1][name]
-    assert not (played[0] / "host1").exists()
 
 
 # ---- in a trial ------------------------------------------------------------------------------------------------------

@@ -44,7 +44,8 @@ def forget_passwords(action: ActionBase, variables: Mapping[str, Any]) -> None:
 def variables_of(action: ActionBase, hostvars: Any, host: str) -> dict[str, Any]:
     """Returns the variables of a host as a task of this play would see them, with unresolved templates."""
     manager, inventory = hostvars._variable_manager, hostvars._inventory
-    found: dict[str, Any] = manager.get_vars(play=action._task.get_play(), host=inventory.get_host(host))
+    play, task = action._task.get_play(), action._task
+    found: dict[str, Any] = manager.get_vars(play=play, host=inventory.get_host(host), task=task)
     return found
 
 

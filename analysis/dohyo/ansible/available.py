@@ -12,7 +12,7 @@ from dohyo.bad_input import BadInputError
 from dohyo.places import LOCAL_HOME
 from dohyo.systems import catalogue
 from dohyo.systems.context import Context
-from dohyo.systems.system import System
+from dohyo.systems.system import PLATFORM, System
 
 
 def watcher(reasons: dict[str, str]) -> Callable[[Event], None]:
@@ -47,7 +47,7 @@ def ask(inventory: Path | None, variables: Mapping[str, Any] | None = None) -> d
 
 
 def _here(system: System, variables: Mapping[str, Any]) -> str:
-    """Returns why a system is unavailable on this machine; "" if it is available. See also tasks/look_for.yml."""
+    """Returns why a system is unavailable on this machine; "" if it is available. Like dohyo.trial.hosts.look_for."""
     if system.name in variables.get("attached", {}):
         return ""
     known = {
@@ -59,7 +59,7 @@ def _here(system: System, variables: Mapping[str, Any]) -> str:
         **variables,
     }
     if catalogue.ask(system.name, Context(known), lambda each: each.downloads):
-        known["system_platform"] = _said_by(["sh", "-c", '. /etc/os-release; echo "$ID $VERSION_ID $(uname -m)"'], {})
+        known["system_platform"] = _said_by(PLATFORM, {})
     if (script := catalogue.ask(system.name, Context(known), lambda each: each.looks_for)) is not None:
         looked = _said_by(["sh", "-c", script.text, "sh", *script.arguments], script.environment)
         known["system_state"] = {system.role: {"looked": looked}}

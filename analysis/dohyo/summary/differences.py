@@ -8,14 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache, cached_property
+from functools import cached_property
 from typing import Any
-
-from jinja2 import Template
 
 from dohyo.evidence.records import ExperimentFacts
 from dohyo.figures import point_name, size
-from dohyo.places import ANSIBLE
 from dohyo.scenario import key_columns, properties, setup
 from dohyo.scenario.hosts import THIS_MACHINE, Hosts
 from dohyo.scenario.loading import concerns
@@ -26,7 +23,8 @@ from dohyo.scenario.scenario import CONDITIONS
 from dohyo.scenario.setup import NOT_PUBLISHED, PHASE, SYSTEM, Setting
 from dohyo.summary import asked
 from dohyo.summary.results import SetupDifference, SetupDifferences, Trial
-from dohyo.systems import catalogue
+from dohyo.systems import catalogue, collectors
+from dohyo.systems.system import Jvm
 
 NOT_MEASURED, NOT_SET = "not measured", "not set"
 # Keys that are listed even with their default values if a publication does not state them.
@@ -51,7 +49,6 @@ _AS_IT_IS = {
     "postgresql": _SQL,
     "hbase": {"master": "the first region server's host"},
 }
-_COLLECTORS = ANSIBLE / "roles/jdk/templates/gc.options.j2"
 
 
 @dataclass(frozen=True)
@@ -153,13 +150,11 @@ class Here:
         """Returns the JVM's flags: the collector's, then all others. A later flag replaces one with the same name."""
         role = catalogue.all_systems()[self.system].role
         own = {name: self.servers.get(f"{role}_{name}") for name in ("jdk", "gc", "gc_threads")}
-        rendered = _collectors().render(
-            jdk_major=own["jdk"], jdk_gc=own["gc"] or "default", jdk_gc_default=[], jdk_gc_threads=own["gc_threads"],
-            _jdk_cores=self.others.get("processors"), jdk_host={"huge_pages": True},
-        )  # fmt: skip
+        jvm = Jvm(_number(own["jdk"]), str(own["gc"] or "default"), _number(own["gc_threads"]), [])
+        options = collectors.options_of(jvm, _number(self.others.get("processors")), huge_pages=True)
         # The collector takes 0 threads as the number of processors, which is unknown here.
-        options = rendered.replace("Threads=0", "Threads=?")
-        return [*{flag.split("=")[0]: flag for flag in (*options.split(), *self._own_flags)}.values()]
+        options = [option.replace("Threads=0", "Threads=?") for option in options]
+        return [*{flag.split("=")[0]: flag for flag in (*options, *self._own_flags)}.values()]
 
     @property
     def _own_flags(self) -> list[str]:
@@ -168,10 +163,9 @@ class Here:
         return [*map(str, given)] if isinstance(given, list) else []
 
 
-@cache
-def _collectors() -> Template:
-    template: Template = Template(_COLLECTORS.read_text(encoding="utf-8"), trim_blocks=True)
-    return template
+def _number(value: object) -> int:
+    """Returns a value as a number; 0 if it is none."""
+    return int(str(value)) if str(value).isdecimal() else 0
 
 
 def before(

@@ -166,6 +166,19 @@ class Context:
         """The budget in MiB; 0 for no limit, and for a share if the host's memory is not known."""
         return budget_mb(self.budget, int(dict(self.get("host_has", {})).get("memory_mb", 0)))
 
+    @property
+    def shortages(self) -> list[str]:
+        """Reasons why the host cannot divide its memory and processors as requested; see :func:`shortages`."""
+        is_database, is_client = self.host in self.databases, self.host in self.clients
+        given = {
+            "budget": self.budget,
+            "budget_mb": self.budget_mb if is_database else 0,
+            "client_mb": self.client_mb if is_client else 0,
+            "server_cpus": self.get("host_cpus_server", "") if is_database else "",
+            "client_cpus": self.get("host_cpus_client", "") if is_client else "",
+        }
+        return shortages(dict(self.get("host_has", {})), dict(self.get("host_memory_mb", {})), given)
+
     @Once
     def cores(self) -> int:
         """Number of processors for the servers; 8 until the host's facts are known."""
@@ -365,6 +378,13 @@ class Context:
         """Folder of the JDK for the server."""
         return str(self.get("jdk_host", {}).get("java_home", ""))
 
+    def named_jdk(self, major: int) -> str:
+        """Returns the folder that the user has named for a major version of the JDK; empty if there is none."""
+        homes = dict(self.get("dohyo_java_homes", {}))
+        # Keys are numbers in YAML and texts in JSON.
+        default = self.get("dohyo_java_home", "") if major == 17 else ""
+        return str(homes.get(major, homes.get(str(major), default)))
+
     @property
     def gc_options(self) -> list[str]:
         """JVM options of the server's garbage collector."""
@@ -461,3 +481,52 @@ def named(hosts: Sequence[str], most: int = 4) -> str:
     return (
         ", ".join(hosts) if len(hosts) <= most else f"{', '.join(hosts[: most - 1])} and {len(hosts) - most + 1} more"
     )
+
+
+def no_cpus(text: Any) -> str:
+    """Returns the message for a text that is not a list of processors."""
+    return f"{text!r} must be numbers and ranges, as in 0-3,8-11"
+
+
+def shortages(has: Mapping[str, Any], needs: Mapping[str, Any], given: Mapping[str, Any]) -> list[str]:
+    """Returns why a host cannot divide its memory and processors as requested, one sentence for each reason.
+
+    :param has: answer of the agent's ``host_resources`` with ``memory_mb`` and ``cpus``; empty without an answer
+    :param needs: minimum MiB of each system, by name
+    :param given: ``budget`` as the user set it, ``budget_mb``, ``client_mb`` of a client on the same host (0 without
+        one), ``server_cpus``, ``client_cpus``
+    """
+    budget, client, memory = int(given["budget_mb"]), int(given["client_mb"]), int(has.get("memory_mb", 0))
+    found = []
+    if budget and memory and budget + client > memory:
+        beside = f", and its client needs {client}" if client else ""
+        found.append(
+            f"host_memory_budget={given['budget']} is {budget} MiB{beside}, but the host has {memory}; set a smaller"
+            " budget" + (", a smaller client_heap, or give the clients hosts of their own" if client else "")
+        )
+    found += [
+        f"{name} needs {mb} MiB, and host_memory_budget={given['budget']} leaves it {budget}; set a larger budget, or"
+        " leave out the sizes that an inventory or the scenario sets"
+        for name, mb in sorted(needs.items())
+        if budget and int(mb) > budget
+    ]
+    asked: dict[str, set[int]] = {}
+    for who in ("server", "client"):
+        text = given[f"{who}_cpus"]
+        try:
+            asked[who] = cpus(str(text))
+        except BadInputError:
+            # Do not raise an exception, which would hide the other problems.
+            found.append(f"host_cpus_{who}: {no_cpus(text)}")
+            asked[who] = set()
+        if has.get("cpus") and (missing := asked[who] - set(has["cpus"])):
+            found.append(
+                f"host_cpus_{who}={text}: the host has no processors"
+                f" {', '.join(map(str, sorted(missing)))}; lscpu shows those that it has"
+            )
+    if both := asked["server"] & asked["client"]:
+        found.append(
+            f"host_cpus_server={given['server_cpus']} and host_cpus_client={given['client_cpus']} share processors"
+            f" {', '.join(map(str, sorted(both)))}; give each its own"
+        )
+    return found

@@ -100,7 +100,15 @@ class OnJvm(System):
 
     @property
     def jvm(self) -> Jvm:
-        return Jvm(jdk=self.jdk, gc=self.gc, gc_threads=self.gc_threads, gc_default=self.collector)
+        context = self.context
+        return Jvm(
+            jdk=self.jdk,
+            gc=self.gc,
+            gc_threads=self.gc_threads,
+            gc_default=self.collector,
+            given=context.named_jdk(self.jdk),
+            installed=f"{context.home}/install/jdk/{self.jdk}",
+        )
 
     @property
     def programs(self) -> list[str]:

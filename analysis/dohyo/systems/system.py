@@ -23,6 +23,8 @@ from dohyo.systems.context import MIB, Context, Endpoint
 from dohyo.systems.option import ADDRESS, Option, declared_in, option
 from dohyo.systems.steps import Steps
 
+# Command that prints distribution, version and architecture of a host; see System.platform.
+PLATFORM = ("sh", "-c", '. /etc/os-release; echo "$ID $VERSION_ID $(uname -m)"')
 NO_CONTEXT = Context()
 _UNSET = object()
 
@@ -148,12 +150,16 @@ class Jvm:
     :ivar gc: name of the garbage collector
     :ivar gc_threads: threads of the collector; 0 for one per processor, at most 8
     :ivar gc_default: JVM options of the collector named ``default``
+    :ivar given: folder of the JDK that the user has named; empty to look for one
+    :ivar installed: folder in which deploy.yml installs a JDK
     """
 
     jdk: int
     gc: str
     gc_threads: int
     gc_default: Sequence[str]
+    given: str = ""
+    installed: str = ""
 
 
 @dataclass(frozen=True)
@@ -966,6 +972,10 @@ class System(ABC):
     def attachment(self) -> Attach:
         """Access to the attached servers of this system."""
         return self.attach(self.attached)
+
+    def examine(self, steps: Steps, host: str) -> dict[str, Any]:  # noqa: ARG002 - most systems need nothing
+        """Looks at what else of a host the system must know, and changes nothing; :attr:`found` then has the result."""
+        return {}
 
     # ---- steps of a trial that a system can replace; each step is for all hosts -------------------------------------
 

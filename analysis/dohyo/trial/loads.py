@@ -38,11 +38,6 @@ class Load:
         """Name of the load, unique in the experiment; empty if the load is not shared."""
         return str(self.world.first.values["trial_load_id"])
 
-    @property
-    def known(self) -> dict[str, Any]:
-        """State of the load in values of JSON, from which the trial is continued."""
-        return {"is_copy": self.is_copy, "kept_by": self.kept_by, "note": self.note}
-
     def _do(self, state: str, step: str, **more: Any) -> dict[str, dict[str, Any]]:
         """Calls the agents' verb kept_load on all database hosts; returns the results by host."""
 

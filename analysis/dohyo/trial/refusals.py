@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from dohyo.bad_input import BadInputError
-from dohyo.scenario import faults
+from dohyo.scenario import faults, properties
 from dohyo.systems.context import Context
 from dohyo.systems.system import System
 from dohyo.trial.clients import ClientOptions
@@ -65,6 +65,10 @@ def asked_in_vain(values: Mapping[str, Any]) -> str:
         return f"trial_system={values['trial_system']}: must be one of {', '.join(values['systems'])}"
     if values["trial_until"] not in UNTIL:
         return f"trial_until={values['trial_until']}: must be one of {', '.join(UNTIL)}"
+    for name, value in values["trial_conditions"].items():
+        entry = properties.known().get(name)
+        if entry is not None and entry.type.plain(str(value)) is None:
+            return f"trial_conditions: {name}={value}: must be {entry.type.allowed}"
     for phase in values["trial_phases"]:
         if not re.fullmatch("[a-z][a-z0-9-]*", str(phase.get("name", ""))):
             return f"trial_phases: the name '{phase.get('name', '')}' must consist of lower-case letters, digits and -"

@@ -519,18 +519,3 @@ def with_notes(
             notes.append(f"settle.cache=drop: {title} keeps its own caches, which only a restart would empty")
     emptied = {} if dropped is None else {"dropped": {**dropped, "hosts": dict(pages)}}
     return {**settled, "notes": list(dict.fromkeys(notes)), **emptied}
-
-
-def ask_attached(world: World) -> None:
-    """Examines attached systems and Dohyo's permissions on them for attached.yml, without changing them."""
-    values = world.first.values
-    try:
-        for name in values["doctor_systems"]:
-            for host in world.hosts.values():
-                host.remember({"trial_system": name})
-            servers = ServerSteps(world)
-            servers.configure()
-            servers.ask(Path(values["doctor_results"]) / f"{name}.json")
-    finally:
-        # Only files with passwords are removed, as no tables were created.
-        attached.detach_all(world, attached.all_roles(), world.databases)

@@ -1,7 +1,4 @@
-"""A trial: canary → start → schema → load → settle → (warm-up → measure → stats) × phases × repeats → stop → fetch.
-
-Ansible has checked the hosts before, and has rejected impossible requests (ansible/trial.yml).
-"""
+"""A trial: canary → start → schema → load → settle → (warm-up → measure → stats) × phases × repeats → stop → fetch."""
 
 from __future__ import annotations
 
@@ -12,10 +9,13 @@ from typing import Any
 
 from dohyo.systems.context import Context
 from dohyo.systems.rendering import as_properties
+from dohyo.systems.system import System
 from dohyo.trial import attached, canary, conditions, processes
+from dohyo.trial.hosts import check_clients, check_owner, check_servers, read_resources, report
+from dohyo.trial.in_use import take
 from dohyo.trial.loads import Load
 from dohyo.trial.measuring import Conduct, Measuring
-from dohyo.trial.refusals import look_at_hosts
+from dohyo.trial.refusals import look_at_hosts, refuse
 from dohyo.trial.removing import Wiped, note_use
 from dohyo.trial.servers import ServerSteps
 from dohyo.trial.turns import OwnTurns
@@ -28,19 +28,18 @@ NOT_REUSABLE = (
 )
 
 
-def begin(world: World) -> dict[str, Any]:
-    """Stops what an earlier trial has left running, and looks for a kept load.
+def run_trial(world: World, conduct: Conduct) -> str:
+    """Does a trial; returns why it failed, or an empty string.
 
-    This comes before Ansible checks the hosts, because kept loads may have to make room for the trial.
-
-    :returns: state of the load (Load.known)
+    Hosts that are not ours, or that others use, stay as they are.
     """
-    world.phase("start")
-    stop = partial(processes.stop_all, spared=world.first.values["trial_beside"])
-    world.on(world.hosts, "Stop the processes of earlier trials", stop)
-    load = Load(world)
-    load.find()
-    return load.known
+    try:
+        refuse(world)
+        check_owner(world)
+        take(world)
+    except StepError as error:
+        return "; ".join(dict.fromkeys(error.by_host.values()))
+    return TrialSteps(world, conduct).conduct()
 
 
 class TrialSteps:
@@ -50,20 +49,24 @@ class TrialSteps:
     :ivar started: whether the servers have been started, so that their exit may explain a failure
     """
 
-    def __init__(self, world: World, conduct: Conduct, load: Mapping[str, Any]) -> None:
+    def __init__(self, world: World, conduct: Conduct) -> None:
         self.world = world
         self.values = world.first.values
         self.servers = ServerSteps(world)
-        self.system = self.servers.first
         self.attached = self.servers.is_attached
         self.turns = OwnTurns(self.values["trial_turns"])
         self.beside = self.values["trial_beside"]
         self.measuring = Measuring(world, self.servers, conduct, self.turns)
-        self.load = Load(world, **load)
+        self.load = Load(world)
         self.evidence = self.load.evidence
         self.wiped = Wiped(self.servers, self.evidence.folder, keeps_loads=bool(self.load.id))
         self.failures: dict[str, str] = {}
         self.started = False
+
+    @property
+    def system(self) -> System:
+        """The system as it is now on the first database host."""
+        return self.servers.first
 
     def flag(self, name: str) -> bool:
         """Returns a boolean variable; ansible-playbook -e passes it as text."""
@@ -71,18 +74,14 @@ class TrialSteps:
 
     # ---- from its begin to its end ----------------------------------------------------------------------------------
 
-    def conduct(self, failures: Mapping[str, str]) -> str:
-        """Carries out the trial, and ends it after failures, too; returns why it failed, or an empty string.
-
-        :param failures: problems that Ansible has found, by host; if there are any, only the end is carried out
-        """
-        self.failures = dict(failures)
+    def conduct(self) -> str:
+        """Carries out the trial, and ends it after failures, too; returns why it failed, or an empty string."""
         try:
-            if not self.failures:
-                with self.turns.turn():
-                    self.run()
-                if self.values["trial_until"] == "stop":
-                    self.measuring.measure()
+            self.prepare()
+            with self.turns.turn():
+                self.run()
+            if self.values["trial_until"] == "stop":
+                self.measuring.measure()
         except StepError as error:
             self.failures = error.by_host
         except Exception as error:  # servers must be stopped after any error
@@ -93,6 +92,20 @@ class TrialSteps:
         finally:
             reason = self.end()
         return reason
+
+    def prepare(self) -> None:
+        """Stops what an earlier trial has left running, looks for a kept load, and checks the hosts."""
+        world = self.world
+        # First, because the room for a load may depend on the memory of the host.
+        read_resources(world)
+        world.phase("start")
+        world.on(world.hosts, "Stop the processes of earlier trials", partial(processes.stop_all, spared=self.beside))
+        # Before the checks, because kept loads may have to make room for the trial.
+        self.load.find()
+        if self.values["trial_until"] != "schema":
+            check_clients(world, self.system.binding)
+        check_servers(self.servers)
+        report(world)
 
     def run(self) -> None:
         """Carries out the steps before the first run, and leaves the servers up."""
@@ -289,7 +302,7 @@ class TrialSteps:
             deaths = [each for each in said.values() if each]
         words = list(dict.fromkeys(each for each in self.failures.values() if each))
         words += [each for each in dict.fromkeys(deaths) if not any(each in word for word in words)]
-        return "; ".join(words) or "Ansible rejected the trial without a reason; see its output"
+        return "; ".join(words)
 
     def _write_end(self, reason: str) -> None:
         until = self.values["trial_until"]

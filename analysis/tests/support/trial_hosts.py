@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from dohyo.systems.catalogue import all_systems
 from dohyo.trial.clients import ClientPhase
 from dohyo.trial.evidence import UNDER_WAY
 from dohyo.trial.measuring import Measuring, Outcome
@@ -32,8 +33,16 @@ SCRIPTS = {
     "set aside": "client/load-server",
     "end logs": "the log ends here",
     "ask how servers have ended": "status",
+    "try the collector": "exit code $?",
+    "look for the server": "$ASD",
+    "detect the platform": "/etc/os-release",
 }
 HOME = "/opt/dohyo"
+# Resources that the agent finds on a host.
+RESOURCES = {
+    "java_home": "/jdk", "java_build": "17.0.15+6", "java_seen": ["/jdk (17)"], "cores": 8, "huge_pages": True,
+    "disk_kind": "nvme", "problems": [],
+}  # fmt: skip
 CONDITIONS = {"write_copies": 1, "read_copies": 1, "replication": 1, "notes": []}
 
 
@@ -68,7 +77,9 @@ class Call:
             return named[0]
         if argv[0] == f"{HOME}/bin/agent":
             return argv[2] if argv[1] == "faults" else " ".join(argv[1 : 2 if argv[1] == "stop-all" else 3])
-        return "empty the page cache" if argv[0] == "bash" else " ".join(argv[2:3])
+        if argv[0] == "bash":
+            return "empty the page cache" if argv[1] == "-ec" else "run a script"
+        return " ".join(argv[2:3])
 
     @property
     def asked(self) -> list[str]:
@@ -128,7 +139,7 @@ class FakeHost:
             return dict(answer(**arguments))
         if verb != "program" and isinstance(answer, dict):
             return answer
-        return {"stdout": answer if isinstance(answer, str) else json.dumps(answer)}
+        return {"stdout": answer if isinstance(answer, str) else json.dumps(answer), "stderr": ""}
 
 
 @dataclass
@@ -195,14 +206,13 @@ class FakeTrial:
         return self.notes
 
     def real(
-        self, failures: dict[str, str] | None = None, started: bool = False, vanished: Sequence[str] = (), **load: Any
+        self, failures: dict[str, str] | None = None, started: bool = False, vanished: Sequence[str] = ()
     ) -> TrialSteps:
         """Returns the steps of a real trial on these hosts.
 
         :param failures: earlier failures by host
-        :param load: state of the load, as returned by `begin`
         """
-        found = TrialSteps(self.world, self.conduct, load)
+        found = TrialSteps(self.world, self.conduct)
         found.failures, found.started, found.measuring.vanished = failures or {}, started, list(vanished)
         self.part = found.measuring
         return found
@@ -279,6 +289,9 @@ def fake_trial(
         "schema": {"conditions": CONDITIONS, "pid": 7},
         **{f"owned {state}": {"removed": [], "problems": []} for state in ("absent", "checked", "fresh")},
         "free_ports": free_ports,
+        "host_resources": RESOURCES,
+        "in_use taken": {"uses": []},
+        "run a script": {"product": "MySQL", "version": "8.4.0", "tables": [], "name": "x", "uid": 0, "gid": 0},
         "detach": {"left": ""},
         **{f"observe {state}": {"samples": f"{state}.gz"} for state in ("begin", "end", "leave")},
         "process_limits": {"processes": 1, "memory_mb": None, "cpus": "", "why": ""},
@@ -298,7 +311,8 @@ def fake_trial(
         "trial_phases": [{"name": "run"}], "trial_precondition": {}, "trial_repeats": 1, "trial_settle": "load",
         "trial_settle_flush": True, "trial_settle_cache": "keep", "trial_warmup": 10, "trial_duration": 20,
         "trial_search": {}, "trial_client_heap": "512m",
-        "trial_turns": {}, "trial_lane": "", "trial_beside": [],
+        "trial_turns": {}, "trial_lane": "", "trial_beside": [], "trial_group": "",
+        "systems": {name: {"role": each.role} for name, each in all_systems().items()},
         "trial_canary": True, "trial_keep": False, "trial_strict": False,
         "trial_reuse": "", "trial_load_id": "", "trial_until": "stop", "trial_notes": [], "trial_max_other_cpu": "",
         "dohyo_controller": {"pid": 1, "start": 2, "machine": "m"}, "dohyo_devices": [], "dohyo_observed": [],

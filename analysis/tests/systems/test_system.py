@@ -209,10 +209,9 @@ def test_more_copies_than_hosts_are_refused() -> None:
 def test_a_system_has_its_own_verb_by_supplying_the_file() -> None:
     found = plugin.all_variables()["systems"]
     assert list(found) == list(all_systems())
-    verbs = {name: found["hbase"]["verbs"][name] for name in ("needs", "preflight", "install")}
+    verbs = found["hbase"]["verbs"]
     assert "'systems/hbase/tasks/install.yml'" in verbs["install"]
     assert "'attached/install.yml' if 'hbase' in attached else" in verbs["install"]
-    assert "'attached/preflight.yml' if 'hbase' in attached else 'preflight'" in verbs["preflight"]
     assert verbs["needs"] == "needs"
     for each in found.values():
         for file in (

@@ -4,11 +4,12 @@ import json
 import os
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 from conducting import hosts as conducting_hosts
 from conducting.hosts import at_once
@@ -254,68 +255,73 @@ def test_hosts_are_reached_as_the_inventory_says(played: Path) -> None:
     assert of_connection == ["stop"]
 
 
-# Action that returns the hosts that reach the end of a trial. Hosts fail in `play_that_ends`, and the others join them
-# in the rescue section, except hosts that do not respond.
-END = """
-from ansible.plugins.action import ActionBase
-from conduct import failures_of, hosts_of
+# Reports the hosts of a trial whose agents know two disks, and returns the agents' requests with the result.
+REPORT = """
+from conduct import ActionModule as Conduct
+from dohyo.trial.hosts import report
 
-class ActionModule(ActionBase):
-    _requires_connection = False
+DISK = {"name": "nvme0n1", "path": "/dev/nvme0n1", "kind": "nvme", "discards": False}
+VOLUME = {"devices": ["/dev/nvme0n1"], "array": True, "state": "ours", "mount_point": "/dohyo", "options": "noatime"}
+SAID = {"settings": [{"name": "vm.swappiness", "now": "60"}], "absent": ["CPU governor"], "container": "",
+        "differences": ["vm.swappiness 60 instead of 2"]}
 
+class ActionModule(Conduct):
     def run(self, tmp=None, task_vars=None):
-        return {"hosts": hosts_of(task_vars), "failures": failures_of(task_vars)}
+        world, calls = self._world(task_vars), {}
+        for name, host in world.hosts.items():
+            def do(verb, name=name, **arguments):
+                calls.setdefault(name, []).append([verb, arguments])
+                return {"devices": [DISK], "volumes": [VOLUME]} if verb == "host_devices" else SAID
+            host.do = do
+        report(world)
+        values = {name: host.values for name, host in world.hosts.items()}
+        facts = {name: [each["host_conditions"], each["host_warnings"]] for name, each in values.items()}
+        return {"calls": calls, "facts": facts}
 """
 
 
-def play_that_ends(fails: Sequence[str], answer: Path, hosts: str = "database") -> dict[str, Any]:
-    """Returns a play that fails on some hosts, and writes to `answer` which hosts reach its end, and the failures."""
-    # The host "off" fails because it cannot be reached.
-    full = {"fail": {"msg": "full"}, "when": f"inventory_hostname in {fails}"}
-    said = "{{ '' if ansible_failed_result is undefined else ansible_failed_result.msg }}"
-    write = {"copy": {"content": "{{ [end.hosts, end.failures] }}", "dest": str(answer)}, "run_once": True}
-    tasks = {
-        "block": [{"raw": "true"} if "off" in fails else full],
-        "rescue": [{"set_fact": {"trial_failure": said}}],
-        "always": [{"ask_end": {}, "register": "end", "run_once": True}, write],
-    }
-    # Reset the fact, which would otherwise keep its value from the previous play.
-    return {"hosts": hosts, "any_errors_fatal": True, "tasks": [{"set_fact": {"trial_failure": None}}, tasks]}
-
-
-def plays_that_end(tmp_path: Path) -> tuple[list[dict[str, Any]], dict[str, dict[str, Any]]]:
-    """Returns plays that fail on hosts, the last one because a host cannot be reached; and the groups of hosts."""
-    local = {"ansible_connection": "local", "ansible_python_interpreter": sys.executable, "dohyo_home": str(tmp_path)}
-    ssh = {**local, "ansible_connection": "ssh", "ansible_ssh_executable": str(tmp_path / "ssh")}
-    unforeseen: list[dict[str, Any]] = [
-        {"set_fact": {"trial_failure": "{{ 'the disk is full' if inventory_hostname == 'a' else '' }}"}},
-        # Both actions fail, because no variable names the system.
-        {"conduct": {"do": "begin"}, "register": "begun", "run_once": True},
+def play_that_reports(tmp_path: Path) -> tuple[dict[str, Any], dict[str, dict[str, Any]]]:
+    """Returns a play with the variables of trial.yml that reports two hosts and tries a trial; and the hosts."""
+    (trial,) = yaml.safe_load((ANSIBLE / "trial.yml").read_text("utf-8"))
+    common = {
+        "ansible_connection": "local", "ansible_python_interpreter": sys.executable, "dohyo_home": str(tmp_path),
+        "dohyo_systemd": False, "dohyo_deployment": "0123456789ab", "dohyo_devices": [], "host_disk_layout": "raid0",
+    }  # fmt: skip
+    tuned = {**common, "host_tuning": True, "host_sysctls": {"vm.swappiness": 2}, "dohyo_devices": ["/dev/nvme0n1"]}
+    write = {"copy": {"content": "{{ [found, ended] }}", "dest": str(tmp_path / "reported")}, "run_once": True}
+    tasks: list[dict[str, Any]] = [
+        {"report": {}, "register": "found", "run_once": True},
+        # It fails on all hosts, because no variable names the system.
         {"conduct": {"do": "trial"}, "register": "ended", "run_once": True},
-        {"copy": {"content": "{{ [begun, ended] }}", "dest": str(tmp_path / "unforeseen")}, "run_once": True},
+        write,
     ]
-    # "a" is the first host, which executes the steps that run once; "c" is another host.
-    two = play_that_ends(["a", "c"], tmp_path / "two")
-    # This play must be the last one, because it ends the playbook.
-    off = play_that_ends(["off"], tmp_path / "off", "client")
-    others = {**dict.fromkeys("de", local), "off": {**ssh, "ansible_host": "192.0.2.9"}}
-    plays = [play_that_ends([], tmp_path / "none"), {"hosts": "database", "tasks": unforeseen}, two, off]
-    return plays, {"database": dict.fromkeys("abc", local), "client": others}
+    play = {"hosts": "database", "any_errors_fatal": True, "roles": trial["roles"], "tasks": tasks}
+    return play, {"plain": common, "tuned": tuned}
 
 
 @pytest.mark.slow
-def test_a_trial_ends_on_all_hosts_that_answer(played: Path) -> None:
-    def answer(name: str) -> Any:
-        return json.loads((played / name).read_text())
+def test_a_trial_knows_the_variables_of_the_role_host(played: Path) -> None:
+    found, ended = json.loads((played / "reported").read_text())
 
-    names = ["a", "b", "c"]
-    assert answer("none") == [names, {}]
-    assert answer("two") == [names, {"a": "full", "b": "", "c": "full"}]
-    assert answer("off") == [["d", "e"], {"d": "", "e": "", "off": "no answer from off"}]
-    begun, ended = answer("unforeseen")
-    assert {*begun["failures"]} == {*ended["failures"]} == {*names}
-    assert {*begun["failures"].values()} == {"KeyError: 'trial_beside'"}
-    assert ended["reason"] == "the disk is full; KeyError: 'trial_system'"
+    assert (ended["reason"], {*ended["failures"]}) == ("KeyError: 'trial_system'", {"plain", "tuned"})
+    assert found["facts"]["plain"] == [{}, []]
+    assert found["facts"]["tuned"] == [
+        {"vm.swappiness": "60", "CPU governor": "not there", "/dev/nvme0n1": "RAID0 /dohyo noatime"},
+        [
+            "not as tuned: vm.swappiness 60 instead of 2",
+            "not trimmed after a wipe: /dev/nvme0n1, which take no discards; a system may find flash that is full of"
+            " the data of the one before",
+        ],
+    ]
+    assert {*found["calls"]} == {"tuned"}
+    (_, devices), (verb, settings) = found["calls"]["tuned"]
+    assert (devices["become"], devices["devices"], devices["label"]) == (True, ["/dev/nvme0n1"], "dohyo-012345")
+    assert (verb, settings["become"], settings["state"]) == ("host_settings", True, "read")
+    # The inventory's value counts, not the role's.
+    assert settings["settings"][0] == {"name": "vm.swappiness", "value": 2}
+    assert settings["disks"][0]["kind"] == "nvme"
+    assert settings["queue"]["scheduler"]["array"] == "none"
+    assert (settings["limits"]["processes"], settings["kept"]) == (180000, "/var/lib/dohyo/settings.json")
 
 
 @pytest.fixture(scope="module", params=[True, False], ids=["lowest", "highest"])
@@ -328,15 +334,15 @@ def played(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
         (folder / name).write_text(text.format(folder=folder, name=name))
         (folder / name).chmod(0o755)
     (folder / "action_plugins").mkdir()
-    for name, text in {"ask": ASK, "ask_end": END}.items():
+    for name, text in {"ask": ASK, "report": REPORT}.items():
         (folder / f"action_plugins/{name}.py").write_text(text)
     asks, reached = play_that_asks(folder)
-    ends, groups = plays_that_end(folder)
+    reports, reported = play_that_reports(folder)
     with pytest.MonkeyPatch.context() as environment:
         # The tests may run as root, and Ansible would not use sudo to become the same user.
         environment.setenv("ANSIBLE_BECOME_ALLOW_SAME_USER", "true")
         folders = [ANSIBLE / "plugins", ANSIBLE / "plugins/action", ROOT / "analysis"]
         environment.setenv("PYTHONPATH", ":".join(map(str, folders)))
         environment.setenv("PATH", f"{folder}:{os.environ['PATH']}")
-        play_with(request.param, [asks, *ends], {"reached": reached, **groups}, folder, unreachable=True)
+        play_with(request.param, [asks, reports], {"reached": reached, "database": reported}, folder)
     return folder

@@ -16,8 +16,7 @@ from conducting.channel import Channel, Way
 from dohyo.bad_input import BadInputError
 from dohyo.trial.attached import all_roles, detach, secret_properties
 from dohyo.trial.evidence import UNDER_WAY
-from dohyo.trial.servers import ask_attached
-from dohyo.trial.trial import begin
+from dohyo.trial.hosts import ask_attached
 from dohyo.trial.world import HostError, StepError
 from support.trial_hosts import FakeTrial, fake_trial
 
@@ -35,7 +34,7 @@ def attached(folder: Path, **variables: Any) -> FakeTrial:
 def test_a_trial_on_an_attached_system_starts_nothing_and_removes_its_tables(tmp_path: Path) -> None:
     trial = attached(tmp_path)
     parts = trial.real()
-    begin(trial.world)
+    parts.prepare()
     parts.run()
     notes = [line.replace("/opt/dohyo/", "") for line in trial.notes]
     begun = notes.index("node1 node2: detach")

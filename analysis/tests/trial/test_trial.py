@@ -6,14 +6,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 
 from dohyo.evidence import server_log
-from dohyo.places import ANSIBLE
 from dohyo.trial.evidence import UNDER_WAY
-from dohyo.trial.trial import begin
+from dohyo.trial.trial import run_trial
 from dohyo.trial.world import HostError, StepError
-from support.trial_hosts import FakeTrial, fake_trial, free_ports, note_under_way
+from support.trial_hosts import RESOURCES, FakeTrial, fake_trial, free_ports, note_under_way
 
 
 def begun(folder: Path, hosts: int = 2, **variables: Any) -> FakeTrial:
@@ -49,15 +47,13 @@ def in_order(notes: list[str]) -> list[str]:
 
 def tried(trial: FakeTrial) -> str:
     """Runs a trial as the playbook does, and returns why it failed."""
-    try:
-        load = begin(trial.world)
-    except StepError as error:
-        return trial.real().conduct(error.by_host)
-    return trial.real(**load).conduct({})
+    return run_trial(trial.world, trial.conduct)
 
 
 # ---- the order -------------------------------------------------------------------------------------------------------
 
+# Checks of the host: its resources for the client and the server, the JDK and the collector.
+CHECKED = ["node1 node1 node1: host_resources", "node1: try the collector"]
 START = [
     "phase start",
     "node1: owned fresh run/cassandra",
@@ -75,7 +71,9 @@ def test_all_steps_of_a_trial_in_their_order(tmp_path: Path) -> None:
     trial = fake_trial(tmp_path)
     assert tried(trial) == ""
     assert done(trial) == [
+        "node1: owned checked", "node1: in_use taken",
         "phase start", "node1: look for faults", "node1: stop-all",
+        *CHECKED,
         "localhost: owned present", "localhost: owned absent load",
         "node1: owned absent client", "node1: sample",
         "phase canary", "node1: canary host",
@@ -102,11 +100,11 @@ def test_nodes_start_one_after_another_on_several_hosts_and_their_ports_are_thei
     assert not [line for line in notes if "canary" in line]
 
 
-@pytest.mark.parametrize("number", range(41))
+@pytest.mark.parametrize("number", range(49))
 def test_whatever_fails_the_servers_are_stopped_and_the_hosts_are_free(number: int, tmp_path: Path) -> None:
     trial = fake_trial(tmp_path, 2)
     trial.fails_at = number
-    reason = tried(trial)
+    reason = trial.real().conduct()
     failed = trial.calls[number]
     # If its end fails, a listener ends by itself, so that is not a failure.
     expected = "" if failed.verb == "canary end" else f"{failed.host} has no {failed.verb}"
@@ -124,10 +122,10 @@ def test_whatever_fails_the_servers_are_stopped_and_the_hosts_are_free(number: i
 def test_the_calls_above_are_all_before_the_end(tmp_path: Path) -> None:
     trial = fake_trial(tmp_path, 2)
     parts = trial.real()
-    begin(trial.world)
+    parts.prepare()
     parts.run()
     parts.measuring.measure()
-    assert len(trial.calls) == 41
+    assert len(trial.calls) == 49
 
 
 # ---- the start -------------------------------------------------------------------------------------------------------
@@ -219,7 +217,7 @@ def test_conditions_are_those_of_servers_and_hosts(tmp_path: Path) -> None:
 
 
 def test_strict_conditions_refuse_other_ones(tmp_path: Path) -> None:
-    trial = fake_trial(tmp_path, conditions={"replication": 2}, trial_strict="yes")
+    trial = fake_trial(tmp_path, 2, conditions={"replication": 2}, trial_strict="yes")
     reason = (
         "Check the servers' conditions: replication: asked for 2, the server has 1;"
         " not measured, as strict conditions were set"
@@ -381,13 +379,92 @@ def test_an_unforeseen_error_ends_the_trial(tmp_path: Path) -> None:
     assert done(trial)[-1] == "node1: in_use free"
 
 
-def test_what_ansible_refuses_ends_the_trial_before_it_begins(tmp_path: Path) -> None:
+def test_a_host_that_cannot_be_measured_ends_the_trial_before_it_begins(tmp_path: Path) -> None:
     trial = fake_trial(tmp_path)
-    assert trial.real().conduct({"node1": "Check the memory: 1 MiB"}) == "Check the memory: 1 MiB"
-    assert done(trial) == [
+    trial.answers["host_resources"] = {**RESOURCES, "problems": ["node1 has 1 MiB", "node1 has no JDK"]}
+    reason = "Check that the host can run the client: node1 has 1 MiB; node1 has no JDK"
+    assert tried(trial) == reason
+    notes = done(trial)
+    assert notes[notes.index("node1: host_resources") + 1 :] == [
         "phase stop", "node1: look for faults", "node1: stop-all", "node1: owned absent run/cassandra",
         "node1: in_use free",
     ]  # fmt: skip
+
+
+# ---- hosts of others -------------------------------------------------------------------------------------------------
+
+
+def test_hosts_of_somebody_else_are_left_alone(tmp_path: Path) -> None:
+    trial = fake_trial(tmp_path, 2, 1, trial_load_id="id")
+    theirs = "/opt/dohyo has the mark of another deployment"
+    trial.answers["node2", "owned checked"] = {"problems": [theirs, "and more"]}
+    assert tried(trial) == f"Check that the folders are ours: node2: {theirs}; and more"
+    assert done(trial) == ["node1 node2 client1: owned checked"]
+    home = ["/opt/dohyo", ""]
+    data = [["/data1", "dohyo/cassandra"], ["/data1", "dohyo/kept"]]
+    assert [call.arguments["folders"] for call in trial.calls] == [[home, *data], [home, *data], [home]]
+
+
+def test_hosts_that_do_not_answer_are_left_alone(tmp_path: Path) -> None:
+    gone = HostError("the host does not answer: no route")
+    trial = fake_trial(tmp_path, 2)
+    trial.answers["node2", "owned checked"] = gone
+    assert tried(trial) == "Check that the folders are ours: the host does not answer: no route"
+    assert done(trial) == ["node1 node2: owned checked"]
+
+
+def test_a_host_that_vanishes_later_keeps_no_other_host_in_use(tmp_path: Path) -> None:
+    trial = fake_trial(tmp_path, 2)
+    trial.answers["node2", "stop-all"] = HostError("the host does not answer: no route")
+    assert tried(trial) == "Stop the processes of earlier trials: the host does not answer: no route"
+    assert done(trial)[-2:] == ["node1: owned absent run/cassandra", "node1: in_use free"]
+
+
+OURS = {"deployment": "abc", "since": 2.0, "own": True, "pid": 1, "start": 2}
+THEIRS = {
+    "deployment": "0123456789ab", "since": 1.0, "own": False, "user": "eve", "pid": 5, "start": 1,
+    "machine": "far", "controller": "far", "checkout": "/d", "group": "one start",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("since", "variables", "refused"),
+    [
+        (1.0, {}, True),
+        (3.0, {}, False),
+        (1.0, {"dohyo_exclusive": "false"}, False),
+        (1.0, {"trial_group": "one start"}, False),
+    ],
+)
+def test_hosts_that_others_use_are_refused_unless_they_are_shared(
+    since: float, variables: dict[str, Any], refused: bool, tmp_path: Path
+) -> None:
+    trial = fake_trial(tmp_path, 2, **variables)
+    trial.answers["node1", "in_use taken"] = {"uses": [OURS]}
+    trial.answers["node2", "in_use taken"] = {"uses": [{**THEIRS, "since": since}, OURS]}
+    reason = tried(trial)
+    assert (": eve is at work there since " in reason) == refused
+    assert ("; wait for its end, or play stop.yml there" in reason) == refused
+    if refused:
+        assert reason.startswith("Check that no other playbook uses the hosts: ")
+        assert done(trial) == [f"node1 node2: {line}" for line in ("owned checked", "in_use taken", "in_use withdrawn")]
+
+
+def test_a_shared_host_is_a_note_of_the_trial(tmp_path: Path) -> None:
+    trial = fake_trial(tmp_path, dohyo_exclusive=False)
+    trial.answers["in_use taken"] = {"uses": [THEIRS, OURS]}
+    assert tried(trial) == ""
+    (note,) = trial.json("conditions.json")["notes"]
+    assert note.startswith("eve is at work there since ")
+    assert note.endswith("from far:/d (process 5, deployment 0123456789ab)")
+
+
+@pytest.mark.parametrize("attached", [{}, {"cassandra": "10.1.0.1"}])
+def test_servers_that_we_have_kept_up_are_in_the_way_of_attached_ones(attached: dict[str, str], tmp_path: Path) -> None:
+    trial = fake_trial(tmp_path, attached=attached)
+    kept = {**THEIRS, "deployment": "abc", "kept": True}
+    trial.answers["in_use taken"] = {"uses": [kept, OURS]}
+    assert ("eve keeps servers up there since " in tried(trial)) == bool(attached)
 
 
 # ---- the evidence ----------------------------------------------------------------------------------------------------
@@ -443,17 +520,19 @@ def test_the_room_for_a_load_follows_from_the_memory_of_the_host(tmp_path: Path)
     needs: list[int] = []
     for memory in (0, 64000):
         (folder := tmp_path / str(memory)).mkdir()
-        budget: dict[str, Any] = {"host_memory_budget": "80%", "host_has": {"memory_mb": memory}}
         many = {"recordcount": 100_000_000}
-        trial = fake_trial(folder, system="scylla", trial_load_id="id", properties=many, **budget)
-        begin(trial.world)
+        trial = fake_trial(folder, system="scylla", trial_load_id="id", properties=many, host_memory_budget="80%")
+        trial.answers["host_resources"] = {**RESOURCES, "memory_mb": memory}
+        tried(trial)
         needs += [call.arguments["need_mb"] for call in trial.calls if call.verb == "kept_load found"]
     assert needs[1] > needs[0] + 20000
-    # For this reason the playbook determines the memory before it calls the action.
-    tasks = yaml.safe_load((ANSIBLE / "trial.yml").read_text())[0]["tasks"]
-    (block,) = (task["block"] for task in tasks if "block" in task)
-    files = [task["ansible.builtin.include_tasks"] for task in block[:2]]
-    assert files == ["tasks/resources.yml", "tasks/conduct.yml"]
+
+
+def test_memory_is_only_read_where_it_is_divided(tmp_path: Path) -> None:
+    trial = fake_trial(tmp_path, 2, host_cpus_client={"node2": "1"})
+    trial.answers["host_resources"] = HostError("no")
+    assert tried(trial) == "Check that the host can run the client: no"
+    assert [call.host for call in trial.calls if call.verb == "host_resources"] == ["node2", "node1", "node2"]
 
 
 def in_turn(trial: FakeTrial) -> list[str]:
@@ -504,7 +583,9 @@ def test_a_copy_that_is_not_whole_is_loaded_again(tmp_path: Path) -> None:
 def test_hosts_with_loads_of_different_trials_load_again(tmp_path: Path) -> None:
     trial = fake_trial(tmp_path, 2, trial_load_id="id")
     trial.answers["node2", "kept_load found"] = {"found": True, "trial": "second", "note": ""}
-    assert not begin(trial.world)["is_copy"]
+    parts = trial.real()
+    parts.prepare()
+    assert not parts.load.is_copy
 
 
 def test_servers_without_the_load_that_was_just_kept_are_refused(tmp_path: Path) -> None:
@@ -526,12 +607,6 @@ def test_a_load_that_cannot_be_shared_says_so(tmp_path: Path) -> None:
     assert wiped.arguments["folders"] == [["/data1", "dohyo/cassandra"], ["/data1", "dohyo/kept"]]
 
 
-def test_a_trial_that_was_refused_without_a_reason_does_not_end_well(tmp_path: Path) -> None:
-    trial = fake_trial(tmp_path, 2)
-    refused = dict.fromkeys(trial.world.hosts, "")
-    assert trial.real().conduct(refused) == "Ansible rejected the trial without a reason; see its output"
-
-
 def test_a_stop_elsewhere_during_a_trial_does_not_lose_its_evidence(tmp_path: Path) -> None:
     trial = fake_trial(tmp_path, 2)
     parts = trial.real()
@@ -547,7 +622,7 @@ def test_an_interruption_is_a_failure(tmp_path: Path) -> None:
     trial.answers["start cassandra"] = interrupt
     parts = trial.real()
     with pytest.raises(KeyboardInterrupt):
-        parts.conduct({})
+        parts.conduct()
     assert parts.failures == {"node1": "interrupted"}
     assert done(trial)[-1] == "node1: in_use free"
 

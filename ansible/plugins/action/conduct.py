@@ -1,20 +1,20 @@
 """Ansible action plugin: executes a trial, or a part of it, on all hosts of the play from one process.
 
     conduct:
-      do: check               checks before anything is changed (dohyo.trial.refusals)
-          begin               steps before Ansible checks the hosts (dohyo.trial.trial)
-          trial               the trial, or only its end if Ansible found a problem with the hosts
+      do: trial               a trial, from the checks of its hosts to its end
           clients             clients that need no servers, for clients.yml and doctor.yml
           stop                the steps of stop.yml
           halt                the first step of stop.yml, with which destroy.yml begins
           doctor              checks of attached systems, for attached.yml
-      load: {}                for ``trial``, the ``load`` that ``begin`` returned
-
-Before ``trial``, a problem that Ansible found on a host is in the host's fact trial_failure.
+          check               checks of the clients' hosts, for clients.yml and doctor.yml
+          available           finds out why a system's servers are not available, and how to get them
+          jdk                 finds the JDK of a system's servers
+      system: cassandra       the system, for ``available`` and ``jdk``
 
 The plugin opens connections as the inventory says, also to the agents of the clients (docs/clients.md). It runs once
 for all hosts. If a step fails, the task does not, because it would fail only on the first host. It returns
-``failures``, each host's problem, for a task that fails on all of them; ``load``; and ``reason``, why the trial failed.
+``failures``, each host's problem, for a task that fails on all of them; ``facts`` by host, for ``check``,
+``available`` and ``jdk``; and ``reason``, why the trial failed.
 """
 
 from __future__ import annotations
@@ -46,11 +46,11 @@ from conducting.report import faults, report, sentences
 from dohyo.bad_input import BadInputError
 from dohyo.systems.context import Context
 from dohyo.trial.clients import ClientOptions, ClientPhase, power_of
+from dohyo.trial.hosts import ask_attached, check_clients, find_availability, find_jdk, of_system
 from dohyo.trial.measuring import Measuring, Outcome
-from dohyo.trial.refusals import refuse
 from dohyo.trial.removing import stop_everything
-from dohyo.trial.servers import ServerSteps, ask_attached
-from dohyo.trial.trial import TrialSteps, begin
+from dohyo.trial.servers import ServerSteps
+from dohyo.trial.trial import run_trial
 from dohyo.trial.world import StepError, World
 
 # Options with which ssh notices within ten seconds that a host is dead. Other traffic must not share the connection,
@@ -60,12 +60,15 @@ SSH_OPTIONS = (
     *("-o", "ControlMaster=no", "-o", "ControlPath=none"),
 )
 
+# Steps that change nothing on the hosts; they also run in check mode.
+LOOKING = ("check", "available", "jdk")
+
 
 class ActionModule(ActionBase):  # type: ignore[misc]
     """Executes the task on the controller, once for all hosts."""
 
     _requires_connection = False
-    _supports_check_mode = False
+    _supports_check_mode = True
 
     def run(self, tmp: str | None = None, task_vars: dict[str, Any] | None = None) -> dict[str, Any]:
         """Executes the task."""
@@ -75,11 +78,13 @@ class ActionModule(ActionBase):  # type: ignore[misc]
                 "do": {
                     "type": "str",
                     "required": True,
-                    "choices": ["check", "begin", "trial", "clients", "stop", "halt", "doctor"],
+                    "choices": ["trial", "clients", "stop", "halt", "doctor", *LOOKING],
                 },
-                "load": {"type": "dict", "default": {}},
+                "system": {"type": "str", "default": ""},
             }
         )
+        if self._task.check_mode and given["do"] not in LOOKING:
+            return {"skipped": True, "changed": False, "msg": "it would have run if not in check mode"}
         die_with_parent()
         variables = task_vars or {}
         forget_passwords(self, variables)
@@ -87,34 +92,31 @@ class ActionModule(ActionBase):  # type: ignore[misc]
         drive = Drive(world)
         answer: dict[str, Any] = {"changed": True, "failures": {}}
         try:
-            if given["do"] == "check":
+            if given["do"] == "trial":
                 await_turn()
-                refuse(world)
-            elif given["do"] == "begin":
-                answer["load"] = begin(world)
-            elif given["do"] == "trial":
-                answer["reason"] = TrialSteps(world, drive, given["load"]).conduct(failures_of(variables))
+                answer["reason"] = run_trial(world, drive)
             elif given["do"] == "clients":
                 Measuring(world, ServerSteps(world), drive).clients_alone()
             elif given["do"] in ("stop", "halt"):
                 keeps = Context(world.first.values).flag("stop_keeps_loads")
                 answer["failures"] = stop_everything(world, keeps_loads=keeps, only_halts=given["do"] == "halt")
+            elif given["do"] in LOOKING:
+                answer |= {"changed": False, "facts": look(world, given["do"], given["system"])}
             else:
                 ask_attached(world)
         except StepError as error:
             answer["failures"] = error.by_host
-        except Exception as error:  # a failed task would skip the rescue section on other hosts
+        except Exception as error:  # a failed task would fail only on the first host
             answer["failures"] = dict.fromkeys(world.hosts, unforeseen(error))
         if given["do"] == "trial" and answer["failures"]:
-            said = [*failures_of(variables).values(), *answer["failures"].values()]
-            answer["reason"] = "; ".join(dict.fromkeys(filter(None, said)))
+            answer["reason"] = "; ".join(dict.fromkeys(answer["failures"].values()))
         return answer
 
     def _world(self, variables: Mapping[str, Any]) -> World:
         """Returns the hosts of the play, and their connections."""
         hostvars, groups = variables["hostvars"], variables["groups"]
         hosts: dict[str, AnsibleHost] = {}
-        for name in hosts_of(variables):
+        for name in variables["ansible_play_hosts"]:
             hosts[name] = AnsibleHost(self, hostvars, name, hosts)
         return World(
             hosts,
@@ -147,34 +149,25 @@ def await_turn() -> None:
         raise AnsibleActionFail("the experiment has ended")
 
 
+def look(world: World, what: str, system: str) -> dict[str, dict[str, Any]]:
+    """Looks on the hosts for what a system's servers or a client need; returns the facts by host."""
+    if what == "check":
+        check_clients(world, str(world.first.values["client_binding"]))
+    elif what == "available":
+        find_availability(of_system(world, system))
+    else:
+        find_jdk(of_system(world, system))
+    names = ("service_host", "system_state", "system_platform", "jdk_host")
+    return {
+        name: {fact: values[fact] for fact in names if fact in values}
+        for name, values in ((name, host.values) for name, host in world.hosts.items())
+    }
+
+
 def unforeseen(error: Exception) -> str:
     """Prints an error's traceback with -vvv; returns its message."""
     Display().vvv("".join(traceback.format_exception(error)))
     return said_of(error)
-
-
-def hosts_of(variables: Mapping[str, Any]) -> list[str]:
-    """Returns the names of the hosts of a play that answer, in the inventory's order.
-
-    After a failure, ansible_play_hosts has only the hosts that failed, without those that any_errors_fatal sent to the
-    rescue section. All hosts of that section have the fact trial_failure.
-    """
-    hostvars = variables["hostvars"]
-    names: list[str] = variables["ansible_play_hosts_all"]
-    rescued = [name for name in names if hostvars.raw_get(name).get("trial_failure") is not None]
-    return rescued or list(variables["ansible_play_hosts"])
-
-
-def failures_of(variables: Mapping[str, Any]) -> dict[str, str]:
-    """Returns the problem of each host of a play that failed.
-
-    A host that does not answer has no fact trial_failure, and counts as failed.
-    """
-    hostvars, names = variables["hostvars"], variables["ansible_play_hosts_all"]
-    said = {name: hostvars.raw_get(name).get("trial_failure") for name in names}
-    if all(each is None for each in said.values()):
-        return {}
-    return {name: f"no answer from {name}" if each is None else str(each) for name, each in said.items()}
 
 
 class Events:

@@ -2,69 +2,14 @@
 
 from __future__ import annotations
 
-import socket
 import sys
-import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "lookup"))
 # Import only modules that need no other packages: the user's own Ansible may lack the packages that dohyo needs.
 sys.path.append(str(Path(__file__).resolve().parents[3] / "analysis"))
-from controller import machine, start_of
-
-from dohyo.bad_input import BadInputError
-from dohyo.systems.context import cpus
-
-
-def no_cpus(text: Any) -> str:
-    """Returns the message for a text that is not a list of processors."""
-    return f"{text!r} must be numbers and ranges, as in 0-3,8-11"
-
-
-def shortages(has: Mapping[str, Any], needs: Mapping[str, Any], given: Mapping[str, Any]) -> list[str]:
-    """Returns why a host cannot divide its memory and processors as requested, one sentence for each reason.
-
-    :param has: answer of the agent's ``host_resources`` with ``memory_mb`` and ``cpus``; empty without an answer
-    :param needs: minimum MiB of each system, by name
-    :param given: ``budget`` as the user set it, ``budget_mb``, ``client_mb`` of a client on the same host (0 without
-        one), ``server_cpus``, ``client_cpus``
-    """
-    budget, client, memory = int(given["budget_mb"]), int(given["client_mb"]), int(has.get("memory_mb", 0))
-    found = []
-    if budget and memory and budget + client > memory:
-        beside = f", and its client needs {client}" if client else ""
-        found.append(
-            f"host_memory_budget={given['budget']} is {budget} MiB{beside}, but the host has {memory}; set a smaller"
-            " budget" + (", a smaller client_heap, or give the clients hosts of their own" if client else "")
-        )
-    found += [
-        f"{name} needs {mb} MiB, and host_memory_budget={given['budget']} leaves it {budget}; set a larger budget, or"
-        " leave out the sizes that an inventory or the scenario sets"
-        for name, mb in sorted(needs.items())
-        if budget and int(mb) > budget
-    ]
-    asked: dict[str, set[int]] = {}
-    for who in ("server", "client"):
-        text = given[f"{who}_cpus"]
-        try:
-            asked[who] = cpus(str(text))
-        except BadInputError:
-            # Do not raise an exception, which would hide the other problems.
-            found.append(f"host_cpus_{who}: {no_cpus(text)}")
-            asked[who] = set()
-        if has.get("cpus") and (missing := asked[who] - set(has["cpus"])):
-            found.append(
-                f"host_cpus_{who}={text}: the host has no processors"
-                f" {', '.join(map(str, sorted(missing)))}; lscpu shows those that it has"
-            )
-    if both := asked["server"] & asked["client"]:
-        found.append(
-            f"host_cpus_server={given['server_cpus']} and host_cpus_client={given['client_cpus']} share processors"
-            f" {', '.join(map(str, sorted(both)))}; give each its own"
-        )
-    return found
+from dohyo.trial.in_use import others
 
 
 def disk_shortages(needs_mb: dict[str, Any], disks: dict[str, Any], rooms_mb: list[Any]) -> list[str]:
@@ -82,51 +27,6 @@ def disk_shortages(needs_mb: dict[str, Any], disks: dict[str, Any], rooms_mb: li
         for name, mb in needs_mb.items()
         if sum(rooms[: int(disks[name])]) < int(mb)
     ]
-
-
-def others(
-    notes: Sequence[dict[str, Any]], deployment: str, exclusive: bool = True, attaches: bool = False, group: str = ""
-) -> list[str]:
-    """Returns a sentence for each other user of a host, oldest first, from the notes of the agent's ``in_use``.
-
-    A note counts until its process has ended. A note from another machine counts until it is removed or the host boots.
-    The older of two simultaneous notes counts. Servers that this deployment keeps up do not count by default.
-
-    :param exclusive: whether other deployments count
-    :param attaches: whether servers that this deployment keeps up count, because they must not be stopped
-    :param group: group of trials that may take turns on the host, and so do not count
-    """
-    own = next((note["since"] for note in notes if note["own"]), float("inf"))
-    rivals = [note for note in notes if not note["own"] and note["since"] <= own and not _takes_turns(note, group)]
-    return [
-        _use(note)
-        for note in rivals
-        if (exclusive or note["deployment"] == deployment) and _counts(note, note["deployment"] == deployment, attaches)
-    ]
-
-
-def _takes_turns(note: dict[str, Any], group: str) -> bool:
-    return bool(group) and note.get("group") == group
-
-
-def _counts(note: dict[str, Any], ours: bool, attaches: bool) -> bool:
-    if note.get("kept"):
-        return attaches or not ours
-    if note.get("machine") == machine():
-        return start_of(note["pid"]) == note["start"]
-    # If this machine has booted since the note was written, the process in the note has ended.
-    return not (ours and note.get("controller") == socket.gethostname())
-
-
-def _use(note: dict[str, Any]) -> str:
-    since = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(note["since"]))
-    what = "keeps servers up there" if note.get("kept") else "is at work there"
-    text = (
-        f"{note.get('user')} {what} since {since}, from {note.get('controller')}:{note.get('checkout')}"
-        f" (process {note['pid']}, deployment {note['deployment']}); wait for its end, or play stop.yml there"
-        f" (if that machine is gone: here, with -e dohyo_deployment={note['deployment']})"
-    )
-    return "".join(each if each.isprintable() else "?" for each in text)
 
 
 def cost(counts: Mapping[str, float], prices: Mapping[str, Any], address: float, hours: float = 1) -> str:
@@ -168,10 +68,8 @@ class FilterModule:
         filters = (
             answered,
             cost,
-            cpus,
             disk_shortages,
             others,
             price_from,
-            shortages,
         )
         return {each.__name__: each for each in filters}

@@ -6,10 +6,14 @@ import getpass
 import json
 import os
 import socket
+import sys
 from pathlib import Path
 from typing import Any
 
 from ansible.plugins.lookup import LookupBase
+
+sys.path.append(str(Path(__file__).resolve().parents[3] / "analysis"))
+from dohyo.trial.in_use import fields_of, machine, start_of
 
 DOCUMENTATION = r"""
 name: controller
@@ -24,20 +28,6 @@ options:
 CHECKOUT = Path(__file__).resolve().parents[3]
 
 
-def fields_of(pid: int) -> list[str]:
-    """Returns the fields of /proc/PID/stat after the name (state, parent, …); empty if the process has ended."""
-    try:
-        fields = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace").rpartition(") ")[2].split()
-    except OSError:
-        return []
-    return fields if fields[0] not in "ZX" else []
-
-
-def start_of(pid: int) -> int:
-    """Returns the start time of a process, in clock ticks since boot; 0 if it has ended."""
-    return int((fields_of(pid) or ["0"] * 20)[19])
-
-
 def playbook() -> int:
     """Returns the pid of the topmost ansible-playbook among this process's ancestors: tasks run in its children."""
     pid = found = os.getpid()
@@ -46,12 +36,6 @@ def playbook() -> int:
             found = pid
         pid = int(fields[1])
     return found
-
-
-def machine() -> str:
-    """Returns an id of this machine, or container, and its boot, within which pid and start time are unique."""
-    boot = Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
-    return f"{boot} {Path('/proc/self/ns/pid').readlink()}"
 
 
 def machine_id() -> str:

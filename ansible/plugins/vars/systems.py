@@ -36,13 +36,12 @@ description:
 PROFILE = trust_as_template("{{ (trial_conditions | default({})).profile | default('vanilla') }}")
 ANSIBLE = Path(__file__).resolve().parents[2]
 # Steps that playbooks execute for a system; a trial (dohyo.trial) calls methods of the system's class instead.
-VERBS = ("needs", "available", "install", "preflight")
+VERBS = ("needs", "install")
 
 
 def _file(system: System, verb: str) -> str:
     """Returns the task file of a verb, relative to the role's folder `tasks`, which has a link to the systems."""
     own = f"systems/{system.role}/tasks/{verb}.yml"
-    # Leave out .yml, because Ansible looks up the argument spec of `preflight` by this name.
     file = own if (ANSIBLE / own).is_file() else verb
     if not system.attaches or verb == "needs":
         return file

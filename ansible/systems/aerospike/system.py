@@ -603,18 +603,24 @@ class Aerospike(System):
             steps.each("Create the clients' account", lambda host: steps.until_admin(host, "account", nodes), steps.databases[:1])
         super().ready(steps)
 
+    def examine(self, steps: Steps, host: str) -> dict[str, Any]:
+        """Returns problems of the raw devices (``devices``), and the partitions (``parts``)."""
+        if self.storage != "device":
+            return {}
+        return {name: self._ask_devices(steps, host, verb) for name, verb in (("devices", "look"), ("parts", "parts"))}
+
     def wipe(self, steps: Steps, state: str) -> None:
         """Clears the raw devices before and after a trial."""
-        script = (ANSIBLE / "systems/aerospike/files/raw-devices").read_text(encoding="utf-8")
         verb = {"fresh": "clear", "absent": "end"}[state]
-
-        def clear(host: str) -> None:
-            system = self.at(steps, host)
-            words = ["bash", "-s", "--", verb, *system.raw_words]
-            steps.run(host, words, stdin=script, root=system.context.systemd, environment=system.raw_environment)
-
         if self.storage == "device":
-            steps.each("Empty the raw devices", clear, steps.databases)
+            steps.each("Empty the raw devices", lambda host: self._ask_devices(steps, host, verb), steps.databases)
+
+    def _ask_devices(self, steps: Steps, host: str, verb: str) -> list[str]:
+        """Runs a command of files/raw-devices, and returns its lines."""
+        system = self.at(steps, host)
+        script = (ANSIBLE / "systems/aerospike/files/raw-devices").read_text(encoding="utf-8")
+        words, environment = ["bash", "-s", "--", verb, *system.raw_words], system.raw_environment
+        return steps.run(host, words, stdin=script, root=system.context.systemd, environment=environment).splitlines()
 
     def tuned(self) -> list[Tuned]:
         caches = self.storage != "memory"

@@ -1,0 +1,360 @@
+"""Checks of the hosts of a trial before anything is started there, and what the trial must know about them.
+
+A check is a step on all hosts that it concerns. It fails with the problems of every one of them.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import ChainMap
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from dohyo.systems import collectors
+from dohyo.systems.context import Context, cpus
+from dohyo.systems.system import PLATFORM, System
+from dohyo.trial import attached
+from dohyo.trial.processes import tool
+from dohyo.trial.servers import ServerSteps
+from dohyo.trial.world import Host, HostError, World, program
+
+# Memory of the administration of attached servers, in MiB.
+ADMINISTRATION_MB = 128
+# Memory of clients by host, without any.
+NO_CLIENTS: Mapping[str, int] = {}
+# Script that prints nothing if a program succeeds, and its output after a first line if it fails.
+TRY = 'said=$("$@" 2>&1) || printf "%s\\n" "exit code $?" "$said"'
+
+
+def check_owner(world: World) -> None:
+    """Checks that our folder, and those with the data of the system, have no other owner, on all hosts.
+
+    :raises StepError: naming the folders
+    """
+
+    def check(host: Host) -> None:
+        values, system = host.values, world.system(host.name)
+        folders = [[values["dohyo_home"], ""]]
+        if host.name in world.databases:
+            folders += [[folder, f"dohyo/{system.role}"] for folder in (*values["dohyo_data"], *system.log_disks)]
+            folders += [[folder, "dohyo/kept"] for folder in values["dohyo_data"] if values["trial_load_id"]]
+        found = host.do("owned", state="checked", deployment=values["dohyo_deployment"], folders=folders)
+        if found["problems"]:
+            raise HostError(f"{host.name}: {'; '.join(found['problems'])}")
+
+    world.on(world.hosts, "Check that the folders are ours", check)
+
+
+def read_resources(world: World) -> None:
+    """Reads memory and processors of hosts that divide them, and remembers them as ``host_has``.
+
+    A later check rejects a host that does not answer.
+    """
+    names = ("host_memory_budget", "host_cpus_server", "host_cpus_client")
+
+    def read(host: Host) -> None:
+        if any(str(host.values.get(name, "")) for name in names):
+            host.remember({"host_has": host.do("host_resources", path=host.values["dohyo_home"])})
+
+    world.attempt(world.hosts, read)
+
+
+def check_clients(world: World, binding: str) -> None:
+    """Checks that the clients' hosts can run the client with a binding.
+
+    :raises StepError: naming the hosts and their problems
+    """
+
+    def check(host: Host) -> None:
+        values = host.values
+        needs = [tool(host), f"{values['dohyo_home']}/bundle/{values.get('client_module') or binding}"]
+        carry(host, needs, memory_mb=Context(values).client_mb)
+
+    world.on(world.clients, "Check that the host can run the client", check)
+
+
+def report(world: World) -> None:
+    """Reads how hosts are tuned, as root, and remembers ``host_conditions``, by name, and ``host_warnings``, sentences.
+
+    The role host has the settings. Hosts that it did not prepare have neither conditions nor warnings.
+    """
+
+    def read(host: Host) -> None:
+        values, context = host.values, Context(host.values)
+        if not context.flag("_host_root_needed"):
+            return
+        disks = host.do(
+            "host_devices", become=True, devices=values["_host_devices"], label=values["_host_label"],
+            root=values["_host_root"], deployment=values["dohyo_deployment"], layout=values["host_disk_layout"],
+        )  # fmt: skip
+        host.remember({"host_disks": disks})
+        tuned = context.flag("host_tuning")
+        limits = {"open files": values["host_open_files"], "processes": values["host_processes"]}
+        found = host.do(
+            "host_settings", become=True, state="read", settings=values["_host_settings"],
+            disks=values["_host_queues"] if tuned else [], queue=values["_host_queue"], limits=limits if tuned else {},
+            kept=f"{values['_host_kept']}/settings.json",
+        )  # fmt: skip
+        host.remember({"host_conditions": _conditions(found, disks), "host_warnings": _warnings(found, disks)})
+
+    for host in world.hosts.values():
+        host.remember({"host_conditions": {}, "host_warnings": []})
+    world.on(world.hosts, "Read how the hosts are tuned", read)
+
+
+def _conditions(found: Mapping[str, Any], disks: Mapping[str, Any]) -> dict[str, str]:
+    """Returns the values of all settings by name, and the file system of each volume by its devices."""
+    settings = {each["name"]: each["now"] for each in found["settings"]}
+    volumes = {
+        " + ".join(each["devices"]): f"{'RAID0 ' if each['array'] else ''}{each['mount_point']} {each['options']}"
+        for each in disks["volumes"]
+    }
+    return {**settings, **dict.fromkeys(found["absent"], "not there"), **volumes}
+
+
+def _warnings(found: Mapping[str, Any], disks: Mapping[str, Any]) -> list[str]:
+    """Returns sentences about settings that have another value, and about disks that cannot be trimmed."""
+    said = []
+    if found["differences"]:
+        why = f"denied by the container ({found['container']}), as expected" if found["container"] else "not as tuned"
+        said.append(f"{why}: {', '.join(found['differences'])}")
+    # A rotating disk has no flash.
+    untrimmed = [each["path"] for each in disks["devices"] if not each["discards"] and each["kind"] != "rotational"]
+    if untrimmed:
+        said.append(
+            f"not trimmed after a wipe: {', '.join(untrimmed)}, which take no discards; a system may find flash that is"
+            " full of the data of the one before"
+        )
+    return said
+
+
+def check_servers(servers: ServerSteps) -> None:
+    """Checks that the database hosts can run the servers as requested.
+
+    :raises StepError: naming the hosts and their problems
+    """
+    if servers.is_attached:
+        check_administration(servers, {name: _client_mb(servers, name) for name in servers.databases})
+        return
+    look_for(servers)
+    _check_requests(servers)
+    _check_room(servers)
+    find_jdk(servers)
+    _check_collector(servers)
+    _describe(servers)
+
+
+def check_administration(servers: ServerSteps, shared_mb: Mapping[str, int] = NO_CLIENTS) -> None:
+    """Checks that the first database host can administer attached servers.
+
+    :param shared_mb: memory of a client on each host, in MiB
+    """
+
+    def check(name: str) -> None:
+        system, host = servers.system(name), servers.world.hosts[name]
+        if system.is_first:
+            carry(host, _needs(host, system), memory_mb=ADMINISTRATION_MB, shared_mb=shared_mb.get(name, 0))
+
+    servers.each(f"Check that the host can administer {servers.first.title}", check, servers.databases)
+
+
+def ask_attached(world: World) -> None:
+    """Examines attached systems and Dohyo's permissions on them for attached.yml, without changing them."""
+    values = world.first.values
+    for name in values["doctor_systems"]:
+        check_administration(of_system(world, name))
+    try:
+        for name in values["doctor_systems"]:
+            servers = of_system(world, name)
+            servers.configure()
+            servers.ask(Path(values["doctor_results"]) / f"{name}.json")
+    finally:
+        # Only files with passwords are removed, as no tables were created.
+        attached.detach_all(world, attached.all_roles(), world.databases)
+
+
+def of_system(world: World, name: str) -> ServerSteps:
+    """Returns the servers of a system, for playbooks that run no trial; the hosts remember its name."""
+    for host in world.hosts.values():
+        host.remember({"trial_system": name})
+    return ServerSteps(world)
+
+
+def carry(host: Host, needs: Sequence[str], *, memory_mb: int, **more: Any) -> None:
+    """Checks that a host can carry a process, and remembers its resources as ``service_host``.
+
+    :param needs: paths that deploy.yml has put on the host
+    :param memory_mb: memory of the process, in MiB
+    :param more: ``shared_mb`` of a client beside it, ``disk_mb``, ``disk_by`` as the agent's verb knows them; ``open``,
+        addresses on which a server without passwords will listen, by its name
+    :raises HostError: with all problems
+    """
+    context = Context(host.values)
+    carries = {
+        "host": host.name, "memory_mb": memory_mb, "shared_mb": 0, "disk_mb": 0, "disk_by": [],
+        "spare_gb": context.get("dohyo_min_free_gb", 2), "playbook": context.get("dohyo_playbook"),
+    }  # fmt: skip
+    found = host.do(
+        "host_resources", java_home=context.get("dohyo_java_home", ""), path=context.data[0], needs=list(needs),
+        open=more.pop("open", {}), carries={**carries, **more},
+    )  # fmt: skip
+    host.remember({"service_host": found})
+    if found["problems"]:
+        raise HostError("; ".join(found["problems"]))
+
+
+def look_for(servers: ServerSteps) -> None:
+    """Looks for the servers and what they require on the database hosts; changes nothing there."""
+
+    def detect(name: str) -> None:
+        if servers.system(name).downloads:
+            said = program(servers.world.hosts[name], PLATFORM)
+            servers.remember(name, system_platform={"stdout": said})
+
+    def examine(name: str) -> None:
+        if found := servers.system(name).examine(servers, name):
+            servers.answer(name, found=found)
+
+    def look(name: str) -> None:
+        script = servers.system(name).looks_for
+        if script is not None:
+            argv = ["sh", "-c", script.text, "sh", *script.arguments]
+            said = servers.world.hosts[name].do("program", argv=argv, environment=dict(script.environment))
+            servers.answer(name, looked={stream: said[stream] for stream in ("stdout", "stderr")})
+
+    servers.each("Detect distribution and processor", detect, servers.databases)
+    servers.each("Look for the server", examine, servers.databases)
+    servers.each(f"Run the script of {servers.first.title}", look, servers.databases)
+
+
+def find_availability(servers: ServerSteps) -> None:
+    """Finds out on every database host why the servers are not available there, and how to get them.
+
+    The fact ``unavailable`` of the system is empty if they are.
+    """
+    if not servers.is_attached:
+        look_for(servers)
+    for name in servers.databases:
+        servers.answer(name, unavailable="" if servers.is_attached else servers.system(name).unavailable)
+
+
+def find_jdk(servers: ServerSteps) -> None:
+    """Finds the server's JDK on the database hosts, and remembers it as ``jdk_host``; its home is empty without one.
+
+    :raises StepError: if hosts have different builds, because JDKs of the same major version differ in speed
+    """
+
+    def find(name: str) -> dict[str, Any]:
+        host, jvm = servers.world.hosts[name], servers.system(name).jvm
+        if jvm is None:
+            return {}
+        also = [] if jvm.given else [jvm.installed]
+        found = host.do(
+            "host_resources", java_home=jvm.given, java_major=jvm.jdk, java_also=also, path=host.values["dohyo_home"]
+        )
+        host.remember({"jdk_host": found})
+        return found
+
+    found = servers.each("Find the JDK", find, servers.databases)
+    builds = list(dict.fromkeys(each["java_build"] for each in found.values() if each.get("java_home")))
+    if len(builds) > 1:
+        words = (
+            f"The hosts have different builds of JDK {servers.first.jvm.jdk}: {', '.join(builds)}. Install the same one"  # type: ignore[union-attr]
+            " on all of them, or name an archive and a new folder (dohyo_java_homes, dohyo_jdk_archives;"
+            " docs/versions.md)"
+        )
+        step = "Check that all hosts have the same build of the JDK"
+        servers.world.fail(step, dict.fromkeys(servers.databases, words))
+
+
+def _client_mb(servers: ServerSteps, name: str) -> int:
+    """Returns the memory of a client beside the server on a host, in MiB."""
+    return Context(servers.world.hosts[name].values).client_mb if name in servers.clients else 0
+
+
+def _needs(host: Host, system: System) -> list[str]:
+    """Returns the paths of the agent and of the administration on a host."""
+    return [tool(host), f"{host.values['dohyo_home']}/bundle/{system.binding}"]
+
+
+def _check_requests(servers: ServerSteps) -> None:
+    """Checks the variables of the system, and that the hosts have the memory and processors to divide."""
+
+    def check(name: str) -> None:
+        system, values = servers.system(name), servers.world.hosts[name].values
+        reasons = list(system.misfits)
+        if not reasons:
+            needs = {"host_memory_mb": {system.role: system.planned["memory_mb"]}}
+            context = Context(ChainMap(needs, values))  # type: ignore[arg-type] # it is only read
+            reasons = [*(context.shortages if system.serves else []), *system.refusals]
+        if reasons:
+            raise HostError("; ".join(reasons))
+
+    servers.each(f"Check the requests to {servers.first.title}", check, servers.databases)
+
+
+def _check_room(servers: ServerSteps) -> None:
+    """Checks that the hosts have what was deployed, and room for their server and a client beside it."""
+
+    def check(name: str) -> None:
+        system, host = servers.system(name), servers.world.hosts[name]
+        if system.serves:
+            carry(
+                host, [*_needs(host, system), *system.programs], memory_mb=system.planned["memory_mb"],
+                shared_mb=_client_mb(servers, name), disk_mb=system.disk_mb // system.disks,
+                disk_by=list(system.disk_by), open={system.role: system.open_address},
+            )  # fmt: skip
+
+    servers.each("Check that the host can carry it", check, servers.databases)
+
+
+def _check_collector(servers: ServerSteps) -> None:
+    """Checks that the JDK of every database host has the collector, and remembers its options."""
+
+    def check(name: str) -> None:
+        jvm, values = servers.system(name).jvm, servers.world.hosts[name].values
+        if jvm is not None and not (found := values["jdk_host"])["java_home"]:
+            raise HostError(
+                f"No JDK {jvm.jdk} on {name}, only {', '.join(found['java_seen'])}: type"
+                f" {values['dohyo_playbook']} deploy.yml first, with the same versions"
+            )
+
+    def choose(name: str) -> None:
+        jvm, values = servers.system(name).jvm, servers.world.hosts[name].values
+        if jvm is None:
+            return
+        found = values["jdk_host"]
+        cores = len(cpus(str(values.get("host_cpus_server", "")))) or found["cores"]
+        options = collectors.options_of(jvm, cores, huge_pages=found["huge_pages"])
+        servers.remember(name, jdk_gc_options=options)
+        # The probe must not write a log.
+        tried = [option for option in options if not option.startswith("-Xlog")]
+        said = servers.run(name, ["sh", "-c", TRY, "sh", f"{found['java_home']}/bin/java", *tried, "-version"])
+        if lines := said.splitlines():
+            aside = ("Error: Could not", "Error: A fatal")
+            words = " ".join(line for line in lines[1:] if not line.startswith(aside))
+            raise HostError(
+                f"JDK {jvm.jdk} in {found['java_home']} on {name} refuses the options of {jvm.gc}: {words}; choose"
+                " another collector or another JDK"
+            )
+
+    servers.each("Check that the host has the JDK", check, servers.databases)
+    servers.each("Check that the JDK has the collector", choose, servers.databases)
+
+
+def _describe(servers: ServerSteps) -> None:
+    """Asks the servers' programs for their versions and abilities, and checks that they support the conditions."""
+    asked = [name for name in servers.first.hosts if servers.system(name).look is not None]
+
+    def ask(name: str) -> None:
+        if (script := servers.system(name).look) is not None:
+            said = servers.run(name, ["bash", "-s", "--", *script.arguments], stdin=script.text)
+            servers.answer(name, found=json.loads(said))
+
+    def check(name: str) -> None:
+        if problem := servers.system(name).found_problem:
+            raise HostError(problem)
+
+    servers.each(f"Run the script of {servers.first.title}", ask, asked)
+    servers.each("Check that the server supports the requested conditions", check, asked)

@@ -1,0 +1,107 @@
+"""Notes that hosts are in use: who else works there, and that this trial does."""
+
+from __future__ import annotations
+
+import socket
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from dohyo.systems.context import Context
+from dohyo.trial.removing import note_use
+from dohyo.trial.world import Host, World
+
+
+def take(world: World) -> None:
+    """Notes on every host that this trial is at work, and remembers who else is there as ``trial_notes``.
+
+    :raises StepError: if others were there first; for attached systems, also if servers of ours were kept up
+    """
+    values = world.first.values
+    context, deployment, group = Context(values), str(values["dohyo_deployment"]), str(values["trial_group"])
+
+    def note(host: Host) -> list[dict[str, Any]]:
+        noted = host.do(
+            "in_use", state="taken", deployment=deployment, controller=host.values["dohyo_controller"], group=group
+        )
+        return list(noted["uses"])
+
+    uses = world.on(world.hosts, "Record that the host is in use", note)
+    attaches, exclusive = values["trial_system"] in values["attached"], context.flag("dohyo_exclusive", True)
+    rivals = dict.fromkeys(
+        each for notes in uses.values() for each in others(notes, deployment, exclusive, attaches, group)
+    )
+    if rivals:
+        step = "Remove our record if another deployment was first"
+        world.on(world.hosts, step, lambda host: note_use(host, "withdrawn"))
+        world.fail("Check that no other playbook uses the hosts", dict.fromkeys(world.hosts, "; ".join(rivals)))
+    # Hosts with another deployment's trial are refused; if hosts are shared, its note becomes a note of this trial.
+    notes = [each.partition("; wait")[0] for each in others(uses[world.first.name], deployment, group=group)]
+    for host in world.hosts.values():
+        host.remember({"trial_notes": notes})
+
+
+def fields_of(pid: int) -> list[str]:
+    """Returns the fields of /proc/PID/stat after the name (state, parent, …); empty if the process has ended."""
+    try:
+        fields = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace").rpartition(") ")[2].split()
+    except OSError:
+        return []
+    return fields if fields[0] not in "ZX" else []
+
+
+def start_of(pid: int) -> int:
+    """Returns the start time of a process, in clock ticks since boot; 0 if it has ended."""
+    return int((fields_of(pid) or ["0"] * 20)[19])
+
+
+def machine() -> str:
+    """Returns an id of this machine, or container, and its boot, within which pid and start time are unique."""
+    boot = Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
+    return f"{boot} {Path('/proc/self/ns/pid').readlink()}"
+
+
+def others(
+    notes: Sequence[dict[str, Any]], deployment: str, exclusive: bool = True, attaches: bool = False, group: str = ""
+) -> list[str]:
+    """Returns a sentence for each other user of a host, oldest first, from the notes of the agent's ``in_use``.
+
+    A note counts until its process has ended. A note from another machine counts until it is removed or the host boots.
+    The older of two simultaneous notes counts. Servers that this deployment keeps up do not count by default.
+
+    :param exclusive: whether other deployments count
+    :param attaches: whether servers that this deployment keeps up count, because they must not be stopped
+    :param group: group of trials that may take turns on the host, and so do not count
+    """
+    own = next((note["since"] for note in notes if note["own"]), float("inf"))
+    rivals = [note for note in notes if not note["own"] and note["since"] <= own and not _takes_turns(note, group)]
+    return [
+        _use(note)
+        for note in rivals
+        if (exclusive or note["deployment"] == deployment) and _counts(note, note["deployment"] == deployment, attaches)
+    ]
+
+
+def _takes_turns(note: dict[str, Any], group: str) -> bool:
+    return bool(group) and note.get("group") == group
+
+
+def _counts(note: dict[str, Any], ours: bool, attaches: bool) -> bool:
+    if note.get("kept"):
+        return attaches or not ours
+    if note.get("machine") == machine():
+        return bool(start_of(note["pid"]) == note["start"])
+    # If this machine has booted since the note was written, the process in the note has ended.
+    return not (ours and note.get("controller") == socket.gethostname())
+
+
+def _use(note: dict[str, Any]) -> str:
+    since = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(note["since"]))
+    what = "keeps servers up there" if note.get("kept") else "is at work there"
+    text = (
+        f"{note.get('user')} {what} since {since}, from {note.get('controller')}:{note.get('checkout')}"
+        f" (process {note['pid']}, deployment {note['deployment']}); wait for its end, or play stop.yml there"
+        f" (if that machine is gone: here, with -e dohyo_deployment={note['deployment']})"
+    )
+    return "".join(each if each.isprintable() else "?" for each in text)
