@@ -320,7 +320,7 @@ def test_the_command_is_named_that_removes_it_from_a_server_that_died(theirs: Th
     theirs.process.wait(60)
     said = " ".join(run.communicate(timeout=200)[0].split())
     assert run.returncode == 1, said
-    command = re.search(r"Remove it with: (sh \S+/attached/mysql/remove)", said)
+    command = re.search(r"Remove them with: (sh \S+/attached/mysql/remove)", said)
     assert command, said
     theirs.start()
     assert len(theirs.places) == 1
@@ -347,7 +347,7 @@ def test_what_cannot_be_removed_costs_no_measurement(theirs: Theirs, tmp_path: P
     assert (trial["status"], trial["reason"]) == ("ok", None)
     assert "some objects of Dohyo are left on an attached system; the numbers stay" in said
     assert "help_category" in said
-    command = re.search(r"Remove it with: (sh \S+/attached/mysql/remove)", said)
+    command = re.search(r"Remove them with: (sh \S+/attached/mysql/remove)", said)
     assert command, said
     for file in (theirs.folder / "data" / place).glob("help_category.*"):
         file.unlink()

@@ -132,7 +132,7 @@ def test_histograms_that_do_not_belong_to_the_results_are_not_used(tmp_path: Pat
     copy("hdr/READ.hdr", tmp_path / "READ.hdr")
     summary = collect([tmp_path])
     assert row(summary.trials[0], "READ").latency_source == "log"
-    assert "they are not used" in summary.warnings[0]
+    assert "so the histogram logs are not used" in summary.warnings[0]
     (tmp_path / "result.txt").unlink()
     (of,) = collect([tmp_path]).trials
     assert (of.status, of.reason) == ("incomplete", "histogram logs without result lines")

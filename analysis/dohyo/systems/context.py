@@ -380,10 +380,10 @@ class Context:
 
     def named_jdk(self, major: int) -> str:
         """Returns the folder that the user has named for a major version of the JDK; empty if there is none."""
-        homes = dict(self.get("dohyo_java_homes", {}))
-        # Keys are numbers in YAML and texts in JSON.
+        # Keys are numbers in YAML and strings in JSON. An empty value in YAML is None.
+        homes = {str(key): home for key, home in (self.get("dohyo_java_homes", {}) or {}).items()}
         default = self.get("dohyo_java_home", "") if major == 17 else ""
-        return str(homes.get(major, homes.get(str(major), default)))
+        return str(homes.get(str(major)) or default or "")
 
     @property
     def gc_options(self) -> list[str]:

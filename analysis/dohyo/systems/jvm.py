@@ -113,3 +113,12 @@ class OnJvm(System):
     @property
     def programs(self) -> list[str]:
         return [self.lib]
+
+    @property
+    def temporary(self) -> str:
+        """Folder for temporary files of the JVM, which a killed server leaves behind; it is removed with the data."""
+        return f"{self.data[0]}/tmp"  # noqa: S108 - a folder of Dohyo's own
+
+    @property
+    def folders(self) -> list[str]:
+        return [*super().folders, self.temporary]

@@ -27,15 +27,17 @@ def take(world: World) -> None:
         )
         return list(noted["uses"])
 
-    uses = world.on(world.hosts, "Record that the host is in use", note)
     attaches, exclusive = values["trial_system"] in values["attached"], context.flag("dohyo_exclusive", True)
-    rivals = dict.fromkeys(
-        each for notes in uses.values() for each in others(notes, deployment, exclusive, attaches, group)
-    )
-    if rivals:
-        step = "Remove our record if another deployment was first"
-        world.on(world.hosts, step, lambda host: note_use(host, "withdrawn"))
-        world.fail("Check that no other playbook uses the hosts", dict.fromkeys(world.hosts, "; ".join(rivals)))
+    try:
+        uses = world.on(world.hosts, "Record that the host is in use", note)
+        rivals = dict.fromkeys(
+            each for notes in uses.values() for each in others(notes, deployment, exclusive, attaches, group)
+        )
+        if rivals:
+            world.fail("Check that no other playbook uses the hosts", dict.fromkeys(world.hosts, "; ".join(rivals)))
+    except BaseException:
+        world.attempt(world.hosts, lambda host: note_use(host, "withdrawn"))
+        raise
     # Hosts with another deployment's trial are refused; if hosts are shared, its note becomes a note of this trial.
     notes = [each.partition("; wait")[0] for each in others(uses[world.first.name], deployment, group=group)]
     for host in world.hosts.values():

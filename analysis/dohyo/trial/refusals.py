@@ -12,6 +12,7 @@ from typing import Any
 
 from dohyo.bad_input import BadInputError
 from dohyo.scenario import faults, properties
+from dohyo.scenario.scenario import CONDITIONS
 from dohyo.systems.context import Context
 from dohyo.systems.system import System
 from dohyo.trial.clients import ClientOptions
@@ -59,16 +60,25 @@ def refuse(world: World) -> None:
         world.fail(STEP, dict.fromkeys(world.hosts, problem))
 
 
+def _wrong_condition(conditions: Mapping[str, Any]) -> str:
+    """Returns a message about a condition that does not exist, or has a wrong value; empty if all are right."""
+    for name, value in conditions.items():
+        if name not in CONDITIONS:
+            return f"trial_conditions: {name}={value}: is not a condition; there are {', '.join(CONDITIONS)}"
+        allowed = properties.known()[name].type
+        if allowed.plain(str(value)) is None:
+            return f"trial_conditions: {name}={value}: must be {allowed.allowed}"
+    return ""
+
+
 def asked_in_vain(values: Mapping[str, Any]) -> str:
     """Returns a message about a variable of the trial with a wrong value; empty if all are right."""
     if values["trial_system"] not in values["systems"]:
         return f"trial_system={values['trial_system']}: must be one of {', '.join(values['systems'])}"
     if values["trial_until"] not in UNTIL:
         return f"trial_until={values['trial_until']}: must be one of {', '.join(UNTIL)}"
-    for name, value in values["trial_conditions"].items():
-        entry = properties.known().get(name)
-        if entry is not None and entry.type.plain(str(value)) is None:
-            return f"trial_conditions: {name}={value}: must be {entry.type.allowed}"
+    if wrong := _wrong_condition(values["trial_conditions"]):
+        return wrong
     for phase in values["trial_phases"]:
         if not re.fullmatch("[a-z][a-z0-9-]*", str(phase.get("name", ""))):
             return f"trial_phases: the name '{phase.get('name', '')}' must consist of lower-case letters, digits and -"

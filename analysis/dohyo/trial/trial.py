@@ -166,7 +166,7 @@ class TrialSteps:
             stop = on_hosts(there, lambda host: processes.stop_all(host, killed, self.beside))
             up = attempt("Stop the servers and all other processes", stop)
             if killed and self.evidence.logs and not self.attached:
-                servers = [name for name in self.world.databases if name in there]
+                servers = [name for name in self.world.databases if name in there and name not in up]
                 attempt("End the servers' logs", on_hosts(servers, lambda host: self.evidence.end_logs(host, killed)))
             if self.attached:
                 attempt("Remove Dohyo's tables", lambda: attached.detach_all(self.world, [self.system.role], there))

@@ -124,6 +124,8 @@ def test_all_hosts_have_the_same_build_of_the_jdk(tmp_path: Path) -> None:
         ({"dohyo_java_homes": {11: "/opt/jdk11"}}, ("/opt/jdk11", [])),
         ({"dohyo_java_homes": {"11": "/opt/jdk11"}}, ("/opt/jdk11", [])),
         ({"dohyo_java_home": "/opt/jdk17"}, ("", ["/opt/dohyo/install/jdk/11"])),
+        ({"dohyo_java_homes": {11: None}}, ("", ["/opt/dohyo/install/jdk/11"])),
+        ({"dohyo_java_homes": None, "dohyo_java_home": None}, ("", ["/opt/dohyo/install/jdk/11"])),
     ],
 )
 def test_a_jdk_is_looked_for_where_the_user_says(

@@ -629,3 +629,10 @@ def test_an_interruption_is_a_failure(tmp_path: Path) -> None:
 
 def interrupt(**_: Any) -> None:
     raise KeyboardInterrupt
+
+
+def test_a_host_that_cannot_be_noted_leaves_no_note_on_the_others(tmp_path: Path) -> None:
+    trial = fake_trial(tmp_path, 2)
+    trial.answers["node2", "in_use taken"] = HostError("no space left")
+    assert tried(trial) == "Record that the host is in use: no space left"
+    assert "node1: in_use withdrawn" in done(trial) or "node1 node2: in_use withdrawn" in done(trial)

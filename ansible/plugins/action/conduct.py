@@ -105,7 +105,9 @@ class ActionModule(ActionBase):  # type: ignore[misc]
             else:
                 ask_attached(world)
         except StepError as error:
-            answer["failures"] = error.by_host
+            # Without an answer of all hosts, the next task would fail on the others without a reason.
+            others = dict.fromkeys(world.hosts, str(error)) if given["do"] in LOOKING else {}
+            answer["failures"] = others | error.by_host
         except Exception as error:  # a failed task would fail only on the first host
             answer["failures"] = dict.fromkeys(world.hosts, unforeseen(error))
         if given["do"] == "trial" and answer["failures"]:

@@ -485,6 +485,7 @@ class HBase(OnJvm):
         ]
         return [
             *("-XX:+ExitOnOutOfMemoryError", "-XX:+PerfDisableSharedMem", "-Djava.net.preferIPv4Stack=true"),
+            f"-Djava.io.tmpdir={self.temporary}",
             *(MODULES if self.jdk > 8 else []),
             *(kerberos if self.authentication else []),
             *self.java_options,
