@@ -3,6 +3,7 @@
 The golden files of a system on one host are complete. The files of other cases contain only the differences.
 """
 
+import re
 from typing import Any
 
 import pytest
@@ -89,6 +90,15 @@ def test_a_system_is_described_as_before(case: str) -> None:
         [(of_one, given)] = [each for key, each in CASES.items() if key.startswith(role) and key.endswith("-one-host")]
         texts = {"differs.diff": difference(texts_of(described(of_one, **given)), texts)}
     compare(case, texts)
+
+
+@pytest.mark.parametrize("case", [case for case in CASES if case.startswith(("cassandra", "hbase"))])
+def test_the_temporary_folder_of_a_jvm_is_created_before_its_start(case: str) -> None:
+    name, variables = CASES[case]
+    system = described(name, **variables)
+    (folder,) = re.findall("^-Djava.io.tmpdir=(.+)$", texts_of(system)["conf-jvm.options"], re.MULTILINE)
+    assert folder in system.folders
+    assert folder.startswith(system.data[0])
 
 
 def test_every_golden_folder_has_its_case() -> None:

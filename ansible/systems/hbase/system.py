@@ -358,7 +358,7 @@ class HBase(OnJvm):
         pages = ["hbase-webapps/master", "hbase-webapps/regionserver"]
         pages += ["webapps/hdfs", "webapps/datanode"] if self.distributed else []
         zookeeper = [self.zookeeper_folder] if "zookeeper" in self.parts_here else []
-        return [*self.data, *(f"{self.conf}/{page}" for page in pages), *zookeeper]
+        return [*super().folders, *(f"{self.conf}/{page}" for page in pages), *zookeeper]
 
     @property
     def zookeeper_folder(self) -> str:
