@@ -533,6 +533,16 @@ class ClientTest extends OnMemory {
     assertTrue(summary().get("skew_ms").asDouble() < 3000, "the turn does not count as a delay");
   }
 
+  /** Loads, and prepares the gates of two windows, the first of which begins at once. */
+  private void prepareTwoWindows(Path first, Path second, String secondStart) throws IOException {
+    assertEquals(0, client("-load"), err);
+    Files.createDirectory(first);
+    Files.createDirectory(second);
+    Files.writeString(first.resolve("start"), "" + System.currentTimeMillis());
+    Files.writeString(first.resolve("next"), second + "\n");
+    Files.writeString(second.resolve("start"), secondStart);
+  }
+
   private int pausing(Path first, String... options) {
     return client(concat(new String[] {"-p", "windows=2", "-p", "startgate=" + first, "-p", "operationcount=100", "-p",
         "readproportion=0", "-p", "updateproportion=0", "-p", "insertproportion=1", "-threads", "4", "-p",
@@ -542,12 +552,9 @@ class ClientTest extends OnMemory {
 
   @Test
   void aClientPausesBetweenItsWindowsAndGoesOnWithItsKeys() throws Exception {
-    assertEquals(0, client("-load"), err);
-    Path first = Files.createDirectory(folder.resolve("first"));
-    Path second = Files.createDirectory(folder.resolve("second"));
-    Files.writeString(first.resolve("start"), "" + System.currentTimeMillis());
-    Files.writeString(first.resolve("next"), second + "\n");
-    Files.writeString(second.resolve("start"), "" + System.currentTimeMillis());
+    Path first = folder.resolve("first");
+    Path second = folder.resolve("second");
+    prepareTwoWindows(first, second, "" + System.currentTimeMillis());
     for (int i = 0; i < 5; i++) {
       System.gc();
     }
@@ -569,12 +576,9 @@ class ClientTest extends OnMemory {
 
   @Test
   void theFailureOfAFurtherWindowIsInItsOwnLog() throws Exception {
-    assertEquals(0, client("-load"), err);
-    Path first = Files.createDirectory(folder.resolve("first"));
-    Path second = Files.createDirectory(folder.resolve("second"));
-    Files.writeString(first.resolve("start"), "" + System.currentTimeMillis());
-    Files.writeString(first.resolve("next"), second + "\n");
-    Files.writeString(second.resolve("start"), "no number");
+    Path first = folder.resolve("first");
+    Path second = folder.resolve("second");
+    prepareTwoWindows(first, second, "no number");
     assertEquals(4, pausing(first));
     assertTrue(!err.contains("ERROR"), err);
     String log = Files.readString(second.resolve("status.txt"));
