@@ -15,7 +15,9 @@ from dohyo.systems import collectors
 from dohyo.systems.context import Context, cpus
 from dohyo.systems.system import PLATFORM, System
 from dohyo.trial import attached
+from dohyo.trial.in_use import others
 from dohyo.trial.processes import tool
+from dohyo.trial.removing import note_use
 from dohyo.trial.servers import ServerSteps
 from dohyo.trial.world import Host, HostError, World, program
 
@@ -44,6 +46,37 @@ def check_owner(world: World) -> None:
             raise HostError(f"{host.name}: {'; '.join(found['problems'])}")
 
     world.on(world.hosts, "Check that the folders are ours", check)
+
+
+def take(world: World) -> None:
+    """Notes on every host that this trial is at work, and remembers who else is there as ``trial_notes``.
+
+    :raises StepError: if others were there first; for attached systems, also if servers of ours were kept up
+    """
+    values = world.first.values
+    context, deployment, group = Context(values), str(values["dohyo_deployment"]), str(values["trial_group"])
+
+    def note(host: Host) -> list[dict[str, Any]]:
+        noted = host.do(
+            "in_use", state="taken", deployment=deployment, controller=host.values["dohyo_controller"], group=group
+        )
+        return list(noted["uses"])
+
+    attaches, exclusive = values["trial_system"] in values["attached"], context.flag("dohyo_exclusive", True)
+    try:
+        uses = world.on(world.hosts, "Record that the host is in use", note)
+        rivals = dict.fromkeys(
+            each for notes in uses.values() for each in others(notes, deployment, exclusive, attaches, group)
+        )
+        if rivals:
+            world.fail("Check that no other playbook uses the hosts", dict.fromkeys(world.hosts, "; ".join(rivals)))
+    except BaseException:
+        world.attempt(world.hosts, lambda host: note_use(host, "withdrawn"))
+        raise
+    # Hosts with another deployment's trial are refused; if hosts are shared, its note becomes a note of this trial.
+    notes = [each.partition("; wait")[0] for each in others(uses[world.first.name], deployment, group=group)]
+    for host in world.hosts.values():
+        host.remember({"trial_notes": notes})
 
 
 def read_resources(world: World) -> None:

@@ -1,4 +1,4 @@
-"""Notes that hosts are in use: who else works there, and that this trial does."""
+"""Reads the notes that hosts are in use. Every playbook loads this module, so it imports only the standard library."""
 
 from __future__ import annotations
 
@@ -7,41 +7,6 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
-
-from dohyo.systems.context import Context
-from dohyo.trial.removing import note_use
-from dohyo.trial.world import Host, World
-
-
-def take(world: World) -> None:
-    """Notes on every host that this trial is at work, and remembers who else is there as ``trial_notes``.
-
-    :raises StepError: if others were there first; for attached systems, also if servers of ours were kept up
-    """
-    values = world.first.values
-    context, deployment, group = Context(values), str(values["dohyo_deployment"]), str(values["trial_group"])
-
-    def note(host: Host) -> list[dict[str, Any]]:
-        noted = host.do(
-            "in_use", state="taken", deployment=deployment, controller=host.values["dohyo_controller"], group=group
-        )
-        return list(noted["uses"])
-
-    attaches, exclusive = values["trial_system"] in values["attached"], context.flag("dohyo_exclusive", True)
-    try:
-        uses = world.on(world.hosts, "Record that the host is in use", note)
-        rivals = dict.fromkeys(
-            each for notes in uses.values() for each in others(notes, deployment, exclusive, attaches, group)
-        )
-        if rivals:
-            world.fail("Check that no other playbook uses the hosts", dict.fromkeys(world.hosts, "; ".join(rivals)))
-    except BaseException:
-        world.attempt(world.hosts, lambda host: note_use(host, "withdrawn"))
-        raise
-    # Hosts with another deployment's trial are refused; if hosts are shared, its note becomes a note of this trial.
-    notes = [each.partition("; wait")[0] for each in others(uses[world.first.name], deployment, group=group)]
-    for host in world.hosts.values():
-        host.remember({"trial_notes": notes})
 
 
 def fields_of(pid: int) -> list[str]:

@@ -11,8 +11,7 @@ from dohyo.systems.context import Context
 from dohyo.systems.rendering import as_properties
 from dohyo.systems.system import System
 from dohyo.trial import attached, canary, conditions, processes
-from dohyo.trial.hosts import check_clients, check_owner, check_servers, read_resources, report
-from dohyo.trial.in_use import take
+from dohyo.trial.hosts import check_clients, check_owner, check_servers, read_resources, report, take
 from dohyo.trial.loads import Load
 from dohyo.trial.measuring import Conduct, Measuring
 from dohyo.trial.refusals import look_at_hosts, refuse

@@ -79,8 +79,6 @@ def missing(file: Path) -> list[str]:
         role = named[1] if named else place
         if path.startswith("context."):
             problems = [unknown(Context, path.removeprefix("context."))]
-        elif "system=trial_system" in arguments:  # a condition skips the other systems
-            problems = [min(unknown(type(each), path) for each in all_systems().values())]
         else:
             problems = [unknown(type(catalogue.of_role(role)) if role in ROLES else System, path)]
         found += [f"{file}: {path}: {problem}" for problem in problems if problem]
