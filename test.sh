@@ -33,7 +33,7 @@ begin() { setsid "$@" & }
 
 # pytest NAME ARGUMENT…: starts pytest in analysis/; its JUnit report is NAME.xml.
 pytest() {
-    begin "$root/.venv/bin/python" -m pytest "${@:2}" "${options[@]}" -rs --durations=10 --junitxml="$reports/$1.xml"
+    begin "$root/.venv/bin/python" -m pytest "${@:2}" "${options[@]}" -rfEs --durations=10 --junitxml="$reports/$1.xml"
 }
 
 # ended NAME PID: waits for a pytest. Its exit code 4 means a wrong argument, such as the name of a system.
