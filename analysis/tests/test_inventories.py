@@ -106,6 +106,7 @@ def planned(
     return found
 
 
+@pytest.mark.slow
 def test_plan_yml_says_the_same() -> None:
     """Compares `planned` with Ansible on an inventory with templates."""
     inventory = ANSIBLE / "inventories/twelve-disks"

@@ -199,6 +199,7 @@ def test_the_check_of_a_value_copies_none_of_ansibles_containers() -> None:
     assert (list(found.misfits), found.values["cassandra_java_options"]) == ([], ["-ea"])
 
 
+@pytest.mark.slow
 def test_the_folders_of_playbook_and_inventory_are_no_templates(tmp_path: Path) -> None:
     """The folder of a checkout or an inventory may have such a name, and some variables are resolved twice."""
     ansible, inventory = tmp_path / "{{ 7*7 }}/ansible", tmp_path / "{{ 8*8 }} 'a'"

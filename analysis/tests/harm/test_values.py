@@ -113,6 +113,7 @@ PROBE = """
 """
 
 
+@pytest.mark.slow
 @BOTH
 def test_no_text_from_outside_is_a_template_to_ansible(
     lowest: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

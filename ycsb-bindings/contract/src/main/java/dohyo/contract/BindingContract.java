@@ -658,6 +658,7 @@ public abstract class BindingContract {
 
   /** Runs the client with {@code verify=acknowledged}: one server must not have stale, lost or damaged records. */
   @Test
+  @Tag("slow")
   void everyAcknowledgedWriteIsThere(@TempDir Path folder) throws Exception {
     Path file = folder.resolve("client.properties");
     Path summary = folder.resolve("client.json");
