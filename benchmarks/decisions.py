@@ -10,10 +10,10 @@ in turns     interleave=on: all systems are up, and a round has four windows of 
 quiet        nothing else runs
 disturbed    a program computes on one or all processors for 15 to 90 s, and pauses for 20 to 120 s, at random
 
-Each run is an experiment in FOLDER, so that an interrupted benchmark goes on where it stopped. The tables contain the
-minutes until the first round and the experiment had ended, the neighbours that were decided, each system's rate with
-half of its 95 % interval, and the ratio of neighbours. The last table contains the geometric mean of the ratios of the
-quiet runs for each way: if interleaving has no bias, they are equal.
+Each run is an experiment in FOLDER, so that an interrupted benchmark goes on where it stopped. The first
+table contains the minutes until the first round and the experiment had ended, and the number of decided neighbours. It
+also has the rate of each system, with half of its 95 % interval, and the ratios of neighbours. The second table compares
+the geometric means of the ratios of the quiet runs. Without bias they are the same with and without interleaving.
 """
 
 import argparse

@@ -356,7 +356,7 @@ def test_the_plan_says_the_least_and_the_most_time(tmp_path: Path) -> None:
         return console.file.getvalue().partition("in all")[2].partition("\nan estimate")[0]
 
     assert "at most" not in line("rounds=3\n")
-    assert "for 3 rounds\nat most 50 min until ± 5 % (at most 9 rounds)" in line(
+    assert "for 3 rounds\nat most 48 min until ± 5 % (at most 9 rounds)" in line(
         "rounds=3\nprecision=5%\nrounds.max=9\n"
     )
     assert "for 3 rounds\nat most 30 min until ± 5 % (at most 10 rounds, budget 30 min)" in line(
