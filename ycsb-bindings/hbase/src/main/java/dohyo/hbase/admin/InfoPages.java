@@ -3,6 +3,7 @@ package dohyo.hbase.admin;
 import java.io.FileNotFoundException;
 import java.io.IOException;
 import java.io.InputStream;
+import java.net.ConnectException;
 import java.net.URI;
 import java.net.URL;
 import java.nio.charset.StandardCharsets;
@@ -78,6 +79,10 @@ final class InfoPages {
   InputStream get(String page) throws IOException {
     URL url = URI.create(address + "/" + page).toURL();
     // Java's own client sends the user's Kerberos ticket if the server requires it.
-    return UserGroupInformation.isSecurityEnabled() ? SecurityUtil.doAsLoginUser(url::openStream) : url.openStream();
+    try {
+      return UserGroupInformation.isSecurityEnabled() ? SecurityUtil.doAsLoginUser(url::openStream) : url.openStream();
+    } catch (ConnectException e) {
+      throw new IOException("cannot read %s: %s".formatted(url, e.getMessage()), e); // Java's message lacks the address
+    }
   }
 }
