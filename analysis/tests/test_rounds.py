@@ -428,7 +428,7 @@ def test_equal_systems_are_seldom_called_different(truth: ModuleType, scenario: 
 def test_what_ends_the_rounds_of_undecided_neighbours_is_seldom_wrong(truth: ModuleType) -> None:
     deviations = truth.starts(0.08, 0.08)(np.random.default_rng(17), (2000, 4, truth.MOST))
     looks = (statistics.CONFIDENCE, statistics.LATER_LOOK)
-    for rates in ("all equal", "two and two equal"):
+    for rates in ("all equal", "two equal pairs"):
         true = np.log(np.array(truth.TRUTHS[rates]))
         _, _, wrong = truth.course(truth.OURS, deviations + true[:, None], true, looks)
         assert wrong.mean() <= 0.055
