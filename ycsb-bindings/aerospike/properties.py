@@ -17,7 +17,7 @@ PROPERTIES = [
     Property("aerospike.maxconnections", Whole(1, 100_000),
              about="maximum number of connections per node; default: 16 per event loop, at least 128. Further"
              " commands wait in the client until they time out"),
-    Property("aerospike.inline", Boolean(), fixed="it is needed when the servers start",
+    Property("aerospike.inline", Boolean(), fixed="the servers need it when they start",
              about="true: the server's thread that receives a batch executes it, record by record; default: true, but"
              " false with aerospike_storage=device"),
     Property("aerospike.hosts",

@@ -35,7 +35,7 @@ public final class AerospikeBinding extends Binding {
 
   @Override
   public String[] loops(Settings settings) {
-    // With either loop, each command in flight needs a connection. With only one in flight, a thread that waits at its
+    // With either loop, each command in flight needs a connection. If only one is in flight, a thread that waits on its
     // socket is fastest.
     return settings.number("inflight", 1, 1, Integer.MAX_VALUE) == 1 ? new String[] {"threads", "events"}
         : new String[] {"events", "threads"};

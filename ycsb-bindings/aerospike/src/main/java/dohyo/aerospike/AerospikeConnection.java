@@ -106,7 +106,7 @@ final class AerospikeConnection implements Shared.Connection, Transport {
         "get-config:context=namespace;id=" + namespace + ";namespace=" + namespace).contains("strong-consistency=true");
   }
 
-  /** Sets the timeouts of a policy. The tries of an operation divide its timeout equally. */
+  /** Sets the timeouts of a policy. Each try of an operation gets an equal share of its timeout. */
   private void timeouts(Policy policy, Settings settings) {
     policy.maxRetries = Binding.retries(settings);
     policy.totalTimeout = (int) millis;
@@ -170,7 +170,7 @@ final class AerospikeConnection implements Shared.Connection, Transport {
   }
 
   /**
-   * Returns the number of event loops. If threads wait for single commands, only batches and scans use the loops.
+   * Returns the number of event loops. If each thread waits for its own commands, only batches and scans use the loops.
    */
   @Override
   public int eventLoops() {

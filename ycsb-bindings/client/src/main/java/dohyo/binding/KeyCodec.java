@@ -26,8 +26,8 @@ public final class KeyCodec {
     this.salted = settings.choice("keysalt", "none", "crc32").equals("crc32");
     this.columns = KeyColumns.of(settings, "key").several();
     if (salted && columns) {
-      throw new SettingException("keysalt=crc32: a key with columns (keycolumns) has no place for a salt;"
-          + " leave one of the two out");
+      throw new SettingException("keysalt=crc32: a key with columns (keycolumns) has no room for a salt;"
+          + " set only one of the two");
     }
   }
 

@@ -8,7 +8,7 @@ final class Abort {
   private volatile boolean ofDatabase;
   private volatile Runnable whenSet = () -> { };
 
-  /** Registers an action that the thread which aborts the run calls. */
+  /** Registers an action. The thread that aborts the run performs it. */
   void whenSet(Runnable action) {
     whenSet = action;
   }

@@ -19,7 +19,7 @@ import java.util.function.BooleanSupplier;
 final class StartGate {
   private static final long POLL_NANOS = TimeUnit.MILLISECONDS.toNanos(5);
 
-  /** Maximum time between reading two clocks for which the readings count as simultaneous. */
+  /** Maximum time between the readings of two clocks that count as simultaneous. */
   private static final long TOGETHER_NANOS = TimeUnit.MICROSECONDS.toNanos(100);
 
   private final Path folder;
@@ -127,8 +127,8 @@ final class StartGate {
   }
 
   /**
-   * Converts an instant to {@link System#nanoTime}. If the process is interrupted between reading both clocks, it reads
-   * them again.
+   * Converts an instant to {@link System#nanoTime}. If the process is interrupted between the readings of both clocks,
+   * it reads them again.
    */
   static long nanoTime(Instant instant) {
     long shortest = Long.MAX_VALUE;
@@ -149,8 +149,8 @@ final class StartGate {
     Instant agreed = instant(text, "start");
     long late = agreed.until(Instant.now(), ChronoUnit.MILLIS);
     if (late > 0 && !alone) {
-      throw new RunInvalidException("the agreed start instant had passed " + late
-          + " ms before this client learned of it; agree on a later one");
+      throw new RunInvalidException("the agreed start had passed " + late
+          + " ms before this client read it; agree on a later one");
     }
     return agreed;
   }

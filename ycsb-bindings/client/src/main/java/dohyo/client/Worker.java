@@ -20,7 +20,7 @@ final class Worker {
   /** Time between two checks for operations that have timed out, in nanoseconds. */
   static final long TIMEOUT_CHECK_NANOS = TimeUnit.MILLISECONDS.toNanos(50);
 
-  /** Maximum number of operations sent and of answers taken per call, because other clients wait for the thread. */
+  /** Maximum number of operations to send and of answers to take per call. Other clients wait for the thread. */
   private static final int MAX_AT_ONCE = 64;
 
   private final Run run;
@@ -194,7 +194,7 @@ final class Worker {
     return count;
   }
 
-  /** Abandons operations that have been open for longer than the timeout. Checks at most every TIMEOUT_CHECK_NANOS. */
+  /** Abandons operations that have been open for longer than the timeout. Checks only every TIMEOUT_CHECK_NANOS. */
   private void expire() {
     if (now - nextTimeoutCheck >= 0) {
       nextTimeoutCheck = now + TIMEOUT_CHECK_NANOS;
@@ -230,7 +230,7 @@ final class Worker {
     if (!open.remove(call)) {
       return;
     }
-    // Check the duration: a blocking driver cannot be interrupted, and an answer may precede the check for timeouts.
+    // Check the duration: a blocking driver cannot be interrupted, and an answer may come before the check for timeouts.
     if (call.finished() - call.started() > timeoutNanos) {
       call.timeOut();
     }

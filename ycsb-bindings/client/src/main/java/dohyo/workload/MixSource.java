@@ -8,12 +8,12 @@ import java.util.SplittableRandom;
 import site.ycsb.Status;
 
 /**
- * Makes the requests of the run phase, drawn by their proportions. The records of a batch belong to one table and are
- * all different, because only some databases save work for repeated keys in a batch.
+ * Draws the requests of the run phase according to their proportions. The records of a batch belong to one table and
+ * are all different, because only some databases save work for repeated keys in a batch.
  */
 final class MixSource implements RequestSource {
   /**
-   * Maximum number of draws of a record that this client may write now. After that, it takes the nearest record.
+   * Maximum number of draws to find a record that this client may write now. After that, it takes the nearest record.
    */
   private static final int MAX_DRAWS = 16;
 

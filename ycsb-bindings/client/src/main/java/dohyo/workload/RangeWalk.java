@@ -13,7 +13,7 @@ final class RangeWalk {
   private long next;
 
   /**
-   * Makes the walk of one thread through its range from {@link Division}.
+   * Creates the walk of one thread through its range, which {@link Division} determines.
    *
    * @param thread  number of the thread, from 0
    * @param threads number of threads

@@ -708,7 +708,7 @@ class ClientTest extends OnMemory {
   }
 
   @ParameterizedTest
-  @CsvSource({"1000, had passed before this client learned of it", "soon, the measure file contains 'soon'"})
+  @CsvSource({"1000, had passed before this client read it", "soon, the measure file contains 'soon'"})
   void anInstantOfTheWindowThatIsNoneEndsTheRun(String measure, String message) throws Exception {
     assertEquals(0, client("-load"), err);
     Files.writeString(folder.resolve("measure"), measure);
