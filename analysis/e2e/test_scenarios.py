@@ -95,7 +95,7 @@ def test_hbase_cache_of_two_region_servers_in_an_older_version(tmp_path: Path) -
     assert asked == ["2.5.13-hadoop3", "G1 Old Generation, G1 Young Generation", "memory", "gz"]
     assert trial["conditions"]["nodes"] == 1
     notes = "; ".join(trial["notes"])
-    assert "region servers: 2, each with a heap of its own; hosts: 1" in notes
+    assert "region servers: 2, each with its own heap; hosts: 1" in notes
     assert "regions per table: 8 (4 + 4)" in notes
     assert "PREFETCH_BLOCKS_ON_OPEN" in notes
     settled = json.loads((folder / "settled.json").read_text())

@@ -165,7 +165,7 @@ def test_hbase_lets_in_only_who_has_a_certificate_and_a_ticket(tmp_path: Path) -
     written, seen = trial_of(tmp_path, HBASE)
     notes = json.loads((tmp_path / "raw/conditions.json").read_text())["notes"]
     expected = {"TLS to clients", "TLS among nodes", "clients have certificates", "without TLS: ZooKeeper, HDFS"}
-    assert {*expected, "clients and nodes log in by Kerberos"} <= set(notes)
+    assert {*expected, "clients and nodes log in with Kerberos"} <= set(notes)
     keys = (HOME / "secret/hbase/keytab").read_bytes()
     seen_nowhere = (keys, base64.b64encode(keys), keys.hex().encode())
     assert b"hbase" in keys

@@ -19,7 +19,7 @@ PROPERTIES = [
              about="true: a request goes to a node with a copy of its record (a batch: of its first record); false:"
              " requests go to all nodes in turn"),
     Property("cassandra.eventloops", Whole(1, 1024),
-             about="threads that drive the connections; default: one less than the processors of the client's host"),
+             about="threads that serve the connections; default: one less than the number of processors of the client's host"),
     Property("cassandra.coreconnections", Whole(1, 1024),
              about="connections per host that are opened at the start; default: the event loops divided by the"
              " hosts, rounded up"),
@@ -35,25 +35,25 @@ PROPERTIES = [
     Property("port",
              Refused("Dohyo chooses the port; for your servers: --attach cassandra=HOST,HOST:PORT (or scylla=…)"),
              about="Cassandra's port"),
-    Property("cassandra.keyspace", Refused("Dohyo creates the keyspace, also in attached servers"), about="keyspace"),
+    Property("cassandra.keyspace", Refused("Dohyo creates the keyspace, also on attached servers"), about="keyspace"),
     Property("cassandra.username",
-             Refused("Dohyo makes the user, see cassandra_authentication; for your servers: in the file of"
+             Refused("Dohyo creates the user, see cassandra_authentication; for your servers: in the file of"
                      " --attach-secrets"), about="user name"),
     Property("cassandra.password",
-             Refused("it would become evidence, see cassandra_authentication; for your servers: in the file of"
+             Refused("passwords must not become evidence, see cassandra_authentication; for your servers: in the file of"
                      " --attach-secrets"), about="password"),
     Property("cassandra.ca",
-             Refused("Dohyo makes the certificates, see cassandra_tls; for your servers: in the file of"
+             Refused("Dohyo creates the certificates, see cassandra_tls; for your servers: in the file of"
                      " --attach-secrets"),
              about="certificate of the authority to trust, as X.509 in Base64 on one line"),
     Property("cassandra.localdc",
              Refused("Dohyo sets the data center of its servers; for your servers: in the file of --attach-secrets"),
              about="data center"),
-    Property("cassandra.readconsistencylevel", Refused("it follows from read_acks, equally for all systems"),
+    Property("cassandra.readconsistencylevel", Refused("read_acks sets it for all systems"),
              about="consistency level of reads"),
-    Property("cassandra.writeconsistencylevel", Refused("it follows from write_acks, equally for all systems"),
+    Property("cassandra.writeconsistencylevel", Refused("write_acks sets it for all systems"),
              about="consistency level of writes"),
-    Property("cassandra.tracing", Refused("tracing would slow one system only"), about="tracing"),
+    Property("cassandra.tracing", Refused("tracing would slow down only one system"), about="tracing"),
     Property("cassandra.useSSL",
              Refused("it follows from cassandra_tls; for your servers: in the file of --attach-secrets"),
              about="encryption"),

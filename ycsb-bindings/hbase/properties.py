@@ -4,7 +4,7 @@ from dohyo.scenario.property_types import Property, Refused, Text, Whole
 
 # fmt: off
 PROPERTIES = [
-    Property("columnfamily", Refused("Dohyo creates the table and its column family, also in attached servers"),
+    Property("columnfamily", Refused("Dohyo creates the table and its column family, also on attached servers"),
              about="column family"),
     Property("clientbuffering", Refused("a write counts only when the server has answered"),
              about="true: writes are buffered in the client"),
@@ -20,9 +20,9 @@ PROPERTIES = [
              Refused("it follows from hbase_authentication; for your servers: in the file of --attach-secrets"),
              about="file that replaces /etc/krb5.conf, on the client's host"),
     Property("hbase.client.netty.tls.enabled", Refused("it follows from hbase_tls"), about="encryption"),
-    Property("hbase.rpc.tls.keystore.location", Refused("Dohyo makes the certificates; see hbase_tls"),
+    Property("hbase.rpc.tls.keystore.location", Refused("Dohyo creates the certificates, see hbase_tls"),
              about="PEM file with the client's key and its certificate"),
-    Property("hbase.rpc.tls.truststore.location", Refused("Dohyo makes the certificates; see hbase_tls"),
+    Property("hbase.rpc.tls.truststore.location", Refused("Dohyo creates the certificates, see hbase_tls"),
              about="PEM file with the certificate authority to trust"),
     Property("hbase.zookeeper.quorum",
              Refused("Dohyo sets the addresses of its servers; for your servers: --attach"
@@ -30,11 +30,11 @@ PROPERTIES = [
     Property("hbase.zookeeper.property.clientPort",
              Refused("Dohyo chooses the port; for your servers: --attach hbase=ZOOKEEPER,ZOOKEEPER:PORT:/ZNODE"),
              about="port of ZooKeeper"),
-    Property("hbase.client.retries.number", Refused("it follows from retries, equally for all systems"),
+    Property("hbase.client.retries.number", Refused("retries sets it for all systems"),
              about="attempts of the driver"),
     Property("hbase.netty.eventloop.rpcclient.thread.count", Whole(1, 1024),
-             about="threads (event loops) that drive the channels; default: one less than the processors of the"
-             " client's host"),
+             about="threads (event loops) that serve the channels; default: one less than the number of processors of"
+             " the client's host"),
     Property("hbase.client.ipc.pool.size", Whole(1, 1024),
              about="channels to each region server; default: the event loops divided by the region servers,"
              " rounded up"),

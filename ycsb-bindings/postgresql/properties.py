@@ -4,7 +4,7 @@ from dohyo.scenario.property_types import Property, Refused, Whole
 
 # fmt: off
 PROPERTIES = [
-    Property("postgresql.connections", Whole(1, 1000), fixed="it is needed when the servers start",
+    Property("postgresql.connections", Whole(1, 1000), fixed="the servers need it when they start",
              about="connections of each client thread for its operations in flight; default: as many as inflight, at"
              " most 32"),
     Property("postgresql.url",

@@ -453,9 +453,9 @@ GROUPS = {
         Property("scylla.password",
                  Refused("Dohyo creates the account; for your servers: cassandra.password in the file of"
                          " --attach-secrets"), STOCK, about="password"),
-        Property("scylla.readconsistencylevel", Refused("it follows from read_acks, equally for all systems"), STOCK,
+        Property("scylla.readconsistencylevel", Refused("read_acks sets it for all systems"), STOCK,
                  about="consistency level of reads"),
-        Property("scylla.writeconsistencylevel", Refused("it follows from write_acks, equally for all systems"), STOCK,
+        Property("scylla.writeconsistencylevel", Refused("write_acks sets it for all systems"), STOCK,
                  about="consistency level of writes"),
         Property("zookeeper.znode.parent",
                  Refused("Dohyo sets it for its servers; for your servers: --attach hbase=ZOOKEEPER:PORT:/ZNODE"),

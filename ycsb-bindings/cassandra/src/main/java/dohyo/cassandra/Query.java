@@ -62,7 +62,7 @@ public record Query(Verb verb, String table, Columns columns) {
     return '"' + name.replace("\"", "\"\"") + '"';
   }
 
-  /** Returns a text in quotes, for statements that take no variables. */
+  /** Returns a text in quotes, for statements that do not accept variables. */
   public static String literal(String text) {
     return "'" + text.replace("'", "''") + "'";
   }

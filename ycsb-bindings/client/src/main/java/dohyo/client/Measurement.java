@@ -135,7 +135,7 @@ final class Measurement {
   }
 
   private Results.Timing timing(Workers.Turn turn, Window window, Instant agreed, double connectSeconds) {
-    // A run limited by time has its configured length. An aborted run, or one limited by count, ends with its last answer.
+    // A run limited by time has its configured length. A run limited by count, or aborted, ends with the last answer.
     boolean full = !abort.isSet() && turn.reachedEnd();
     double measured = full ? run.measuredSeconds()
         : Math.max(0, turn.lastFinished() - turn.firstMeasured()) / 1e9;

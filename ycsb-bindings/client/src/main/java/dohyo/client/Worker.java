@@ -230,7 +230,7 @@ final class Worker {
     if (!open.remove(call)) {
       return;
     }
-    // Check the duration: a blocking driver cannot be interrupted, and an answer may come before the check for timeouts.
+    // Check the duration: a blocking driver cannot be interrupted, and a late answer may precede the check above.
     if (call.finished() - call.started() > timeoutNanos) {
       call.timeOut();
     }

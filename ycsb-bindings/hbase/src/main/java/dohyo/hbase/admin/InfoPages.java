@@ -24,7 +24,7 @@ final class InfoPages {
   private final String address;
 
   /**
-   * Makes a reader of the pages. Does not connect yet.
+   * Creates a reader of the pages. Does not connect yet.
    *
    * @param address such as http://127.0.0.1:16030
    */
@@ -68,7 +68,7 @@ final class InfoPages {
     return beans("java.lang:type=Runtime").get(0).getAsJsonObject();
   }
 
-  /** Returns the management beans of a name or pattern, which HBase and Hadoop show under /jmx. */
+  /** Returns the management beans that match a name or pattern. HBase and Hadoop serve them at /jmx. */
   JsonArray beans(String name) throws IOException {
     try (InputStream in = get("jmx?qry=" + name)) {
       String json = new String(in.readAllBytes(), StandardCharsets.UTF_8);
