@@ -86,7 +86,7 @@ final class KeyChooser {
         return;
       }
       if (batchSize > division.count()) {
-        throw new SettingException("batchsize=" + batchSize + ": the records of a batch differ, and insertcount="
+        throw new SettingException("batchsize=" + batchSize + ": a batch needs different records, but insertcount="
             + division.count());
       }
       if (distribution.equals("hotspot")) {

@@ -48,7 +48,7 @@ public final class RecordWorkload extends Workload {
     batchSize = settings.number("batchsize", 1, 1, 100_000);
     transactions = settings.flag("dotransactions", true);
     if (batchSize > layout.recordsPerTable()) {
-      throw new SettingException("batchsize=" + batchSize + ": the records of a batch differ, and the smallest"
+      throw new SettingException("batchsize=" + batchSize + ": a batch needs different records, but the smallest"
           + " table has " + layout.recordsPerTable() + " (recordcount divided by tablecount)");
     }
     if (transactions && batchSize > 1 && proportions.share(OperationType.SCAN) > 0) {

@@ -808,7 +808,7 @@ class ClientTest extends OnMemory {
       "target=-1 | target=-1: must be a number from 0.0 to 1.0E12",
       "threadcount=many | threadcount=many: must be a whole number from 1 to 100000",
       "requestdistribution=zipf | requestdistribution=zipf: must be one of uniform, zipfian, latest",
-      "batchsize=2000 | batchsize=2000: a batch has different records",
+      "batchsize=2000 | batchsize=2000: a batch needs different records",
       "arrival=even | arrival=even: must be one of uniform, poisson",
       "warmup=soon | warmup=soon: must be one of fixed, steady",
       "readbeforewrite=maybe | readbeforewrite=maybe: must be true or false",
