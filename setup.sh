@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Installs what Dohyo needs on this machine. run.sh and test.sh call it; users can call it, too.
+# Installs what Dohyo needs on this machine. run.sh and test.sh call it, and users can also call it themselves.
 #
 #   ./setup.sh python   Python >= 3.11 and the project's venv (.venv) with the command `dohyo`
 #   ./setup.sh aws      the same plus AWS's client, for ansible/aws.yml
@@ -155,7 +155,7 @@ install_dohyo() {
     local site
     site=$("$1/bin/python" -c 'import sysconfig; print(sysconfig.get_path("purelib"))')
     printf '%s\n' "$root/analysis" >"$site/dohyo.pth"
-    # A shell script, because the first line of a script cannot contain a path with spaces.
+    # Write a shell script, because a script cannot name a Python in its first line if the path contains spaces.
     cat >"$1/bin/dohyo" <<EOF
 #!/bin/sh
 exec $(quoted "$1/bin/python") -P -c 'import sys; sys.argv[0] = "dohyo"; from dohyo.cli import main; sys.exit(main())' "\$@"
@@ -210,7 +210,7 @@ setup_browser() {
 
 is_jdk17() { [[ -x "$1/bin/javac" ]] && grep -qs '^JAVA_VERSION="17[."]' "$1/release"; }
 
-# Prints the home of a JDK 17. Newer ones lack features that Cassandra and HBase still use.
+# Prints the home of a JDK 17. Newer JDKs lack features that Cassandra and HBase still use.
 find_jdk() {
     local home
     for home in "${JAVA_HOME:-}" "$state/java" /usr/lib/jvm/*17* /opt/*17* "$HOME"/.sdkman/candidates/java/17*; do

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# ./test.sh [all|PART…]: sets up the tools and runs the tests with pytest. Real servers, no mocks.
+# ./test.sh [all|PART…]: sets up the tools and runs the tests with pytest. They use real servers, no mocks.
 #
 #   ./test.sh           before a commit: lint, the unit and contract tests that are not marked slow, and one experiment with its report
 #   ./test.sh all       everything
@@ -36,7 +36,7 @@ pytest() {
     begin "$root/.venv/bin/python" -m pytest "${@:2}" "${options[@]}" -rfEs --durations=10 --junitxml="$reports/$1.xml"
 }
 
-# ended NAME PID: waits for a pytest. Its exit code 4 means a wrong argument, such as the name of a system.
+# ended NAME PID: waits for pytest. The exit code 4 means a wrong argument, such as the name of a system.
 ended() {
     local code=0
     wait "$2" || code=$?

@@ -70,7 +70,7 @@ def starts(low: float, high: float) -> Draw:
 
 
 def one_noisy(generator: np.random.Generator, shape: tuple[int, int, int]) -> Floats:
-    """Draws normal deviations; the first system scatters more than all others."""
+    """Draws normal deviations. The first system scatters more than the others."""
     return generator.normal(size=shape) * np.array([0.15, *[0.03] * (shape[1] - 1)])[:, None]
 
 

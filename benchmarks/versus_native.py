@@ -153,7 +153,7 @@ def aerospike(path: str, cell: Cell, table: Properties, loads: bool = False) -> 
 
 @dataclass(frozen=True)
 class Peer:
-    """A load generator for one database; `client` creates its command for a cell."""
+    """A load generator for one database. `client` creates its command for a cell."""
 
     client: Callable[[str, Cell, Properties], Client]
     variable: str

@@ -97,7 +97,7 @@ def stock_command(system: str, table: Properties, folder: Path) -> list[str]:
         return java(f"{bundle(system)}/*", "site.ycsb.Client", "-db", OUR_CLASSES[system])
     binding, name = STOCK_BINDINGS[system]
     if not (Path(home) / binding / "lib").is_dir():
-        sys.exit(f"YCSB_HOME={home}: {binding}/lib does not exist; name an unpacked release of stock YCSB that has it")
+        sys.exit(f"YCSB_HOME={home}: {binding}/lib does not exist; set it to an unpacked stock YCSB that has it")
     # The stock HBase binding reads the server's address only from hbase-site.xml on the class path.
     entries = "".join(
         f"<property><name>{key}</name><value>{value}</value></property>"

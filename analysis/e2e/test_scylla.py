@@ -51,7 +51,7 @@ def test_its_conditions_and_figures_are_known(tmp_path: Path) -> None:
     assert mix(trial) == {"READ", "UPDATE"}
     conditions = json.loads((tmp_path / "out/raw/01-scylla/conditions.json").read_text())
     assert conditions["differences"] == []
-    assert {"shards per node: 1", "the server shares its cores with other processes (--overprovisioned)"} <= {*conditions["notes"]}
+    assert {"shards per node: 1", "cores are shared with other processes (--overprovisioned)"} <= {*conditions["notes"]}
     assert "Unknown option" not in (tmp_path / "out/raw/01-scylla/server/localhost/log").read_text()
     (server,) = trial["servers"]
     assert None not in server["figures"].values(), server

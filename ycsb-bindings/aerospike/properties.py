@@ -12,8 +12,8 @@ PROPERTIES = [
     Property("aerospike.sockettimeout", Whole(1, 86_400_000),
              about="milliseconds for one attempt; default: operationtimeout divided by the number of attempts"),
     Property("aerospike.eventloops", Whole(1, 1024),
-             about="threads that serve the connections for batches, scans and inflight above 1; default: one less than"
-             " the number of processors of the client's host"),
+             about="threads that serve the connections for batches, scans and inflight above 1; default: number of"
+             " processors of the client's host minus 1"),
     Property("aerospike.maxconnections", Whole(1, 100_000),
              about="maximum number of connections per node; default: 16 per event loop, at least 128. Further"
              " commands wait in the client until they time out"),
@@ -21,24 +21,24 @@ PROPERTIES = [
              about="true: the server's thread that receives a batch executes it, record by record; default: true, but"
              " false with aerospike_storage=device"),
     Property("aerospike.hosts",
-             Refused("Dohyo sets the addresses of its servers; for your servers: --attach aerospike=HOST:PORT"),
+             Refused("Dohyo sets the addresses of its servers; for your servers, use --attach aerospike=HOST:PORT"),
              about="Aerospike's hosts"),
-    Property("aerospike.port", Refused("Dohyo chooses the port; for your servers: --attach aerospike=HOST:PORT"),
+    Property("aerospike.port", Refused("Dohyo chooses the port; for your servers, use --attach aerospike=HOST:PORT"),
              about="Aerospike's port"),
     Property("aerospike.user",
-             Refused("Dohyo creates the account, see aerospike_authentication; for your servers: in the file of"
+             Refused("Dohyo creates the account, see aerospike_authentication; for your servers, use the file of"
                      " --attach-secrets"), about="user name"),
     Property("aerospike.password",
-             Refused("Dohyo creates the account, see aerospike_authentication; for your servers: in the file of"
+             Refused("Dohyo creates the account, see aerospike_authentication; for your servers, use the file of"
                      " --attach-secrets"), about="password"),
     Property("aerospike.tlsname",
-             Refused("aerospike_tls_name sets it for servers and clients; for your servers: in the file of"
+             Refused("aerospike_tls_name sets it for servers and clients; for your servers, use the file of"
                      " --attach-secrets"), about="name in the servers' certificates"),
     Property("aerospike.tlsca",
-             Refused("the variable aerospike_tls_ca names it; for your servers: in the file of --attach-secrets"),
+             Refused("the variable aerospike_tls_ca names it; for your servers, use the file of --attach-secrets"),
              about="PEM file with the authorities to trust"),
     Property("aerospike.namespace",
-             Refused("aerospike_namespace sets it for servers and clients; for your servers: --attach"
+             Refused("aerospike_namespace sets it for servers and clients; for your servers, use --attach"
                      " aerospike=HOST:PORT/NAMESPACE"), about="namespace"),
     Property("aerospike.commitlevel", Refused("write_acks sets it for all systems"),
              about="copies that must acknowledge a write, MASTER or ALL"),

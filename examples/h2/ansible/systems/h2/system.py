@@ -1,4 +1,4 @@
-"""H2 as one server in a JVM, the example of docs/adding-a-system.md."""
+"""Runs H2 as a single server in a JVM, as an example for docs/adding-a-system.md."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ class H2(System):
 
     @property
     def command(self) -> list[str]:
-        """Command of the server. With -ifNotExists, clients can create the database."""
+        """Command that starts the server. With -ifNotExists, clients can create the database."""
         java = f"{self.context.get('service_host')['java_home']}/bin/java"
         jvm = [f"-Xms{self.heap}", f"-Xmx{self.heap}", f"-Dh2.bindAddress={self.address}", "-cp", f"{self.lib}/*"]
         listen = ["-tcp", "-tcpPort", str(self.node["h2"]), "-ifNotExists", "-baseDir", self.data[0]]

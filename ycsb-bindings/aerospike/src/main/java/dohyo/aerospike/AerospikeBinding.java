@@ -23,7 +23,7 @@ import site.ycsb.Status;
  * each record has its own status. An insert is an upsert, as in the other bindings. An update of a record that does not
  * exist is {@link Status#NOT_FOUND}. Errors are named after the driver's result codes.
  *
- * <p>{@code aerospike.layout=bins} (default) stores each field as a bin. {@code packed=N} stores about N records in
+ * <p>{@code aerospike.layout=bins} (default) stores each field as a bin. {@code packed=N} packs about N records into
  * one, see {@link Packed}.
  */
 public final class AerospikeBinding extends Binding {

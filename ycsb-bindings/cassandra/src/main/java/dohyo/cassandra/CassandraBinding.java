@@ -41,7 +41,7 @@ import site.ycsb.Status;
  * concurrent reads. {@code in} sends one {@code SELECT … IN}, which requires a key of one column.
  */
 public class CassandraBinding extends Binding {
-  /** Rows per page of a scan. It limits the size of a response. */
+  /** Number of rows per page of a scan, which limits the size of a response. */
   private static final int SCAN_PAGE = 1000;
   /** Page size that turns paging off, so that all rows of a read are in one response. */
   private static final int UNPAGED = Integer.MAX_VALUE;

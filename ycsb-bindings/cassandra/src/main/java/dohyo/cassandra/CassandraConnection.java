@@ -28,7 +28,7 @@ import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ConcurrentMap;
 import site.ycsb.DBException;
 
-/** Connection of this process, with its statements. */
+/** Connection of this process and its statements. */
 public final class CassandraConnection implements Shared.Connection, Transport {
   /**
    * Maximum of protocol v4, whose stream ids have 15 bits. With the driver's default of 1024, requests might queue.

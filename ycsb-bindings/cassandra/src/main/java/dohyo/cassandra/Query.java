@@ -57,7 +57,7 @@ public record Query(Verb verb, String table, Columns columns) {
     return each(partition(key), "%s", ", ");
   }
 
-  /** Returns a name in quotes. It may contain any characters. */
+  /** Returns a name in quotes. The name may contain any characters. */
   public static String quoted(String name) {
     return '"' + name.replace("\"", "\"\"") + '"';
   }

@@ -103,8 +103,8 @@ public final class Admin {
   }
 
   /**
-   * Reads the properties file whose path is the argument {@code key}; empty without the argument. Passwords are passed
-   * in a file because all users of the host can read command lines.
+   * Reads the properties file whose path is the argument {@code key}. Without the argument, the result is empty.
+   * Passwords are passed in a file, because all users of the host can read command lines.
    *
    * @throws SettingException if the file cannot be read
    */

@@ -107,7 +107,7 @@ public interface Attached extends AutoCloseable {
         "settle", arguments -> answer(opening, arguments, AttachedVerbs::settle),
         "count", arguments -> answer(opening, arguments, (of, any) -> Map.of("rows", of.countRows())),
         "stats", arguments -> answer(opening, arguments, AttachedVerbs::stats),
-        // Without this file, no place was created. Then remove has nothing to do and need not connect.
+        // If this file is missing, no place was created, so remove has nothing to do and need not connect.
         "remove", arguments -> Files.exists(made(arguments)) ? answer(opening, arguments, AttachedVerbs::remove)
             : Map.of("removed", false),
         "doctor", arguments -> answer(opening, arguments, AttachedVerbs::doctor));

@@ -9,7 +9,7 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 
-/** Implementations of the verbs of {@link Attached}, which all systems share. */
+/** Implements the verbs of {@link Attached} for all systems. */
 final class AttachedVerbs {
   private static final int PINGS = 21;
   private static final double NANOS_PER_MILLI = 1e6;

@@ -172,8 +172,8 @@ public final class KeyColumns {
   }
 
   /**
-   * Returns the number of first columns that select a record's partition. If there are several columns, the last one
-   * never does.
+   * Returns how many of the first columns select a record's partition. If there are several columns, the last one is
+   * never among them.
    */
   public int partition() {
     return partition;

@@ -50,7 +50,7 @@ public final class Settings {
    * Reads one of several values.
    *
    * @param key     property name
-   * @param choices allowed values, the first is the default
+   * @param choices allowed values; the first is the default
    * @return the value
    * @throws SettingException if the value is not one of them
    */

@@ -28,7 +28,7 @@ final class Completions {
     owner = Thread.currentThread();
   }
 
-  /** Ends the current thread's turn. */
+  /** Lets other threads take calls again. */
   void release() {
     owner = null;
   }

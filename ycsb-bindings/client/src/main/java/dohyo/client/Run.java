@@ -66,7 +66,7 @@ record Run(Settings settings, RecordWorkload workload, boolean load, int threads
     double seconds = settings.decimal("maxexecutiontime", 0, 0, 1e8);
     if (operations == 0 && seconds == 0 && !load) {
       throw new SettingException(
-          "operationcount=0 and maxexecutiontime=0: a run is bounded by one of them; set maxexecutiontime in seconds");
+          "operationcount=0 and maxexecutiontime=0: a run needs one of these limits; set maxexecutiontime in seconds");
     }
     int threads = settings.number("threadcount", 1, 1, 100_000);
     if (operations > 0 && operations < threads) {

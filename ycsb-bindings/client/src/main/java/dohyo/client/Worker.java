@@ -72,7 +72,7 @@ final class Worker {
 
   /**
    * Takes answers and sends due operations. It sends until the window is over, the count is reached or the run is
-   * aborted. Then it waits for open operations, after which the client {@link #hasEnded}.
+   * aborted. Then it waits for open operations. After the last one, {@link #hasEnded} returns true.
    *
    * @return nanoseconds until the next call; 0 for an immediate call, {@link #ANSWER} for no call before the next
    *         answer. Call earlier if an answer arrives, {@link #untilTimeout} has passed, the run is aborted or the

@@ -105,7 +105,7 @@ final class Workers {
     }
   }
 
-  /** Lets all threads work in a window. The threads must have ended their turn before. */
+  /** Lets all threads work in a window. The threads must have ended their previous turn. */
   Turn release(Window window, List<ThreadStatistics> statistics) {
     Turn turn = new Turn(window, statistics);
     CompletableFuture<Turn> released = next;
@@ -131,7 +131,7 @@ final class Workers {
     return each;
   }
 
-  /** Ends all threads, even if they were never released, and waits a bounded time until all have disconnected. */
+  /** Ends all threads, even if they were never released, and waits for a limited time until all have disconnected. */
   void close() throws InterruptedException {
     allowDisconnect();
     // Abort, because threads may still run after an internal error of this process.
@@ -245,7 +245,7 @@ final class Workers {
       IntStream.range(0, workers.length()).forEach(number -> workers.set(number, null));
     }
 
-    /** Waits up to that many nanoseconds for all threads to finish. Returns whether they have. */
+    /** Waits up to that many nanoseconds for all threads to finish. Returns whether all did. */
     boolean awaitEnd(long nanos) throws InterruptedException {
       return ended.await(nanos, TimeUnit.NANOSECONDS);
     }

@@ -22,7 +22,7 @@ final class KeyChooser {
   /**
    * State that all threads share: which keys exist, and distributions with a common state. Each client counts its new
    * records from {@code recordcount}. {@link Division#keynum} converts the count to a key number that no other client
-   * uses. A later run of a trial continues where earlier runs of the same client ended ({@code inserted}), so that no
+   * uses. A later run of a trial continues where earlier runs of the same client ended ({@code inserted}). This way, no
    * key is inserted twice, and {@code latest} covers the records of earlier runs.
    */
   static final class Shared {

@@ -352,7 +352,7 @@ public final class Ledger {
     private final int[] wanted;
     private final Counts counts;
     private final long[] firstCells;
-    // Sequence number of the last acknowledged write when the read began, per record and cell.
+    // Sequence number of the last acknowledged write when the read began, for each record and cell.
     private final int[] floors;
     private final boolean[] seen;
     private final Finding[] findings;

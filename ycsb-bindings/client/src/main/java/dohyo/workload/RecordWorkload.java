@@ -189,11 +189,11 @@ public final class RecordWorkload extends Workload {
   @Override
   public Object initThread(Properties p, int mythreadid, int threadcount) throws WorkloadException {
     if (batchSize > 1) {
-      throw new WorkloadException("batchsize=" + batchSize + ": the stock client has no batches; use batchsize=1 with"
-          + " it, or dohyo.client.Client");
+      throw new WorkloadException("batchsize=" + batchSize + ": the stock client does not send batches; set batchsize=1"
+          + " for it, or use dohyo.client.Client");
     }
     if (Ledger.isWanted(settings)) {
-      throw new WorkloadException("verify=acknowledged: the stock client reads nothing back; use dohyo.client.Client");
+      throw new WorkloadException("verify=acknowledged: the stock client cannot read back; use dohyo.client.Client");
     }
     return source(mythreadid, threadcount);
   }

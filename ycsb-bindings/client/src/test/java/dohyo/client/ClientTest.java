@@ -816,7 +816,7 @@ class ClientTest extends OnMemory {
       "workload=site.ycsb.workloads.TimeSeriesWorkload | run other workload classes with site.ycsb.Client",
       "seed=-1 | seed=-1: must be a whole number from 0 to 9007199254740991",
       "valueentropy=9 | valueentropy=9: must be a whole number from 0 to 8",
-      "maxexecutiontime=0 | a run is bounded by one of them",
+      "maxexecutiontime=0 | a run needs one of these limits",
       "windows=2 | windows=2: a client pauses only in a run with startgate and verify=none",
       "startgate=/nowhere | startgate=/nowhere: the folder does not exist",
       "hdrhistogram.percentiles=99,x | must be numbers from 0 to 100",

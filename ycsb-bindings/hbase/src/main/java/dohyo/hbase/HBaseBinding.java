@@ -38,7 +38,7 @@ import site.ycsb.Status;
  * its own status. The client buffers nothing, so a status is always the server's answer.
  */
 public final class HBaseBinding extends Binding {
-  /** Rows per page of a scan. It limits the size of a response. */
+  /** Number of rows per page of a scan, which limits the size of a response. */
   private static final int SCAN_PAGE = 1000;
 
   private static final Shared<HBaseConnection> CONNECTION = new Shared<>(HBaseConnection::new);

@@ -27,7 +27,7 @@ import org.apache.hbase.thirdparty.io.netty.util.concurrent.DefaultThreadFactory
 import org.apache.hbase.thirdparty.io.netty.util.concurrent.EventExecutor;
 import site.ycsb.DBException;
 
-/** Connection of this process, with its tables. */
+/** Connection of this process and its tables. */
 public final class HBaseConnection implements Shared.Connection, Transport {
   /** Maximum number of tries to connect. Pauses grow with each try, so the timeout ends the tries earlier. */
   private static final String RETRIES = "15";

@@ -12,7 +12,7 @@ public interface Dialect {
   /** Returns the prefix of the binding's property names, as in {@code mysql.connections}. */
   String name();
 
-  /** Returns a name in quotes. It may contain any characters. */
+  /** Returns a name in quotes. The name may contain any characters. */
   String quoted(String name);
 
   /**

@@ -43,7 +43,7 @@ public abstract class JdbcBinding extends Binding {
    * (optimizer_max_sel_args), MySQL for ranges of more than 8 MB (range_optimizer_max_mem_size).
    */
   private static final int RANGES = 8_000;
-  /** Number of rows that the driver fetches at once. It limits the size of a response. */
+  /** Number of rows that the driver fetches at once, which limits the size of a response. */
   private static final int SCAN_PAGE = 1000;
 
   private final Dialect dialect;

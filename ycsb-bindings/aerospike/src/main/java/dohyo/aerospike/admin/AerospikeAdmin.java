@@ -244,7 +244,7 @@ public final class AerospikeAdmin {
     }
   }
 
-  /** Returns the matching counters that are not zero on any node. */
+  /** Returns the matching counters of all nodes that are not zero. */
   private static List<String> busy(AerospikeClient client, String namespace, String names) throws IOException {
     List<String> busy = new ArrayList<>();
     for (Node node : client.getNodes()) {

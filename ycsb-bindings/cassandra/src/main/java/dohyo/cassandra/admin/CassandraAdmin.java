@@ -160,7 +160,7 @@ public final class CassandraAdmin {
       long chunks = jvm.chunkCacheBytes();
       return Map.of("chunk_cache_mb", chunks >> 20, "notes", List.of(
           "settle.cache=drop: the key cache and the row cache were emptied"
-              + (chunks == 0 ? "" : "; the chunk cache was not, as only a restart empties it")));
+              + (chunks == 0 ? "" : "; only a restart empties the chunk cache")));
     }
   }
 

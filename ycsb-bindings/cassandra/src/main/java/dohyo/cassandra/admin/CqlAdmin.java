@@ -35,7 +35,7 @@ import java.util.stream.Stream;
 
 /** Administers ScyllaDB and any version of Cassandra with requests that need only CQL. */
 public final class CqlAdmin implements AutoCloseable {
-  /** Name and password of the default user of a new Cassandra, and of a ScyllaDB before 5.4. */
+  /** Name and password of the default user in a new Cassandra, and in ScyllaDB before 5.4. */
   private static final String DEFAULT_USER = "cassandra";
   /** Keyspace that stores the users. ScyllaDB 6.0 and newer stores them on every node without it. */
   private static final String USERS = "system_auth";
@@ -171,7 +171,7 @@ public final class CqlAdmin implements AutoCloseable {
     }
   }
 
-  /** Returns the quoted name of a table, with the keyspace. */
+  /** Returns the quoted name of a table, including the keyspace. */
   private String quoted(String table) {
     return Query.quoted(keyspace()) + "." + Query.quoted(table);
   }
@@ -231,7 +231,7 @@ public final class CqlAdmin implements AutoCloseable {
     return "{'class': %s, %s: %d}".formatted(Query.literal(strategy), Query.literal(where), copies);
   }
 
-  /** Changes the replication of a system keyspace. Afterwards, a repair must make the copies. */
+  /** Changes the replication of a system keyspace. A repair must then create the copies. */
   void copy(String systemKeyspace, int copies) {
     execute("ALTER KEYSPACE %s WITH replication = %s".formatted(systemKeyspace,
         replication("NetworkTopologyStrategy", copies)));
@@ -284,7 +284,7 @@ public final class CqlAdmin implements AutoCloseable {
   }
 
   /**
-   * Returns notes on security features, which cost time and which other systems may not have.
+   * Returns notes on security features. They cost time, and other systems may not have them.
    *
    * @param authenticator the server's setting of that name
    * @param toClients     whether clients connect with TLS
@@ -313,7 +313,7 @@ public final class CqlAdmin implements AutoCloseable {
     return kib.isEmpty() ? "" : "compressed in chunks of " + kib + " KiB";
   }
 
-  /** Returns a note on the number of a partition's rows in the row cache; empty without a row cache. */
+  /** Returns a note on how many rows of each partition the row cache holds; empty without a row cache. */
   String cachedRows() {
     String rows = ofTables("caching", options -> options.getOrDefault("rows_per_partition", "NONE"));
     return rows.equals("NONE") ? "" : "row cache: " + rows + " rows of each partition";

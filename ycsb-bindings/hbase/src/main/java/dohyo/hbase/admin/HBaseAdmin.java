@@ -321,8 +321,8 @@ public final class HBaseAdmin implements AutoCloseable {
   }
 
   /**
-   * Flushes and compacts, so that all records are in files, one per region. If regions are already in this state, as in
-   * a copied load, they are rewritten only in HDFS, where a restart may have moved regions to other hosts.
+   * Flushes and compacts, so that all records are in files, one per region. Regions that are already in this state, as
+   * in a copied load, are rewritten only in HDFS. There, a restart may have moved regions to other hosts.
    */
   Stored compact(Wait wait) throws Exception {
     for (TableName table : tables()) {

@@ -131,7 +131,7 @@ public abstract class JdbcAdmin<S extends JdbcServer> implements AutoCloseable {
   private Map<String, ?> schema() throws Exception {
     new Wait(arguments, dialect.name() + "_replica_timeout").until(() -> {
       int here = connected();
-      return here >= replicas.size() ? "" : "%d of %d replicas have connected to the primary %s; their logs say why"
+      return here >= replicas.size() ? "" : "%d of %d replicas have connected to the primary %s; see their logs"
           .formatted(here, replicas.size(), primary.place());
     });
     create();

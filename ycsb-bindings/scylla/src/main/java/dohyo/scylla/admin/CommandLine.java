@@ -11,7 +11,7 @@ final class CommandLine {
   /** Note on each option that affects measurements. */
   private static final Map<String, String> NOTES = new TreeMap<>(Map.of(
       "kernel-page-cache", "reads and writes use the page cache of the kernel",
-      "overprovisioned", "the server shares its cores with other processes",
+      "overprovisioned", "cores are shared with other processes",
       "poll-mode", "cores are always busy, so processor time is meaningless",
       "unsafe-bypass-fsync", "fsync is ignored, so nothing is forced to disk"));
   private static final Set<String> OFF = Set.of("0", "false", "no", "off");
