@@ -10,8 +10,8 @@ PROPERTIES = [
     Property("postgresql.url",
              Refused("Dohyo sets the address of its server; for your servers, use --attach postgresql=HOST:PORT"),
              about="JDBC URL of the database, as in jdbc:postgresql://127.0.0.1:5432/ycsb"),
-    Property("postgresql.user", Refused("Dohyo creates the account; for your servers, use the file of --attach-secrets"),
-             about="user name"),
+    Property("postgresql.user", Refused("Dohyo creates the account; for your servers, use the file of"
+                                        " --attach-secrets"), about="user name"),
     Property("postgresql.password", Refused("Dohyo creates the account; for your servers, use the file of"
                                             " --attach-secrets"), about="password"),
     Property("postgresql.useSSL", Refused("only for attached systems: set it in the file of --attach-secrets"),

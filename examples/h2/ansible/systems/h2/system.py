@@ -48,7 +48,7 @@ class H2(System):
         return ["H2 has one server and one copy; set replication to 1 and name one host in the group database"]
 
     def needs(self) -> HostNeeds:
-        """Returns the memory and disk that H2 needs. It writes changed pages to new places, and frees the old ones later."""
+        """Returns the memory and disk that H2 needs. H2 writes changed pages to new places and frees the old ones."""
         return HostNeeds(mib(self.heap) + 300, DataNeeds(record_disk=self.context.record_bytes * 4, spread=False))
 
     @property
