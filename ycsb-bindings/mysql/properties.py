@@ -16,9 +16,9 @@ PROPERTIES = [
              about="user name"),
     Property("mysql.password", Refused("Dohyo creates the account; for your servers, use the file of --attach-secrets"),
              about="password"),
-    Property("mysql.useSSL", Refused("only for attached systems: set it in the file of --attach-secrets"),
+    Property("mysql.useSSL", Refused("it is only for attached systems; use the file of --attach-secrets"),
              about="TLS that also checks the server's certificate and name"),
-    Property("mysql.ca", Refused("only for attached systems: set it in the file of --attach-secrets"),
+    Property("mysql.ca", Refused("it is only for attached systems; use the file of --attach-secrets"),
              about="certificates to trust, as PEM in Base64 on one line; the file of --attach-secrets"
                    " names a PEM file instead"),
 ]

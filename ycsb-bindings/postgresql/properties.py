@@ -14,9 +14,9 @@ PROPERTIES = [
                                         " --attach-secrets"), about="user name"),
     Property("postgresql.password", Refused("Dohyo creates the account; for your servers, use the file of"
                                             " --attach-secrets"), about="password"),
-    Property("postgresql.useSSL", Refused("only for attached systems: set it in the file of --attach-secrets"),
+    Property("postgresql.useSSL", Refused("it is only for attached systems; use the file of --attach-secrets"),
              about="TLS that also checks the server's certificate and name"),
-    Property("postgresql.ca", Refused("only for attached systems: set it in the file of --attach-secrets"),
+    Property("postgresql.ca", Refused("it is only for attached systems; use the file of --attach-secrets"),
              about="certificates to trust, as PEM in Base64 on one line; the file of --attach-secrets"
                    " names a PEM file instead"),
 ]
