@@ -17,7 +17,7 @@ public final class Answers {
    * Adapts a future.
    *
    * @param future future from the driver
-   * @param decode converts the driver's result, on the driver's own thread, which saves a thread switch per record
+   * @param decode converts the driver's result; it runs on the driver's thread, which saves a thread switch per record
    * @return a future with the result, or with the exception of the driver or of {@code decode}
    */
   static <A, R> CompletableFuture<R> of(ListenableFuture<A> future, Function<? super A, R> decode) {

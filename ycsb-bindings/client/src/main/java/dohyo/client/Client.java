@@ -27,7 +27,7 @@ public final class Client {
   public static final int BAD_INPUT = 2;
   /** Exit code of a client in which a thread could not connect. */
   public static final int NOT_CONNECTED = 3;
-  /** Exit code of a run that ended but does not count. */
+  /** Exit code of a run that has ended but does not count. */
   public static final int INVALID = 4;
   /** Exit code of a run in which too many records failed or operations stopped succeeding. This is also a result. */
   public static final int DATABASE_FAILED = 5;

@@ -64,7 +64,7 @@ final class Footprint {
     eventLoops = transports.stream().mapToInt(Transport::eventLoops).sum();
   }
 
-  /** Ends the measurement after the last answer. */
+  /** Ends the measurement. Must be called after the last answer. */
   void end() {
     sample();
     cpuSeconds = (SYSTEM.getProcessCpuTime() - cpuAtBegin) / 1e9;

@@ -20,7 +20,7 @@ import org.HdrHistogram.Histogram;
 import org.codehaus.jackson.map.ObjectMapper;
 import site.ycsb.measurements.exporter.MeasurementsExporter;
 
-/** Results of a run, as YCSB's result lines and as a JSON summary. */
+/** Results of a run, which are written as YCSB's result lines and as a JSON summary. */
 final class Results {
   private final Run run;
   private final Reporter reporter;

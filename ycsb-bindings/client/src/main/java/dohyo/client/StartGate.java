@@ -54,8 +54,8 @@ final class StartGate {
   }
 
   /**
-   * Reports ready and waits until the start time is known; the start time itself may be in the future. A single client
-   * accepts a start time in the past, because no other client has begun then, and {@code skew_ms} records the delay.
+   * Reports that this client is ready and waits until the start time is known, which may be in the future. A single
+   * client accepts a start time in the past, because no other client can have begun. {@code skew_ms} records the delay.
    *
    * @param stopped returns whether to stop waiting
    * @return the start time; the current time without a gate, {@code null} if the wait was stopped

@@ -97,7 +97,7 @@ final class Worker {
   }
 
   /**
-   * Prepares the next operation, and sends it if it is due and fewer than {@code inflight} are open.
+   * Prepares the next operation. Sends it if it is due and fewer than {@code inflight} operations are open.
    *
    * @return see {@link #advance}
    */

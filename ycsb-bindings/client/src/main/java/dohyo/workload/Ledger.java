@@ -115,7 +115,7 @@ public final class Ledger {
     own = new Ownership(division, layout, contiguous, insertedBefore);
     long perTable = own.loaded() / division.tables();
     if (open >= perTable && open > 0) {
-      throw new SettingException("verify=acknowledged: one write of a record is open at a time, so a client needs more"
+      throw new SettingException("verify=acknowledged: a record has one open write at a time, so a client needs more"
           + " records of a table than threadcount \u00d7 inflight \u00d7 batchsize = " + open + ", but has " + perTable
           + "; set a higher recordcount");
     }
@@ -164,7 +164,7 @@ public final class Ledger {
     return slot < slots && index == member(slot) ? slot * cells : -1;
   }
 
-  /** Returns the sampled record of a block of {@code sample} records. A hash of the block's number chooses it. */
+  /** Returns the sampled record in a block of {@code sample} records. A hash of the block's number selects it. */
   private long member(long slot) {
     return slot * sample + (sample == 1 ? 0 : (slot * 0x9E3779B97F4A7C15L >>> 33) % sample);
   }

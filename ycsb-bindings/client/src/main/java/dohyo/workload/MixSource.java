@@ -57,7 +57,7 @@ final class MixSource implements RequestSource {
   }
 
   private Request insert() {
-    // New records are assigned to tables round-robin, so with several tables, an insert writes only one record.
+    // New records are assigned to tables round-robin. With several tables, an insert therefore writes only one record.
     long[] counts = new long[layout.tableCount() == 1 ? batchSize : 1];
     long[] keynums = new long[counts.length];
     for (int i = 0; i < counts.length; i++) {

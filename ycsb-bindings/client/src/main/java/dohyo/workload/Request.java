@@ -6,7 +6,7 @@ import dohyo.binding.Row;
 import java.util.ArrayList;
 import java.util.List;
 
-/** One operation on one record or on a batch of records of one table. Immutable. */
+/** An immutable operation on one record, or on a batch of records of one table. */
 public sealed interface Request {
   OperationType type();
 

@@ -29,7 +29,7 @@ import site.ycsb.DBException;
 
 /** Connection of this process and its tables. */
 public final class HBaseConnection implements Shared.Connection, Transport {
-  /** Maximum number of tries to connect. Pauses grow with each try, so the timeout ends the tries earlier. */
+  /** Maximum number of tries to connect. The pauses grow with each try, so the timeout normally comes first. */
   private static final String RETRIES = "15";
   private static final int CLOSE_SECONDS = 15;
   private static final String EVENT_LOOPS = NettyRpcClientConfigHelper.HBASE_NETTY_EVENTLOOP_RPCCLIENT_THREADCOUNT_KEY;

@@ -12,7 +12,7 @@ import java.util.Map;
 import java.util.Properties;
 import org.mariadb.jdbc.Driver;
 
-/** Address of a MySQL or MariaDB server, and how to connect to it. */
+/** Address of a MySQL or MariaDB server and the settings for connecting to it. */
 public final class MysqlLogin implements Login {
   private static final String PREFIX = "jdbc:mariadb://";
 

@@ -12,7 +12,7 @@ import java.util.concurrent.TimeUnit;
 import org.postgresql.Driver;
 import org.postgresql.ssl.DefaultJavaSSLFactory;
 
-/** Address of a PostgreSQL server, and how to connect to it. */
+/** Address of a PostgreSQL server and the settings for connecting to it. */
 public final class PostgresqlLogin implements Login {
   private static final String PREFIX = "jdbc:postgresql://";
 
