@@ -279,7 +279,7 @@ def test_what_only_the_stock_client_reads_is_reported(tmp_path: Path) -> None:
         ("as.host=10.0.0.9", "--attach aerospike=HOST:PORT"),
         ("as.timeout=10", "operationtimeout"),
         ("db.url=jdbc:mysql://db1/ycsb", "--attach mysql-innodb=HOST:PORT or postgresql=HOST:PORT"),
-        ("db.driver=com.mysql.jdbc.Driver", "^command line: db.driver=com.* your servers, use --attach mysql-innodb=HOST"),
+        ("db.driver=com.mysql.jdbc.Driver", "^command line: db.driver=com.* your servers, use --attach mysql-inn"),
         ("db.passwd=hunter2", r"db.passwd=\*\*\*: .*mysql.password .*--attach-secrets"),
         ("hbase.zookeeper.quorum=zk1", "--attach hbase=ZOOKEEPER"),
         ("hbase.zookeeper.znode.parent=/hbase", "--attach hbase=ZOOKEEPER"),

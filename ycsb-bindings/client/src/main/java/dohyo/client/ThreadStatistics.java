@@ -76,7 +76,7 @@ final class ThreadStatistics {
     add(ok ? succeeded : failed, 1);
   }
 
-  // With only one writer, no locked instruction is needed. Readers see the value soon enough.
+  // No locked instruction is needed, because there is only one writer. Readers see the value soon enough.
   private static void add(AtomicLong counter, long amount) {
     counter.lazySet(counter.getPlain() + amount);
   }

@@ -102,7 +102,7 @@ final class Worker {
    * @return see {@link #advance}
    */
   private long sendNext() {
-    // Do not prepare an operation that is due after the window. A slightly old time is accurate enough for this check.
+    // Do not prepare an operation that is due after the window. A slightly outdated time is good enough for this check.
     if (next == null && !(pacer.hasTarget() && window.isOver(due()))) {
       Request request = measured < quota ? source.next() : null;
       if (request == null) {

@@ -120,7 +120,7 @@ public abstract class AttachedContract {
     assertTrue(refused.getMessage().contains("exists, but this run did not create it"), refused.getMessage());
     assertFalse(Files.exists(made()));
     run("remove");
-    assertTrue(exists(), "without the file nothing is removed");
+    assertTrue(exists(), "remove does nothing without the file");
     // Replace the mark with that of another run.
     Files.writeString(made(), "another");
     assertThrows(IOException.class, () -> run("remove"));
