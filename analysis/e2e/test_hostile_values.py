@@ -1,4 +1,4 @@
-"""A run and its --resume, with names, values and a server's response that templates or shells would execute.
+"""Starts and resumes a run with names, values and a server's response that templates or shells could execute.
 
 Both runs succeed, nothing is executed, and the evidence contains the original texts.
 """

@@ -1,6 +1,6 @@
-"""./run.sh as users run it, with very small servers: the table, failures, Ctrl-C, --resume.
+"""Runs ./run.sh as users do, with very small servers: the table, failures, Ctrl-C, --resume.
 
-Each core mix is in at least one test; test_scenarios.py has the other scenarios.
+At least one test runs each core mix. test_scenarios.py runs the other scenarios.
 """
 
 import contextlib
@@ -26,9 +26,9 @@ DOHYO = ROOT / ".venv/bin/dohyo"
 
 
 def kill(service: str) -> None:
-    """Kills a process that Dohyo has started, as the kernel does when memory runs out."""
+    """Kills a process that Dohyo started, as the kernel does when memory runs out."""
     for _ in range(300):
-        # The file may still belong to the client of the previous phase, or not exist yet.
+        # The pid file may still be that of the previous phase's client, or may not exist yet.
         for pid_file in (LOCAL_HOME / "run").glob(f"{service}*/pid"):
             pid = int((pid_file.read_text().split() or ["0"])[0])
             if pid in ours():
@@ -122,7 +122,7 @@ def test_a_dead_server_and_ctrl_c_cost_only_their_trials_and_resume_repeats_them
     assert "run-1: the client on localhost failed: " in innodb["reason"]
     assert "mysql ended with exit code 137" in innodb["reason"]
     assert "by SIGINT while in run 1 of 1" in myisam["reason"]
-    # The loads of the first attempt were valid and are kept.
+    # The loads of the first attempt were valid, so they are kept.
     assert any(row["operation"] == "INSERT" for row in innodb["rows"])
 
     # Shorten the experiment's copy of the scenario: a shorter scenario file would be another experiment.
@@ -155,7 +155,7 @@ def test_taken_ports_are_avoided_a_second_run_waits_and_what_was_named_must_be_h
     assert mix(trials["mysql-innodb"]) == {"READ", "INSERT"}
     if reason:
         assert (trials["scylla"]["status"], trials["scylla"]["reason"]) == ("skipped", reason)
-    # The exit code shows that something was not measured.
+    # The exit code is 1 if a system was not measured.
     assert subprocess.run([DOHYO, "report", run.out], check=False).returncode == (1 if reason else 0)
     if chromium():
         with browser(tmp_path / "profile") as chrome:

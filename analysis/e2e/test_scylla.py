@@ -1,4 +1,4 @@
-"""A real ScyllaDB, if SCYLLA_DIR names the folder of one."""
+"""Tests a real ScyllaDB if SCYLLA_DIR names its folder."""
 
 import json
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Plugin of pytest for all tests: no test begins after a given time, and a signal ends pytest in order."""
+"""Plugin of pytest for all tests. No test begins after a given time, and a signal ends pytest in order."""
 
 import os
 import signal
@@ -30,7 +30,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def _interrupt(_number: int, _frame: FrameType | None) -> None:
-    """Makes pytest clean up and end. Further signals do not interrupt that."""
+    """Makes pytest clean up and end. Further signals do not interrupt the cleanup."""
     for number in SIGNALS:
         # SIG_IGN would be inherited by the commands that clean up.
         signal.signal(number, lambda _number, _frame: None)

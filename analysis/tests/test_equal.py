@@ -132,7 +132,7 @@ def test_every_point_has_its_own_rate(tmp_path: Path, monkeypatch: pytest.Monkey
 
 
 def test_points_that_are_compared_have_one_rate(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    # HBase lacks the dimension and has no valid rate in the first round, so it gets the rate of Cassandra.
+    # HBase lacks the dimension and has no valid rate in the first round, so it is measured at Cassandra's rate.
     text = "phases=max,equal\nrounds=2\nmatrix.cassandra_gc=G1,ZGC\n"
     made, *_ = measured(tmp_path, monkeypatch, text, {"cassandra": [1000, 900], "hbase": [0, 800]})
     assert set(facts(made)["equal_targets"].values()) == {630}

@@ -7,7 +7,7 @@ from typing import Any
 
 from dohyo.trial.world import Host, HostError, World
 
-# Seconds after which the kernel ends a listener, plus one per host, because hosts may have to wait.
+# Seconds after which the kernel ends a listener. One is added per host, because hosts may have to wait their turn.
 LISTEN_SECONDS = 60
 
 

@@ -1,4 +1,4 @@
-"""The evidence of a trial: its folder on the control machine, the samples, and the files fetched from hosts."""
+"""Collects the evidence of a trial: its folder on the control machine, the samples, and the files of the hosts."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ LEFT = (
 )
 # Files in a system's folder that describe its statistics and logs.
 MEANINGS = ("figures.yml", "log.yml", "healing.yml")
-# Variables of a trial that the program dohyo reads; recorded if a user has started trial.yml without an experiment.
+# Variables of a trial that dohyo reads. They are recorded if a user starts trial.yml without an experiment.
 ASKED = (
     *(
         "trial_system",
@@ -37,11 +37,11 @@ ASKED = (
     *("trial_warmup", "trial_duration", "trial_search", "trial_client_heap", "trial_strict", "trial_max_other_cpu"),
     *("trial_keep", "trial_canary", "trial_reuse"),
 )
-# Seconds without a load or run after which the sampler on a host ends by itself. The second value is for hosts on which
+# Seconds after which the sampler on a host ends by itself if no load or run begins. The second value is for hosts on which
 # nothing is deployed.
 ALONE = 86400
 ALONE_OBSERVED = 604800
-# Script that appends a line, with the time in UTC as servers write it, to the files in a folder that match patterns.
+# Script that appends a line to the files in a folder that match patterns. The line has the time in UTC, as in the logs.
 END_LOGS = """
 cd "$0" || exit 1
 for pattern; do
@@ -58,7 +58,7 @@ class Evidence:
     """The folder of a trial, and the samplers that write its evidence.
 
     :ivar folder: folder of the trial on the control machine
-    :ivar is_ours: whether the folder is marked as Dohyo's, and contains no earlier evidence
+    :ivar is_ours: whether the folder has Dohyo's mark, and contains no earlier evidence
     :ivar noted: note about the trial under way, which says what to fetch; empty before :meth:`note`
     """
 
@@ -101,7 +101,7 @@ class Evidence:
         if self.is_by_hand:
             write_json(self.folder / "trial.json", {name: values[name] for name in ASKED})
             self.state("running")
-        # Copy them: a later version may change what the names mean, but not what was measured.
+        # Copy the files, because a later version may define the names differently.
         (self.folder / "server").mkdir(exist_ok=True)
         for name in MEANINGS:
             if (file := ANSIBLE / "systems" / role / name).is_file():
@@ -125,7 +125,7 @@ class Evidence:
             "deployment": self.values["dohyo_deployment"],
             "hosts": [*self.world.hosts],
         }
-        # With the note of a killed trial, stop.yml would fetch the files of this trial into that trial's folder.
+        # If the note of a killed trial stayed, stop.yml would fetch this trial's files into the killed trial's folder.
         lanes = {self.lane, *self.values["trial_beside"]}
         for file in self.note_file.parent.glob(f"{UNDER_WAY}*"):
             if file.suffix.removeprefix(".") not in lanes:
@@ -139,9 +139,9 @@ class Evidence:
 
     @property
     def needs_shutdown(self) -> bool:
-        """Whether servers need time to end even if their data is not kept.
+        """Whether servers must be shut down properly even if their data is not kept.
 
-        Servers write their logs line by line, except for the log of JDK 8's collector.
+        Killed servers lose no line of their logs, except in the log of JDK 8's collector.
         """
         return "-Xloggc:gc.log" in Context(self.values).gc_options
 
@@ -193,7 +193,7 @@ class Evidence:
         """Begins to sample an attached system's hosts, on which nothing is deployed."""
         names = self.values["dohyo_observed"]
         for name in names:
-            (self.folder / "hosts" / name).mkdir(parents=True, exist_ok=True)  # shows that samples are expected
+            (self.folder / "hosts" / name).mkdir(parents=True, exist_ok=True)  # this folder shows that samples are expected
         step = "Start the sampler of the attached system"
         self.world.on(names, step, lambda host: observe(host, "begin", self.values, self.folder))
 
@@ -215,13 +215,13 @@ class Evidence:
 
 
 def controller(values: Mapping[str, Any]) -> str:
-    """Returns the process of the playbook; samplers end when that process is gone."""
+    """Returns the pid of the playbook. The samplers end after this process."""
     who = values["dohyo_controller"]
     return f"{who['pid']} {who['start']} {who['machine']}"
 
 
 def observe(host: Host, verb: str, values: Mapping[str, Any], folder: Path) -> None:
-    """Begins or ends the sampling of a host on which nothing is deployed. The end fetches the samples.
+    """Begins or ends the sampling of a host on which nothing is deployed. At the end, fetches the samples.
 
     :param values: variables of a host of the trial
     :param folder: folder of the trial, on the control machine
@@ -235,7 +235,7 @@ def observe(host: Host, verb: str, values: Mapping[str, Any], folder: Path) -> N
 
 
 def end_observing(world: World, folder: Path) -> bool:
-    """Ends the samplers on observed hosts, and fetches their samples; returns whether all hosts have responded."""
+    """Ends the samplers on observed hosts, and fetches their samples. Returns whether all hosts responded."""
     values = world.first.values
     _, failures = world.attempt(values["dohyo_observed"], lambda host: observe(host, "end", values, folder))
     for name, words in failures.items():
@@ -264,7 +264,7 @@ def under_way(world: World) -> list[dict[str, Any]]:
 
 
 def collect(world: World, names: list[str], trial: Mapping[str, Any], *, keeps_note: bool = False) -> dict[str, str]:
-    """Fetches the evidence of a trial from hosts, complete or not.
+    """Fetches the evidence of a trial from hosts, even if it is incomplete.
 
     :param trial: content of the trial's note
     :param keeps_note: whether the note is kept, because something else must be fetched later

@@ -1,4 +1,4 @@
-"""Systems as a playbook describes them, on imaginary hosts."""
+"""Creates systems as a playbook describes them, on imaginary hosts."""
 
 import difflib
 import json
@@ -61,7 +61,7 @@ def described(system: str, hosts: int = 1, host: int = 1, **variables: Any) -> S
 
 
 def compare(name: str, texts: Mapping[str, str], folder: Path = GOLDEN) -> None:
-    """Compares texts with the golden files NAME/KEY. With DOHYO_GOLDEN=write it writes the files instead."""
+    """Compares texts with the golden files NAME/KEY. If DOHYO_GOLDEN=write is set, writes the files instead."""
     there = folder / name
     if os.environ.get("DOHYO_GOLDEN") == "write":
         there.mkdir(parents=True, exist_ok=True)
@@ -75,7 +75,7 @@ def compare(name: str, texts: Mapping[str, str], folder: Path = GOLDEN) -> None:
 
 
 def difference(before: Mapping[str, str], after: Mapping[str, str]) -> str:
-    """Returns the unified diff of texts by name, without context and line numbers."""
+    """Returns the unified diff of texts with the same names, without context and line numbers."""
     lines: list[str] = []
     for key in sorted({*before, *after}):
         old, new = before.get(key, "").splitlines(), after.get(key, "").splitlines()
@@ -84,7 +84,7 @@ def difference(before: Mapping[str, str], after: Mapping[str, str]) -> str:
 
 
 def texts_of(system: System) -> dict[str, str]:
-    """Returns all texts of a system that a trial uses, by the name of the golden file."""
+    """Returns all texts of a system that a trial uses. The keys are the names of the golden files."""
     about = {
         "needs": system.planned,
         "refusals": system.refusals,

@@ -1,4 +1,4 @@
-"""Experiments for the golden files. Each function fills a folder from recorded output, always in the same way."""
+"""Creates the experiments of the golden files. Each function fills a folder from recorded output, always in the same way."""
 
 import re
 import shutil
@@ -22,7 +22,7 @@ def _facts(experiment: Path, **changes: Any) -> None:
 
 
 def _systems(experiment: Path, rounds: int, systems: Sequence[str], **settings: Any) -> list[tuple[int, str, Path]]:
-    """Creates a trial for each round and system; returns round, system and folder of each."""
+    """Creates a trial for each round and system. Returns the round, system and folder of each trial."""
     of_rounds: dict[str, Any] = {"trial_rounds": rounds} if rounds > 1 else {}
     return [
         (
@@ -104,7 +104,7 @@ _FAULTS = "kill(node1)@10s, start(node1)@20s"
 
 
 def faults(experiment: Path) -> None:
-    """Creates two rounds of two systems whose server was killed. One system loses acknowledged writes."""
+    """Creates two rounds of two systems whose servers were killed. One system loses acknowledged writes."""
     _facts(experiment, title="Restart")
     began = 1795240000.0
     for turn, system, folder in _systems(experiment, 2, ("cassandra", "hbase")):
@@ -131,7 +131,7 @@ def faults(experiment: Path) -> None:
 
 
 def attached(experiment: Path) -> None:
-    """Creates a trial on an attached system, and one whose servers Dohyo started."""
+    """Creates a trial on an attached system, and a trial whose servers Dohyo started."""
     _facts(experiment, title="Attached")
     for _, system, folder in _systems(experiment, 1, ("cassandra", "mysql-innodb")):
         reads(folder / "run-1/node1", [{"cassandra": 2000, "mysql-innodb": 1500}[system]] * 3)
@@ -154,7 +154,7 @@ def rounds(experiment: Path) -> None:
 
 
 def failures(experiment: Path) -> None:
-    """Creates one system with results, and several without, for different reasons."""
+    """Creates a system with results, and several without results for different reasons."""
     _facts(experiment, title="Failures")
     crash = {"at": 7.4, "host": "host3", "what": "cassandra ended with exit code 137"}
     names = ("host1", "host2", "host3")
@@ -180,7 +180,7 @@ def foreign(folder: Path) -> None:
 
 
 def phases(experiment: Path) -> None:
-    """Creates two phases with settings of their own, two clients, and a discarded first repeat."""
+    """Creates two phases with different settings, two clients, and a discarded first repeat."""
     _facts(experiment, title="Update, then read")
     names = ("update", "read")
     settings = [{"name": "update"}, {"name": "read", "threads": 4, "properties": {"batchsize": "100"}}]
@@ -199,7 +199,7 @@ def phases(experiment: Path) -> None:
 
 
 def search(experiment: Path) -> None:
-    """Creates searches for the highest rates of two systems within a bound."""
+    """Creates searches for the highest rates that two systems reach within a bound."""
     _facts(experiment, title="Under an objective")
     settings = {"slo": "p99<10ms", "probes": 3, "duration": 2, "precision": 0.03}
     held = {"cassandra": 1000.0, "hbase": 1500.0}

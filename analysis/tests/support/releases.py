@@ -12,7 +12,7 @@ import pytest
 
 from dohyo.places import ANSIBLE, ROOT
 
-# Folder of the lowest release, which `setup.sh test` installs. .venv contains the highest.
+# Folder of the lowest release, which `setup.sh test` installs. The highest release is in .venv.
 LOWEST = ROOT / ".setup/ansible-lowest"
 BOTH = pytest.mark.parametrize("lowest", [True, False], ids=["lowest", "highest"])
 

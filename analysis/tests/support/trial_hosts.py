@@ -1,6 +1,6 @@
-"""A trial in which fakes replace the hosts, the clients and the program `dohyo`, and record all calls.
+"""Simulates a trial: fakes replace the hosts, the clients and the program `dohyo`, and record all calls.
 
-All calls are in one list in their order, so that a test can compare a whole small trial.
+One list contains all calls in order, so that a test can compare a whole small trial.
 """
 
 import json
@@ -24,9 +24,9 @@ ROWS = {"usertable": 1000}
 PAGES = {"page_cache_mb_before": 900, "page_cache_mb_after": 90}
 ADMIN = ["/jdk17/bin/java", "-Xmx128m"]
 ADMINISTRATION = re.compile(r"dohyo\.\w+\.admin\.")
-# Arguments that say what the administration must do. The other arguments only say how to connect.
+# Arguments that tell the administration what to do. The other arguments only say how to connect.
 SAID = re.compile(r"(?:folder|flush|timeout|recordcount)=")
-# Text by which a script is recognised, for each script.
+# Text that identifies each script.
 SCRIPTS = {
     "look for faults": "|| echo there",
     "sample": 'exec "$@"',
@@ -47,7 +47,7 @@ CONDITIONS = {"write_copies": 1, "read_copies": 1, "replication": 1, "notes": []
 
 
 def free_ports(**arguments: Any) -> dict[str, Any]:
-    """Replaces the verb on a host whose ports are all free."""
+    """Replaces the verb free_ports on a host on which all ports are free."""
     return {"address": arguments.get("address"), "ports": arguments.get("preferred"), "moved": [], "notes": []}
 
 
@@ -146,12 +146,12 @@ class FakeHost:
 class FakeTrial:
     """Trial on imaginary hosts.
 
-    :ivar answers: answers by verb, or by host and verb. Exceptions are raised; a function receives the arguments of the
-        call and returns the whole answer
+    :ivar answers: answers by verb, or by host and verb. An exception is raised. A function receives the arguments of the call, and
+        returns the whole answer
     :ivar fails_at: number of the call that fails, from 0; None: no call fails
     :ivar outcomes: outcomes of phases, by folder; other phases are valid
     :ivar events: events that users see
-    :ivar steps: for each step on hosts the number of its first call, and of the first call after it
+    :ivar steps: for each step on hosts, the number of its first call, and that of the first call after the step
     """
 
     world: World = field(init=False)
@@ -358,7 +358,7 @@ sed -i 1d dohyo-answers
 
 
 def note_under_way(trial: FakeTrial, folder: Path, **other: Any) -> None:
-    """Writes the note that a trial with Cassandra is running on these hosts.
+    """Writes the note of a trial with Cassandra that is running on these hosts.
 
     :param folder: folder of the evidence, and of the control machine
     :param other: fields of the note that differ
