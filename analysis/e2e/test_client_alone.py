@@ -64,7 +64,7 @@ def test_a_host_that_cannot_be_measured_is_named_and_left_alone(tmp_path: Path) 
 
 def test_an_interruption_leaves_no_client() -> None:
     command = [str(ROOT / "run.sh"), "workloadA", "--doctor", "--set", "client_heap=64m"]
-    shutil.rmtree(LOCAL_HOME / "client/doctor-run-1", ignore_errors=True)  # an interrupted test may have left this folder
+    shutil.rmtree(LOCAL_HOME / "client/doctor-run-1", ignore_errors=True)  # left by an interrupted test
     process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, start_new_session=True)
     # The client creates this file after it has connected.
     ready = LOCAL_HOME / "client/doctor-run-1/localhost/ready"

@@ -1,6 +1,6 @@
-"""Runs the published comparisons in workloads/ at their smallest size, with real servers. test_run.py runs the core mixes.
+"""Runs the published comparisons in workloads/ at their smallest size, with real servers.
 
-The scenario hbase-read-variants covers several tables, and yokozuna covers batches of 100.
+The scenario hbase-read-variants covers several tables, yokozuna covers batches of 100, and test_run.py the core mixes.
 """
 
 import csv

@@ -74,7 +74,7 @@ def test_with_faults_a_sampler_that_has_ended_with_the_host_is_started_again(too
 
 
 def test_what_a_servers_children_use_is_the_servers(tool: Path) -> None:
-    """Child processes count, because each connection of PostgreSQL has a process, which lives as long as the connection."""
+    """Child processes count, because PostgreSQL has one for each connection, which may live as long as the server."""
     # Let the child end when its parent does. Otherwise the tool would wait for the child.
     busy = "import os, time\nparent = os.getppid()\nwhile time.process_time() < 1: pass\n"
     busy += "while os.getppid() == parent: time.sleep(0.05)"
@@ -129,7 +129,7 @@ def test_what_a_client_has_inserted_is_handed_on(tool: Path) -> None:
 
 
 def client_of(home: Path, run: int, command: str) -> dict[str, Any]:
-    """Returns a client whose windows alternate with those of other trials. In the second and later runs, it continues."""
+    """Returns a client whose windows alternate with those of other trials. It continues from its second run on."""
     return {
         "name": "client-host1.cassandra",
         "folder": str(home / f"client/cassandra/run-{run}/host1"),

@@ -150,7 +150,7 @@ def test_a_bound_of_servers_that_dohyo_starts_counts_operations() -> None:
 
 
 def test_servers_in_use_are_preconditioned_only_on_the_command_line() -> None:
-    """The scenario updates 800,000 records before its runs. On servers in use, a limit must apply to these updates, too."""
+    """The scenario updates 800,000 records before its runs. On servers in use, these updates also need a limit."""
     load = partial(loading.load, loading.find("workloadA"))
     assert load({"systems": "scylla"}).preconditions == 800_000
     assert attach.loaded(load, MYSQL, None).preconditions == bounded(MYSQL).preconditions == 0

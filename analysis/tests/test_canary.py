@@ -159,7 +159,7 @@ def test_the_summary_compares_the_canaries_of_all_trials(tmp_path: Path) -> None
     assert "hosts before each trial" not in rendered(summarise(tmp_path), 200)
     write_json(first / "canary.json", content(disk_write=slices(2e9)))
     write_json(second / "canary.json", content(disk_write=slices(1e9)))
-    edit_json(second / "state.json", status="failed", reason="it did not start")  # the canary of a failed trial still counts
+    edit_json(second / "state.json", status="failed", reason="it did not start")  # the canary still counts
     summary = summarise(tmp_path)
     sentence = (
         "host1: sequential disk writes were 50 % slower before 02-hbase (1 GB/s) than before 01-cassandra (2 GB/s)"

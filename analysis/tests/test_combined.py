@@ -110,7 +110,7 @@ def test_discarded_repeats_are_shown_and_count_nowhere(tmp_path: Path) -> None:
 
 
 def matrix(experiment: Path) -> None:
-    """Writes trials of two systems at two points. One point has batches, and one dimension applies only to Cassandra."""
+    """Writes trials of two systems at two points. One point has batches, and one dimension is only for Cassandra."""
     number = 0
     for batch in ("1", "100"):
         for system, collector in (("cassandra", {"cassandra_gc": "G1"}), ("hbase", {})):

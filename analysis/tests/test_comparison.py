@@ -304,16 +304,24 @@ def test_the_load_and_discarded_runs_are_not_compared(tmp_path: Path) -> None:
         ((1000, 1010, 990), (500, 500, 500), 0.05, ["within", "within"], 0),
         ((800, 810, 790), (500, 500, 500), 0.05, ["regression", "within"], 3),
         ((800, 810, 790), (500, 500, 500), 0.25, ["within", "within"], 0),
-        ((970, 971, 969), (500, 500, 500), 0.05, ["within", "within"], 0),  # the change is larger than the noise and smaller than
-        the margin ((960, 961, 959), (500, 500, 500), 0.0, ["regression", "inconclusive"], 3), ((500, 1500, 700), (500, 500, 500),
-        0.05, ["inconclusive", "within"], 5), # The rate is lower, but the interval contains the margin. ((900, 960, 930), (500,
-        500, 500), 0.05, ["inconclusive", "within"], 5), ((500, 1500, 700), (900, 910, 890), 0.05, ["inconclusive", "regression"],
-        3), ((1500, 1510, 1490), (250, 251, 249), 0.05, ["improvement", "improvement"], 0), ((1000, 1010, 990), (900, 910, 890),
-        0.05, ["within", "regression"], 3), ], ) def test_before_and_after( tmp_path: Path, rates: tuple[int, ...], p99_us:
-        tuple[int, ...], margin: float, verdicts: list[str], code: int ) -> None: before = measured(tmp_path / "a", {"cassandra":
-        (1000, 1005, 995)}, {"cassandra": (500, 501, 499)}) after = measured(tmp_path / "b", {"cassandra": rates}, {"cassandra":
-        p99_us}) found = compared(before, after, margin) assert [change.verdict for change in found.changes] == verdicts assert
-        (found.exit_code, found.problems, found.single, found.differences) == (code, [], [], [])
+        ((970, 971, 969), (500, 500, 500), 0.05, ["within", "within"], 0),  # exceeds the noise, but not the margin
+        ((960, 961, 959), (500, 500, 500), 0.0, ["regression", "inconclusive"], 3),
+        ((500, 1500, 700), (500, 500, 500), 0.05, ["inconclusive", "within"], 5),
+        # The rate is lower, but the interval contains the margin.
+        ((900, 960, 930), (500, 500, 500), 0.05, ["inconclusive", "within"], 5),
+        ((500, 1500, 700), (900, 910, 890), 0.05, ["inconclusive", "regression"], 3),
+        ((1500, 1510, 1490), (250, 251, 249), 0.05, ["improvement", "improvement"], 0),
+        ((1000, 1010, 990), (900, 910, 890), 0.05, ["within", "regression"], 3),
+    ],
+)
+def test_before_and_after(
+    tmp_path: Path, rates: tuple[int, ...], p99_us: tuple[int, ...], margin: float, verdicts: list[str], code: int
+) -> None:
+    before = measured(tmp_path / "a", {"cassandra": (1000, 1005, 995)}, {"cassandra": (500, 501, 499)})
+    after = measured(tmp_path / "b", {"cassandra": rates}, {"cassandra": p99_us})
+    found = compared(before, after, margin)
+    assert [change.verdict for change in found.changes] == verdicts
+    assert (found.exit_code, found.problems, found.single, found.differences) == (code, [], [], [])
 
 
 @pytest.mark.parametrize(
@@ -353,7 +361,7 @@ RATES: Key = ("run", "OVERALL", "ops_per_second")
 
 
 def drawn(rng: random.Random, between: float, kind: Samples) -> Row:
-    """Returns a row around 1000: three rounds that scatter by `between`, or the runs or seconds of one round."""
+    """Returns a row of about 1000 op/s, from three rounds that scatter by `between`, or from runs or seconds of one round."""
     rates = [1000 * rng.lognormvariate(0, between) for _ in range(3)]
     samples = rates if kind == "rounds" else [rng.gauss(rates[0], 0.02 * rates[0]) for _ in range(20)]
     return sampled(Row("run", "OVERALL", 3), kind, samples, [], [])

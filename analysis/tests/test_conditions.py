@@ -1,4 +1,4 @@
-"""Checks that each condition is declared in one place, and that all code that shows or compares conditions reads it there."""
+"""Checks that each condition is declared in one place, from which all code that shows or compares conditions reads."""
 
 from pathlib import Path
 

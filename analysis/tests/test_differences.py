@@ -1,4 +1,4 @@
-"""Tests the differences from a published experiment: every published setting is compared, and only differences are listed."""
+"""Tests the differences from a published experiment: all published settings are compared, equal ones are not listed."""
 
 import dataclasses
 import json

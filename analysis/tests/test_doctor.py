@@ -1,4 +1,4 @@
-"""Tests whether `dohyo doctor` detects a client that will limit the rates: its rule, needed rates, measurement and table."""
+"""Tests how `dohyo doctor` detects that the client will limit the rates: rule, needed rates, measurement, table."""
 
 import io
 import re

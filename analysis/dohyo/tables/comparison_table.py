@@ -27,7 +27,7 @@ def grids(summary: Summary, label: Callable[[Trial], str]) -> list[Grid]:
 
 
 def neighbours(summary: Summary, names: Mapping[str, str]) -> list[Grid]:
-    """Returns a table that compares neighbours in the rankings; empty if the other table already has all their pairs."""
+    """Returns a table that compares neighbours in the rankings; empty if the other table already has these pairs."""
     ranked = [each for each in summary.neighbours if each.pair.low is not None]
     firsts = {(pair.key, pair.of, pair.to) for pair in summary.comparisons}
     if all((each.pair.key, each.pair.of, each.pair.to) in firsts for each in ranked):
@@ -85,7 +85,7 @@ def over(pairs: Sequence[Pair]) -> str:
 
 
 def samples_words(of: Iterable[Pair | Rate]) -> str:
-    """Returns the samples behind the intervals of ratios or rates, such as "3 rounds"; empty if none has an interval."""
+    """Returns the samples behind the intervals of ratios or rates, such as "3 rounds"; empty if none has one."""
     known = {(each.sampled, each.samples) for each in of if each.low is not None}
     kinds: tuple[Samples, ...] = ("rounds", "runs")
     counts = {kind: {n for each, n in known if each == kind} for kind in kinds}

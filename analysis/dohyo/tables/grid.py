@@ -109,7 +109,7 @@ def escape(text: str | None) -> str:
 
 
 def write(grid: Grid, console: Console, width: int) -> None:
-    """Prints a table. If it is too wide, columns are dropped, beginning with the last but one; summary.md has all columns."""
+    """Prints a table. If it is too wide, drops columns, beginning with the last but one; summary.md has all columns."""
     widths = _widths(grid)
     shown = list(range(len(widths)))
     while sum(widths[i] + grid.gap for i in shown) > width + grid.gap and len(shown) > 6 and not grid.groups:
@@ -189,7 +189,7 @@ def _head_lines(column: str) -> list[str]:
 
 
 def _broken(grid: Grid, widths: Sequence[int], width: int) -> list[list[int]]:
-    """Returns the columns of each part of a table with groups: the keys, and as many groups as fit, but at least one."""
+    """Returns the columns of each part of a table with groups: the keys, and as many groups as fit (at least one)."""
     columns = iter(range(grid.keys, len(widths)))
     room = width + grid.gap - sum(each + grid.gap for each in widths[: grid.keys])
     parts: list[list[int]] = []

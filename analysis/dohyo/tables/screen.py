@@ -139,8 +139,8 @@ def _elsewhere(folder: Path, show: str, more: Sequence[str]) -> list[str]:
 
 
 def figures(summary: Summary) -> str:
-    """Returns the results of a trial in each phase, such as "32,485 op/s p99 0.90 ms read, 1.2 ms update"; empty without valid
-    numbers.
+    """Returns a trial's results in each phase, such as "32,485 op/s p99 0.90 ms read, 1.2 ms update"; empty without
+    valid numbers.
     """
     parts = []
     sections = _sections(summary)
@@ -342,7 +342,7 @@ def _two_digits(number: float | None) -> str:
 
 
 def _rates(places: Sequence[_Place]) -> tuple[list[str], list[list[str]]]:
-    """Returns the heads and cells of the rates: op/s, rec/s if it differs from op/s, and the interval of the deciding rate."""
+    """Returns heads and cells of the rates: op/s, rec/s if it differs, and the interval of the deciding rate."""
     both = _records_differ(places)
     known = any(place.rate.low is not None for place in places)
     lines = []
@@ -361,7 +361,7 @@ def _records_differ(places: Iterable[_Place]) -> bool:
 
 
 def _latencies(places: Sequence[_Place], at: tuple[str, ...]) -> list[_Group]:
-    """Returns columns with the latencies of each operation type. If no place has several types, all types share columns.
+    """Returns columns with the latencies of each operation type. If no place has several types, they share columns.
 
     :param at: texts that say at which rate the latencies were measured
     """

@@ -14,7 +14,7 @@ _UNITS = ("bytes", "ms", "seconds", "ratio")
 
 
 def grids(trials: Sequence[Trial], label: Callable[[Trial], str]) -> list[Grid]:
-    """Returns tables of pauses and background work, and a table of figures for each group of systems with the same ones."""
+    """Returns tables of pauses and background work, and a table of figures for each group of similar systems."""
     found = [
         Grid(
             "Servers: garbage collection in the measured windows",

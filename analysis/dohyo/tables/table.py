@@ -75,7 +75,7 @@ def _interval(mean: str) -> Callable[[Row, Trial], str | None]:
 
 
 def _price(row: Row, trial: Trial) -> str | None:
-    """Returns the price per million operations; None for one of several types, because it uses only a part of the hosts."""
+    """Returns the price per million operations; None for one of several types, which uses only a part of the hosts."""
     alone = not any(
         is_shown(each, trial) for each in trial.rows if (each.phase, each.operation) == (row.phase, OVERALL)
     )
@@ -246,7 +246,7 @@ def findings(summary: Summary) -> list[str]:
 
 
 def label(trial: Trial, summary: Summary) -> str:
-    """Returns the system with its point and round. Without these, returns the trial's name if the system is ambiguous."""
+    """Returns the system with its point and round. Without these, an ambiguous system appears as the trial's name."""
     mark = "(attached)" if trial.conditions.attached else ""
     if trial.point or trial.round:
         which = f"round {trial.round}" if trial.round else ""

@@ -62,7 +62,7 @@ class _Words:
 
     @property
     def brief(self) -> str:
-        """Returns the text with ratios, but without absolute numbers. A winner is compared only with the second system."""
+        """Returns the text with ratios, but no absolute numbers. A winner is compared only with the second system."""
         return self._won(self.contest.pairs[:1]) if self._has_winner else self._open
 
     @property

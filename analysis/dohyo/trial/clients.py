@@ -31,7 +31,7 @@ class ClientOptions:
     heap: str = option("", "Heap of a client's JVM; by default the scenario's.", pattern=f"({HEAP})?")
     module: str = option("", "Module of ycsb-bindings with the client's jars; by default the binding's own.")
     java_options: list[str] = option(
-        # The garbage collector with the lowest cost per operation, and the packages that drivers' buffers need on JDK 17.
+        # The garbage collector with the lowest cost per operation, and the packages that drivers need on JDK 17.
         [
             "-XX:+UseParallelGC",
             "--add-opens=java.base/java.nio=ALL-UNNAMED",
@@ -129,7 +129,7 @@ class ClientPhase:
         return list(dict.fromkeys(name for each in self.faults if each["kind"] == "power" for name in each["hosts"]))
 
     def undo_seconds(self, options: ClientOptions) -> int:
-        """Returns the seconds that are allowed after the window to undo faults and for servers to become ready again."""
+        """Returns the seconds allowed after the window for undoing faults and for servers to become ready again."""
         boots = options.boot_timeout if self.switched else 0
         return options.fault_grace + boots if self.faults else 0
 

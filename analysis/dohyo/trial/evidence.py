@@ -37,7 +37,7 @@ ASKED = (
     *("trial_warmup", "trial_duration", "trial_search", "trial_client_heap", "trial_strict", "trial_max_other_cpu"),
     *("trial_keep", "trial_canary", "trial_reuse"),
 )
-# Seconds after which the sampler on a host ends by itself if no load or run begins. The second value is for hosts on which
+# Seconds after which a sampler ends by itself if no load or run begins. The second value is for hosts on which
 # nothing is deployed.
 ALONE = 86400
 ALONE_OBSERVED = 604800
@@ -193,7 +193,7 @@ class Evidence:
         """Begins to sample an attached system's hosts, on which nothing is deployed."""
         names = self.values["dohyo_observed"]
         for name in names:
-            (self.folder / "hosts" / name).mkdir(parents=True, exist_ok=True)  # this folder shows that samples are expected
+            (self.folder / "hosts" / name).mkdir(parents=True, exist_ok=True)  # samples are expected here
         step = "Start the sampler of the attached system"
         self.world.on(names, step, lambda host: observe(host, "begin", self.values, self.folder))
 

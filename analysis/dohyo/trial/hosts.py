@@ -108,7 +108,7 @@ def check_clients(world: World, binding: str) -> None:
 
 
 def report(world: World) -> None:
-    """Reads as root how hosts are tuned; remembers ``host_conditions`` (values by name) and ``host_warnings`` (sentences).
+    """Reads as root how hosts are tuned. Remembers ``host_conditions`` (values by name) and ``host_warnings`` (texts).
 
     The role host has the settings. Hosts that it did not prepare have neither conditions nor warnings.
     """
@@ -273,7 +273,7 @@ def find_availability(servers: ServerSteps) -> None:
 
 
 def find_jdk(servers: ServerSteps) -> None:
-    """Finds the server's JDK on the database hosts, and remembers it as ``jdk_host``, whose home is empty without a JDK.
+    """Finds the server's JDK on the database hosts. Remembers it as ``jdk_host``, whose home is empty without a JDK.
 
     :raises StepError: if hosts have different builds, because JDKs of the same major version differ in speed
     """

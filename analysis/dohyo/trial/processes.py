@@ -66,8 +66,9 @@ def unit(
 ) -> str:  # fmt: skip
     """Returns the text of a systemd unit. The parameters are those of :func:`start`.
 
-    A server that ends during a run must stay down, because a restart would hide this from the measurement. The unit has the limits
-    that the databases' manuals require (docs/cluster.md). It may access only its own folders and the network.
+    A server that ends during a run must stay down, because a restart would hide this from the measurement. The unit
+    has the limits that the databases' manuals require (docs/cluster.md). It can access only its own folders and the
+    network.
 
     :param slice_: slice of the unit; empty for none
     """
@@ -142,7 +143,7 @@ def stop_all(host: Host, killed: str = "", spared: Sequence[str] = ()) -> None:
 
 
 def ended(host: Host, role: str) -> str:
-    """Returns a line for each process of a system that has ended on a host, which says how; empty if none has ended."""
+    """Returns how processes of a system ended on a host, in one line for each; empty if none has ended."""
     script = """
     for name in "$1" "$1"-*; do
       words=$("$0" status "$name") || { [ $? != 3 ] || echo "$words"; }

@@ -93,12 +93,12 @@ def is_local(host: Host) -> bool:
 
 
 def stop_everything(world: World, *, keeps_loads: bool, only_halts: bool = False) -> dict[str, str]:
-    """Stops what Dohyo started on hosts, and fetches the evidence of an interrupted trial. The playbook stop.yml calls it.
+    """Stops what Dohyo started on hosts, and fetches the evidence of an interrupted trial, for the playbook stop.yml.
 
     Files that must not be removed are reported as notes.
 
     :param keeps_loads: whether to keep loads, as between two trials of an experiment
-    :param only_halts: whether to stop processes without removing anything, because destroy.yml removes everything itself
+    :param only_halts: whether to stop processes but remove nothing, because destroy.yml removes everything itself
     :returns: failures by host; a failure on the control machine is listed for the first host
     """
     deployment = str(world.first.values["dohyo_deployment"] or "none")

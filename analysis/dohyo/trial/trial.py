@@ -195,8 +195,8 @@ class TrialSteps:
     def start(self) -> None:
         """Starts fresh servers. On a single host, it starts them again on other ports if another program has taken one.
 
-        Other programs and checkouts may use a single host. One of them may take a port after it was chosen and before the
-        server listens on it.
+        Other programs and checkouts may use the same host. One of them may take a port after it was chosen and before
+        the server listens on it.
         """
         self.started = True
         for attempt in range(1, MOST_STARTS + 1):

@@ -1,7 +1,7 @@
 """Lets trials that are up at the same time take turns, so that only one of them works on the hosts at any time.
 
-Each trial is a separate process. The trials share a folder on the control machine. It contains an empty file for each turn
-that is over, named after its number. Another file says that a trial has ended, even if turns were left. The
+Each trial is a separate process. The trials share a folder on the control machine. It contains an empty file, named
+after its number, for each turn that is over. Another file says that a trial has ended, even if turns were left. The
 folder also contains measurements that all trials share.
 """
 

@@ -1,4 +1,4 @@
-"""Checks that no content of experiment.json, state.json or the evidence causes a traceback, only a line and an exit code."""
+"""Checks that hostile content of JSON files and evidence leads to one line and an exit code, not to a traceback."""
 
 import copy
 import json

@@ -161,7 +161,7 @@ def test_a_name_that_drives_a_terminal_is_refused(name: str, tmp_path: Path) -> 
 
 
 def test_a_folder_that_goes_to_the_hosts_has_no_link_to_a_file_of_this_machine(tmp_path: Path) -> None:
-    """Archives of a JDK contain links, usually to other parts of the archive. A link to any other file would copy that file."""
+    """Archives of a JDK contain links, usually within the archive. A link to a file outside would copy that file."""
     (tmp_path / "jdk" / "legal").mkdir(parents=True)
     (tmp_path / "jdk" / "licence").write_text("free")
     (tmp_path / "jdk" / "legal" / "licence").symlink_to("../licence")

@@ -90,7 +90,7 @@ def test_a_bin_of_aerospike_has_15_characters(tmp_path: Path) -> None:
         "hbase_settings={'hbase.rootdir': 'file:///srv'}",
         "hbase_settings={hbase.wal.dir: /srv}",
         "hbase_settings={fs.defaultFS: 'hdfs://other'}",
-        "hbase_settings={hbase.ipc.server.fallback-to-simple-auth-allowed: true}",  # would admit clients without a ticket
+        "hbase_settings={hbase.ipc.server.fallback-to-simple-auth-allowed: true}",  # admits clients without tickets
         *(
             f"hbase_settings={{hbase.{name}: 0.0.0.0}}"
             for name in (
@@ -186,7 +186,7 @@ def test_a_value_of_the_wrong_kind_is_refused_by_name(assignment: str, tmp_path:
 
 
 def test_the_check_of_a_value_copies_none_of_ansibles_containers() -> None:
-    """A copy of a container of Ansible's includes all variables of the host, which once took most of the time of a check."""
+    """Copying such a container also copies all variables of the host. That once took most of the time of a check."""
 
     class Lazy(list[str]):
         def __deepcopy__(self, memo: object) -> "Lazy":
@@ -201,7 +201,7 @@ def test_the_check_of_a_value_copies_none_of_ansibles_containers() -> None:
 
 @pytest.mark.slow
 def test_the_folders_of_playbook_and_inventory_are_no_templates(tmp_path: Path) -> None:
-    """Folders of checkouts and inventories may have names that look like templates, and some variables are resolved twice."""
+    """Folders of checkouts and inventories may be named like templates, and some variables are resolved twice."""
     ansible, inventory = tmp_path / "{{ 7*7 }}/ansible", tmp_path / "{{ 8*8 }} 'a'"
     for folder in (ansible, inventory):
         folder.mkdir(parents=True)

@@ -1,4 +1,4 @@
-"""Checks that foreign values in a scenario, an experiment, a path or a server's response are treated as data. Neither Ansible's
+"""Checks that foreign values in a scenario, an experiment, a path or a server's response are data. Neither Ansible's
 templates nor a shell executes them, and they arrive unchanged.
 """
 
@@ -73,7 +73,7 @@ def nothing_was_run(tmp_path: Path) -> Any:
 
 # ---- Ansible ---------------------------------------------------------------------------------------------------------
 
-# Play that uses values, and the output of a program, as Dohyo's playbooks and roles do. It passes them on, combines them, keeps
+# Play that uses values and the output of a program as Dohyo's playbooks do. It passes them on, combines them, keeps
 # them as facts, writes them to files and environments, and loops over them.
 PROBE = """
 - hosts: database

@@ -80,7 +80,7 @@ def without_rights(*arguments: str) -> Answer:
 
 
 def _be_bound() -> None:
-    """Drops the capabilities with which root ignores the modes of files. Programs that this process starts lack them, too."""
+    """Drops the capabilities with which root ignores the modes of files, for this process and those that it starts."""
     system = ctypes.CDLL(None, use_errno=True)
     lost = 1 << CAP_DAC_OVERRIDE | 1 << CAP_DAC_READ_SEARCH
     if os.geteuid() == 0:

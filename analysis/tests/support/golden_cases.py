@@ -1,4 +1,4 @@
-"""Creates the experiments of the golden files. Each function fills a folder from recorded output, always in the same way."""
+"""Creates the experiments of the golden files. Each function fills a folder from the same recorded output."""
 
 import re
 import shutil

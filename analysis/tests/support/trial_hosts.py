@@ -146,8 +146,8 @@ class FakeHost:
 class FakeTrial:
     """Trial on imaginary hosts.
 
-    :ivar answers: answers by verb, or by host and verb. An exception is raised. A function receives the arguments of the call, and
-        returns the whole answer
+    :ivar answers: answers by verb, or by host and verb. Exceptions are raised. A function receives the arguments of the
+        call, and returns the whole answer
     :ivar fails_at: number of the call that fails, from 0; None: no call fails
     :ivar outcomes: outcomes of phases, by folder; other phases are valid
     :ivar events: events that users see

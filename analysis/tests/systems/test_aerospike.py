@@ -127,8 +127,8 @@ def test_no_file_is_larger_than_the_server_takes_and_an_array_has_one_for_each_d
     assert found["filesize"] == [each]
 
 
-# Cache for each of 24 disks in a budget of 4 GiB, in whole blocks. The other memory is subtracted first: 144 and 100 MiB, 64 for
-# each file after the first, and 610 for the index. The server's own limit is 256 MiB.
+# Cache for each of 24 disks in a budget of 4 GiB, in whole blocks. Other uses are subtracted: 144 and 100 MiB, 64 MiB
+# for each file after the first, and 610 MiB for the index. The server's own limit is 256 MiB.
 ROOM = (4096 - (144 + 100 + 64 * 23 + 610)) // 24 // 8 * 8
 REST = 4096 - (144 + 100 + 64 * 23 + 610) - 24 * ROOM
 CACHE = "namespace.storage-engine.post-write-cache"

@@ -15,7 +15,7 @@ QUOTED = "s3cret-'quoted'"
 
 
 def trial_of(system: str, folder: Path, **variables: Any) -> FakeTrial:
-    """Returns a trial on two hosts and a client host. The hosts are folders of this machine, and all their ports are free."""
+    """Returns a trial on two hosts and a client host. All are folders of this machine, and all ports are free."""
     homes = {name: str(folder / name) for name in NAMES}
     trial = fake_trial(
         folder, 2, 1, system,
