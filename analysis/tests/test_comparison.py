@@ -361,7 +361,7 @@ RATES: Key = ("run", "OVERALL", "ops_per_second")
 
 
 def drawn(rng: random.Random, between: float, kind: Samples) -> Row:
-    """Returns a row of about 1000 op/s, from three rounds that scatter by `between`, or from runs or seconds of one round."""
+    """Returns a row near 1000 op/s, from three rounds that scatter by `between`, or runs or seconds of one round."""
     rates = [1000 * rng.lognormvariate(0, between) for _ in range(3)]
     samples = rates if kind == "rounds" else [rng.gauss(rates[0], 0.02 * rates[0]) for _ in range(20)]
     return sampled(Row("run", "OVERALL", 3), kind, samples, [], [])
