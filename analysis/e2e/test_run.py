@@ -71,7 +71,7 @@ def test_all_systems_come_out_in_one_table(tmp_path: Path) -> None:
         assert {figure["name"] for figure in trial["canary"]["figures"]} == names
         assert trial["canary"]["problems"] == []
         assert [(use["phase"], use["host"]) for use in trial["hosts"]] == [("load", "localhost"), ("run", "localhost")]
-        # A load of few rows may be too short to be sampled.
+        # A load of a few rows may be too short to be sampled.
         used = [use for use in trial["hosts"] if use["phase"] == "run"]
         assert all(0 < use["figures"]["cpu_user"]["mean"] <= 1 and use["devices"] for use in used)
         assert rows["run", "OVERALL"]["server_cpu_us_per_record"] > 0
@@ -86,7 +86,7 @@ def test_all_systems_come_out_in_one_table(tmp_path: Path) -> None:
             "run-1",
         ):
             assert (run.out / "raw" / trial["name"] / evidence).exists(), evidence
-        # The evidence contains the file that explains the figures, so that any checkout can read them.
+        # The evidence contains the file that explains the figures, so that other checkouts can read them.
         kept = run.out / "raw" / trial["name"] / "server/figures.yml"
         assert kept.read_bytes() == (ANSIBLE / "systems" / all_systems()[system].role / "figures.yml").read_bytes()
     assert re.search(r"accounting +0 stale of [\d,]+ reads, 0 lost of [\d,]+ acknowledged", run.text)

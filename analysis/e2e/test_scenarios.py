@@ -49,7 +49,7 @@ def test_yokozuna(tmp_path: Path) -> None:
     for trial in trials:
         assert {"load INSERT", "update UPDATE", "read READ"} <= operations(trial)
         assert trial["by_phase"]["update"]["read_before_write"] is True
-        # Only the reads settle first: the updates follow the load, which settles at its end.
+        # Servers settle only before the reads, because the updates follow the load, which already ends with settling.
         folder = tmp_path / "yokozuna" / "raw" / trial["name"]
         assert [file.parent.name for file in folder.glob("*/settled.json")] == ["read-1"]
 

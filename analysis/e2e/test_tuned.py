@@ -96,7 +96,7 @@ def test_postgresql(tuned: dict[str, Tuned]) -> None:
         "maintenance_work_mem": "65536",
     }
     assert names.items() <= running.items()
-    assert running["effective_cache_size"] == str(3 * 128 * 1024 // 8)  # in pages of 8 KiB
+    assert running["effective_cache_size"] == str(3 * 128 * 1024 // 8)  # counted in pages of 8 KiB
     assert running["random_page_cost"] == str(conditions["tuned"].get("random_page_cost", 4))
 
 

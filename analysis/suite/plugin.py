@@ -8,13 +8,13 @@ from types import FrameType
 import pytest
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-# Additional contracts, as system and binding: each of the two CQL drivers with the other's server.
+# Additional contract tests, as system and binding: each of the two CQL drivers with the server of the other.
 OTHER_DRIVERS = {"scylla-driver": ("cassandra", "scylla"), "cassandra-driver": ("scylla", "cassandra")}
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
-        "--system", action="append", default=[], help="run the contract and cluster tests of this system only"
+        "--system", action="append", default=[], help="run only the contract and cluster tests of this system"
     )
 
 

@@ -75,7 +75,7 @@ def test_contract(
     reports = BINDINGS / binding / "target/failsafe-reports"
     for report in reports.glob("*.xml"):
         report.unlink()
-    # These tests leave data that no trial would remove, so use a folder of their own.
+    # These tests leave data that no trial would remove, so give them a separate folder.
     folder: Path = request.getfixturevalue("data") / f"{system}-{binding}"
     folder.mkdir()
     folder.chmod(0o755)
@@ -87,7 +87,7 @@ def test_contract(
     tests = (f"-Dit.test=dohyo/{binding}/**/*IT", "-Dfailsafe.failIfNoSpecifiedTests=false")
     server = f"-Ddohyo.server={LOCAL_HOME}/run/{system}.properties"
     run(*MAVEN, *goals, "-pl", binding, "-am", *tests, server, *without_slow(request.config))
-    assert list(reports.glob(f"TEST-dohyo.{binding}.*ContractIT.xml")), "Maven has run no contract"
+    assert list(reports.glob(f"TEST-dohyo.{binding}.*ContractIT.xml")), "Maven ran no contract test"
 
 
 def _play(run: Commands, playbook: str, *variables: str) -> None:

@@ -74,7 +74,7 @@ def test_hosts_lead_nowhere_but_to_a_place_of_our_own(places: str) -> None:
     name, _, hosts = places.partition("=")
     with pytest.raises(BadInputError, match="must be hosts"):
         attach.overrides([places], None, [], None)
-    # A scenario file and --set can state the hosts, too.
+    # A scenario file or --set can also state the hosts.
     changes = {"attached": f'{{"{name}": "{hosts}"}}', "systems": name}
     with pytest.raises(BadInputError, match="must be hosts"):
         attach.describe(loading.load(loading.find("workloadA"), changes))

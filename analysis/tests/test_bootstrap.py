@@ -143,7 +143,7 @@ def test_the_commands_of_a_page_begin_with_it(page: str) -> None:
 
 
 def test_the_page_names_what_the_role_has() -> None:
-    """The page names all variables of the role and the files that a user must remove."""
+    """The page must name all variables of the role, and the files that a user must remove."""
     page = (ROOT / "docs/cluster.md").read_text("utf-8")
     defaults = yaml.safe_load((ROLE / "defaults/main.yml").read_text("utf-8"))
     documented = set(re.findall(r"`(bootstrap_[a-z_]+)`", page))

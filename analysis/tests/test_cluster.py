@@ -56,7 +56,7 @@ def test_skew_offsets_and_nodes(tmp_path: Path) -> None:
     records = row(of, "OVERALL").records or 0
     one, two = of.nodes
     assert (one.cpu_seconds, two.cpu_seconds) == (3, 6)
-    assert two.cpu_cores == pytest.approx(1.0)  # 6 s of processor time in two runs of 3 s
+    assert two.cpu_cores == pytest.approx(1.0)  # 6 s of processor time in two runs of 3 s each
     assert two.cpu_us_per_record == pytest.approx(6e6 / records)
     assert max(map(len, rendered(summarise(tmp_path), 80).splitlines())) <= 80
 

@@ -94,7 +94,7 @@ def test_discarded_repeats_are_shown_and_count_nowhere(tmp_path: Path) -> None:
     assert "[update, discarded] OVERALL" in text
     assert "[update, discarded] UPDATE" not in text  # only summary.json contains discarded runs
     assert "means of 2 repeats" in text
-    assert "The first repeats are discarded and count nowhere." in " ".join(text.split())
+    assert "The first repeats are discarded and do not count." in " ".join(text.split())
     content = json.loads(summarise(tmp_path).json())
     assert [each["discarded"] for each in content["trials"][0]["rows"] if each["operation"] == "OVERALL"] == [
         False, False, True, True, False,

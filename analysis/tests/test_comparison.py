@@ -195,7 +195,7 @@ def test_single_runs_have_a_ratio_without_an_interval_everywhere(tmp_path: Path)
         assert row.ops_per_second_samples == row.records_per_second_samples == []
     assert block(summary)[-1] == "rec/s hbase 1.33× – cassandra"
     text = " ".join(rendered(summary).split())
-    assert "no intervals, because a single run has none; no ratio is a tie or a difference" in text
+    assert "no intervals, because a single run provides none; no ratio counts as a tie or a difference" in text
     shown = on_screen(summary)
     assert re.search(r"of the first +(.*\n)? *no interval", shown)
     for said in (text, shown):
@@ -230,7 +230,7 @@ def test_runs_that_are_too_short_have_no_interval(tmp_path: Path) -> None:
     (pair,) = summary.comparisons
     assert (pair.ratio, pair.low, pair.high, pair.tie) == (1.0, None, None, None)
     assert block(summary)[-1] == "rec/s cassandra 1.00× – hbase"
-    assert "no intervals, because a single run has none" in " ".join(rendered(summary).split())
+    assert "no intervals, because a single run provides none" in " ".join(rendered(summary).split())
 
 
 def test_systems_are_compared_within_a_point_and_one_system_with_nobody(tmp_path: Path) -> None:
@@ -280,7 +280,7 @@ def test_a_single_search_of_each_has_no_interval(tmp_path: Path) -> None:
         searched(tmp_path, (rate, rate), *[(1.02 * rate, rate)] * 2, number=number, of={"trial_system": system})
     (pair,) = (pair for pair in summarise(tmp_path).comparisons if pair.phase == "probe")
     assert (pair.ratio, pair.low, pair.tie) == (1.5, None, None)
-    assert comparison_table.over([pair]).startswith("no intervals, because a single search has none;")
+    assert comparison_table.over([pair]).startswith("no intervals, because a single search provides none;")
 
 
 def test_the_load_and_discarded_runs_are_not_compared(tmp_path: Path) -> None:
@@ -466,7 +466,7 @@ def test_what_is_within_a_round_decides_nothing(
             folder = trial(tmp_path / name, number, "cassandra", repeats=runs, trial_round=number, trial_rounds=count)
             for run in range(1, runs + 1):
                 reads(folder / f"run-{run}/node1", series(rate, seed=run))
-    # The rate is halved, and the seconds of a run scatter little.
+    # The rate is halved, and the seconds of a run scatter only a little.
     found = compared(tmp_path / "a", tmp_path / "b")
     if repeats[0] != repeats[1]:
         found = dataclasses.replace(found, forced=True)

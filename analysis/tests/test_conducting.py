@@ -274,7 +274,7 @@ def test_a_host_that_is_switched_off_and_on_is_none_that_has_vanished() -> None:
             stage.step()
         assert stage.told["host3"] == ["connect", "begin", "start"]
         assert stage.starts["host3"]["window"][0] == pytest.approx(measure + AHEAD["host3"], abs=1e-3)
-        # After the boot the new agent finds none of the servers that ran before.
+        # After the boot, the new agent finds none of the servers that ran before.
         stage.say("host3", "server", name="cassandra", words="vanished", at=stage.now + AHEAD["host3"])
         done(stage, "host3", 1, "start", 7.0)
         done(stage, "host3", 1, "start", 7.0)

@@ -345,7 +345,7 @@ def test_settings_of_heavyweights_belong_to_one_of_its_two_series() -> None:
 
 @pytest.mark.parametrize("name", ["heavyweights", "hbase-read-variants", "hbase-cache"])
 def test_no_hbase_has_a_cache_that_was_not_published(name: str) -> None:
-    """An inventory's memory budget adds a cache unless the scenario turns it off."""
+    """An inventory's memory budget adds a cache, unless the scenario turns the cache off."""
     assert {here.servers["hbase_bucket_cache_mb"] for here in planned(name) if here.system == "hbase"} == {0}
 
 

@@ -25,7 +25,7 @@ HOSTS = {
 
 
 def rounds(experiment: Path, change: Callable[[str, int, Path], object]) -> Summary:
-    """Writes three rounds of two systems, of which one is faster. Calls `change` with each system, round and folder."""
+    """Writes three rounds of two systems at different rates. Calls `change` with each system, round and folder."""
     rates = {"cassandra": 1500, "hbase": 1000}
     for at, system, folder in in_rounds(experiment, 3, rates, trial_properties=PROPERTIES):
         reads(folder / "run-1/node1", [rates[system] + at] * 20)

@@ -46,7 +46,7 @@ def experiments(case: Case, folder: Path) -> list[Path]:
 
 
 def written(folder: Path, *of: Path) -> sqlite3.Connection:
-    """Writes a database of experiments, and returns a plain connection, without Dohyo's functions."""
+    """Writes a database of experiments, and returns a plain connection that lacks Dohyo's functions."""
     database.write(of, folder / "facts.db")
     connection = sqlite3.connect(folder / "facts.db")
     connection.row_factory = lambda cursor, row: dict(zip((each[0] for each in cursor.description), row, strict=True))

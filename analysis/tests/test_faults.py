@@ -209,7 +209,7 @@ def test_the_program_knows_all_kinds() -> None:
 
 # ---- Faults of real processes ----
 
-# A server with a working child, like PostgreSQL's backends. Both write a line every few ms.
+# A server whose child works, like a backend of PostgreSQL. Server and child write a line every few ms.
 BEAT = """
 import time
 while True:
@@ -328,7 +328,7 @@ def test_after_a_boot_servers_start_when_the_controller_is_there_and_faults_go_o
     booted = subprocess.Popen([home / "bin/agent", "faults", "boot", "here"])
     time.sleep(0.5)
     assert "ended" in service(home, "status", "db")
-    (folder / "window").unlink()  # the agent removes this file, too
+    (folder / "window").unlink()  # the agent also removes this file
     begin(folder, 2)
     wait_for(lambda: is_whole(folder))
     assert [(each["n"], each["kind"], each["error"]) for each in done(folder)[:-1]] == [
@@ -444,7 +444,7 @@ def test_parted_hosts_get_no_answer_and_do_again_when_it_is_undone(home: Path) -
         wait_for(lambda: done(folder))
         assert done(folder)[0]["error"] is None
         assert run(sys.executable, "-c", ANSWERS) == "no\n"
-        # The rule expires after a minute, in case nothing removes it.
+        # The rule expires after a minute if nothing removes it.
         [left] = re.findall(r"10\.9\.9\.1 timeout 1m expires (\d+)s", run("nft", "list", "ruleset"))
         assert int(left) < 60
         killed(folder)

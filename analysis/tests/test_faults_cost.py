@@ -477,10 +477,10 @@ def test_a_fault_that_only_one_has_is_inconclusive() -> None:
 
 
 def healing(count: int, end: float | None, *, without: bool = False) -> Trial:
-    """Returns a round whose server recovered `count` times, the last time until `end`.
+    """Returns a round whose server recovered `count` times. The last recovery ended at `end`.
 
     :param end: None if the last recovery did not finish
-    :param without: the server had nothing to recover from
+    :param without: whether the server had nothing to recover from
     """
     trial = ill(4)
     (run,) = trial.faults
@@ -588,7 +588,7 @@ def of_runs(*runs: FaultedRun, system: str = "cassandra", **point: str) -> list[
 def faulted_run(series: Sequence[int], until: float | None = 20, lost: int | None = 0, errors: int = 0) -> FaultedRun:
     """Returns a run whose server was killed in second 10.
 
-    :param lost: None if nothing was read back
+    :param lost: number of lost records; None if nothing was read back
     """
     account = None if lost is None else accounting.together([AccountingReport(lost=lost, read_back=True, keys=9)])
     faults = [cost(series, 10, until)]

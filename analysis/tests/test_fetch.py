@@ -257,7 +257,7 @@ def installing(**variables: Any) -> list[Any]:
 
 @pytest.mark.slow
 def test_servers_as_their_vendors_and_users_pack_them(vendor: Vendor, tmp_path: Path) -> None:
-    """One play installs Aerospike and ScyllaDB from their vendors, a user's package twice, and an archive of jars."""
+    """Installs Aerospike and ScyllaDB from their vendors, a user's package twice, and an archive of jars."""
     words = subprocess.check_output(["sh", "-c", ". /etc/os-release; echo $ID$VERSION_ID"], text=True).strip()
     aerospike_name = f"aerospike-server-community_8.1.2.5_tools-13.0.3_{words}_{os.uname().machine}"
     debs = {version: aerospike_package(tmp_path / version, version) for version in ("8.1.2.5", "8.1.2.6")}

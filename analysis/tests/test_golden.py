@@ -35,7 +35,7 @@ from support.golden_cases import CASES, Case
 GOLDEN = Path(__file__).parent / "golden"
 WIDTH = 120
 _MOST_LINES, _MOST_ROWS, _MOST_OBJECTS = 3, 3, 1
-# Numbers whose last digits may differ between versions of a mathematical library.
+# Numbers whose last digits may depend on the version of a mathematical library.
 _LONG_NUMBER = re.compile(r"\d+\.\d{6,}(e-?\d+)?")
 
 

@@ -79,7 +79,7 @@ def test_a_server_that_was_killed_says_how_it_recovered(
 
 
 def of_cluster(system: str, killed: float) -> dict[str, Healing]:
-    """Returns the healing in a cluster whose second node was killed in second 20 of the window."""
+    """Returns the healing of a cluster whose second node was killed in second 20 of the window."""
     logs = HealingLogs(recorded(f"healing-cluster/{system}", system), pytest.fail)
     return {did.what: did for did in logs.after(20, 100, killed - 20, {})}
 
@@ -165,7 +165,7 @@ ZERO = 1795620000.0
 
 
 def postgresql(folder: Path, name: str, lines: Sequence[tuple[float, str]]) -> HealingLogs:
-    """Writes a log whose lines are `at` seconds after `ZERO`, and returns the logs of the server."""
+    """Writes a log with the given lines, each at its number of seconds after `ZERO`, and returns the server's logs."""
     host = folder / "localhost"
     host.mkdir(exist_ok=True)
     stamps = [datetime.fromtimestamp(ZERO + at, UTC).isoformat(" ", "milliseconds")[:23] for at, _ in lines]
@@ -240,7 +240,7 @@ def test_a_server_that_is_killed_while_it_recovers_has_not_finished(tmp_path: Pa
 
 def test_a_master_that_is_killed_again_finishes_what_it_has_begun() -> None:
     # The server was killed in seconds 5, 24 and 46. The first crash was scheduled before the last kill. The log says
-    # that it was handled "in 40.9650 sec".
+    # that this crash was handled "in 40.9650 sec".
     logs = HealingLogs(recorded("healing-again/hbase", "hbase"), pytest.fail)
     zero = 1795649971.693
     found = {did.what: did for did in logs.after(24, 46, zero, {})}

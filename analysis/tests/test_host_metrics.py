@@ -36,7 +36,7 @@ from support.agent_home import MODULES, install
 from support.evidence import DATA, clients_json, edit_json, on_screen, rendered, trial, write_json
 
 SAMPLER = MODULES / "sampler.py"
-# 15 samples of a busy machine with two processors, whose disk received 8 MiB four times.
+# 15 samples of a busy machine with two processors. Its disk received 8 MiB four times.
 RECORDED = DATA / "hosts" / FILE
 TICKS = os.sysconf("SC_CLK_TCK")
 SHARES = [name for name in FIGURES if name.startswith("cpu_")]
@@ -68,7 +68,7 @@ def between(values: NDArray[np.float64], low: float, high: float) -> bool:
 
 
 def until_it_samples(path: Path) -> None:
-    """Waits for the first sample. On a busy machine Python may start slowly."""
+    """Waits for the first sample. On a busy machine, Python may start slowly."""
     while not path.exists() or path.stat().st_size < 100:
         time.sleep(0.05)
 
@@ -239,7 +239,7 @@ def test_a_second_in_which_a_client_ended_says_nothing_of_other_processes(tmp_pa
         ((12,), True),  # a grandchild that the child has collected
         ((11, 12), True),
         ((20, 21), False),  # a client and its supervisor
-        ((21,), False),  # a client; its supervisor is about to end
+        ((21,), False),  # a client whose supervisor is about to end
         ((10, 11, 12), False),  # a server that was killed with its children
     ],
 )
@@ -780,7 +780,7 @@ def test_where_hosts_share_a_kernel_nothing_is_made_of_it(
     assert (of.status, of.conditions.other_cpu) == ("ok", None)
     (note,) = [note for note in of.notes if "other processes" in note]
     assert note.startswith(f"use by other processes is not known on {', '.join(hosts)}: they share a kernel")
-    # The hypervisor's share is known even then, although it may not have cost anything.
+    # The hypervisor's share is known even then, although the hypervisor may not have cost the servers anything.
     assert of.conditions.stolen_cpu == pytest.approx(0.05, abs=0.01)
     assert "other_cpu" not in of.hosts[0].figures
     assert {line["other_cpu"] for line in csv.DictReader(io.StringIO("".join(summary.hosts_csv())))} == {""}

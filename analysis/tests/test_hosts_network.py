@@ -40,7 +40,7 @@ def test_it_listens_where_nobody_does_and_names_what_cannot_be_reached(somebody:
         assert problem.startswith(f"it does not reach db2 ({HERE}) on port {closed} (jmx): Connection refused; let TCP")
         assert "firewall of db2" in problem
     finally:
-        os.kill(pid, signal.SIGKILL)  # under xdist, SIGTERM once left it running for two minutes
+        os.kill(pid, signal.SIGKILL)  # under xdist, SIGTERM once left the process running for two minutes
         os.waitpid(pid, 0)
     (problem,) = asyncio.run(reachable.attempt({"db1": {"address": HERE, "ports": {"a": closed, "b": wanted["cql"]}}}))
     assert f"db1 ({HERE}) on any of 2 ports: Connection refused" in problem

@@ -159,7 +159,7 @@ def test_probes_that_are_used_up_end_the_search_and_it_says_how_far_it_came() ->
 
 
 def test_a_saturated_system_that_answers_in_time_does_not_hold_either() -> None:
-    """The latency is good at every rate, but the system does not exceed 9,000 op/s."""
+    """The latency is within the bound at every rate, but the system does not exceed 9,000 op/s."""
 
     def saturated(rate: float) -> tuple[str, ...]:
         return knee.broken(bounds("p99<10ms"), {"READ": {"p99": 1.0}}, rate, min(rate, 9000))

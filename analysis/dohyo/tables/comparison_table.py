@@ -81,7 +81,7 @@ def over(pairs: Sequence[Pair]) -> str:
     if known := samples_words(pairs):
         unclear = _UNCLEAR if any(pair.is_unclear for pair in pairs) else ""
         return f"intervals over {known}; tie: the interval includes 1{unclear}"
-    return f"no intervals, because {without_interval(pairs)} has none; no ratio is a tie or a difference"
+    return f"no intervals, because {without_interval(pairs)} provides none; no ratio counts as a tie or a difference"
 
 
 def samples_words(of: Iterable[Pair | Rate]) -> str:

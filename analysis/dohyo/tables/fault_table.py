@@ -29,7 +29,7 @@ from dohyo.summary.fault_figures import (
 from dohyo.summary.results import Trial
 from dohyo.tables.grid import Grid
 
-_TITLE = "Faults: seconds of the measured window{over}; 90 % is of the rate before the fault, for 5 s"
+_TITLE = "Faults: seconds of the measured window{over}; 90 % means 90 % of the rate before the fault, for 5 s"
 _RECORDS = "Faults: operations and records of the whole window{over}"
 _HEALING = "Faults: how the servers healed, according to their logs; seconds after the fault{over}"
 

@@ -54,7 +54,7 @@ class Grid:
     reasons: tuple[int, ...] = ()
 
     def __post_init__(self) -> None:
-        """Raises ValueError, with the title, if a line does not have one cell per head."""
+        """Raises ValueError, which names the table, if a line does not have one cell for each head."""
         for line in self.lines:
             if len(line) != len(self.heads):
                 raise ValueError(
@@ -77,7 +77,7 @@ class Grid:
 
 
 def of(title: str, columns: Columns[Item], items: Iterable[Item], **more: Any) -> Grid:
-    """Returns a table with a line for each item; `more` sets further attributes of the table."""
+    """Returns a table with a line for each item. `more` sets further attributes of the table."""
     return Grid(title, list(columns), [[cell(item) for cell in columns.values()] for item in items], **more)
 
 
@@ -206,7 +206,7 @@ def _broken(grid: Grid, widths: Sequence[int], width: int) -> list[list[int]]:
 
 
 def say(console: Console, text: Text | str = "", wrap: bool = False) -> None:
-    """Prints a line unchanged: rich does not wrap or crop it, and does not read "[LOAD]" as markup.
+    """Prints a line unchanged: rich neither wraps nor crops it, and does not interpret "[LOAD]" as markup.
 
     :param wrap: wrap a line that is too long for the terminal
     """

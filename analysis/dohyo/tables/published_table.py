@@ -96,7 +96,7 @@ def _beside(published: Published, table: Table, figures: Sequence[PublishedFigur
     smaller = f" at scale {', '.join(f'{scale:g}' for scale in scales)}" if scales else ""
     of_all = f", the highest rate of each {' and '.join(others)}" if table.highest and others else ""
     title = f"{published.title}: ours{smaller}{of_all}, " + (
-        f"and beside it (publ.) what was {published.heading}" if known else "in the published shape"
+        f"and beside it (publ.) what was {published.heading}" if known else "in the published layout"
     )
     return Grid(title, [" ".join(names), "publ.", *heads], lines, groups)
 

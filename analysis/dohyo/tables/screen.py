@@ -32,7 +32,7 @@ from dohyo.tables.again import Again
 from dohyo.tables.comparison_table import interval, ratio
 from dohyo.tables.verdict import verdict
 
-# File with the page of charts, in the folder of an experiment; `dohyo.report` writes it.
+# File with the page of charts, which `dohyo.report` writes to the folder of an experiment.
 PAGE = "report.html"
 MOST_LINES = 25
 MOST_COLUMNS = 100
@@ -75,7 +75,7 @@ class _Section:
 
     @property
     def lead(self) -> float:
-        """Returns the best rate divided by the second; 1 if there is no second."""
+        """Returns the ratio of the best rate to the second-best rate; 1 if there is no second."""
         return next((1 / place.pair.ratio for place in self.places if place.pair), 1.0)
 
 
@@ -97,7 +97,7 @@ class _Group:
 
 
 def render(summary: Summary, console: Console, folder: Path | None = None, more: Sequence[str] = ()) -> None:
-    """Prints the screen; a pipe or a file receives `MOST_COLUMNS` columns.
+    """Prints the screen. In a pipe or a file, it is `MOST_COLUMNS` wide.
 
     :param folder: folder of the experiment, for commands and paths; None: all reasons are printed in full
     :param more: lines to print before the path of the page
@@ -385,7 +385,7 @@ def _word(operation: str) -> str:
 def _sections(summary: Summary) -> list[_Section]:
     """Returns the sections of all phases and points."""
     decide = dict.fromkeys(phase for trial in summary.compared for phase in decisive_phases(summary, trial))
-    # Rates of the `AT_RATE` phases follow from those of other phases, so they have sections of their own.
+    # Rates of the `AT_RATE` phases follow from those of other phases, so these phases have separate sections.
     phases = [*decide, *(phase for phase in phases_of(summary) if phase in AT_RATE)]
     ranked = [trial for trial in summary.compared if decisive(summary, trial)]
     found = []
@@ -477,7 +477,7 @@ def _fitting(sections: list[_Section], room: int) -> tuple[list[_Section], int]:
 
 
 def _alone(section: _Section) -> _Place:
-    """Returns the best place of a section, compared with the first place that ties with it; without a tie, with the second."""
+    """Returns the best place of a section, compared with the first one that ties with it or, failing that, the next."""
     best, *others = section.places
     pairs = [place.pair for place in others if place.pair]
     pair = next((pair for pair in pairs if pair.tie), next(iter(pairs), None))

@@ -86,5 +86,5 @@ def _share(search: Search) -> str:
 
 def _verdict(probe: Probe) -> str:
     if probe.held is None:
-        return "invalid"  # the search's conclusion says why
+        return "invalid"  # the conclusion of the search says why
     return "yes" if probe.held else f"no: {probe.reason}"

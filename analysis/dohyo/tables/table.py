@@ -41,7 +41,7 @@ _WAYS: tuple[tuple[tuple[Part, ...], ...], ...] = (
 # Part of a note on a trial whose client does not separate latencies by result.
 MIXED = "latencies include those of operations that failed or found nothing"
 _LEGEND = (
-    "Latencies in ms{at}, of operations that succeeded{but}; failed ones have rows of their own (READ-FAILED). "
+    "Latencies in ms{at}, of operations that succeeded{but}; failed ones have separate rows (READ-FAILED). "
     "Errors and not found count records."
 )
 _FAULTS = " Windows with faults count completely, including the seconds of the faults."
@@ -110,7 +110,7 @@ _PRICE_LEGEND = f" {_PRICE.head}: US dollars per million operations, only for th
 def render(summary: Summary, console: Console) -> None:
     """Prints all details: rows, conditions, events and figures of servers and hosts.
 
-    Tables fit the width of a terminal; in a pipe or a file, they have their full width.
+    Tables fit the width of the terminal. In a pipe or a file, they have their full width.
     """
     width = console.width if console.is_terminal else 10_000
     columns, results = _results(summary)
@@ -122,7 +122,7 @@ def render(summary: Summary, console: Console) -> None:
         if not each.is_zero():
             grid.write(each, console, width)
     _print_conditions(summary, console, width)
-    for reason in judged(summary).reasons:  # the screen shortens them
+    for reason in judged(summary).reasons:  # the screen shows them shortened
         say(console, Text(reason.text, style="bold red" if reason.fatal else "yellow"), wrap=True)
     for strong, text, style in _remarks(summary):
         say(console, Text(strong + text, style=style), wrap=True)
@@ -241,7 +241,7 @@ def settings(summary: Summary) -> list[str]:
 
 
 def findings(summary: Summary) -> list[str]:
-    """Returns the results of the searches, and whether the hosts stayed the same."""
+    """Returns sentences with the results of the searches, and on whether the hosts stayed the same."""
     return [*_searches(summary)[1], *([summary.canary.headline()] if summary.canary else [])]
 
 
@@ -300,7 +300,7 @@ def _keys(operation: str, trial: Trial, summary: Summary) -> tuple[str, ...]:
 
 
 def _rows(summary: Summary) -> Iterator[tuple[Row, Trial]]:
-    """Yields the rows that are shown, in the order of the table."""
+    """Yields the rows that the tables show, in their order."""
     phases = list(dict.fromkeys(row.phase for trial in summary.compared for row in trial.rows))
     entries = [(row, position, trial) for position, trial in enumerate(summary.compared) for row in trial.rows]
 
@@ -314,7 +314,7 @@ def _rows(summary: Summary) -> Iterator[tuple[Row, Trial]]:
 
 
 def is_shown(row: Row, trial: Trial) -> bool:
-    """Returns whether the tables show the row; summary.json has all rows."""
+    """Returns whether the tables show the row. summary.json has all rows."""
     if row.operation.startswith(INTENDED):
         return not trial.is_aside(row)
     beside = [
@@ -494,7 +494,7 @@ def legend(summary: Summary) -> str:
     but = " (but for types that a note names)" if mixed else ""
     known = _LEGEND.format(at=f" {at}" if at else "", but=but) + (_PRICE_LEGEND if priced else "")
     known += _FAULTS if any(trial.faults for trial in summary.trials) else ""
-    discarded = " The first repeats are discarded and count nowhere." if any(row.discarded for row, _ in rows) else ""
+    discarded = " The first repeats are discarded and do not count." if any(row.discarded for row, _ in rows) else ""
     samples = {(row.sampled, len(row.ops_per_second_samples)) for row, aside in rows if not aside and row.sampled}
     few = screen.few_operations(row for row, _ in rows)
     discarded += f" {few}." if few else ""

@@ -174,13 +174,13 @@ def _noise(pairs: Sequence[Pair]) -> str:
 
 
 def _unit(summary: Summary, key: Key) -> str:
-    """Returns the unit, such as "records/s"; for the maxima of searches, followed by the latency bounds."""
+    """Returns the unit, such as "records/s". For the maxima of searches, the latency bounds follow."""
     bounds = dict.fromkeys(trial.search.slo for trial in summary.trials if trial.search and key[0] == PROBE)
     return f"{UNITS[key[2]]} under {' or '.join(bounds)}" if bounds else UNITS[key[2]]
 
 
 def _over(of: Iterable[Pair | Rate]) -> str:
-    """Returns the kind and number of samples behind the intervals; empty without intervals."""
+    """Returns the kind and number of samples behind the intervals; empty if there are no intervals."""
     over = samples_words(of)
     return f"; 95\N{NO-BREAK SPACE}% intervals over {over}" if over else ""
 

@@ -1,4 +1,4 @@
-"""The canary: measures hosts and network before the servers start (docs/method.md)."""
+"""Measures hosts and network before the servers start, which is called the canary (docs/method.md)."""
 
 from __future__ import annotations
 

@@ -91,7 +91,7 @@ def certify(
 
 
 def make(folder: Path, hosts: Mapping[str, Sequence[str]]) -> str:
-    """Makes the certificates that are missing, expire soon, or do not fit the names of a host.
+    """Makes the certificates that are missing, expire soon, or do not match the names of a host.
 
     :param folder: folder for ``ca.pem``, an authority for this folder, its key ``ca.key``, and for each host
         ``HOST.pem``: a private key (P-256, PKCS 8, without a password) followed by its certificate. Only the owner can

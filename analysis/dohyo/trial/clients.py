@@ -16,7 +16,7 @@ from dohyo.trial.world import Host
 SECRET = re.compile("(password|passwd|secret)$", re.IGNORECASE)
 # Seconds beyond a client's own limit (stalltime, Run.java) after which a silent client counts as hung.
 STALL_GRACE_SECONDS = 10.0
-# Seconds that a ready client waits for its start.
+# Maximum number of seconds that a ready client waits to be started.
 GATE_SECONDS = 300
 # Seconds of warm-up after a pause. They can be few, because caches, connections and compiled code are still warm.
 WARMUP_AGAIN_SECONDS = 2
@@ -42,12 +42,12 @@ class ClientOptions:
     ready_timeout: int = option(120, "Seconds for all threads of a client to connect.")
     grace: int = option(90, "Seconds after the measured window to finish operations in flight and write results.")
     count_timeout: int = option(21600, "Seconds for a load, or for a run that a number of operations ends.")
-    start_delay: int = option(2000, "Milliseconds from the agreement of several clients on a start to the start.")
+    start_delay: int = option(2000, "Milliseconds between the clients' agreement on a start and the start itself.")
     launch_interval: int = option(0, "Milliseconds between the launches of two clients.")
     skew_limit_ms: float = option(
-        10.0, "Maximum spread of the clients' starts, and maximum error of their clocks, for a run to count, in ms."
+        10.0, "Maximum spread of the clients' starts and maximum error of their clocks in a run that counts, in ms."
     )
-    fault_grace: int = option(420, "Seconds after the window to undo faults and for the servers to be ready again.")
+    fault_grace: int = option(420, "Seconds after the window for undoing faults and for servers to become ready again.")
     # Server hardware tests its memory when it boots.
     boot_timeout: int = option(600, "Seconds for a host to respond after it was switched on.")
 
@@ -55,7 +55,7 @@ class ClientOptions:
     def of(cls, values: Mapping[str, Any]) -> ClientOptions:
         """Reads the options from the variables of a host.
 
-        :raises BadInputError: naming a variable with a value that is not allowed
+        :raises BadInputError: if the value of a variable is not allowed; the error names the variable
         """
         declared = declared_in(fields(cls), "client").items()
         return cls(**{name: each.check(values[each.name]) for name, each in declared if each.name in values})
@@ -134,7 +134,7 @@ class ClientPhase:
         return options.fault_grace + boots if self.faults else 0
 
     def bound(self, options: ClientOptions) -> int:
-        """Returns the seconds from the start until every client must have ended."""
+        """Returns the number of seconds after the start within which every client must have ended."""
         if self.is_load or self.duration == 0:
             return options.count_timeout
         # Such a client reads the records back after the run (ReadBack.java).
@@ -147,7 +147,7 @@ class ClientPhase:
         return float(self.properties.get("target", 0)) / clients
 
     def silence(self, clients: int) -> float:
-        """Returns the seconds without new lines in its logs after which a client counts as hung."""
+        """Returns after how many seconds without new lines in its logs a client counts as hung."""
         target = self.target(clients)
         between = (30 if self.properties.get("arrival") == "poisson" else 10) / target if target > 0 else 0.0
         return max(float(self.properties.get("stalltime", 60)), between) + STALL_GRACE_SECONDS

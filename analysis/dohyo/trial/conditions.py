@@ -11,7 +11,7 @@ from dohyo.trial.world import Host
 
 
 def read_back(servers: ServerSteps) -> dict[str, Any]:
-    """Returns the content of conditions.json. The servers must have tables."""
+    """Returns the content of conditions.json. The tables must exist on the servers."""
     world, role, values = servers.world, servers.first.role, servers.world.first.values
     asked = {**values["trial_conditions"]}
     if servers.is_attached:
@@ -37,7 +37,7 @@ def read_back(servers: ServerSteps) -> dict[str, Any]:
 
 
 def by_sentence(said: dict[str, list[str]]) -> list[str]:
-    """Merges equal sentences of several hosts: ``a, b: SENTENCE``. Of more than four hosts, it names three.
+    """Merges equal sentences of several hosts: ``a, b: SENTENCE``. If more than four hosts share one, it names three.
 
     :param said: sentences of each host
     """

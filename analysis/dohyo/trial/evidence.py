@@ -15,7 +15,7 @@ from dohyo.trial import clients
 from dohyo.trial.processes import tool
 from dohyo.trial.world import Host, World, program, write_json
 
-# Names of files that an earlier trial may have left in the same folder, besides the folders of its runs.
+# Names of files that an earlier trial may have left in the same folder, in addition to the folders of its runs.
 LEFT = (
     *("load", "load-server", "server", "hosts", "canary.json", "conditions.json", "settled.json", "kept.json"),
     *("counted.json", "probe-[0-9]*", "precondition-[0-9]*"),
@@ -50,7 +50,7 @@ for pattern; do
   done
 done
 """
-# Prefix of the file that notes a trial under way. Trials that take turns have one file each.
+# Prefix of the files that note trials under way. Each trial that takes turns has its own file.
 UNDER_WAY = "trial-under-way"
 
 
@@ -79,7 +79,7 @@ class Evidence:
 
     @property
     def is_by_hand(self) -> bool:
-        """Whether a user has started the trial with trial.yml, without an experiment."""
+        """Whether a user started the trial with trial.yml, without an experiment."""
         return not (self.experiment / "experiment.json").exists()
 
     def begin(self, role: str) -> None:
@@ -108,7 +108,7 @@ class Evidence:
                 (self.folder / "server" / name).write_text(file.read_text("utf-8"), encoding="utf-8")
 
     def note(self, role: str) -> None:
-        """Notes that the trial is under way. From now on, the files of clients on the hosts are its evidence."""
+        """Records that the trial is under way. From now on, the files of clients on the hosts are its evidence."""
 
         def forget(host: Host) -> None:
             values = host.values
@@ -154,7 +154,7 @@ class Evidence:
         return sorted({name for each in files for name in ([each] if isinstance(each, str) else each)})
 
     def end_logs(self, host: Host, role: str) -> None:
-        """Appends a line to the logs of killed servers, so that readers know until when a log is complete."""
+        """Appends a line to the logs of killed servers, so that readers can tell up to which time a log is complete."""
         folder = f"{host.values['dohyo_home']}/run/{role}"
         program(host, ["sh", "-c", END_LOGS, folder, *self.logs], removes=folder)
 
@@ -198,13 +198,13 @@ class Evidence:
         self.world.on(names, step, lambda host: observe(host, "begin", self.values, self.folder))
 
     def end_observing(self) -> None:
-        """Ends the samplers of :meth:`begin_observing`, and fetches their samples; skips hosts that do not respond."""
+        """Ends the samplers of :meth:`begin_observing`, and fetches their samples. Skips hosts that do not respond."""
         end_observing(self.world, self.folder)
 
     # ---- the end ----------------------------------------------------------------------------------------------------
 
     def bring_home(self, names: list[str]) -> dict[str, str]:
-        """Fetches the evidence of the trial from hosts; returns the failures by host."""
+        """Fetches the evidence of the trial from hosts, and returns the failures by host."""
         # Another call of stop.yml or trial.yml may have replaced or removed the note.
         trials = (
             [self.noted]
@@ -239,7 +239,7 @@ def end_observing(world: World, folder: Path) -> bool:
     values = world.first.values
     _, failures = world.attempt(values["dohyo_observed"], lambda host: observe(host, "end", values, folder))
     for name, words in failures.items():
-        world.progress.event("note", text=f"{name}: {words}; its sampler may still run, and stop.yml ends it")
+        world.progress.event("note", text=f"{name}: {words}; its sampler may still run; stop.yml ends it")
     return not failures
 
 

@@ -32,7 +32,7 @@ TRY = 'said=$("$@" 2>&1) || printf "%s\\n" "exit code $?" "$said"'
 def check_owner(world: World) -> None:
     """Checks on all hosts that Dohyo's folder and the system's data folders belong to this deployment.
 
-    :raises StepError: naming the folders
+    :raises StepError: if they do not; the error names the folders
     """
 
     def check(host: Host) -> None:
@@ -96,7 +96,7 @@ def read_resources(world: World) -> None:
 def check_clients(world: World, binding: str) -> None:
     """Checks that the clients' hosts can run the client with a binding.
 
-    :raises StepError: naming the hosts and their problems
+    :raises StepError: if they cannot; the error names the hosts and their problems
     """
 
     def check(host: Host) -> None:
@@ -156,8 +156,8 @@ def _warnings(found: Mapping[str, Any], disks: Mapping[str, Any]) -> list[str]:
     untrimmed = [each["path"] for each in disks["devices"] if not each["discards"] and each["kind"] != "rotational"]
     if untrimmed:
         said.append(
-            f"not trimmed after a wipe: {', '.join(untrimmed)}, which take no discards; a system may find flash that is"
-            " full of the data of the one before"
+            f"not trimmed after a wipe: {', '.join(untrimmed)}, which support no discards; a system may start on flash"
+            " that is full of another system's data"
         )
     return said
 
@@ -165,7 +165,7 @@ def _warnings(found: Mapping[str, Any], disks: Mapping[str, Any]) -> list[str]:
 def check_servers(servers: ServerSteps) -> None:
     """Checks that the database hosts can run the servers as requested.
 
-    :raises StepError: naming the hosts and their problems
+    :raises StepError: if they cannot; the error names the hosts and their problems
     """
     if servers.is_attached:
         check_administration(servers, {name: _client_mb(servers, name) for name in servers.databases})
@@ -221,7 +221,7 @@ def carry(host: Host, needs: Sequence[str], *, memory_mb: int, **more: Any) -> N
     :param memory_mb: memory of the process, in MiB
     :param more: ``shared_mb`` of a client beside it, ``disk_mb``, ``disk_by`` as the agent's verb knows them; ``open``,
         addresses on which a server without passwords will listen, by its name
-    :raises HostError: naming all problems
+    :raises HostError: if it cannot; the error names all problems
     """
     context = Context(host.values)
     carries = {
@@ -343,7 +343,7 @@ def _check_room(servers: ServerSteps) -> None:
 
 
 def _check_collector(servers: ServerSteps) -> None:
-    """Checks that the JDK of every database host has the collector, and remembers its options."""
+    """Checks that the JDK of every database host supports the collector, and remembers its options."""
 
     def check(name: str) -> None:
         jvm, values = servers.system(name).jvm, servers.world.hosts[name].values
@@ -368,12 +368,12 @@ def _check_collector(servers: ServerSteps) -> None:
             aside = ("Error: Could not", "Error: A fatal")
             words = " ".join(line for line in lines[1:] if not line.startswith(aside))
             raise HostError(
-                f"JDK {jvm.jdk} in {found['java_home']} on {name} refuses the options of {jvm.gc}: {words}; choose"
+                f"JDK {jvm.jdk} in {found['java_home']} on {name} rejects the options of {jvm.gc}: {words}; choose"
                 " another collector or another JDK"
             )
 
     servers.each("Check that the host has the JDK", check, servers.databases)
-    servers.each("Check that the JDK has the collector", choose, servers.databases)
+    servers.each("Check that the JDK supports the collector", choose, servers.databases)
 
 
 def _describe(servers: ServerSteps) -> None:

@@ -82,7 +82,7 @@ class Load:
 
     def has_room(self) -> bool:
         """Returns whether all hosts have space for a copy."""
-        found = self._do("room", "Check the room for a copy", need_mb=free_mb).values()
+        found = self._do("room", "Check the space for a copy", need_mb=free_mb).values()
         self.note = next((each["note"] for each in found if each["note"]), self.note)
         return all(each["found"] for each in found)
 
@@ -93,5 +93,5 @@ class Load:
 
 
 def free_mb(host: Host) -> int:
-    """Returns the MB that must stay free on a disk of a host."""
+    """Returns how many MB must stay free on a disk of a host."""
     return int(float(Context(host.values).get("dohyo_min_free_gb", 2)) * 1000)

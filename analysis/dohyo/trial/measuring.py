@@ -48,7 +48,7 @@ class Outcome:
 
     @property
     def hosts_are_well(self) -> bool:
-        """Whether no host was lost and no server has ended."""
+        """Whether no host was lost and no server ended."""
         return not self.vanished and all(node["state"] == "ran" for node in self.report["nodes"].values())
 
 
@@ -97,7 +97,7 @@ class Measuring:
     def settle_load(self) -> None:
         """Lets the servers settle after the load, and fails if the load is incomplete.
 
-        A system counts its rows up to a number that it sets; a larger load is not checked.
+        A system counts its rows only up to a limit that it sets, so a larger load is not checked.
 
         :raises StepError: if there are fewer rows than records
         """
@@ -122,7 +122,7 @@ class Measuring:
         if self.values["trial_search"]:
             self.search()
         rows = json.loads((self.folder / "settled.json").read_text("utf-8"))["rows"]
-        # `dohyo` decides from the evidence of all clients whether a row is missing.
+        # `dohyo` later decides from the evidence of all clients whether a row is missing.
         if rows and any(self.inserted.values()):
             with_new = int(self.values["trial_properties"]["recordcount"]) + sum(self.inserted.values())
             write_json(self.folder / "counted.json", {"rows": self.servers.count(with_new)})

@@ -81,9 +81,9 @@ def unit(
     paths = dict.fromkeys([folder, *writes])
     writable = " ".join(json.dumps(path.replace("%", "%%"), ensure_ascii=False) for path in paths)
     lines = [
-        "# One process of a database under test. It is started for a trial and stopped after it, never by a boot.",
+        "# One process of a database under test. A trial starts and stops it; it does not start at boot.",
         "[Unit]",
-        f"Description={name}, a server under test of Dohyo",
+        f"Description={name}, a server that Dohyo tests",
         "After=network-online.target",
         "",
         "[Service]",

@@ -64,7 +64,7 @@ def _wrong_condition(conditions: Mapping[str, Any]) -> str:
     """Returns a message about a condition that does not exist or has a wrong value; empty if all are correct."""
     for name, value in conditions.items():
         if name not in CONDITIONS:
-            return f"trial_conditions: {name}={value}: is not a condition; there are {', '.join(CONDITIONS)}"
+            return f"trial_conditions: {name}={value}: no such condition; there are {', '.join(CONDITIONS)}"
         allowed = properties.known()[name].type
         if allowed.plain(str(value)) is None:
             return f"trial_conditions: {name}={value}: must be {allowed.allowed}"
@@ -111,16 +111,16 @@ def planned_faults(phases: Iterable[Mapping[str, Any]], hosts: Sequence[str], ro
 
     :param hosts: names of the database hosts
     :param role: role of the system
-    :raises BadInputError: naming a fault whose target does not exist
+    :raises BadInputError: if the target of a fault does not exist; the error names the fault
     """
     asked = [str(phase.get("faults", "none")) for phase in phases]
     return [fault for text in asked for fault in faults.on_hosts(text, hosts, role)]
 
 
 def look_at_hosts(world: World, system: System) -> None:
-    """Rejects faults that are impossible on the hosts, and page caches that cannot be emptied.
+    """Rejects the trial if faults are impossible on the hosts, or page caches cannot be emptied.
 
-    :raises StepError: naming the hosts and the causes
+    :raises StepError: if so; the error names the hosts and the causes
     """
     values = world.first.values
     planned = planned_faults(values["trial_phases"], world.databases, system.role)
@@ -150,7 +150,7 @@ def why_it_stays_on(world: World, name: str) -> str:
 
 
 def of_this_machine(addresses: Iterable[str]) -> list[str]:
-    """Returns the addresses that belong to this machine: a program can listen only on these."""
+    """Returns those addresses that belong to this machine, because a program can listen only on them."""
     found = []
     for address in addresses:
         with socket.socket(socket.AF_INET6 if ":" in address else socket.AF_INET) as each, contextlib.suppress(OSError):

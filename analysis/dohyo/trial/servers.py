@@ -22,7 +22,7 @@ ADMIN_SECONDS = 900
 
 
 class ServerSteps:
-    """The steps of a trial that concern servers. Systems only use the methods in dohyo.systems.steps.Steps."""
+    """The steps of a trial that concern servers. Systems use only the methods in dohyo.systems.steps.Steps."""
 
     def __init__(self, world: World) -> None:
         self.world = world
@@ -70,7 +70,7 @@ class ServerSteps:
         return program(self.world.hosts[host], argv, stdin=stdin, root=root, **more)
 
     def until(self, host: str, process: str, argv: Sequence[str], *, ready: bool = False) -> None:
-        """Repeats a program until it succeeds, while a process of the server runs."""
+        """Repeats a program until it succeeds, as long as a process of the server runs."""
         verb, seconds = "ready" if ready else "until", self.system(host).timeouts["ready"]
         # The agent does not end a program that hangs, but the timeout does.
         words = [processes.tool(self.world.hosts[host]), verb, process, str(seconds), *argv]
@@ -98,7 +98,7 @@ class ServerSteps:
         return self.run(host, self.admin_words(host, [verb], words), timeout=replicas + ADMIN_SECONDS)
 
     def until_admin(self, host: str, verb: str, *words: str, ready: bool = False) -> None:
-        """Repeats an administration command until it succeeds, while the server runs."""
+        """Repeats an administration command until it succeeds, as long as the server runs."""
         self.until(host, self.system(host).role, self.admin_words(host, [verb], words), ready=ready)
 
     def choose_ports(self, host: str, address: str, preferred: dict[str, int]) -> dict[str, Any]:
@@ -112,7 +112,7 @@ class ServerSteps:
         self, host: str, files: Mapping[str, str], *, mode: str = "0644", folders: Sequence[str] = (),
         folder_mode: str = "0755", **more: Any,
     ) -> None:  # fmt: skip
-        """Creates folders, and writes files, given as contents by path.
+        """Creates folders, and writes files. `files` maps paths to contents.
 
         :param more: ``folder_owner`` and ``folder_group``, numbers
         """
@@ -233,13 +233,13 @@ class ServerSteps:
             }
             folders = [f"{values['dohyo_home']}/attached", there.folder]
             self.write(host, files, mode="0600", folders=folders, folder_mode="0700")
-        # The evidence is an empty folder, because there are no files of the servers.
+        # The evidence is an empty folder, because an attached server leaves no files there.
         self.write(host, {}, folders=[system.run])
 
     def access(self) -> dict[str, str]:
         """Returns the properties with which clients log in to an attached system; empty if no file is named.
 
-        :raises BadInputError: if others may read the file, or its form is wrong
+        :raises BadInputError: if other users may read the file, or its format is wrong
         """
         file = str(self.world.first.values["attached_secrets"])
         return attached.secret_properties(self.world.decrypted(file), file, self.first.name) if file else {}
@@ -253,7 +253,7 @@ class ServerSteps:
         # Each inventory has its own certificates; destroy.yml removes them with the folder.
         folder = Path(values["dohyo_control"]) / "tls" / Path(values["inventory_dir"]).name
         hosts = {name: [world.hosts[name].values["dohyo_address"], name, "localhost", "127.0.0.1"] for name in names}
-        authority = world.here("Make the missing certificates", lambda _: certificates.make(folder, hosts))
+        authority = world.here("Create the missing certificates", lambda _: certificates.make(folder, hosts))
         for name in self.databases:
             self.remember(name, certificates_made={"authority": authority})
 
@@ -295,7 +295,7 @@ class ServerSteps:
         self.start_process(host, system.role, system.command, writes=writes, **more)
 
     def start_process(self, host: str, name: str, command: Sequence[str], **more: Any) -> None:
-        """Starts one process of the server in its run folder; ``more`` contains arguments of processes.start."""
+        """Starts one process of the server in its run folder. ``more`` contains arguments of processes.start."""
         system = self.system(host)
         stop_seconds = system.timeouts["stop"]
         processes.start(self.world.hosts[host], name, system.run, command, stop_seconds=stop_seconds, **more)
@@ -333,7 +333,7 @@ class ServerSteps:
                 *system.first_words, *system.tables_words, *system.schema_words]  # fmt: skip
             return parsed("schema", self.admin(host, "schema", *words))
 
-        ((host, made),) = self.each("Make the tables, and read the conditions back", make, first).items()
+        ((host, made),) = self.each("Create the tables, and read the conditions back", make, first).items()
         system, found = self.system(host), made["conditions"]
         if self.is_attached:
             there = system.attached
@@ -473,7 +473,7 @@ printf '{"page_cache_mb_before": %d, "page_cache_mb_after": %d}\\n' "$before" "$
 def look_at_page_cache(host: Host) -> None:
     """Fails if the page cache of a host cannot be emptied.
 
-    :raises HostError: with the cause and the way out
+    :raises HostError: if it cannot; the error contains the cause and the way out
     """
     file = "/proc/sys/vm/drop_caches"
     try:
@@ -487,7 +487,7 @@ def look_at_page_cache(host: Host) -> None:
 
 
 def drop_page_cache(host: Host) -> dict[str, int]:
-    """Empties the page cache of a host; returns its MiB before and after."""
+    """Empties the page cache of a host, and returns its size in MiB before and after."""
     answer: dict[str, int] = json.loads(program(host, ["bash", "-ec", DROP_PAGE_CACHE], root=True))
     return answer
 

@@ -64,7 +64,7 @@ class TrialSteps:
 
     @property
     def system(self) -> System:
-        """The system as it is now on the first database host."""
+        """The system in its current state on the first database host."""
         return self.servers.first
 
     def flag(self, name: str) -> bool:
@@ -83,7 +83,7 @@ class TrialSteps:
                 self.measuring.measure()
         except StepError as error:
             self.failures = error.by_host
-        except Exception as error:  # servers must be stopped after any error
+        except Exception as error:  # the servers must be stopped after any error
             self.failures = dict.fromkeys(self.world.hosts, self.world.unforeseen(error))
         except BaseException:
             self.failures = dict.fromkeys(self.world.hosts, "interrupted")
@@ -241,7 +241,7 @@ class TrialSteps:
         write_json(self.evidence.folder / "conditions.json", found)
         if self.flag("trial_strict") and found["differences"]:
             words = "; ".join(found["differences"])
-            refused = f"{words}; not measured, as strict conditions were set"
+            refused = f"{words}; not measured, because strict conditions were set"
             self.servers.refuse("Check the servers' conditions", refused)
         connection = self.world.first.values["system_secrets"][self.system.role]["client_properties"]
         text = as_properties({**connection, **self.servers.answers["server_properties"]})
@@ -256,7 +256,7 @@ class TrialSteps:
     # ---- load -------------------------------------------------------------------------------------------------------
 
     def _load(self) -> None:
-        """Loads unless the servers started from a kept load; keeps a new load for other trials that share it."""
+        """Loads, unless the servers started from a kept load. Keeps a new load for other trials that share it."""
         if not self.load.is_copy:
             self.measuring.load()
         self.measuring.settle_load()
@@ -284,7 +284,7 @@ class TrialSteps:
         self.start()
         if not self.load.is_copy:
             reason = f"the load is gone: {self.load.note}; repeat the trial with --resume"
-            self.servers.refuse("Check that the load is there", reason)
+            self.servers.refuse("Check that the load still exists", reason)
         self.make_tables()
         self.measuring.settle_load()
 
@@ -310,4 +310,4 @@ class TrialSteps:
         elif until == "stop":
             self.evidence.state("done")
         else:
-            self.evidence.state("skipped", f"nothing was to be measured: trial_until={until}")
+            self.evidence.state("skipped", f"nothing to measure: trial_until={until}")

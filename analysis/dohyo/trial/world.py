@@ -24,11 +24,11 @@ class Host(Protocol):
 
     @property
     def name(self) -> str:
-        """Name in the inventory."""
+        """The host's name in the inventory."""
 
     @property
     def values(self) -> Mapping[str, Any]:
-        """The host's variables; each is resolved when it is read."""
+        """The host's variables. Each is resolved when it is read."""
 
     def reset(self) -> None:
         """Closes all connections to the host."""
@@ -41,7 +41,7 @@ class Host(Protocol):
 
         :param verb: a module of ansible/agent/verbs; the arguments are those of its function ``answer``
         :param become: whether to become root, with the inventory's method
-        :raises HostError: with the cause, or if the host does not respond
+        :raises HostError: if the verb fails, or the host does not respond
         """
 
     def pull(self, source: str, folder: Path) -> None:
@@ -93,7 +93,7 @@ class World:
     :ivar reach: function that returns a host of the inventory that is not in ``hosts``
     :ivar decrypted: function that returns the text of a file, which Ansible Vault may have encrypted
     :ivar unforeseen: function that records the traceback of an unexpected error, and returns a message about it
-    :ivar at_once: function that calls several functions at the same time; returns each result or HostError by host
+    :ivar at_once: function that calls several functions at the same time, and returns each host's result or HostError
     """
 
     hosts: Mapping[str, Host]
@@ -173,7 +173,7 @@ class World:
     def ask_dohyo(self, verb: str, folder: Path) -> str:
         """Runs a command of the program dohyo on a trial's folder, and returns its output.
 
-        :raises StepError: with the error output, if the command fails
+        :raises StepError: if the command fails; the error contains its error output
         """
         program = str(self.first.values["dohyo_program"])
         done = subprocess.run([program, verb, folder], capture_output=True, text=True, check=False)
@@ -187,7 +187,7 @@ def program(host: Host, argv: Sequence[str], *, stdin: str | None = None, root: 
     """Runs a program on a host, and returns its standard output.
 
     :param more: ``chdir``, ``creates``, ``removes``, ``timeout``, ``environment``, as in the agent's verb `program`
-    :raises HostError: with the standard error, if the exit code is not 0
+    :raises HostError: if the exit code is not 0; the error contains the standard error
     """
     given = more if stdin is None else {**more, "stdin": stdin}
     return str(host.do("program", become=root, argv=[str(word) for word in argv], **given)["stdout"])

@@ -1,4 +1,4 @@
-"""Only the listed code, which checks the owner, may remove folders, file systems and tables.
+"""Checks that only the listed code, which checks the owner, removes folders, file systems and tables.
 
 The rule applies to all code except tests.
 """
@@ -32,7 +32,7 @@ PLACES = {
     ],
     # An empty folder whose name contains the deployment's id.
     "ansible/agent/verbs/observe.py": ["os.rmdir(folder)"],
-    # A command that is shown to the user.
+    # A command that is only shown to the user.
     "ansible/agent/verbs/host_devices.py": ["way_out ="],
     # The script has checked that each device is empty or Dohyo's.
     "ansible/systems/aerospike/files/raw-devices": [

@@ -209,7 +209,7 @@ def test_folders_of_systems_are_ours_as_far_as_the_mark_names_them(tmp_path: Pat
 
     assert left(["h2", "mysql"]) == ["run/notes"]
     assert left(["mysql"]) == ["run/h2", "run/notes"]
-    assert left([]) == []  # the mark was made by an older version
+    assert left([]) == []  # an older version wrote the mark
 
 
 def paths_inside() -> Iterator[tuple[str, str]]:

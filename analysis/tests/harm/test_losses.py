@@ -99,7 +99,7 @@ def test_a_log_without_room_stops_no_program(tmp_path: Path) -> None:
         signal.signal(signal.SIGXFSZ, before)
     assert log.error is not None
     assert log.error.filename == str(tmp_path / "log")
-    # The log ends at the first line that did not fit, and no line is cut.
+    # The log ends before the first line that did not fit, and no line is cut.
     lines = log.file.read_text().splitlines(keepends=True)
     assert lines == [f"{number}\n" for number in range(len(lines))]
 

@@ -16,7 +16,7 @@ PASSWORDS = {"client": "client-password", "replica": "replica-password"}
 
 
 def described(system: str, hosts: int = 1, host: int = 1, **variables: Any) -> System:
-    """Returns a system on one of its database hosts, whose servers have their preferred ports.
+    """Returns a system on one of its database hosts. The servers use their preferred ports.
 
     :param host: number of the host, from 1
     :param variables: variables of the hosts, the scenario and the system, and the trial's `properties` and `conditions`
@@ -38,7 +38,7 @@ def described(system: str, hosts: int = 1, host: int = 1, **variables: Any) -> S
         **variables,
     }
     role = all_systems()[system].role
-    states = dict(given.pop("states", {}))  # additional state of a host, by its name
+    states = dict(given.pop("states", {}))  # additional state of a host, by the host's name
     own: dict[str, dict[str, Any]] = {
         each: {"dohyo_address": f"10.0.0.{number}"} for number, each in enumerate(names, start=1)
     }

@@ -272,8 +272,8 @@ def changes_shown(changes: regression.Changes, width: int = 200, color: Color = 
 
 
 SETTINGS = {"slo": "p99<10ms", "probes": 8, "duration": 30, "precision": 0.03}
-# Operations of the client in tests/data. Its p99 from the intended start is 0.327 ms (READ) and 0.388 ms (UPDATE).
-# Without a target rate it would have reached 2,000 operations per second.
+# Operations of the client in tests/data. The p99 from the intended start is 0.327 ms (READ) and 0.388 ms (UPDATE).
+# Without a target rate, the client would have reached 2,000 operations per second.
 OPERATIONS = 6000
 
 
@@ -337,7 +337,7 @@ def only(experiment: Path) -> Trial:
 
 
 def shorts(summary: Summary) -> list[str]:
-    """Returns the short forms of the reasons for doubt, which cells of tables contain."""
+    """Returns the reasons for doubt in the short form that cells of tables contain."""
     return [reason.short for reason in judged(summary).reasons]
 
 

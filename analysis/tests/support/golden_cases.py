@@ -36,7 +36,7 @@ def _systems(experiment: Path, rounds: int, systems: Sequence[str], **settings: 
 
 
 def ranking(experiment: Path) -> None:
-    """Creates three rounds of two systems with unequal conditions, on hosts with a price."""
+    """Creates three rounds of two systems with unequal conditions, on hosts whose price is known."""
     _facts(experiment)
     for turn, system, folder in _systems(experiment, 3, ("cassandra", "hbase")):
         client = folder / "run-1/node1"
@@ -72,7 +72,7 @@ def loads(experiment: Path) -> None:
 
 
 def _inserts(client: Path, counts: Sequence[int]) -> None:
-    """Changes a client's load to these numbers of inserts per second. The total stays 5,000."""
+    """Changes a client's load to the given numbers of inserts in each second. The total stays 5,000."""
     lasted(client, float(len(counts)), target=0)
     for log in client.glob("*INSERT.hdr"):
         heads = [line for line in log.read_text("utf-8").splitlines() if line[0] in '#"']
@@ -89,7 +89,7 @@ def _inserts(client: Path, counts: Sequence[int]) -> None:
 
 
 def equal(experiment: Path) -> None:
-    """Creates three rounds of two systems, at their own maximum and then at 560 op/s."""
+    """Creates three rounds of two systems, each at its own maximum and then at 560 op/s."""
     _facts(experiment, title="Equal rates", equal_targets={"": 560})
     phases = [{"name": "max"}, {"name": "equal", "properties": {"target": "560"}}]
     made = _systems(experiment, 3, ("cassandra", "hbase"), phases=("max", "equal"), trial_phases=phases)
@@ -174,7 +174,7 @@ def failures(experiment: Path) -> None:
 
 
 def foreign(folder: Path) -> None:
-    """Creates logs of the stock client in several formats; one log has failed operations."""
+    """Creates logs of the stock client in several formats. One log contains failed operations."""
     for name in ("errors", "hdr", "load", "text"):
         shutil.copytree(DATA / "stock" / name, folder / name)
 

@@ -17,7 +17,7 @@ def play(
 ) -> dict[str, list[Any]]:  # fmt: skip
     """Runs tasks with Ansible. All hosts are this machine.
 
-    :param clients: client hosts, or the number of database hosts that are client hosts, too
+    :param clients: client hosts, or the number of database hosts that are also client hosts
     :returns: the values of `facts` on all database hosts
     """
     answer = {fact: f"{{{{ ansible_play_hosts | map('extract', hostvars, '{fact}') }}}}" for fact in facts}

@@ -18,7 +18,7 @@ BOTH = pytest.mark.parametrize("lowest", [True, False], ids=["lowest", "highest"
 
 
 def with_lowest() -> str:
-    """Returns the PYTHONPATH of the lowest release of Ansible. Skips the test if that is not installed."""
+    """Returns the PYTHONPATH of the lowest release of Ansible. Skips the test if this release is not installed."""
     if not LOWEST.exists():
         pytest.skip("./setup.sh test installs the lowest release of ansible-core")
     return f"{LOWEST}{os.pathsep}{os.environ.get('PYTHONPATH', '')}"

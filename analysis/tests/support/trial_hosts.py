@@ -186,13 +186,13 @@ class FakeTrial:
             file.write(f"{text}\n")
 
     def event(self, event: str, **fields: Any) -> None:
-        """Records the event; the real trial would display it."""
+        """Records the event. The real trial would display it."""
         self.events.append({"event": event, **fields})
         if event == "phase":
             self.note(" ".join(map(str, filter(None, ["phase", fields["phase"], fields["run"]]))))
 
     def conduct(self, plan: Mapping[str, Any], phase: ClientPhase, folder: Path) -> Outcome:
-        """Records the phase, and returns the prepared outcome; the real trial would run clients."""
+        """Records the phase, and returns the prepared outcome. The real trial would run clients."""
         self.note(f"clients: {folder.relative_to(self.folder)}")
         self.plans.append(dict(plan))
         self.phases.append(phase)
@@ -218,7 +218,7 @@ class FakeTrial:
         return found
 
     def outcome(self, inserted: Sequence[int | None] = (), failure: str = "", **more: Any) -> Outcome:
-        """Returns the outcome of a phase; without arguments it is valid.
+        """Returns the outcome of a phase. Without arguments, the outcome is valid.
 
         :param inserted: number of keys that the client of each host has used
         :param failure: reason why the run does not count
@@ -235,7 +235,7 @@ class FakeTrial:
         return Outcome(report, list(more.get("vanished", ())))
 
     def at_once(self, calls: Mapping[str, Callable[[], Any]]) -> dict[str, Any]:
-        """Calls all functions in turn, even if one fails; the real trial calls them at the same time."""
+        """Calls all functions in turn, even if one fails. The real trial calls them at the same time."""
         first = len(self.calls)
 
         def tried(call: Callable[[], Any]) -> Any:
@@ -270,7 +270,7 @@ def fake_trial(
 
     :param clients: number of separate client hosts; 0: the clients run on the database hosts
     :param dohyo: outputs of the program `dohyo`, one for each call; further calls fail
-    :param variables: variables of all hosts; a dict whose keys are hosts has a value for each host
+    :param variables: variables of all hosts; in a dict whose keys are hosts, each host has its own value
     """
     databases = [f"node{number}" for number in range(1, hosts + 1)]
     with_clients = [f"client{number}" for number in range(1, clients + 1)] or databases

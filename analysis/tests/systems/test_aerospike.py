@@ -100,7 +100,7 @@ def test_authentication_and_tls(version: str) -> None:
 
 
 def test_a_node_knows_the_others_and_keeps_to_the_limit_of_open_files() -> None:
-    """The mesh seeds are the other hosts. A proto-fd-max above the limit of the host would be a fatal error."""
+    """The mesh seeds are the other hosts. A proto-fd-max above the host's limit would be a fatal error."""
     found = keys(aerospike(storage="device"))
     assert found["mesh-seed-address-port"] == ["10.0.0.2 4002"]
     assert found["device"][-2:] == DEVICES

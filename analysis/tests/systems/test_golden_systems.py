@@ -1,6 +1,6 @@
 """Compares the commands, files and arguments of each system in very different situations with golden files.
 
-The golden files of a system on one host are complete. Those of the other cases contain only differences.
+The golden files of a system on one host are complete. The files of other cases contain only differences.
 """
 
 import re

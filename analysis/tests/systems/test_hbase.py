@@ -16,7 +16,7 @@ def hbase(**variables: Any) -> Any:
 
 
 def site(**variables: Any) -> dict[str, str]:
-    """Returns the properties of hbase-site.xml. If one occurs twice, the later value counts."""
+    """Returns the properties of hbase-site.xml. If a property occurs twice, the later value counts."""
     (text,) = [file.content for file in hbase(**variables).files if file.path.endswith("/hbase-site.xml")]
     return dict(re.findall("<name>(.*)</name><value>(.*)</value>", text))
 

@@ -18,7 +18,7 @@ from support.described import described
 
 ROLES = sorted({system.role for system in all_systems().values()})
 TUNED = {"profile": "tuned"}
-# Hosts that differ in everything that can affect a value.
+# Hosts that differ in everything that can affect a setting's value.
 HOSTS: list[dict[str, Any]] = [
     {"service_host": {"cores": cores, "disk_kind": disk, "java_home": "/jdk"}, "dohyo_devices": ["x"] * drives,
      "host_memory_budget": budget, "cassandra_version": version, "hbase_distributed": True,
@@ -60,7 +60,7 @@ class Small(System):
         return self.context.cores == 1
 
     def tuned(self) -> list[Tuned]:
-        """Returns two options, one with its default value, and two settings, one of which is only for some hosts."""
+        """Returns two options, one with its default value, and two settings, one only for some hosts."""
         values = {"a": 2, "b": "x", "k": 3, "few": 1 if self.context.cores == 1 else None}
         return [Tuned(name, value, "a book") for name, value in values.items()]
 
