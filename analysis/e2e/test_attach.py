@@ -72,7 +72,7 @@ class Theirs:
 
     def secrets(self, user: str = "benchuser", password: str = PASSWORD, mode: int = 0o600) -> Path:
         """Writes a file for --attach-secrets, and returns its path."""
-        file = self.folder / f"secrets-{len(user)}.yml"  # the file's name must not contain the user's
+        file = self.folder / f"secrets-{len(user)}.yml"  # the file name must not contain the user name
         file.touch(mode=mode)
         file.chmod(mode)
         tls = f"  mysql.useSSL: true\n  mysql.ca: {self.folder}/ca.pem\n"

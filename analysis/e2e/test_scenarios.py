@@ -102,7 +102,7 @@ def test_hbase_cache_of_two_region_servers_in_an_older_version(tmp_path: Path) -
     assert (settled["flushed"], settled["memstore_mb"]) == (True, 0)
     assert settled["store_files"] == 8
     assert settled["block_cache_mb"] >= 1
-    assert server["figures"]["store_files"] >= 8  # HBase's own tables add some files
+    assert server["figures"]["store_files"] >= 8  # including HBase's internal files
     assert {None, "regionserver2"} <= {pauses["process"] for pauses in server["pauses"]}
     assert {"regionserver.log", "regionserver2.log"} <= {file.name for file in (folder / "server/localhost").iterdir()}
     statistics = list((folder / "server").glob("*/stats/*/stats-*"))

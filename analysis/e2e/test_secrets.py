@@ -1,4 +1,4 @@
-"""Tests real servers with passwords and TLS: they reject clients without these, and no output contains a secret."""
+"""Tests real servers with passwords and TLS: they reject clients without them, and no output contains a secret."""
 
 import base64
 import json

@@ -32,7 +32,7 @@ def pytest_configure(config: pytest.Config) -> None:
 def _interrupt(_number: int, _frame: FrameType | None) -> None:
     """Makes pytest clean up and end. Further signals do not interrupt the cleanup."""
     for number in SIGNALS:
-        # SIG_IGN would be inherited by the commands that clean up.
+        # The commands that clean up would inherit SIG_IGN.
         signal.signal(number, lambda _number, _frame: None)
     raise KeyboardInterrupt
 

@@ -100,7 +100,7 @@ def test_partitions_migrate_when_a_node_is_lost_and_when_it_returns() -> None:
 
 def test_a_replica_that_returns_follows_the_primary_again() -> None:
     did = of_cluster("mysql-innodb", 1795649139.542)
-    # The third host lost its primary only at the end, when all servers were stopped.
+    # The third host did not lose its primary until the end, when all servers were stopped.
     assert figures(did["replica follows again"]) == (1, None, [51.5, 51.5, None])
     assert did["replica follows again"].hosts == ["host2"]
     assert figures(did["crash recovery"]) == (1, None, [45.5, 51.5, 6.0])

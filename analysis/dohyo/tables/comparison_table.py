@@ -72,7 +72,7 @@ def interval(pair: Pair) -> str:
     """Returns text such as "[1.28, 1.41]"."""
     if pair.low is None or pair.high is None:
         return UNKNOWN
-    # A low end below 0.005 appears as 0, unless the high end is that small, too.
+    # A low end below 0.005 appears as 0, unless the high end is also that small.
     return f"[{_number(pair.low, 0.005 if pair.high < 0.005 else 0.0)}, {_number(pair.high)}]"
 
 

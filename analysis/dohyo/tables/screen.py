@@ -477,7 +477,7 @@ def _fitting(sections: list[_Section], room: int) -> tuple[list[_Section], int]:
 
 
 def _alone(section: _Section) -> _Place:
-    """Returns the best place of a section, compared with the first one that ties with it or, failing that, the next."""
+    """Returns a section's best place, compared with the first place that ties with it or, failing that, the second."""
     best, *others = section.places
     pairs = [place.pair for place in others if place.pair]
     pair = next((pair for pair in pairs if pair.tie), next(iter(pairs), None))

@@ -491,7 +491,7 @@ def legend(summary: Summary) -> str:
     priced = any(trial.conditions.usd_per_hour is not None for trial in summary.compared)
     at, *_ = _latencies_at(summary) or ("",)
     mixed = any(MIXED in note for trial in summary.compared for note in trial.notes)
-    but = " (but for types that a note names)" if mixed else ""
+    but = " (except for types that a note names)" if mixed else ""
     known = _LEGEND.format(at=f" {at}" if at else "", but=but) + (_PRICE_LEGEND if priced else "")
     known += _FAULTS if any(trial.faults for trial in summary.trials) else ""
     discarded = " The first repeats are discarded and do not count." if any(row.discarded for row, _ in rows) else ""

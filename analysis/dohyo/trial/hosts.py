@@ -82,7 +82,7 @@ def take(world: World) -> None:
 def read_resources(world: World) -> None:
     """Reads the memory and processors of hosts that systems share, and remembers them as ``host_has``.
 
-    A later check rejects a host that does not answer.
+    A later check rejects hosts that do not respond.
     """
     names = ("host_memory_budget", "host_cpus_server", "host_cpus_client")
 
@@ -324,7 +324,7 @@ def _check_requests(servers: ServerSteps) -> None:
         if reasons:
             raise HostError("; ".join(reasons))
 
-    servers.each(f"Check the requests to {servers.first.title}", check, servers.databases)
+    servers.each(f"Check the settings of {servers.first.title}", check, servers.databases)
 
 
 def _check_room(servers: ServerSteps) -> None:

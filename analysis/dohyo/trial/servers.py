@@ -122,7 +122,7 @@ class ServerSteps:
         )
 
     def lost_ports(self) -> list[str]:
-        """Returns messages about ports that another program has taken. There is only one host."""
+        """Returns messages about ports on the only host that were taken by another program."""
         name = self.world.first.name
         chosen = self.system(name).context.state(self.first.role).get("ports", {})
         secret = f"{self.world.first.values['dohyo_home']}/run/secret"

@@ -52,7 +52,7 @@ def test_what_cannot_be_is_refused_before_anything_is_done(
     found = refused(trial)
     assert [*found] == ["node1", "node2", "node3"]
     for said in found.values():
-        assert said.startswith("Check the requests to ")
+        assert said.startswith("Check the settings of ")
         assert refusal in said
         assert "secret" not in said
     assert {call.action for call in trial.calls} <= {"program"}
