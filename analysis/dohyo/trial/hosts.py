@@ -30,9 +30,9 @@ TRY = 'said=$("$@" 2>&1) || printf "%s\\n" "exit code $?" "$said"'
 
 
 def check_owner(world: World) -> None:
-    """Checks on all hosts that Dohyo's folder and the system's data folders belong to this deployment.
+    """Checks on all hosts that Dohyo's folder and the system's data folders have no other owner.
 
-    :raises StepError: if they do not; the error names the folders
+    :raises StepError: if any has; the error names the folders
     """
 
     def check(host: Host) -> None:

@@ -1,4 +1,4 @@
-"""Reads the notes of who uses a host. Every playbook loads this module, so it imports only the standard library."""
+"""Reads the notes on who uses a host. Every playbook loads this module, so it imports only the standard library."""
 
 from __future__ import annotations
 

@@ -98,7 +98,7 @@ def stop_everything(world: World, *, keeps_loads: bool, only_halts: bool = False
     Files that must not be removed are reported as notes.
 
     :param keeps_loads: whether to keep loads, as between two trials of an experiment
-    :param only_halts: whether to stop processes but remove nothing, because destroy.yml removes everything itself
+    :param only_halts: whether to only stop, also on the control machine, because destroy.yml removes everything
     :returns: failures by host; a failure on the control machine is listed for the first host
     """
     deployment = str(world.first.values["dohyo_deployment"] or "none")
