@@ -12,7 +12,7 @@ disturbed    a program computes on one or all processors for 15 to 90 s, and pau
 
 Each run is an experiment in FOLDER, so that an interrupted benchmark goes on where it stopped. The first
 table contains the minutes until the first round and the experiment had ended, and the number of decided neighbours. It
-also has the rate of each system, with half of its 95 % interval, and the ratios of neighbours. The second table compares
+also has each system's rate, with half of its 95 % interval, and the ratios of neighbours. The second table compares
 the geometric means of the ratios of the quiet runs. Without bias they are the same with and without interleaving.
 """
 

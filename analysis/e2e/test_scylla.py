@@ -1,4 +1,4 @@
-"""A real ScyllaDB, if SCYLLA_DIR names the folder of one."""
+"""Tests a real ScyllaDB if SCYLLA_DIR names its folder."""
 
 import json
 from pathlib import Path
@@ -39,7 +39,7 @@ def test_passwords_tls_and_a_restart_that_loses_nothing(tmp_path: Path) -> None:
     conditions = json.loads((raw / "conditions.json").read_text())
     assert conditions["durability"] == "disk"
     assert {"users have passwords", "TLS to clients", "TLS among nodes", "commit log: batch"} <= {*conditions["notes"]}
-    # The log would name unknown settings. No file may contain the password or its hash.
+    # The log would mention unknown settings. No file may contain the password or its hash.
     assert not [file for file in raw.rglob("*") if file.is_file() and b"$6$" in file.read_bytes()]
 
 

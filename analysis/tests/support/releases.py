@@ -12,13 +12,13 @@ import pytest
 
 from dohyo.places import ANSIBLE, ROOT
 
-# Folder of the lowest release, which `setup.sh test` installs. .venv contains the highest.
+# Folder of the lowest release, which `setup.sh test` installs. The highest release is in .venv.
 LOWEST = ROOT / ".setup/ansible-lowest"
 BOTH = pytest.mark.parametrize("lowest", [True, False], ids=["lowest", "highest"])
 
 
 def with_lowest() -> str:
-    """Returns the PYTHONPATH of the lowest release of Ansible. Skips the test if that is not installed."""
+    """Returns the PYTHONPATH of the lowest release of Ansible. Skips the test if this release is not installed."""
     if not LOWEST.exists():
         pytest.skip("./setup.sh test installs the lowest release of ansible-core")
     return f"{LOWEST}{os.pathsep}{os.environ.get('PYTHONPATH', '')}"

@@ -313,8 +313,8 @@ def test_a_trial_knows_the_variables_of_the_role_host(played: Path) -> None:
         {"vm.swappiness": "60", "CPU governor": "not there", "/dev/nvme0n1": "RAID0 /dohyo noatime"},
         [
             "not as tuned: vm.swappiness 60 instead of 2",
-            "not trimmed after a wipe: /dev/nvme0n1, which take no discards; a system may find flash that is full of"
-            " the data of the one before",
+            "not trimmed after a wipe: /dev/nvme0n1, which support no discards; a system may start on flash that is"
+            " full of another system's data",
         ],
     ]
     assert {*found["calls"]} == {"tuned"}
