@@ -1,8 +1,8 @@
 """Finds out how Ansible would connect to a host, and with which variables. Only this file uses its private names.
 
 Ansible may change these names in any release, so analysis/tests/test_ansible_private.py runs this file with the lowest
-and the highest release that analysis/pyproject.toml allows. The names are the variable manager and inventory of
-``hostvars``, a task's play and ``dump_attrs``, an action's ``_play_context``, and ssh's ``_build_command``.
+and the highest release that analysis/pyproject.toml allows. The names are the variable manager and inventory in
+``hostvars``, a task's play and ``dump_attrs``, an action's ``_play_context``, and ``_build_command`` for ssh.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from ansible.plugins.loader import become_loader, connection_loader, shell_loade
 from conducting.channel import Rise, Way
 
 ASKPASS = Path(__file__).resolve().with_name("askpass")
-# Passwords in the play context, each with the host variables that set it.
+# Passwords in the play context, and for each one the host variables that set it.
 PASSWORDS = {
     "password": ("ansible_password", "ansible_ssh_pass", "ansible_ssh_password"),
     "become_pass": ("ansible_become_password", "ansible_become_pass"),
@@ -50,14 +50,14 @@ def variables_of(action: ActionBase, hostvars: Any, host: str) -> dict[str, Any]
 
 
 def way_to(action: ActionBase, values: Mapping[str, Any], command: str, *, root: bool = False) -> Way:
-    """Returns the command line that runs a command on a host, as the host's variables request.
+    """Returns the command line that runs a command on a host, built from the host's variables.
 
     :param values: the host's variables; each is resolved when it is read
     :param command: command for the shell of the host
     :param root: whether to become root, by the method in the inventory
     :raises AnsibleActionFail: for connections other than ssh and local
     """
-    # Read the connection of the play, because since ansible-core 2.21 the task has that of its own host.
+    # Read the play's connection, because since ansible-core 2.21 the task's is the connection of its own host.
     kind = str(values.get("ansible_connection", action._task.get_play().connection))
     if kind == "local":
         rise = _rise(action, values, command, pwd.getpwuid(os.geteuid()).pw_name) if root else None
@@ -74,7 +74,7 @@ def way_to(action: ActionBase, values: Mapping[str, Any], command: str, *, root:
     connection.set_options(task_keys=keys, var_options=_options("connection", "ssh", values))
     # Set the host, which is part of the name of the socket that connections share.
     connection.host = connection.get_option("host")
-    # Without a user in the inventory, remote_user is empty, and ssh's own configuration may name one.
+    # If the inventory names no user, remote_user is empty, and ssh's own configuration may name one.
     rise = _rise(action, values, command, connection.get_option("remote_user")) if root else None
     ssh = connection.get_option("ssh_executable")
     words = connection._build_command(ssh, "ssh", connection.host, rise.command if rise else command)
@@ -89,7 +89,7 @@ def way_to(action: ActionBase, values: Mapping[str, Any], command: str, *, root:
 def _rise(action: ActionBase, values: Mapping[str, Any], command: str, user: str | None) -> Rise | None:
     """Returns how the command becomes root; None if the user is root already."""
     context = action._play_context
-    # Do not use the play context, which has the method of the first host.
+    # Do not use the play context, which contains the first host's method.
     asked = (values.get("ansible_become_method"), action._task.become_method, CLIARGS.get("become_method"))
     method = str(next(filter(None, asked), constants.DEFAULT_BECOME_METHOD))
     become = become_loader.get(method)

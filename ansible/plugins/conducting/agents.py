@@ -15,16 +15,16 @@ from .conductor import Conductor
 from .power import Commands, Switch
 
 TICK_SECONDS = 0.05
-# Seconds that a process may take to end after its output; other hosts wait meanwhile.
+# Seconds that a process may take to end after its output has ended; the other hosts wait during this time.
 GONE_SECONDS = 0.5
 # Seconds that an agent may take to end after the phase.
 LAST_SECONDS = 1.0
-# Epoch of a clock that never steps: the difference between wall-clock and monotonic time.
+# Epoch of a clock that is never stepped: the difference between wall-clock and monotonic time.
 _EPOCH = time.time() - time.monotonic()
 
 
 def clock() -> float:
-    """Returns the seconds since 1970 by a clock of the controller that never steps."""
+    """Returns the seconds since 1970, read from a clock of the controller that is never stepped."""
     return _EPOCH + time.monotonic()
 
 

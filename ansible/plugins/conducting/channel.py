@@ -1,4 +1,4 @@
-"""Connects to a host's agent by pipes, over which both sides send lines; a subclass adds requests and answers."""
+"""Connects to a host's agent through pipes, over which both sides send lines; a subclass adds requests and answers."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ class Way:
 
 
 class Connection:
-    """The process of an agent, or of the ssh that leads to it, and its pipes.
+    """The local process of an agent, or of the ssh client connected to it, and the pipes of this process.
 
     :ivar input, output: descriptors of the pipes
     """
@@ -82,11 +82,11 @@ class Connection:
 
     @property
     def is_open(self) -> bool:
-        """Whether the agent still runs."""
+        """Whether the agent is still running."""
         return self._process.poll() is None
 
     def lines(self) -> list[bytes] | None:
-        """Reads once; returns the complete lines, or None at the end."""
+        """Reads once; returns the complete lines, or None at the end of the output."""
         fresh = os.read(self.output, 1 << 20)
         if not fresh:
             return None
