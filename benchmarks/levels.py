@@ -9,7 +9,7 @@ AR(1) …    deviation 15 %; each second keeps this share of the previous second
 dips white with 10 %, and dips to a share of the rate. `9/60 at 40 %`: a dip to 40 % for 9 s, about every 60 s
 
 The table shows the number of changes found in a run without a change (aim: at most 0.05). For rates that fall by 20 %
-or 40 % in the middle, it shows how often exactly one change is found, at most two minutes away from the true one.
+or 40 % in the middle, it shows how often exactly one change is found, within two minutes.
 """
 
 import argparse

@@ -3,9 +3,9 @@
     .venv/bin/python benchmarks/log_size.py [--clients 1000] [--seconds 3600] [--rounds 3] [--status-mb 2000]
 
 The script writes an experiment into a temporary folder, with one client per host. A client's files are histogram logs
-of READ and UPDATE for each second, result lines and client.json; `--hosts` hosts have samples. The report consists of
-the tables and report.html, with all results of `dohyo report`: rows per client, dips, changes of level, latencies over
-time, percentile curves. A second experiment has `--times` as many clients, and shows how the costs grow.
+of READ and UPDATE for each second, result lines and client.json; `--hosts` hosts have samples. The report is written as
+tables and as report.html. It contains all results of `dohyo report`: rows per client, dips, changes of level, latencies
+over time, percentile curves. A second experiment has `--times` as many clients, and shows how the costs grow.
 
 The histogram of each second is one of 300, all of lognormal latencies. `--distinct` logs of each operation type are
 written, each with its own order of histograms. The clients' logs are hard links to these, to a different pair for each

@@ -4,9 +4,9 @@
 
 Each "host" is an agent with its own connection (a local one instead of SSH) and its own client process. The client
 needs few resources: it uses no database, sends a few operations per second, and has a minimal heap. All other parts are
-as in a real run: the protocol, the clocks, the common start, the growing logs, the live display that reads these logs,
-and the merged histograms. One thing differs: a hundred JVMs start on one machine. Therefore, they are launched one
-after another, and the skew includes the time that the machine needs to wake a hundred processes at once.
+as in a real run. They include the protocol, the clocks, the common start, growing logs, the live display that reads
+these logs, and merged histograms. One thing differs: a hundred JVMs start on one machine. Therefore, they are launched
+one after another, and the skew includes the time that the machine needs to wake a hundred processes at once.
 """
 
 import argparse

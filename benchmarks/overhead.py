@@ -5,9 +5,9 @@
 
 For each system, run.sh executes an experiment on this machine with the real playbook, and with one round more than
 --times. The events of two successive trials (raw/TRIAL/events.jsonl) divide the time between their windows into steps;
-the load is left out. For each step, the table shows the medians of four figures: the number of tasks, the number of
-tasks that started Python on the host (modules), the seconds in which a task ran, and the step's total seconds. The
-difference between the last two is Ansible's time between tasks. The steps:
+the load is left out. For each step, the table shows the medians of four figures. They are the number of tasks, the
+number that started Python on the host (modules), the seconds in which a task ran, and all seconds. The difference
+between the last two is Ansible's time between tasks. The steps:
 
     run    from the end of the window until the clients have ended and their statistics are collected
     stop   servers, evidence, data

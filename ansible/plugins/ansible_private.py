@@ -64,7 +64,7 @@ def way_to(action: ActionBase, values: Mapping[str, Any], command: str, *, root:
         return Way(["/bin/sh", "-c", rise.command if rise else command], rise=rise, is_local=True)
     if kind not in ("ssh", "smart"):
         host = values["inventory_hostname"]
-        raise AnsibleActionFail(f"ansible_connection={kind} of {host}: trials reach their hosts over ssh or local")
+        raise AnsibleActionFail(f"ansible_connection={kind} of {host}: trials need ssh or local")
     context = action._play_context
     connection = connection_loader.get("ssh", context, None)
     # Leave out the task's values of these two options, which are those of the task's own host.
@@ -82,7 +82,7 @@ def way_to(action: ActionBase, values: Mapping[str, Any], command: str, *, root:
     environment = {"SSH_ASKPASS": str(ASKPASS), "SSH_ASKPASS_REQUIRE": "force", "DOHYO_PASSWORD": str(password)}
     # OpenSSH before 8.4 calls the helper for passwords only if DISPLAY is set.
     environment["DISPLAY"] = os.environ.get("DISPLAY") or "-"
-    # Leave out the words before ssh, which may call a program that types the password.
+    # Leave out the words before ssh, because they may call a program that types the password.
     return Way([ssh, *words[words.index(ssh.encode()) + 1 :]], environment if password else {}, rise)
 
 

@@ -54,7 +54,7 @@ def ask(action: ActionBase, verb: str, arguments: dict[str, Any], task_vars: dic
     command = f"{action._compute_environment_string()} {sent.command(python)}".strip()
     given = sent.program() + sent.request(verb, arguments, bound=False)
     if action._task.become and not action._connection.is_pipelining_enabled():
-        # su and doas ask for a password on a terminal, so the request cannot go over standard input.
+        # su and doas read the password from a terminal, so the request cannot be sent over standard input.
         file = action._connection._shell.join_path(action._make_tmp_path(), "request")
         action._transfer_data(file, given)
         try:

@@ -129,8 +129,8 @@ class ActionModule(ActionBase):  # type: ignore[misc]
     def _push(self, src: str, dest: str, task_vars: dict[str, Any]) -> dict[str, Any]:
         source = Path(src)
         if not source.is_dir():
-            if self._task.check_mode:  # an earlier task would have made the folder
-                return {"changed": True, "diff": [{"prepared": f"{dest}: from {src}, which is not there yet\n"}]}
+            if self._task.check_mode:  # an earlier task would have created the folder
+                return {"changed": True, "diff": [{"prepared": f"{dest}: from {src}, which does not exist yet\n"}]}
             raise AnsibleActionFail(f"{src}: no such folder on the control machine")
         control = self._templar.template(task_vars["dohyo_control"])
         if not self._task.check_mode and source.resolve().is_relative_to(Path(control).resolve()):

@@ -61,7 +61,7 @@ class Conversation(Connection):
 
 
 class Connections:
-    """The connections to the agents, one for each host; each may be opened again."""
+    """The connections to the agents, one for each host. A connection may be opened more than once."""
 
     def __init__(self, ways: Mapping[str, Way]) -> None:
         self._ways = ways
@@ -69,7 +69,7 @@ class Connections:
         self._open: dict[str, Conversation] = {}
 
     def open(self, host: str) -> None:
-        """Starts the agent of a host."""
+        """Starts the agent on a host."""
         if host in self._open:
             self.end(self._open[host])
             self._open.pop(host).close(0)
@@ -77,7 +77,7 @@ class Connections:
         self._selector.register(connection.output, selectors.EVENT_READ, connection)
 
     def send(self, host: str, message: dict[str, Any]) -> None:
-        """Sends a message to the agent of a host."""
+        """Sends a message to the agent on a host."""
         self._open[host].send(message)
 
     def heard(self) -> Iterator[Conversation]:

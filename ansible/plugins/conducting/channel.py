@@ -51,7 +51,7 @@ class Way:
     """How to run a command on a host, locally or over ssh.
 
     :ivar environment: environment variables that are added to those of this process
-    :ivar rise: how the command becomes root; None if it stays the login user's
+    :ivar rise: how the command becomes root; None if it runs as the login user
     """
 
     command: Sequence[str | bytes]
@@ -134,9 +134,9 @@ class Connection:
 
 
 class Channel(Connection):
-    """A connection for one request after another. Programs that a request started end with the connection.
+    """A connection that serves one request after another. Programs that a request started end with the connection.
 
-    :raises HostError: if the host cannot be reached, or root is refused
+    :raises HostError: if the host cannot be reached, or the command cannot become root
     """
 
     def __init__(self, way: Way) -> None:

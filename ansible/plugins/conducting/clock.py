@@ -19,7 +19,7 @@ class Reading:
 
 
 class HostClock:
-    """The best of the latest round trips. The shortest one has the smallest maximum error."""
+    """The latest round trips. The best of them is the shortest, which has the smallest maximum error."""
 
     KEPT = 200
 

@@ -96,7 +96,7 @@ class Client:
 
     @property
     def is_active(self) -> bool:
-        """Whether the client may have a running process."""
+        """Whether the client's process may be running."""
         return self.state in ("launched", "ready", "running")
 
     @property
@@ -109,7 +109,7 @@ class Client:
 class Node:
     """The servers on one host.
 
-    :ivar state: ran, ended (at least one process ended, and not by a fault) or vanished
+    :ivar state: ran, ended (at least one process ended, and no fault caused that) or vanished
     :ivar at: time at which this state was noticed
     :ivar down: time at which a fault took the servers down; None while they are up
     """
@@ -139,7 +139,7 @@ class Host:
     node: Node | None
     heard: float
     clock: HostClock = field(default_factory=HostClock)
-    reading: Reading | None = None  # clock offset at the agreement on the start
+    reading: Reading | None = None  # clock offset when the start was agreed on
     compilers: list[tuple[float, float]] = field(default_factory=list)  # times, and processor seconds used until then
     greeted: bool = False
     lost: bool = False
@@ -167,7 +167,7 @@ class Conductor:
         for name, begin in plan.agents.items():
             self.hosts[name].has_faults = bool(begin.get("faults"))
         self.agreed: float | None = None
-        self.measure: float | None = None  # begin of the window
+        self.measure: float | None = None  # start of the window
         self.steady: bool | None = None  # whether the rate was steady then; None if not requested or unknown
         self.compiling: float | None = None  # processors that JIT compilers used then, on the busiest host
         self.failure = ""

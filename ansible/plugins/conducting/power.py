@@ -59,7 +59,7 @@ class Switch:
         self._began.append(self._clock())
 
     def ended(self) -> Iterator[tuple[bool, float, float, str | None]]:
-        """Yields each command that ended since the last call: whether it switched on, begin, end, failure or None."""
+        """Yields each command that ended since the last call: whether it switched on, start, end, failure or None."""
         if self._process is None:
             return
         with suppress(BlockingIOError):
@@ -68,7 +68,7 @@ class Switch:
                 yield len(self._said) > 1, self._began[len(self._said) - 1], self._clock(), self._said[-1]
 
     def restore(self) -> str | None:
-        """If the host is off, waits until it is switched on; returns why that failed, or None."""
+        """Waits until the host is switched on, if it was off; returns why that failed, or None."""
         if self._process is None or self._process.stdin is None:
             return None
         self._process.stdin.close()

@@ -84,7 +84,7 @@ def faults(conductor: Conductor, asked: str) -> dict[str, Any] | None:
         """Returns the entry of one fault, with its effect on each host."""
 
         begins = {name: round(each["at"] - window, 3) for name, each in done.items() if each["at"] and window}
-        # Compute the end from the begin, and take the duration from the host's clock.
+        # Compute the end from the start, and take the duration from the host's clock.
         ends = {
             name: round(begins[name] + each["done"] - each["began"], 3)
             for name, each in done.items()

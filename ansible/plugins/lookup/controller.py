@@ -1,4 +1,4 @@
-"""Ansible lookup: describes the control machine, for marks in folders and for notes that hosts are in use."""
+"""Ansible lookup: describes the control machine, for Dohyo's marks in folders and its records of hosts in use."""
 
 from __future__ import annotations
 

@@ -1,11 +1,11 @@
 """Ansible module: creates or removes EC2 instances with boto3.
 
 The collection amazon.aws also needs boto3, and PyPI has it only in the package ``ansible``, with 21,000 other files.
-This module manages the key pair, the cluster placement group, the security group and the instances, all of which have
-the tag ``dohyo:project``. It never uses or changes resources without this tag. In check mode it creates nothing.
-Credentials and endpoint are those of boto3 (environment, ~/.aws).
+This module manages the key pair, the cluster placement group, the security group and the instances. All have the tag
+``dohyo:project``. It never uses or changes resources without this tag. In check mode it creates nothing. Credentials
+and endpoint are those of boto3 (environment, ~/.aws).
 
-Instances end automatically: ``user_data`` sets a timer that shuts the host down at the time in its tag ``dohyo:until``,
+Instances end automatically. ``user_data`` sets a timer that shuts the host down at the time in its tag ``dohyo:until``,
 and EC2 terminates an instance that shuts itself down.
 
 Returns ``todo``, the changes made or, in check mode, planned; ``launched``, the number of started instances by type;
@@ -108,7 +108,7 @@ class Cluster:
         return sorted(found, key=lambda i: (number_of(i), i.get("AmiLaunchIndex", 0), i["InstanceId"]))
 
     def kinds(self) -> dict[str, tuple[Callable[..., dict[str, Any]], str, str, str]]:
-        """Returns the other kinds of resources, in order of removal: for each, the call that lists it, and its fields."""
+        """Returns the other kinds of resources, in order of removal: for each, the call that lists it, its fields."""
         ec2 = self.ec2
         return {
             "security group": (ec2.describe_security_groups, "SecurityGroups", "GroupId", "group-name"),
@@ -207,7 +207,7 @@ class Cluster:
         }
 
     def choose_image(self, instances: list[dict[str, Any]]) -> None:
-        """Chooses the image of existing instances or of the inventory; without them, the newest image."""
+        """Chooses the image of existing instances, otherwise the inventory's, otherwise the newest."""
         self.image = instances[0]["ImageId"] if instances else self.options["image"]
         if self.image:
             if (
@@ -322,7 +322,7 @@ class Cluster:
             "IpRanges": [{"CidrIp": self.options["controller"]}],
         }
         asked = {
-            ("-1", group): ("everything from its members", members),
+            ("-1", group): ("all traffic from its members", members),
             ("tcp 22-22", self.options["controller"]): (f"SSH from {self.options['controller']}", controller),
         }
         found = {}
@@ -332,7 +332,7 @@ class Cluster:
         for rule, (words, permission) in asked.items():
             if rule not in found:
                 self.do(
-                    f"let in {words}",
+                    f"allow {words}",
                     self.ec2.authorize_security_group_ingress,
                     GroupId=group,
                     IpPermissions=[permission],
@@ -340,7 +340,7 @@ class Cluster:
         for rule, details in found.items():
             if rule not in asked:
                 self.do(
-                    f"no longer let in {' from '.join(rule)}",
+                    f"no longer allow {' from '.join(rule)}",
                     self.ec2.revoke_security_group_ingress,
                     GroupId=group,
                     SecurityGroupRuleIds=[details["SecurityGroupRuleId"]],
@@ -520,13 +520,13 @@ class Cluster:
                 try:
                     self.do(f"remove {kind} {thing[key]}", delete, **arguments)
                 except ClientError as error:
-                    left.append(f"{kind} {thing[key]}, tagged, was not removed: {error}")
+                    left.append(f"{kind} {thing[key]} has the tag and was not removed: {error}")
             left += [
                 f"{kind} {thing[key]} is called {self.project} and has no tag {TAG}={self.project}"
                 for thing in self.named(call, result, name)
             ]
         volumes = [] if self.check else self.tagged(self.ec2.describe_volumes, "Volumes")
-        left += [f"volume {volume['VolumeId']}, tagged, is {volume['State']}" for volume in volumes]
+        left += [f"volume {volume['VolumeId']} has the tag and is {volume['State']}" for volume in volumes]
         return left
 
 
@@ -576,7 +576,7 @@ def main() -> None:
             "image": {"type": "str", "default": ""},  # id from the cluster's inventory, if there is one
             "image_owner": {"type": "str"},  # account that published the image
             "image_name": {"type": "str"},  # pattern; the newest image that matches is used
-            "public_key": {"type": "str", "no_log": False},  # SSH key for login, as in its file
+            "public_key": {"type": "str", "no_log": False},  # public SSH key for login, as in its file
             "controller": {"type": "str"},  # ADDRESS/BITS from which SSH is allowed
             "subnet": {"type": "str", "default": ""},  # id; empty: a default subnet in a zone with the type
             "disk_gb": {"type": "int", "default": 30},  # system disk; databases use the instance's own disks

@@ -535,7 +535,7 @@ class Aerospike(System):
 
     @property
     def asks_ready(self) -> bool:
-        """True, because the port opens before the cluster has formed, and writes fail until it has."""
+        """True, because the port opens before the cluster has formed, and until then writes fail."""
         return True
 
     @property
@@ -648,14 +648,14 @@ class Aerospike(System):
                 CACHE,
                 self.cache if caches and self.has_sized_cache else None,
                 "[Manage storage](https://aerospike.com/docs/operations/manage/storage): small compared to the device, because its content is not defragmented",
-                "256M per device, less where the budget leaves less",
+                "256M per device, or less if the budget is too small",
                 "256M per device",
             ),
             Tuned(
                 QUEUE,
                 self.cache if caches and not self.has_sized_cache else None,
                 "the same",
-                "256 blocks per device, less where the budget leaves less; before 7.1",
+                "256 blocks per device, or less if the budget is too small; before 7.1",
                 "256 blocks per device",
             ),
         ]

@@ -408,7 +408,7 @@ class Cassandra(OnJvm, Cql):
                 "auto" if new else None,
                 LATEST,
                 "auto, direct I/O if the disk supports it; before 5.0 not set",
-                "legacy, which maps it into memory",
+                "legacy (mapped into memory)",
             ),
             Tuned(
                 "storage_compatibility_mode",

@@ -162,7 +162,7 @@ class HBase(OnJvm):
     count_limit: int = option(1000000, "Maximum number of records for which the rows are counted after the load.")
 
     def default_distributed(self) -> bool:
-        """Returns true for several hosts, several region servers per host, or Kerberos, which need HDFS."""
+        """Returns true if HDFS is needed: for several hosts, several region servers per host, or Kerberos."""
         return len(self.context.databases) > 1 or self.regionservers_per_host > 1 or self.authentication
 
     def default_heap(self) -> str:
@@ -258,8 +258,8 @@ class HBase(OnJvm):
         context = self.context
         others = [mib(part.heap) for part in self.parts_here.values() if part.name not in self.regionservers]
         servers = len(self.regionservers) if self.distributed else 1
-        # Every field is a cell, which repeats the key, the family and the field name. Its lengths, time and type take 20 bytes (class
-        # KeyValue in HBase), its tags and version 3.
+        # Every field is a cell, which repeats the key, the family and the field name. Its lengths, time and type take
+        # 20 bytes (class KeyValue in HBase), and its tags and version take 3.
         cell = context.fieldlength + context.key_bytes + len(self.family) + context.fieldname_bytes + 23
         return HostNeeds(
             memory_mb=sum(others) + BEYOND_HEAP_OF_OTHERS_MB * len(others) + (self.heap_mb + BEYOND_HEAP_MB + self.bucket_cache_mb) * servers,
@@ -369,7 +369,7 @@ class HBase(OnJvm):
 
     @property
     def asks_for_password(self) -> bool:
-        """False even with Kerberos, because some web pages stay open (docs/secrets.md)."""
+        """False even with Kerberos, because some web pages need no login (docs/secrets.md)."""
         return False
 
     @property
@@ -413,7 +413,7 @@ class HBase(OnJvm):
 
     @property
     def keytab(self) -> str:
-        """File with the keys."""
+        """File that contains the principals' keys."""
         return f"{self.secret}/keytab"
 
     @property
@@ -766,7 +766,7 @@ class HBase(OnJvm):
                 f"Cloudera, [Configure the off-heap BucketCache]({CLOUDERA}/7.2.11/configuring-hbase/topics/"
                 "hbase-configure-offheap-bucketcache-cli.html), its example: only indexes and Bloom filters remain in"
                 " the heap",
-                "0.2 beside a bucket cache",
+                "0.2 with a bucket cache",
                 "0.4",
             ),
             Tuned(

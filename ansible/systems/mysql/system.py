@@ -104,7 +104,7 @@ class Mysql(Replicated):
     def varbinary(self) -> int:
         """Maximum length of a VARBINARY field in bytes; 0 to use LONGBLOB.
 
-        A row is limited to 65,535 bytes, of which a BLOB takes only a few. With fieldlengthdistribution=histogram, values may be
+        A row is limited to 65,535 bytes. A BLOB takes only a few of them. With fieldlengthdistribution=histogram, values may be
         longer than fieldlength.
         """
         context = self.context
@@ -322,7 +322,7 @@ class Mysql(Replicated):
                 min(max(cores // 2, 4), 64),
                 f"MySQL 8.4's manual, [Background InnoDB I/O threads]({MANUAL}/innodb-performance-multiple_io_threads.html)",
                 "half of the processors, from 4 to 64",
-                "MySQL 8.4 the same, else 4",
+                "the same in MySQL 8.4, otherwise 4",
             ),
             Tuned("innodb_log_buffer_size", 67108864, "MySQL 8.4's manual, InnoDB variables", vanilla="MySQL 8.4 64 MiB, else 16 MiB"),
         ]

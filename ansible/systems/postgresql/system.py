@@ -232,7 +232,7 @@ class Postgresql(Replicated):
                 "max_wal_size",
                 "8g",
                 "[PGTune](https://github.com/le0pard/pgtune) for online transactions; PostgreSQL's manual,"
-                f" [WAL configuration]({MANUAL}/wal-configuration.html): large enough that checkpoints begin by time",
+                f" [WAL configuration]({MANUAL}/wal-configuration.html): large enough that only time triggers checkpoints",
             ),
             Tuned("min_wal_size", "2GB", "PGTune", vanilla="80MB"),
             Tuned("checkpoint_timeout", "15min", f"EnterpriseDB's manual, [checkpoint_timeout]({EDB})", vanilla="5min"),

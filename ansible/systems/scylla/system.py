@@ -106,7 +106,7 @@ class Scylla(Cql):
         pattern="[0-9,-]*",
     )
     overprovisioned: bool = option(None, "The server shares its cores with other programs, such as a client on the same host.")
-    # Tuning takes minutes, needs root, and is meant for hosts that nobody else uses. Without it, the server starts only in
+    # Tuning takes minutes, needs root, and is meant for hosts without other users. Without it, the server starts only in
     # developer mode.
     tune: bool = option(False, "During the deployment, measure the disk and prepare cores and interrupts with the vendor's scripts, as root.")
     developer_mode: bool = option(None, "Allow the server to start on a host that was not tuned; this is slower.")
@@ -211,7 +211,7 @@ class Scylla(Cql):
 
     @property
     def tuned_mark(self) -> str:
-        """File that exists from the tuning of interrupts until the next boot, which undoes it."""
+        """File that marks the interrupts as tuned; the next boot removes the file and undoes the tuning."""
         return f"/run/dohyo-{self.context.values['dohyo_deployment']}-scylla"
 
     @property
@@ -490,7 +490,7 @@ class Scylla(Cql):
                 "tune",
                 True,
                 "[Production readiness guidelines](https://docs.scylladb.com/manual/stable/operating-scylla/procedures/tips/"
-                "production-readiness.html), Performance: run scylla_setup. Of its steps: iotune, cores, interrupts and"
+                "production-readiness.html), Performance: run scylla_setup. Dohyo runs these steps: iotune, cores, interrupts and"
                 " locked memory, outside developer mode",
             ),
             Tuned("internode_compression", "all", "the same, Inter-node compression", vanilla="none"),

@@ -30,7 +30,7 @@ all:
     host2: {ansible_become_exe: /nowhere/sudo, dohyo_address: 10.66.0.99}
     host3: {host_clock: synchronised, host_systems: [plan9], dohyo_java_home: /nowhere/jdk, cassandra_address: 8.8.8.8, host_disk_layout: raid0}
 END
-# Use a port, and put a file system on a disk.
+# Occupy a port, and create a file system on a disk.
 on 1 'sudo mkfs.ext4 -q -L precious /dev/disk1; sudo systemd-run --quiet --unit squatter --collect python3 -c "import socket
 s = socket.create_server((\"10.66.0.11\", 9042)); import time; time.sleep(600)"'
 # Add a firewall that separates host1 from one port of host3.

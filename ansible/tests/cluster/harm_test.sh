@@ -61,7 +61,7 @@ ok 'foreign folders, links, files, mounts and marks are refused by name, and not
 
 # ---- A site's own servers next to Dohyo's -------------------------------------------------------------------------------
 
-# Create two foreign servers below the folder that Dohyo uses: one that runs as a unit with a name like Dohyo's, and one that is stopped.
+# Create two foreign servers below the folder that Dohyo uses. One runs as a unit with a name like Dohyo's; the other is stopped.
 on 1 'sudo systemctl stop dohyo-mysql 2>/dev/null; sudo rm -rf /x /etc/systemd/system/dohyo-mysql.service; sudo install -d -o dohyo /x && bash -s' <<'END_OF_SCRIPT'
 set -euo pipefail
 base=$(dirname "$(dirname /opt/dohyo/install/mysql/*/server/bin/mariadbd)")
