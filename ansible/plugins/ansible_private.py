@@ -1,7 +1,7 @@
 """Finds out how Ansible would connect to a host, and with which variables. Only this file uses its private names.
 
-Ansible may change these names in any release, so analysis/tests/test_ansible_private.py runs this file with the lowest
-and the highest release that analysis/pyproject.toml allows. The names are the variable manager and inventory in
+Ansible may change these names in any release, so analysis/tests/trial/test_ansible_hosts.py runs this file with the
+lowest and the highest release that analysis/pyproject.toml allows. The names are the variable manager and inventory in
 ``hostvars``, a task's play and ``dump_attrs``, an action's ``_play_context``, and ``_build_command`` for ssh.
 """
 
