@@ -206,7 +206,7 @@ def main() -> None:
             for rounds in (3, 5, 10)
         },
     }
-    print(f"Intervals that contain the truth, in % of {count:,}, runs of {seconds} s\n")
+    print(f"Intervals that contain the truth, in % of {count:,}; runs of {seconds} s\n")
     print(heads("", list(designs)))
     for name, draw in KINDS.items():
         cells = []
@@ -215,8 +215,8 @@ def main() -> None:
             cells.append(share([1 / each.factor <= each.centre <= each.factor for each in found]))
         print(line(name, cells), flush=True)
     for said, factor in (
-        ("Of identical pairs", 1.0),
-        *((f"Of pairs that differ by {by} %", 1 - by / 100) for by in (5, 10, 20)),
+        ("Identical pairs", 1.0),
+        *((f"Pairs that differ by {by} %", 1 - by / 100) for by in (5, 10, 20)),
     ):
         print(f"\n{said}, in %: called different by the table · regression or improvement by `compare`\n")
         print(heads("", list(designs)))

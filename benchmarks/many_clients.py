@@ -189,7 +189,7 @@ def one_round(options: argparse.Namespace, work: Path) -> dict[str, float]:
         "latest start ms": max(row["start_ms"] for row in outcome["clients"].values()),
         "end skew ms": outcome["end_skew_ms"],
         "clock known to ± ms": max(row["offset_error_ms"] for row in outcome["clients"].values()),
-        "last word after the end s": ended - conductor.agreed - window,
+        "last message after the end s": ended - conductor.agreed - window,
         "controller % of a core": 100 * controller / all_seconds,
         "agent % of a core": 100 * on_hosts / all_seconds / options.clients,
         "log B/s per client": sent[0] / options.seconds / options.clients,

@@ -33,7 +33,7 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
-# Ansible's actions that run on the controller; `is_module` also recognises Dohyo's actions, which are plugins.
+# Ansible's actions that run on the controller; `is_module` finds Dohyo's own by their action plugins.
 ON_THE_CONTROLLER = {
     "assert",
     "debug",

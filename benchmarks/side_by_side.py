@@ -560,7 +560,7 @@ def arguments_of(description: str | None, what: Sequence[str]) -> argparse.Names
     """Parses the command line and prints the header of the table."""
     parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("what", nargs="*", choices=list(what), help="default: all", default=list(what))
-    parser.add_argument("--pairs", type=even, default=4, help="pairs of runs per cell, even (default %(default)s)")
+    parser.add_argument("--pairs", type=even, default=4, help="even number of pairs per cell (default %(default)s)")
     parser.add_argument(
         "--server-warmup",
         type=float,
@@ -571,13 +571,13 @@ def arguments_of(description: str | None, what: Sequence[str]) -> argparse.Names
         "--warmup",
         type=float,
         default=15,
-        help="seconds of each run (default %(default)s)",
+        help="warm-up seconds of each run (default %(default)s)",
     )
     parser.add_argument(
         "--window",
         type=float,
         default=30,
-        help="seconds of each run (default %(default)s)",
+        help="measured seconds of each run (default %(default)s)",
     )
     parser.add_argument(
         "--records",

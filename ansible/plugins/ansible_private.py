@@ -57,7 +57,7 @@ def way_to(action: ActionBase, values: Mapping[str, Any], command: str, *, root:
     :param root: whether to become root, by the method in the inventory
     :raises AnsibleActionFail: for connections other than ssh and local
     """
-    # Read the play's connection, because since ansible-core 2.21 the task's is the connection of its own host.
+    # Read the play's connection: since ansible-core 2.21, the task has the connection of its own host.
     kind = str(values.get("ansible_connection", action._task.get_play().connection))
     if kind == "local":
         rise = _rise(action, values, command, pwd.getpwuid(os.geteuid()).pw_name) if root else None
@@ -67,7 +67,7 @@ def way_to(action: ActionBase, values: Mapping[str, Any], command: str, *, root:
         raise AnsibleActionFail(f"ansible_connection={kind} of {host}: trials need ssh or local")
     context = action._play_context
     connection = connection_loader.get("ssh", context, None)
-    # Leave out the task's values of these two options, which are those of the task's own host.
+    # Do not pass on the task's values for these two options, because they are set for the task's own host.
     keys = {name: each for name, each in action._task.dump_attrs().items() if name not in ("retries", "timeout")}
     if context.password:
         keys["password"] = context.password
@@ -106,7 +106,7 @@ def _rise(action: ActionBase, values: Mapping[str, Any], command: str, user: str
     line = become.build_become_command(command, shell)
     password = str(become.get_option("become_pass")) if become.expect_prompt() else None
     if method.endswith("doas") and password is not None:
-        words = f"{values['inventory_hostname']}: {method} asks for a password on a terminal; let it ask for none"
+        words = f"{values['inventory_hostname']}: {method} asks for a password on a terminal; configure it without one"
         raise AnsibleActionFail(words)
     return Rise(line, password, become.check_success, become.check_password_prompt, become.check_incorrect_password)
 

@@ -42,7 +42,7 @@ class ActionModule(ActionBase):  # type: ignore[misc]
         elif self._task.check_mode and verb not in LOOKING:
             # Return empty output, because later tasks may read it.
             said = lines_of({"rc": 0, "stdout": "", "stderr": ""})
-            return {"skipped": True, "changed": False, "msg": "it would have run if not in check mode", **said}
+            return {"skipped": True, "changed": False, "msg": "it was not run because of check mode", **said}
         return ask(self, verb, arguments, task_vars or {})
 
 

@@ -84,7 +84,7 @@ class ActionModule(ActionBase):  # type: ignore[misc]
             }
         )
         if self._task.check_mode and given["do"] not in LOOKING:
-            return {"skipped": True, "changed": False, "msg": "it would have run if not in check mode"}
+            return {"skipped": True, "changed": False, "msg": "it was not run because of check mode"}
         die_with_parent()
         variables = task_vars or {}
         forget_passwords(self, variables)

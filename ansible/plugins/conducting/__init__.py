@@ -2,6 +2,6 @@
 
 clock      computes the offset of a host's clock from the controller's
 conductor  decides which messages to send and when; uses no processes or files
-report     makes the result and the messages for the user
+report     creates the result and the messages for the user
 agents     connects to the hosts' agents
 """

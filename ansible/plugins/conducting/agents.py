@@ -1,4 +1,4 @@
-"""Connects to the hosts' agents, with processes, pipes and the controller's clock."""
+"""Connects to the hosts' agents; uses processes, pipes and the controller's clock."""
 
 from __future__ import annotations
 

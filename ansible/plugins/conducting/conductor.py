@@ -33,7 +33,7 @@ FINISH_SECONDS = 5.0
 ALONE_SECONDS = 0.2
 # Seconds between two attempts to connect to a host that boots.
 RECONNECT_SECONDS = 1.0
-# Maximum seconds between the end of a server process and the fault that caused it, in either order.
+# Maximum seconds between the end of a server process and the fault that caused it; either may be first.
 TOGETHER_SECONDS = 1.0
 # Minimum seconds from the decision to end the warm-up to the window: hosts are busy; clients check every 50 ms.
 NOTICE_SECONDS = 1.0
@@ -372,7 +372,7 @@ class Conductor:
                 self.fail(f"the client on {host.name} still runs {now - self.agreed:.0f} s after the start", now)
             elif now - client.grew > self.plan.silence:
                 self.fail(
-                    f"the client on {host.name} hangs: it has reported nothing since{self._when(client.grew)}", now
+                    f"the client on {host.name} hangs: it has sent no report since{self._when(client.grew)}", now
                 )
 
     def _switch(self, now: float) -> None:

@@ -81,7 +81,7 @@ def faults(conductor: Conductor, asked: str) -> dict[str, Any] | None:
         return None if at is None or window is None else round(at - window, 3)
 
     def entry(kind: str, target: str, at: float | None, done: dict[str, Any]) -> dict[str, Any]:
-        """Returns the entry of one fault, with its effect on each host."""
+        """Returns the entry for one fault, with its effect on each host."""
 
         begins = {name: round(each["at"] - window, 3) for name, each in done.items() if each["at"] and window}
         # Compute the end from the start, and take the duration from the host's clock.

@@ -38,7 +38,7 @@ def is_steady(rates: Sequence[float]) -> bool:
 
 
 def compiling(samples: Sequence[tuple[float, float]]) -> float:
-    """Returns the mean number of processors that JIT compilers used in the last `LEAST` seconds, or in all samples.
+    """Returns the mean number of processors that JIT compilers used in the last `LEAST` seconds, or in fewer.
 
     :param samples: successive times in seconds, each with the processor seconds used until then
     """
@@ -58,7 +58,7 @@ class Progress:
         self._last: dict[str, tuple[float, float]] = dict.fromkeys(self._done, (0.0, 0.0))
 
     def add(self, client: str, text: str) -> None:
-        """Adds further complete lines of a client's log."""
+        """Adds more complete lines from a client's log."""
         done = self._done[client]
         for line in text.splitlines():
             before, less = self._last[client]

@@ -140,7 +140,7 @@ class Cluster:
         for instance in instances:
             if instance["State"]["Name"] in {"stopping", "stopped"}:
                 raise RefusedError(
-                    f"{instance['InstanceId']} is {instance['State']['Name']}, and its disks' data are lost:"
+                    f"{instance['InstanceId']} is {instance['State']['Name']}, and the data on its disks is lost:"
                     " start it or terminate it yourself, or remove all with aws_state=absent"
                 )
         for kind, (call, result, key, name) in self.kinds().items():
@@ -249,7 +249,7 @@ class Cluster:
                 self.notes.append(f"the quota {code} was not checked: {error}")
                 continue
             if quota is None:
-                self.notes.append("a quota was not checked: the quota of this family of instance types is not known")
+                self.notes.append("a quota was not checked: the quota for this family of instance types is unknown")
                 continue
             used = self.processors_in_use(code)
             if used + needed > quota["Value"]:
@@ -293,7 +293,7 @@ class Cluster:
         if not found:
             raise RefusedError(
                 f"no default subnet in {self.options['region']} is in a zone that has {' and '.join(sorted(kinds))}"
-                f" ({', '.join(zones) or 'none has'}): name a subnet with aws_subnet, or take another aws_region"
+                f" ({', '.join(zones) or 'none has'}): name a subnet with aws_subnet, or use another aws_region"
             )
         return sorted(found, key=lambda subnet: str(subnet["AvailabilityZone"]))
 
@@ -367,7 +367,7 @@ class Cluster:
             else:
                 return
         raise RefusedError(
-            f"no zone has room for all instances ({'; '.join(full)}): try again later, or take fewer of them, another"
+            f"no zone has room for all instances ({'; '.join(full)}): try again later, or use fewer of them, another"
             " aws_type, aws_client_type or aws_region, or another aws_subnet if one is given"
         )
 

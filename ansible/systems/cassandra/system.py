@@ -96,14 +96,14 @@ class Cassandra(OnJvm, Cql):
     commitlog_folder: str = option(
         "",
         "Folder on the hosts for the commit log, in FOLDER/dohyo/cassandra. It must be on a separate file system and"
-        " disk, not in dohyo_devices, as cassandra.yaml advises for rotating disks. If empty, the log is on the disks of"
-        " the data.",
+        " disk, not in dohyo_devices, as cassandra.yaml advises for rotating disks. If empty, the log is on the data"
+        " disks.",
         pattern=FOLDER,
     )
     hints_folder: str = option(
         "",
         "Folder on another separate disk for hints and saved caches, in FOLDER/dohyo/cassandra; needs"
-        " cassandra_commitlog_folder. If empty, they are on the first disk of the data.",
+        " cassandra_commitlog_folder. If empty, they are on the first data disk.",
         pattern=FOLDER,
     )
     jmx_port: int = option(7199, "Preferred port for JMX, which is always on 127.0.0.1.")
@@ -145,7 +145,7 @@ class Cassandra(OnJvm, Cql):
     )
     tls: bool = option(False, "Use TLS between clients and nodes, and among nodes; needs 4.1 or newer.")
     ready_timeout: int = option(180, "Seconds for the server to start.")
-    settle_timeout: int = option(300, "Seconds without progress of the compactions after the load, after which the trial continues.")
+    settle_timeout: int = option(300, "Seconds without progress of the compactions that follow the load; then the trial continues.")
     stop_timeout: int = option(60, "Seconds for the server to stop before it is killed.")
     count_limit: int = option(1000000, "Maximum number of records for which the rows are counted after the load.")
 

@@ -224,7 +224,7 @@ class HBase(OnJvm):
             (self.impossible != "", self.impossible),
             (
                 self.replication > (1 if alone else hosts),
-                f"replication {self.replication} needs as many database hosts, with HBase on HDFS (hbase_distributed="
+                f"replication {self.replication} needs as many database hosts if HBase runs on HDFS (hbase_distributed="
                 f"{self.distributed}); the inventory has {hosts}. Lower replication, or add hosts to the group"
                 " database",
             ),
@@ -687,7 +687,7 @@ class HBase(OnJvm):
         self._on_parts(steps, "Start the masters and the region servers", servers, self._start_part)
 
     def ready(self, steps: Steps) -> None:
-        """Waits until the standby master is up, and the active master is initialised and all region servers have registered."""
+        """Waits until the standby master is up, the active master is initialised, and all region servers have registered."""
         process = "hbase-master" if self.distributed else "hbase"
 
         def standby(host: str) -> None:
@@ -701,7 +701,7 @@ class HBase(OnJvm):
 
         if self.distributed:
             steps.each("Wait for the standby master", standby, self.hosts[1:2])
-        steps.each("Wait until HBase's master is initialised and knows all region servers", initialised, self.hosts[:1])
+        steps.each("Wait until HBase's master is initialised and all region servers have registered", initialised, self.hosts[:1])
 
     def _on_parts(self, steps: Steps, step: str, parts: Sequence[str], call: Callable[[Steps, str, str], None]) -> None:
         """Calls a function for each process on its host; the kinds of processes follow one another."""
@@ -779,7 +779,7 @@ class HBase(OnJvm):
             Tuned(
                 "hbase.wal.provider",
                 "multiwal" if logs else None,
-                f"{BOOK}_multiwal), MultiWAL: writes to a single log are serial; several use several pipelines of HDFS",
+                f"{BOOK}_multiwal), MultiWAL: writes to a single log are serial; several logs use several HDFS pipelines",
                 "multiwal, on HDFS with several disks, even in one array",
                 "asyncfs",
             ),

@@ -15,7 +15,7 @@ from dohyo.systems.system import Attach, Attached, Binaries, ConfigFile, DataNee
 
 LOOKS_FOR = """\
 if [ -n "$SERVER" ]; then
-  [ -x "$SERVER" ] || echo "mysql_server=$SERVER is no program on $HOST; name an installed mariadbd or mysqld, or leave it out for MariaDB's binaries"
+  [ -x "$SERVER" ] || echo "mysql_server=$SERVER is not a program on $HOST; name an installed mariadbd or mysqld, or leave it out for MariaDB's binaries"
   exit 0
 fi
 if [ "$(uname -sm)" != 'Linux x86_64' ]; then
@@ -153,7 +153,7 @@ class Mysql(Replicated):
         )
 
     def problems(self) -> list[str]:
-        """Returns a sentence if the fields are not four bytes long, as an INT is."""
+        """Returns a sentence if the fields do not have the length of an INT, four bytes."""
         if self.column_type != "int" or self.context.has_fields_of_4_bytes:
             return []
         return [
@@ -316,7 +316,7 @@ class Mysql(Replicated):
             ),
             Tuned("innodb_io_capacity_max", 400 if rotating else 20000, "the same", "twice innodb_io_capacity", "MySQL twice innodb_io_capacity, MariaDB 2000"),
             Tuned("innodb_flush_neighbors", 1 if rotating else 0, f"{variables}({MANUAL}/innodb-parameters.html)", "0; rotating disk 1", "MySQL 0, MariaDB 1"),
-            Tuned("innodb_purge_threads", 4, "the same", vanilla="4; MySQL 8.4 1 with up to 16 processors"),
+            Tuned("innodb_purge_threads", 4, "the same", vanilla="4; in MySQL 8.4, 1 with up to 16 processors"),
             Tuned(
                 "innodb_read_io_threads",
                 min(max(cores // 2, 4), 64),
@@ -324,7 +324,7 @@ class Mysql(Replicated):
                 "half of the processors, from 4 to 64",
                 "the same in MySQL 8.4, otherwise 4",
             ),
-            Tuned("innodb_log_buffer_size", 67108864, "MySQL 8.4's manual, InnoDB variables", vanilla="MySQL 8.4 64 MiB, else 16 MiB"),
+            Tuned("innodb_log_buffer_size", 67108864, "MySQL 8.4's manual, InnoDB variables", vanilla="64 MiB in MySQL 8.4, otherwise 16 MiB"),
         ]
 
 

@@ -14,7 +14,7 @@ from dohyo.systems.system import Attach, Attached, Binaries, ConfigFile, DataNee
 
 LOOKS_FOR = """\
 if [ -n "$SERVER" ]; then
-  [ -x "$SERVER" ] || echo "postgresql_server=$SERVER is no program on $HOST; name an installed postgres, or leave it out" \\
+  [ -x "$SERVER" ] || echo "postgresql_server=$SERVER is not a program on $HOST; name an installed postgres, or leave it out" \\
     "for the binaries from Maven Central"
 elif [ "$(uname -sm)" != 'Linux x86_64' ]; then
   echo "Maven Central has no binaries for $(uname -sm) that Dohyo knows; name an installed postgres: --set postgresql_server=PATH"

@@ -206,7 +206,7 @@ class Scylla(Cql):
 
     @property
     def tuning(self) -> str:
-        """File with the options of the vendor's perftune.py, which the tuning of the host writes."""
+        """File with the options of the vendor's perftune.py; it is written when the host is tuned."""
         return f"{self.install_root}/perftune.yaml"
 
     @property
@@ -244,7 +244,7 @@ class Scylla(Cql):
             checksum="scylla_package_sha256",
             sha256=self.package_sha256.lower(),
             url=f"{self.fetch_base}/scylladb-{series}/{name}" if self.fetch and not self.package else "",
-            unsigned="ScyllaDB documents no checksum and no signature of this archive",
+            unsigned="ScyllaDB documents no checksum and no signature for this archive",
         )
 
     @property
@@ -318,7 +318,7 @@ class Scylla(Cql):
             )
         if not self.developer_mode and self.memory_mb < SHARD_MB * self.shards:
             found.append(
-                f"Outside developer mode ScyllaDB needs {SHARD_MB} MiB for each shard, and scylla_memory={self.memory} is for"
+                f"Outside developer mode, ScyllaDB needs {SHARD_MB} MiB for each shard, and scylla_memory={self.memory} is for"
                 f" {self.shards}; raise it, or set fewer shards with scylla_smp"
             )
         if self.context.on_disk and any(word.startswith("--unsafe-bypass-fsync") for word in self.options):
