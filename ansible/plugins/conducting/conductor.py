@@ -371,9 +371,7 @@ class Conductor:
             if now > self.agreed + self.plan.bound:
                 self.fail(f"the client on {host.name} still runs {now - self.agreed:.0f} s after the start", now)
             elif now - client.grew > self.plan.silence:
-                self.fail(
-                    f"the client on {host.name} hangs: it has sent no report since{self._when(client.grew)}", now
-                )
+                self.fail(f"the client on {host.name} hangs: it has sent no report since{self._when(client.grew)}", now)
 
     def _switch(self, now: float) -> None:
         """Switches hosts off and on at the planned times, and all hosts on at the end of the window."""
