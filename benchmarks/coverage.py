@@ -80,7 +80,7 @@ def autoregressive(kept: float) -> Draw:
 
 
 def bursts(generator: np.random.Generator, seconds: int) -> Floats:
-    """Returns values with bursts, which are as likely to start, or to end, in each second (a Markov chain)."""
+    """Returns values with bursts. Every second is equally likely to begin a burst or to end one (a Markov chain)."""
     begins, length, rate = BURST
     low = generator.random() < begins * length / (1 + begins * length)
     series = independent(generator, seconds)

@@ -218,9 +218,9 @@ def main() -> None:
         "--start-delay",
         type=float,
         default=5,
-        help="seconds from the last ready client to the common start",
+        help="seconds from the time when all are ready to the common start",
     )
-    parser.add_argument("--skew-limit", type=float, default=1000, help="maximum ms; large, for few cores")
+    parser.add_argument("--skew-limit", type=float, default=1000, help="maximum start skew in ms; large for few cores")
     options = parser.parse_args()
     rounds = []
     for number in range(options.rounds):

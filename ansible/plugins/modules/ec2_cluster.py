@@ -108,7 +108,7 @@ class Cluster:
         return sorted(found, key=lambda i: (number_of(i), i.get("AmiLaunchIndex", 0), i["InstanceId"]))
 
     def kinds(self) -> dict[str, tuple[Callable[..., dict[str, Any]], str, str, str]]:
-        """Returns the other kinds of resources, in order of removal: for each, the call that lists it, its fields."""
+        """Returns the other kinds of resources, in order of removal, with the call that lists each, and its fields."""
         ec2 = self.ec2
         return {
             "security group": (ec2.describe_security_groups, "SecurityGroups", "GroupId", "group-name"),

@@ -98,7 +98,7 @@ class Scylla(Cql):
         "Version that scylla_fetch downloads, including the date and the commit from the archive's name.",
         pattern="[0-9]+([.][0-9]+){2}-[0-9a-f.]+",
     )
-    memory: str = option(None, "Memory of a node, divided among its shards, e.g. 2g.  Default: a share of host_memory_budget, or 1536m.", pattern=SIZE)
+    memory: str = option(None, "Memory of a node, divided among its shards, such as 2g. Default: a share of host_memory_budget, or 1536m.", pattern=SIZE)
     smp: int = option(0, "Number of shards per node, each on one core; 0 for all cores.")
     cpuset: str = option(
         None,
