@@ -117,7 +117,7 @@ def test_a_client_without_news_hangs() -> None:
     for _ in range(45):
         stage.step(1)
         stage.say("host1", "log", file="READ.hdr", text="")
-    assert "the client on host2 hangs: it has reported nothing since" in stage.conductor.failure
+    assert "the client on host2 hangs: it has sent no report since" in stage.conductor.failure
 
 
 def test_a_client_has_a_bound() -> None:

@@ -191,4 +191,4 @@ def test_a_client_that_is_silent_in_its_window_hangs_also_when_that_began_earlie
     stage.begin()
     stage.work([500] * 12)
     stage.step(60)
-    assert "hangs: it has reported nothing since" in stage.conductor.failure
+    assert "hangs: it has sent no report since" in stage.conductor.failure

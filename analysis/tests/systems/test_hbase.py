@@ -120,7 +120,7 @@ def test_with_tls_clients_have_certificates_too_and_servers_of_the_same_files() 
         ({"hbase_version": "2.4.18-hadoop3"}, "hbase_version=2.4.18-hadoop3 is not a version known to run"),
         ({"hbase_version": "2.6.4"}, "hbase_version=2.6.4 is a build for Hadoop 2"),
         ({"hbase_jdk": 25}, "HBase 2.6 does not run on JDK 25; set hbase_jdk to 17 or 21 or 11 or 8"),
-        ({"conditions": {"replication": 2}}, "replication 2 needs as many database hosts, with HBase on HDFS"),
+        ({"conditions": {"replication": 2}}, "replication 2 needs as many database hosts if HBase runs on HDFS"),
         ({"hosts": 2, "conditions": {"replication": 1}, "hbase_distributed": False}, "HBase without HDFS runs on one"),
         ({"hbase_regionservers_per_host": 2, "hbase_distributed": False}, "hbase_regionservers_per_host=2 with hbase_"),
         ({"hbase_prefetch": True, "trial_settle_cache": "drop"}, "hbase_prefetch=true fills the block cache, and"),

@@ -213,7 +213,7 @@ def test_the_password_s_hash_is_in_a_file_that_is_no_evidence() -> None:
         (
             {"scylla_fetch": True},
             "",
-            "ScyllaDB documents no checksum and no signature of this archive",
+            "ScyllaDB documents no checksum and no signature for this archive",
         ),
         ({"scylla_install_dir": "/there"}, "/there/bin/scylla\n", ""),
         ({"environment": {"SCYLLA_DIR": "/nowhere"}}, "", "no ScyllaDB server in /nowhere; download it"),
@@ -330,7 +330,7 @@ def test_cores_are_divided_between_the_server_and_interrupts(
         ),
         (
             {"scylla_tune": True, "scylla_nic": "eth0", "scylla_memory": "3g", "scylla_cpuset": "1-3"},
-            "Outside developer mode ScyllaDB needs 1074 MiB for each shard, and scylla_memory=3g is for 3; raise it",
+            "Outside developer mode, ScyllaDB needs 1074 MiB for each shard, and scylla_memory=3g is for 3; raise it",
         ),
         ({"scylla_tune": True, "scylla_memory": "9g"}, "scylla_tune spreads the interrupts of a network card: set"),
         (
