@@ -1,4 +1,4 @@
-"""The report in a real browser: everything is drawn without errors or requests, and it fits the screen of a phone."""
+"""Tests the report in a real browser: it is drawn without errors or requests, and fits the screen of a phone."""
 
 from collections.abc import Iterator
 from importlib import resources
@@ -54,7 +54,7 @@ def test_every_chart_is_drawn_and_nothing_is_wider_than_the_screen(
 
 @pytest.mark.parametrize("width", [1280, 400])
 def test_verdict_mark_and_ranking_stand_on_the_first_screen(quiet: Browser, tmp_path: Path, width: int) -> None:
-    """The rates of cassandra scatter, so a triangle shows that its interval exceeds the chart."""
+    """The rates of cassandra vary widely, so a triangle shows that its interval exceeds the chart."""
     rates = {"cassandra": [800, 900, 2400], "hbase": [500, 520, 480], "mysql-innodb": [990, 1100, 1050]}
     for turn in range(3):
         for system, of_system in rates.items():
@@ -69,7 +69,7 @@ def test_verdict_mark_and_ranking_stand_on_the_first_screen(quiet: Browser, tmp_
     ends = [quiet.value(bottom.format(each)) for each in (".verdict .mark", "#verdict [data-panel]")]
     assert ends == sorted(ends)
     assert ends[-1] <= 800
-    # One point for each of nine runs, and the triangle
+    # One point for each of the nine runs, and one triangle
     assert quiet.value("document.querySelectorAll('#verdict .mark-symbol.role-mark path').length") == 10
 
 
@@ -131,12 +131,12 @@ def test_every_chart_has_its_series(quiet: Browser, tmp_path: Path) -> None:
     quiet.wait("document.documentElement.dataset.drawn === 'yes'")
 
     def marks(chart: str, kind: str) -> list[int]:
-        """Returns the number of marks in each panel, not counting legends."""
+        """Returns the number of marks in each panel, without legends."""
         found = f"panel.querySelectorAll('.mark-{kind}.role-mark path').length"
         return list(quiet.value(f"[...document.querySelectorAll('#{chart} [data-panel]')].map(panel => {found})"))
 
     def expected(chart: str, *columns: str) -> list[int]:
-        """Returns the number of distinct rows of each panel in these columns, for the part that is shown first."""
+        """Returns, for each panel, the number of distinct values of these columns in the part that is shown first."""
         of_chart = charts[chart]
         part = of_chart.parts[0] if of_chart.parts else None
         tables = [rows(of_chart.tables[panel.data], part) for panel in of_chart.panels]
@@ -158,7 +158,7 @@ def test_every_chart_has_its_series(quiet: Browser, tmp_path: Path) -> None:
 
 def barriers(browser: Browser) -> list[str]:
     """Returns the problems that axe-core finds in the page after all its parts have been opened."""
-    # axe-core ignores text on a gradient, such as the shadow of scrolling tables, so remove the gradient.
+    # axe-core ignores text on a gradient, such as the shadow of scrolling tables, so the gradient is removed.
     browser.value("for (const each of document.querySelectorAll('.scroll')) each.style.background = 'none'")
     browser.value((resources.files("axe_core_python") / "axe.min.js").read_text("utf-8") + "; null")
     browser.value("for (const each of document.querySelectorAll('details')) each.open = true")
@@ -191,7 +191,7 @@ def test_discarded_runs_and_probes_are_points(quiet: Browser, tmp_path: Path) ->
     quiet.open(page, 375)
     quiet.wait("document.documentElement.dataset.drawn === 'yes'")
     points = "[...document.querySelectorAll('#{} .mark-symbol.role-mark path')].map(path => {})"
-    # For each system one discarded run (grey) and two that count.
+    # Each system has one discarded run (grey) and two that count.
     strokes = quiet.value(points.format("verdict", "path.getAttribute('stroke')"))
     assert (len(strokes), strokes.count(GREY)) == (6, 2)
     # A filled point is a probe within all bounds.
@@ -325,7 +325,7 @@ def test_filters_of_the_index(quiet: Browser, tmp_path: Path) -> None:
     quiet.open(site.write(site.experiments(tmp_path / "results"), tmp_path / "site", pytest.fail), 375)
 
     def shown(field: str, value: str) -> list[str]:
-        """Returns the entries that remain if one field of the form has this value."""
+        """Sets one field of the form to a value, and returns the entries that are still shown."""
         quiet.value(f"""{{
             document.querySelector('form').reset();
             const field = document.querySelector('{field}');

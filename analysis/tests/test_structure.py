@@ -1,4 +1,4 @@
-"""Imports between the packages of `dohyo` go in one direction, that of the data. Tests do not import each other."""
+"""Tests that the packages of `dohyo` import each other only in the direction of the data, and that tests import no tests."""
 
 import ast
 import re
@@ -34,10 +34,10 @@ def parsed(file: Path) -> ast.Module:
 
 
 def imported(module: ast.Module) -> Iterator[str]:
-    """Yields the modules of `dohyo` that a module imports anywhere, without the prefix `dohyo.`."""
+    """Yields the modules of `dohyo` that a module imports in any scope. The names lack the prefix `dohyo.`."""
     for node in ast.walk(module):
         if isinstance(node, ast.ImportFrom):
-            assert node.level == 0, "imports are absolute here"
+            assert node.level == 0, "only absolute imports are allowed"
             names = [f"{node.module}.{alias.name}" for alias in node.names]
         elif isinstance(node, ast.Import):
             names = [alias.name for alias in node.names]
@@ -47,7 +47,7 @@ def imported(module: ast.Module) -> Iterator[str]:
 
 
 def packages(files: Iterable[Path]) -> set[str]:
-    """Returns the packages of the modules that files import."""
+    """Returns the packages of `dohyo` from which the files import."""
     return {name.partition(".")[0] for file in files for name in imported(parsed(file))} & set(ORDER)
 
 
@@ -108,8 +108,8 @@ def test_classes_have_names_of_their_own() -> None:
 
 
 def test_no_module_names_a_property_of_a_single_binding() -> None:
-    """The binding's properties.py and the classes of its systems contain these names. Hints on keys of stock bindings
-    may, too.
+    """Only a binding's properties.py and the classes of its systems may contain these names, and hints on keys of stock
+    bindings.
     """
     bindings = {file.parent.name for file in BINDINGS.glob("*/properties.py")}
     own = [key for key, entry in properties.known().items() if entry.by in bindings and "." in key]
@@ -183,7 +183,7 @@ def test_no_test_imports_another() -> None:
 
 
 def test_no_test_changes_where_modules_are_looked_for() -> None:
-    """The search path is set only by pythonpath in pyproject.toml, which programs that a test starts inherit."""
+    """Only pythonpath in pyproject.toml sets the search path. Programs that a test starts inherit it."""
     assert [file.name for file in TESTS if re.search(r"sys\.path\b", file.read_text("utf-8"))] == []
 
 
