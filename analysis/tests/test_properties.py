@@ -123,4 +123,4 @@ def test_defaults_are_valid(entry: Property) -> None:
 
 def test_the_reference_page_is_up_to_date() -> None:
     page = (ROOT / "docs" / "properties.md").read_text(encoding="utf-8")
-    assert page == properties.reference(), "write it anew: ./dohyo properties > docs/properties.md"
+    assert page == properties.reference(), "update it: ./dohyo properties > docs/properties.md"

@@ -28,8 +28,7 @@ BEGIN = datetime(2026, 11, 21, 20, 53, 23, tzinfo=UTC).timestamp()
 
 
 def gc_log(pauses: Iterable[tuple[float, float]]) -> str:
-    """Returns a JVM's unified log that starts at `BEGIN`. `pauses` has the end (in seconds after `BEGIN`) and length (ms) of
-    each."""
+    """Returns a unified log from `BEGIN` on. `pauses` contains the end of each (in s after `BEGIN`) and its length (in ms)."""
     lines = ["[2026-11-21T20:53:23.000+0000][0.007s] Using G1"]
     for number, (end, ms) in enumerate(pauses):
         time = datetime.fromtimestamp(BEGIN, UTC) + timedelta(seconds=end)
