@@ -83,6 +83,6 @@ def test_a_unit_of_somebody_else_stays_as_it_is(home: Path) -> None:
 def test_units_take_root(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "geteuid", lambda: 1)
     known = processes.Processes(str(home))
-    with pytest.raises(processes.AgentError, match="takes root"):
+    with pytest.raises(processes.AgentError, match="needs root"):
         known.unit("db").start(str(home / "log"), "dohyo-1-db.service", "", ())
     assert list((home / "units").iterdir()) == []
