@@ -215,7 +215,7 @@ def test_a_damaged_load_is_not_used_again(host: Host, harm: str) -> None:
     host.wipe()
     answer = host.ask("placed", trial="02-mysql")
     assert not answer["found"]
-    assert "not what was kept" in answer["note"]
+    assert "was copied incompletely" in answer["note"]
     assert host.files("kept") == {}
 
 
@@ -242,7 +242,7 @@ def test_another_experiment_begins_with_none_and_only_in_folders_of_its_own_depl
 def test_where_a_trial_needs_the_room_nothing_is_kept(host: Host) -> None:
     beyond = 2**40
     assert host.ask("found", need_mb=beyond) == {
-        "found": False, "trial": "", "note": "loaded again: there was no room for the load that was kept",
+        "found": False, "trial": "", "note": "loaded again: the kept load was removed, because the disk lacked space",
     }  # fmt: skip
     assert host.files("kept") == {}
     host.load()

@@ -54,7 +54,7 @@ def test_a_failure_is_in_the_agents_words_and_the_next_request_is_answered() -> 
             ("program", {"argv": ["/no/such/program"]}, "/no/such/program: No such file or directory"),
             ("program", {"argw": []}, "program has no argw: argv, "),
             ("fly", {}, "unknown verb 'fly': canary, detach, "),
-            ("transfer", {"step": "read"}, "the packed archive is gone: the connection was lost"),
+            ("transfer", {"step": "read"}, "the packed archive no longer exists: the connection was lost"),
         ]:
             with pytest.raises(HostError) as error:
                 host.ask(verb, arguments)
