@@ -23,7 +23,7 @@ HOUR = 3600
 
 
 def seconds(length: int, scatter: float, memory: float = 0.0, seed: int = 1) -> NDArray[np.float64]:
-    """Returns a value near 1000 for each second. If `memory` is not 0, each value depends on the previous one (AR(1))."""
+    """Returns a value near 1000 for each second. With `memory`, each value depends on the previous one (AR(1))."""
     random = np.random.default_rng(seed)
     noise = random.normal(0, scatter * np.sqrt(1 - memory**2), length)
     for second in range(1, length):
@@ -92,7 +92,7 @@ def test_a_standstill_is_a_level() -> None:
 
 
 def samples(busy_from: int, length: int) -> Iterator[dict[str, Any]]:
-    """Yields samples of a disk that is busy 10 % of the time until second `busy_from`, and 90 % of the time after it."""
+    """Yields samples of a disk that is busy 10 % of the time until second `busy_from`, and 90 % after it."""
     disk = 0
     for second in range(-1, length):
         disk += 900 if second > busy_from else 100

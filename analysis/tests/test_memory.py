@@ -229,7 +229,7 @@ def test_without_systemd_processors_count_all_the_same(bound: str, end: list[str
 
 
 def test_what_follows_from_processors_follows_from_those_of_the_servers(tmp_path: Path) -> None:
-    """The GC threads and the system classes use the same number of processors; without facts, a host counts as eight."""
+    """GC threads and system classes use the same number of processors, which is eight if the host has no facts."""
     cases: list[tuple[dict[str, Any], int]] = [({"host_cpus_server": "0-2,8"}, 4), ({}, 16)]
     for number, (bound, cores) in enumerate(cases):
         (folder := tmp_path / str(number)).mkdir()

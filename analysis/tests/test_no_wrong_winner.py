@@ -376,7 +376,7 @@ def test_a_search_in_vain_is_no_rate_to_compare(tmp_path: Path) -> None:
 
 
 def test_few_operations_are_no_exact_rate(tmp_path: Path) -> None:
-    """The rounds do not differ, but with only ten or eleven operations, a rate is no more precise than one operation."""
+    """The rounds do not differ, but a rate of ten or eleven operations is no more precise than one operation."""
     summary = make(tmp_path, {"cassandra": (0.55,) * 3, "hbase": (0.5,) * 3})
     assert verdict(summary).brief == "No difference between cassandra and hbase: 1.10× [0.92, 1.32], a tie"
 
@@ -494,7 +494,7 @@ def test_no_ratio_is_shown_as_0() -> None:
 
 
 def test_the_recorded_experiment_of_four_systems_is_decided_but_for_one_pair(tmp_path: Path) -> None:
-    """After this experiment of 16 minutes, the verdict was once "Cannot tell mysql-innodb from cassandra … do not use"."""
+    """The verdict after these 16 minutes was once "Cannot tell mysql-innodb from cassandra … do not use"."""
     summary = make(
         tmp_path,
         {

@@ -1,4 +1,4 @@
-"""Tests percentiles and heat maps over time: counts are exact, percentiles are close to exact ones, memory is bounded."""
+"""Tests percentiles and heat maps over time: counts are exact, percentiles nearly exact, and memory is bounded."""
 
 import pickle
 import random
@@ -74,7 +74,7 @@ def test_counts_are_divided_evenly_and_none_is_lost(counts: list[int], parts: in
 
 
 def test_rows_of_a_heat_map_leave_no_stripe_between_them() -> None:
-    # Below 100 µs, the histogram's counters are too far apart for rows of 19 %. There must still be no gap between rows.
+    # Below 100 µs, the histogram's counters are too far apart for rows of 19 %. Rows must still have no gaps.
     over_time = OverTime()
     over_time.add("READ", interval(0, [*range(1, 2000), *range(2000, 1_000_000, 50)]))
     (slot,) = over_time.slots()

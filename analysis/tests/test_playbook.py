@@ -30,7 +30,7 @@ def never() -> None:
 
 
 def alive(pid: int) -> bool:
-    """Returns whether a process exists and is not a zombie. Waits up to 5 s for a process that was just killed to end."""
+    """Returns whether a process exists and is not a zombie. Waits up to 5 s for the end of a killed process."""
     end = time.monotonic() + 5
     while time.monotonic() < end:
         try:

@@ -94,7 +94,7 @@ def sentence(*trials: Trial) -> str:
 
 
 def test_a_difference_beyond_the_noise_has_a_winner_and_its_interval() -> None:
-    # Computed by hand: each rate deviates by 2 %, so the difference of the logarithms by 2 % √(2/3); × t(4) = 2.776: ± 4.5 %.
+    # By hand: each rate deviates by 2 %, so the difference of the logarithms by 2 % √(2/3); × t(4) = 2.776: ± 4.5 %.
     assert sentence(measured("slow", [1000, 1020, 980]), measured("fast", [2000, 2040, 1960])) == (
         "fast was 2.00× [1.91, 2.09] as fast as slow (fast 2,000 [1,903, 2,102], slow 1,000 [951, 1,051] records/s;"
         " 95 % intervals over 3 runs)."

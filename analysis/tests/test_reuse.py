@@ -183,7 +183,7 @@ def in_page_cache(file: Path) -> bool:
 
 @pytest.mark.parametrize("budget", [0, 800])
 def test_servers_with_a_budget_find_no_copy_in_a_page_cache_beyond_it(host: Host, budget: int) -> None:
-    """The kernel charges a page to the process that first uses it, which is cp here instead of a server with a budget."""
+    """The kernel charges a page to the process that first uses it. Here, this is cp, not a server with a budget."""
     table = host.data[0] / "dohyo/mysql/ycsb/table"
     host.wipe()
     assert host.ask("placed", budget_mb=budget)["found"]
@@ -248,7 +248,7 @@ def test_where_a_trial_needs_the_room_nothing_is_kept(host: Host) -> None:
     host.load()
     answer = host.ask("room", need_mb=beyond)
     assert not answer["found"]
-    assert "no room for a second copy" in answer["note"]
+    assert "not enough space for a second copy" in answer["note"]
 
 
 def test_whichever_goes_last_takes_the_folders_along_that_were_made(host: Host) -> None:

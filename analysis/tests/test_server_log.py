@@ -1,4 +1,4 @@
-"""Tests reading compactions and flushes from excerpts of real logs (tests/data/servers) and from formats of other versions."""
+"""Tests reading compactions and flushes from real logs (tests/data/servers) and in the formats of other versions."""
 
 import csv
 import json
@@ -49,7 +49,7 @@ def of_line(tmp_path: Path, system: str, *lines: str) -> list[tuple[str, float, 
 def test_hbase_compacts_with_two_threads_at_once() -> None:
     found = works("hbase", DATA / "hbase" / "log")
     compactions = [work for work in found if work.kind == "compaction"]
-    # The start and end of a compaction are matched by thread: one compaction began before three others and ended after them.
+    # Start and end of a compaction are matched by thread, because one began before three others and ended after them.
     assert [(work.at, work.end) for work in compactions] == [
         (seconds("04:11:14.547"), seconds("04:11:15.855")),
         (seconds("04:11:15.856"), seconds("04:11:16.206")),

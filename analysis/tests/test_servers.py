@@ -28,7 +28,7 @@ BEGIN = datetime(2026, 11, 21, 20, 53, 23, tzinfo=UTC).timestamp()
 
 
 def gc_log(pauses: Iterable[tuple[float, float]]) -> str:
-    """Returns a unified log from `BEGIN` on. `pauses` contains the end of each (in s after `BEGIN`) and its length (in ms)."""
+    """Returns a unified log from `BEGIN` on. A pause has an end (in s after `BEGIN`) and a length (in ms)."""
     lines = ["[2026-11-21T20:53:23.000+0000][0.007s] Using G1"]
     for number, (end, ms) in enumerate(pauses):
         time = datetime.fromtimestamp(BEGIN, UTC) + timedelta(seconds=end)
@@ -269,7 +269,7 @@ def test_phases_of_several_hosts_are_summed_up(tmp_path: Path) -> None:
 def test_what_a_run_has_added_is_not_known_without_what_was_before(tmp_path: Path) -> None:
     steps = [Step("load", "load", counts=True), Step("c-1", "c", counts=True), Step("f-1", "f", counts=True)]
     kept_after(tmp_path, "host1", load=(100, 0, 1), f_1=(300, 100, 2))
-    kept_after(tmp_path, "host2", load=(100, 0, 1), c_1=(50, 5, 2), f_1=(60, 6, 2))  # the server was restarted in phase c
+    kept_after(tmp_path, "host2", load=(100, 0, 1), c_1=(50, 5, 2), f_1=(60, 6, 2))  # the server restarted in c
     first, second, _ = Servers(explained(tmp_path, "hbase", FILE), [], steps, pytest.fail).all()
     assert [each.phase for each in first.phases] == ["load", "f"]
     assert (first.phases[1].figures["l1_cache_hit_ratio"], first.phases[1].figures["store_files"]) == (None, 2)

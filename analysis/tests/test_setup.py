@@ -30,7 +30,7 @@ def test_the_command_works_below_any_path(tmp_path: Path, name: str, locale: str
     venv = root / ".venv"
     (venv / "bin").mkdir(parents=True)
     (site := tmp_path / "site").mkdir()
-    # This Python reports `site` as the folder of its packages, so that no second dohyo.pth is written into the real environment.
+    # This Python reports `site` as its folder of packages, so that the real environment receives no second dohyo.pth.
     (venv / "bin/python").write_text(
         f'#!/bin/sh\ncase "$*" in *sysconfig*) echo {site} ;; *) exec {sys.executable} "$@" ;; esac\n'
     )

@@ -71,7 +71,7 @@ def test_a_client_that_ends_early_is_no_result(shared: ModuleType, tmp_path: Pat
 
 
 def test_a_thread_without_two_lines_in_the_window_is_no_result(shared: ModuleType, tmp_path: Path) -> None:
-    """The work before a thread's first line and after its last line is unknown, so the computed rate would be too low."""
+    """The work before a thread's first line and after its last line is unknown, so the rate would be too low."""
     program = STEADY.replace("{second} sec", "t{second if second > 4 and second % 2 else 0} Cycle=1 {second} sec")
     lines = r"(?P<by>t\d+) Cycle=1"
     threads = [

@@ -1,4 +1,4 @@
-"""Tests the resources that a scenario needs on its hosts: formulas, defaults, checks of what fits, and estimated time."""
+"""Tests the resources that a scenario needs on its hosts: formulas, defaults, what fits, and the estimated time."""
 
 import io
 import json
@@ -99,7 +99,7 @@ def test_a_multiple_of_the_smallest_cache(tmp_path: Path) -> None:
     file.write_text(BASE + "fieldcount=1\nfieldlength=1024\nreplication=2\nsystems=cassandra,hbase,mysql-innodb\n")
     given = {"matrix.datasize": "0.5*cache,2*cache", "matrix.hbase_heap": "1000m,4000m", "mysql_buffer_pool": "1000m"}
     chosen = loading.load(file, given, hosts=Hosts(3), caches=sizing.caches(None))
-    # HBase divides its copies among three hosts; MySQL stores every record on each host. The default of hbase_heap is 1500m.
+    # HBase divides its copies among three hosts; MySQL stores every record on each. hbase_heap is 1500m by default.
     default, at_1000m, at_4000m = (1024 * cache for cache in (600 * 3 // 2, 400 * 3 // 2, 1000))
     assert {(name, *point.point.values()): point.number("recordcount") for name, point in chosen.points} == {
         ("cassandra", "0.5*cache"): default // 2,
@@ -155,7 +155,7 @@ def test_aerospike_in_memory_on_flash_and_packed(tmp_path: Path) -> None:
 
 
 def test_what_needs_a_feature_key_is_said_before_a_run_and_the_key_is_the_way_out() -> None:
-    """The host of the published yokozuna-long had 192 GB of memory. The index of three billion records needs all of it."""
+    """The published host of yokozuna-long had 192 GB of memory. The index of three billion records needs all of it."""
     hosts = Hosts(1, 192 * 10**9, 14 * 10**12, where="the published host")
 
     def ask(name: str, **values: str) -> tuple[list[Sizes], str]:

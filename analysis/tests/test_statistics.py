@@ -21,7 +21,7 @@ def test_quantiles_of_student(freedom: float, expected: float) -> None:
 
 
 def test_quantiles_between_whole_degrees_of_freedom_and_at_their_ends() -> None:
-    # 1 degree of freedom gives the Cauchy distribution; 2 have a closed form; many are close to the normal distribution.
+    # One degree of freedom: the Cauchy distribution; two: a closed form; many: nearly the normal distribution.
     assert statistics.student_t(1) == pytest.approx(math.tan(0.475 * math.pi), rel=1e-9)
     assert statistics.student_t(2) == pytest.approx(0.95 * math.sqrt(2 / (1 - 0.95**2)), rel=1e-9)
     assert statistics.student_t(1e6) == pytest.approx(1.959966, abs=1e-5)
@@ -243,7 +243,7 @@ def test_the_widest_confidence_counts_and_unequal_numbers_of_samples_are_weighed
 
 @pytest.mark.slow
 def test_equal_systems_are_called_different_in_at_most_5_of_100_experiments() -> None:
-    """With a separate interval for each pair, the first and last of four equal systems are called different in 17 to 20 %."""
+    """Intervals for each pair would call the first and last of four equal systems different in 17 to 20 %."""
     rng = random.Random(5)  # noqa: S311  a simulation
     different = 0
     for _ in range(400):

@@ -1,4 +1,4 @@
-"""Tests that the packages of `dohyo` import each other only in the direction of the data, and that tests import no tests."""
+"""Tests that packages of `dohyo` are imported only in the direction of the data, and that tests import no tests."""
 
 import ast
 import re

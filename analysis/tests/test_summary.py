@@ -277,7 +277,7 @@ def test_a_throughput_that_rises_or_falls_is_said(tmp_path: Path) -> None:
         " the last third of the measured window); see the chart over time, and set a longer warmuptime or duration"
     )
     assert note in summary.notes
-    # A run with a target rate has no trend. A trend by a factor below 1.2, or in a run shorter than 15 s, may be chance.
+    # A run with a target rate has no trend. A trend below a factor of 1.2, or in less than 15 s, may be chance.
     for folder in tmp_path.glob("raw/*-cassandra/run-1/node1"):
         edit_json(folder / "client.json", target=1000)
     for client in tmp_path.glob("raw/*-hbase/run-1/node1"):

@@ -1,4 +1,4 @@
-"""Tests that the role `system` checks everything before it changes anything, and that a trial's servers start together."""
+"""Tests that the role `system` checks everything before it changes anything, and that servers start together."""
 
 import re
 import subprocess

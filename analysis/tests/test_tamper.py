@@ -235,7 +235,7 @@ CHANGES: dict[str, tuple[Change, str]] = {
     ),
     "a missing client.json": (remove(f"{CLIENT}/client.json"), "the client wrote no client.json"),
     "half a client.json": (cut(f"{CLIENT}/client.json"), "the client wrote no client.json"),
-    "another exit code": (lambda folder: (folder / CLIENT / "exit").write_text("1\n"), "the client ended with exit code 1"),
+    "a failed exit": (lambda folder: (folder / CLIENT / "exit").write_text("1\n"), "the client ended with exit code 1"),
     "another workload of a client": (
         replace(f"{CLIENT}/client.properties", "readproportion=0.5", "readproportion=0.95"),
         SAME,

@@ -11,7 +11,7 @@ NAME = "node1"
 
 
 class Noting:
-    """Stands in for a host, and records the calls."""
+    """Replaces a host, and records the calls."""
 
     def __init__(self) -> None:
         self.name = NAME

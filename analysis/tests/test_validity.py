@@ -30,7 +30,7 @@ PUBLISHED_COLLAPSE = [
 
 
 def run_of(experiment: Path, counts: list[int], **others: list[int]) -> Trial:
-    """Returns a trial with a single run. `counts` is the number of reads in each second, including one second of warm-up."""
+    """Returns a trial with a single run, which has these numbers of reads per second after a warm-up of one second."""
     reads(trial(experiment, 1, "cassandra", repeats=1) / "run-1/node1", counts, **others)  # type: ignore[arg-type]
     return only(experiment)
 
@@ -97,7 +97,7 @@ def test_a_run_that_collapses_counts_with_the_collapse_and_a_shorter_dip_is_an_e
 
 @pytest.mark.parametrize("cause", ["errors", "server", "client"])
 def test_a_system_that_failed_under_load_in_one_round_is_not_judged_by_the_others(tmp_path: Path, cause: str) -> None:
-    """The other rounds show only what the system survived, so they must not decide, unless the client caused the failure."""
+    """The system survived only the other rounds, so they must not decide, unless the client caused the failure."""
     folder = tmp_path
     for turn in range(3):
         for position, (system, count) in enumerate({"cassandra": 2000, "hbase": 1000}.items()):

@@ -260,7 +260,7 @@ def test_a_log_cut_at_any_byte_says_less_but_nothing_else_and_that_it_is_cut(nam
                 assert all(known[key] == value for key, value in numbers(operation).items() if value is not None)
                 # Either all return codes are read or none, so that no error is lost.
                 assert operation.returns in ({}, whole.operations[metric].returns)
-            # A log cut off before its first Intended- line looks like the complete log of a client that writes no such lines.
+            # A log cut off before its first Intended- line looks like a complete log of a client that writes none.
             missing = {
                 metric
                 for metric in whole.operations

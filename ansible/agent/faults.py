@@ -439,7 +439,7 @@ class Serving:
         self._window = None
 
     def go_on(self):
-        """After a boot, waits until the controller has reconnected, and continues the plan."""
+        """Continues the plan after a boot, once the controller has reconnected."""
         self._faults.changed.forget_all()
         # Check the pid file first, because the agent removes the old window before it writes its pid file.
         while not (self._agent_lives(False) and self._read_window()):

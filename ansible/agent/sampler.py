@@ -94,7 +94,7 @@ def networks():
 
 def sees_all():
     """Returns whether the processor time of other processes can be computed. It cannot in a container, where /proc/stat covers
-    the whole machine, or if /proc hides processes, or if a cgroup's quota hides how much time other processes leave."""
+    the whole machine. Nor can it if /proc hides processes or a cgroup's quota hides the time that other processes leave."""
     try:
         return read("/proc/2/comm").strip() == "kthreadd" and not has_quota()
     except OSError:
@@ -162,7 +162,7 @@ class Known:
     """Counts the ticks that Dohyo's processes and the kernel's own threads have used. Other processes used the rest.
 
     Dohyo's processes are those with a pid file in the folder `run`, all processes in their sessions, conversation.py,
-    this process, and the descendants of all these. Their ancestors (Ansible, dohyo, sshd, a shell) also count, but not
+    this process, and all their descendants. Their ancestors (Ansible, dohyo, sshd, a shell) also count, but not
     the ancestors' other descendants, because a shell also starts unrelated programs.
     """
 

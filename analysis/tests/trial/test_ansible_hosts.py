@@ -281,7 +281,7 @@ class ActionModule(Conduct):
 
 
 def play_that_reports(tmp_path: Path) -> tuple[dict[str, Any], dict[str, dict[str, Any]]]:
-    """Returns a play with the variables of trial.yml that reports two hosts and tries a trial, and the hosts' variables."""
+    """Returns a play that reports two hosts and tries a trial, with trial.yml's variables, and the hosts' variables."""
     (trial,) = yaml.safe_load((ANSIBLE / "trial.yml").read_text("utf-8"))
     common = {
         "ansible_connection": "local", "ansible_python_interpreter": sys.executable, "dohyo_home": str(tmp_path),

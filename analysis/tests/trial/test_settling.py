@@ -1,4 +1,4 @@
-"""Tests the calls of a system's administration that settle, read statistics and count, and how their results are used."""
+"""Tests a system's administration calls that settle, read statistics and count, and how their results are used."""
 
 from pathlib import Path
 from typing import Any

@@ -14,7 +14,7 @@ from support.trial_hosts import FakeTrial, fake_trial, note_under_way
 def stopped(
     folder: Path, answers: dict[Any, Any], *, keeps_loads: bool = False, only_halts: bool = False, **variables: Any
 ) -> tuple[FakeTrial, dict[str, str]]:
-    """Runs stop.yml after an interrupted trial on two database hosts and a client host. Returns the trial and the failures."""
+    """Runs stop.yml after an interrupted trial on two database hosts and a client. Returns the trial and failures."""
     trial = fake_trial(folder, 2, 1, **variables)
     trial.answers |= answers
     note_under_way(trial, folder)

@@ -73,7 +73,7 @@ def write_file(path: str, content: str, owner: str | None = None, *, mode: str |
 
 
 def replace(path: str, content: str, mode: str | None, owner: str | None) -> None:
-    """Writes a file under another name and renames it, so that no reader sees a part of it, or a secret before the mode is set.
+    """Writes a file under another name and renames it. No reader sees a part of it, or a secret before its mode is set.
 
     If mode or owner is not given, the replaced file's is kept.
     """

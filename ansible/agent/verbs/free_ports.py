@@ -1,8 +1,8 @@
 """Finds a free TCP port for each named purpose.
 
-With ``search``, a port that is in use is replaced by the next free one. The kernel must not choose the port, because its range is
-that of outgoing connections, one of which could take the port before the server listens. Without ``search``, a port in use is an
-error that names the port and its process. With ``chosen``, the verb only reports other programs that listen on these ports.
+With ``search``, a port that is in use is replaced by the next free one. The kernel must not choose the port, because it chooses from
+the range of outgoing connections. One of these could take the port before the server listens. Without ``search``, a port in use is
+an error that names the port and its process. With ``chosen``, the verb only reports other programs that listen on these ports.
 """
 
 from __future__ import annotations

@@ -3,8 +3,8 @@
 Needs root, reads only the given devices, and changes nothing. A name with ``*``, ``?`` or ``[`` is a pattern of links, such as
 ``/dev/disk/by-id/nvme-MODEL_*``; partitions that match are ignored. Several links to one device count once. A device is ``empty``
 if it is not in use (mount, RAID, LVM, swap) and has no partition, file system or other signature that libblkid recognises. It is
-``ours`` if it contains an XFS with Dohyo's label that is mounted only below ``root``, and a ``member`` if it belongs to an md array
-of that name. Otherwise, or if its mount point is not Dohyo's or it does not fit the requested layout, it is ``refused``.
+``ours`` if it contains an XFS with Dohyo's label that is mounted only below ``root``. It is a ``member`` if it belongs to an md
+array of that name. Otherwise, or if its mount point is not Dohyo's or it does not fit the requested layout, it is ``refused``.
 """
 
 from __future__ import annotations

@@ -233,9 +233,7 @@ def check_user(given_root: bool) -> list[str]:
     """Checks that the login user, who runs servers and clients, is not root."""
     if given_root or os.geteuid() != 0:
         return []
-    return [
-        "the login user is root, and servers and clients would run as root; set ansible_user to another user that may become root"
-    ]
+    return ["the login user is root, and servers and clients would run as root; set ansible_user to another user that may become root"]
 
 
 def check_selinux(home: str, enforce: str = "/sys/fs/selinux/enforce") -> list[str]:

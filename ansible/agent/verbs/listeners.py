@@ -33,7 +33,7 @@ def sockets(address: str, port: int) -> set[str]:
 
 
 def can_listen(address: str, port: int) -> int:
-    """Tries to listen on a port. Returns 0 or the error number. As for servers, ports of connections that just ended are free."""
+    """Tries to listen on a port. Returns 0 or the error number. Ports of connections that just ended are free, as for servers."""
     family = socket.AF_INET6 if ":" in address else socket.AF_INET
     with socket.socket(family, socket.SOCK_STREAM) as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)

@@ -33,8 +33,8 @@ UNFINISHED = ".dohyo-new."
 # Name of the manifest in a folder of copied files. It contains a line of `sha256sum` for each file.
 MANIFEST = ".sha256"
 # Paths that Dohyo creates in a marked folder, for each kind of folder. Parts of a path may be patterns. ROLE stands for each system
-# that the mark names; _STANDS_FOR lists the other words in capitals. A path that ends with `/` is an empty folder, with `/**` one
-# with any files of Dohyo's programs, and with `/=` a folder whose MANIFEST lists Dohyo's files. The folders above these paths are
+# that the mark names; _STANDS_FOR lists the other words in capitals. A path that ends with `/` is an empty folder. With `/**`, it is a
+# folder with any files of Dohyo's programs; with `/=`, a folder whose MANIFEST lists Dohyo's files. The folders above these paths are
 # also Dohyo's. All other files are foreign and stay, with their folders. The last three files of bin/ are from older versions.
 MADE = {
     "home": """
