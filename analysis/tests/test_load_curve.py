@@ -53,7 +53,7 @@ def took(client: Path, counts: list[int]) -> None:
 
 
 def loaded(experiment: Path, number: int, system: str, hosts: tuple[str, ...] = ("node1",), **settings: Any) -> Path:
-    """Writes a trial without runs, in which the load is measured."""
+    """Writes a trial that measures its load and has no runs."""
     return trial(experiment, number, system, repeats=1, hosts=hosts, phases=(), **settings)
 
 
@@ -127,7 +127,7 @@ def test_the_curve_of_a_real_log(tmp_path: Path) -> None:
     trial(tmp_path, 1, "cassandra", repeats=1)
     of = only(tmp_path)
     assert of.load is not None
-    # The target is 2,000 rows a second; the load takes 2.492 s.
+    # The target is 2,000 rows per second, and the load takes 2.492 s.
     assert of.load.rows == 5000
     assert of.load.tenths == pytest.approx([0.25 * tenth for tenth in range(1, 11)], abs=0.02)
     assert of.load.points[0] == (0.0, 0)
@@ -158,9 +158,9 @@ def test_the_load_is_the_measurement(tmp_path: Path) -> None:
     assert (of.conditions.measured_seconds, of.conditions.warmup_seconds) == (20.0, 0)
     assert of.load is not None
     assert of.load.slowdown == pytest.approx(2.0)
-    # A measured load counts, so its line is not dimmed.
+    # A measured load is a result, so its line is not dimmed.
     assert "\x1b[2m[LOAD] INSERT" not in rendered(summary, 140, "standard")
-    # A narrow terminal still shows the times up to 100 % of the rows.
+    # Even a narrow terminal shows the times for up to 100 % of the rows.
     narrow = rendered(summary, 80)
     assert max(map(len, narrow.splitlines())) <= 80
     assert "100 %" in narrow

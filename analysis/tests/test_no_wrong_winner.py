@@ -247,7 +247,7 @@ def test_a_phase_with_a_target_ranks_no_throughput_and_says_so(tmp_path: Path) -
     assert verdict(summary).brief.startswith("hbase was 1.25× ")
     assert [pair.figure for pair in summary.comparisons if pair.phase == "a"] == ["p99_ms"]
     assert judged(summary).reasons[0].text == "A target rate was set in a: compare latencies, not throughput."
-    assert "\n– cassandra" in on_screen(summary)  # phase a ranks no system
+    assert "\n– cassandra" in on_screen(summary)  # systems are not ranked in phase a
 
 
 def test_with_a_target_for_all_the_headline_is_about_latencies(tmp_path: Path) -> None:
@@ -437,7 +437,7 @@ def test_a_phase_that_missed_its_target_is_named(tmp_path: Path) -> None:
 
 
 def latencies(client: Path, counts: Mapping[int, int]) -> None:
-    """Changes a client's run to `counts` reads for each latency in µs."""
+    """Changes a client's run so that it has `counts[latency]` reads for each latency in µs."""
     reads(client, [sum(counts.values()) // 20] * 20)
     histogram = HdrHistogram(1, 60_000_000, 3)
     for latency, count in counts.items():

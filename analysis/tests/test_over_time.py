@@ -60,7 +60,7 @@ def test_an_interval_of_a_client_that_was_held_up_is_where_the_throughput_has_it
     assert seconds.throughput() == [100] * 9
     # Each counter of the histogram is divided separately, so the sums may differ by one.
     assert [slot.operations for slot in slots] == pytest.approx([100] * 9, abs=2)
-    # The slow operation is in exactly one of the slots.
+    # Exactly one slot contains the slow operation.
     assert sum(slot.percentiles_ms[100] > 400 for slot in slots[2:8]) == 1
     assert sum(sum(slot.heat.values()) for slot in slots) == 900
 

@@ -54,7 +54,7 @@ def test_updates_before_the_runs_are_sent_as_the_load_sends_inserts(tmp_path: Pa
     before, load_, run = (variables[f"trial_{name}"] for name in ("precondition", "load", "phases"))
     properties = before["properties"]
     assert (before["name"], before["threads"], before["warmup"], before["duration"]) == ("precondition", 3, 0, 0)
-    # 2,500 updates are 125 batches of 20.
+    # 2,500 updates are sent in 125 batches of 20.
     assert (properties["operationcount"], properties["batchsize"]) == ("125", "20")
     assert [properties[key] for key in phases.PROPORTIONS] == ["0", "1", "0", "0", "0"]
     assert (properties["target"], properties["readbeforewrite"], properties["requestdistribution"]) == (
@@ -135,7 +135,7 @@ def test_a_count_of_a_phase_ends_it(tmp_path: Path) -> None:
 def test_the_command_line_may_leave_phases_out(tmp_path: Path) -> None:
     text = SMALL + "phases=update,read\nupdate.batchsize=10\nread.batchsize=100\n"
     assert load(tmp_path, text, "phases=read").phase_values == {"read": {"batchsize": "100"}}
-    # A property whose name equals that of a dropped phase is kept.
+    # A property that has the same name as a dropped phase is kept.
     assert load(tmp_path, SMALL + "phases=target\ntarget=5\n", "phases=read")["target"] == "5"
 
 
@@ -470,7 +470,7 @@ def test_insert_race_measures_loads_alone_at_both_sizes() -> None:
     file = loading.find("insert-race")
     small, full = loading.load(file), loading.load(file, full=True)
     assert {point.number("recordcount") for _, point in small.points} == {90_000, 200_000}
-    # InnoDB fell behind four synchronous clients of Cassandra at about 1.2 million rows, more than the first size.
+    # InnoDB fell behind four synchronous clients of Cassandra at about 1.2 million rows, between the first two sizes.
     assert {point.number("recordcount") for _, point in full.points} == {900_000, 2_000_000, 10_000_000}
     for chosen in (small, full):
         trials = [trial for trial in plan.trials(chosen) if not trial.scenario.point["variant"].endswith("-10M")]

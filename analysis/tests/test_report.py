@@ -409,7 +409,7 @@ def test_percentile_curves_agree_with_the_table(tmp_path: Path) -> None:
         row, at = found[curve.phase, curve.operation], dict(curve.values)
         assert (at[50.0], at[90.0], at.get(99.0)) == (row.p50_ms, row.p90_ms, row.p99_ms)
         assert curve.operations == row.operations
-        # The p99.99 needs at least 10,000 operations.
+        # A p99.99 needs at least 10,000 operations.
         assert (99.99 in at) == (curve.operations >= 10_000)
     assert {0.0, 50.0, 90.0, 99.0, 99.9, 99.99} <= set(CURVE_PERCENTILES)
 
@@ -463,7 +463,7 @@ def test_discarded_runs_stay_visible_in_grey(tmp_path: Path) -> None:
     results = text.partition('<section id="results"')[2].partition("</section>")[0]
     greyed = re.findall(r'<tr class="aside"><th scope="row">([^<]+)<', results)
     assert greyed == ["[discarded] OVERALL"] * 2
-    assert len(re.findall(r'<tr class="aside"><td>', text)) == 2  # the points as a table
+    assert len(re.findall(r'<tr class="aside"><td>', text)) == 2  # in the table of the chart's points
     # Discarded runs are not in the chart over time.
     assert shown(found["over-time"], "series", "measured run") == [
         f"{system} run {number}" for system in ("cassandra", "hbase") for number in (2, 3)
@@ -499,7 +499,7 @@ def test_every_probe_of_a_search_is_a_point_beside_its_bound(tmp_path: Path) -> 
 
 def test_without_a_search_there_are_no_probes(tmp_path: Path) -> None:
     assert "probes" not in of(two_systems(tmp_path))
-    # With a search but without a valid probe, the chart says why it is missing.
+    # If a search has no valid probe, the report says why the chart is missing.
     broken = searched(tmp_path, (100, 100), number=3)
     edit_json(broken / "run-1/node1/client.json", valid=False, reason="no")
     assert of(tmp_path)["probes"].missing == "No search has a valid probe."
@@ -594,7 +594,7 @@ def test_events_stand_at_their_second_of_the_measured_window(tmp_path: Path) -> 
     summary = replace(summary, trials=[replace(summary.trials[0], events=happened), *summary.trials[1:]])
     found = by_name(page.gather(tmp_path, replace(kept, summary=summary)).charts)["over-time"]
     assert rows(found.tables["events"]) == [
-        # The time is 2 because the second of warm-up is not part of the window.
+        # The event is at second 2, because the one second of warm-up is not part of the window.
         {
             "part": "measured run",
             "system": "cassandra",
@@ -918,7 +918,7 @@ def test_the_index_lists_every_experiment_and_its_reports_are_there(tmp_path: Pa
     assert (target / "20260202-b/report.html").is_file()
     assert (target / "20260202-b/summary.json").is_file()
     assert 'href="raw/' not in (target / "20260202-b/report.html").read_text("utf-8")
-    # The command may overwrite its own files.
+    # The command may overwrite files that it wrote itself.
     site.write(site.experiments(results)[:1], target, pytest.fail)
 
 

@@ -28,7 +28,7 @@ def chrome(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
 
 @pytest.fixture
 def quiet(chrome: Browser) -> Iterator[Browser]:
-    """Yields a browser, and checks that the page reported no errors and requested no other files."""
+    """Yields a browser. Afterwards, checks that the page reported no errors and requested no other files."""
     chrome.errors.clear()
     chrome.requests.clear()
     yield chrome
@@ -142,9 +142,9 @@ def test_every_chart_has_its_series(quiet: Browser, tmp_path: Path) -> None:
         tables = [rows(of_chart.tables[panel.data], part) for panel in of_chart.panels]
         return [len({tuple(row[column] for column in columns) for row in each}) for each in tables]
 
-    # Two systems with two runs each
+    # One point for each of two runs of two systems
     assert marks("verdict", "symbol") == [4]
-    # A bar and a tick for each system
+    # One bar and one tick for each system
     assert marks("verdict", "rect") == [4]
     assert marks("over-time", "line") == expected("over-time", "series") == [4, 4]
     assert marks("percentiles", "line") == expected("percentiles", "system")
@@ -157,7 +157,7 @@ def test_every_chart_has_its_series(quiet: Browser, tmp_path: Path) -> None:
 
 
 def barriers(browser: Browser) -> list[str]:
-    """Returns the problems that axe-core finds in the page after all its parts have been opened."""
+    """Opens all parts of the page, and returns the problems that axe-core finds."""
     # axe-core ignores text on a gradient, such as the shadow of scrolling tables, so the gradient is removed.
     browser.value("for (const each of document.querySelectorAll('.scroll')) each.style.background = 'none'")
     browser.value((resources.files("axe_core_python") / "axe.min.js").read_text("utf-8") + "; null")
@@ -251,7 +251,7 @@ def test_a_stretch_of_time_is_shown_in_all_charts_over_time(quiet: Browser, tmp_
     )
     assert quiet.value(ends) == [[0, 20]] * 4
 
-    # With the mouse, select the second quarter of the first chart.
+    # Select the second quarter of the first chart with the mouse.
     left, right, y = quiet.value(
         "(() => { const panel = document.querySelector('#over-time [data-panel]'); panel.scrollIntoView();"
         " const ends = [...panel.querySelector('.role-axis-label').querySelectorAll('text')]"
@@ -276,7 +276,7 @@ def test_a_stretch_of_time_is_shown_in_all_charts_over_time(quiet: Browser, tmp_
         mouse(quiet, "mouseReleased", at[1], y, clickCount=count)
     quiet.wait(f"{ends}.every(([first, last]) => first === 0 && last === 20)")
 
-    # With the keyboard, choose a place with the slider, and zoom in with a button.
+    # Use the keyboard to choose a place with the slider and to zoom in with a button.
     quiet.value("""{
         const slider = document.querySelector('[data-cursor]');
         slider.value = 10;

@@ -49,7 +49,7 @@ def measured(
 
 
 def carry_out(folder: Path, text: str) -> experiment.Experiment:
-    """Creates and runs an experiment from the text of a scenario."""
+    """Creates an experiment from the text of a scenario, and runs it."""
     folder.mkdir(exist_ok=True)
     file = folder / "small"
     file.write_text(text)
@@ -210,7 +210,7 @@ def test_the_next_playbook_begins_while_servers_stop_and_never_earlier(
     broken = False
     carry_out(tmp_path / "whole", text)
     assert happened == [*start, begin, *phases]
-    # After a failure, all servers are stopped before the next turn.
+    # After a failure, all servers are stopped before the next trial takes its turn.
     happened.clear()
     broken = True
     carry_out(tmp_path / "broken", text)
@@ -239,7 +239,7 @@ def test_a_mistake_of_ours_ends_its_trial_in_good_order(tmp_path: Path, monkeypa
     def play(name: str, *_: object, **options: Any) -> None:
         played.append(name)
         if name == "trial.yml":
-            options["watch"]({"event": "phase"})  # the name of the phase is missing
+            options["watch"]({"event": "phase"})  # the event lacks the name of the phase
 
     monkeypatch.setattr(runner, "play", play)
     (tmp_path / "small").write_text(SMALL)

@@ -451,7 +451,7 @@ def test_partitions_are_the_short_form(tmp_path: Path) -> None:
     assert chosen.client_properties["keycolumns"] == "series bigint 5000, time timestamp"
     assert "partitions" not in chosen.values
     assert load(tmp_path, series, "partitions=0")["keycolumns"] == ""
-    # The command line overrides the file, under either name of the property.
+    # The command line overrides the file, no matter which of the property's two names each of them uses.
     assert load(tmp_path, series, f"keycolumns={STATDATA}")["keycolumns"] == STATDATA
     with pytest.raises(BadInputError, match=r"keycolumns=host .* and partitions=5k both say which columns a key has"):
         load(tmp_path, series + f"keycolumns={STATDATA}\n")

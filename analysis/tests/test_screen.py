@@ -32,7 +32,7 @@ from support.summaries import SYSTEMS, each_system, failed, measured, of
 
 
 def screen_of_others(summary: Summary) -> str:
-    """Returns the screen without commands, as in summary.md."""
+    """Returns the text of the screen without commands, as summary.md contains it."""
     return "\n".join(screen.plain(summary))
 
 
@@ -294,7 +294,7 @@ def test_what_nobody_can_tell_is_not_a_number_of_percent(tmp_path: Path) -> None
             folder = trial(tmp_path, number, system, repeats=1, trial_round=turn, trial_rounds=2)
             reads(folder / "run-1/node1", [rate] * 10)
     text = on_screen(summarise(tmp_path))
-    assert text.count("cannot tell") == 3  # both rates, and their ratio
+    assert text.count("cannot tell") == 3  # for both rates and their ratio
     said = "Cannot tell cassandra from hbase: 1.00× [0.00, 1,103]. do not use: too noisy to tell."
     assert said in text.replace("\n", "")
     assert "do not use" in text
@@ -328,7 +328,7 @@ def _without_work(trial: Trial) -> Trial:
 def test_the_readme_and_the_sample_show_the_screen() -> None:
     lines = [line.rstrip() for line in table_of(screen_of_others(made("sample")))]
     text = (ROOT / "README.md").read_text("utf-8")
-    # The last line names the skipped systems, followed by a command.
+    # The last line names the skipped systems and ends with a command.
     assert "\n".join(["", *lines]) + ". Try: " in text
     page = (ROOT / "docs/sample/summary.md").read_text("utf-8")
     assert page.splitlines()[4 : 4 + len(lines)] == [f"    {line}".rstrip() for line in lines]

@@ -219,7 +219,7 @@ def test_the_earlier_log_of_a_server_that_was_started_again_covers_the_runs_befo
     assert [(each.run, each.kind) for each in server.background] == [(1, "compaction"), (1, "flush")]
     assert len(warnings) == 1
     assert "log: does not cover run 2" in warnings[0]
-    # A fault may have ended the server, so a silent log does not prove that there was no work.
+    # A fault may have ended the server, so a log without entries does not prove that there was no work.
     ended = replace(runs[0], ill=frozenset({"host1"}))
     assert Servers(explained(tmp_path, "hbase", LOG), [ended], [], pytest.fail).all() == []
 

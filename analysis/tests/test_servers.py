@@ -141,7 +141,7 @@ def test_figures_come_from_what_stats_has_kept(
 
 
 def test_samples_of_all_shards_are_added_up(tmp_path: Path) -> None:
-    # Page of a ScyllaDB with two shards.
+    # Statistics page of a ScyllaDB server with two shards.
     text = (
         "# HELP scylla_cache_row_hits a help line\n# TYPE scylla_cache_row_hits counter\n"
         'scylla_cache_row_hits{shard="0"} 300\nscylla_cache_row_hits{shard="1"} 600\n'
@@ -280,7 +280,7 @@ def test_what_a_run_has_added_is_not_known_without_what_was_before(tmp_path: Pat
 def test_counters_of_a_server_that_a_fault_has_started_again_are_not_known(tmp_path: Path) -> None:
     restarted = Step("c-1", "c", counts=True, restarted=frozenset({"host1"}))
     steps = [Step("load", "load", counts=True), restarted, Step("f-1", "f", counts=True)]
-    kept_after(tmp_path, "host1", load=(10, 0, 1), c_1=(100, 10, 2), f_1=(200, 20, 3))  # more than before the restart
+    kept_after(tmp_path, "host1", load=(10, 0, 1), c_1=(100, 10, 2), f_1=(200, 20, 3))  # higher than before the restart
     (server,) = Servers(explained(tmp_path, "hbase", FILE), [], steps, pytest.fail).all()
     assert [each.figures["l1_cache_hit_ratio"] for each in server.phases] == [1, None, pytest.approx(100 / 110)]
     assert [each.figures["store_files"] for each in server.phases] == [1, 2, 3]
@@ -413,7 +413,7 @@ def test_numbers_alone_are_figures(tmp_path: Path) -> None:
 
 
 def test_pauses_count_in_the_window_on_the_clock_of_their_host(tmp_path: Path) -> None:
-    # The window is from 12 to 22. It contains three pauses, and only a part of the first of them.
+    # The window is from 12 s to 22 s. It contains three pauses, but only a part of the first one.
     keep(tmp_path, "host1", gc__log=gc_log([(11, 5), (12.05, 100), (15, 30), (21, 40), (22.5, 6)]))
     # Host2 paused at the same times, but its clock is 3 s ahead.
     keep(tmp_path, "host2", gc__log=gc_log([(14, 5), (15.05, 100), (18, 30), (24, 40), (25.5, 6)]))

@@ -86,7 +86,7 @@ def test_a_thread_without_two_lines_in_the_window_is_no_result(shared: ModuleTyp
 def test_sides_take_turns_and_missed_aims_are_printed(
     shared: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(shared, "ROOT", tmp_path)  # so that no server is started
+    monkeypatch.setattr(shared, "ROOT", tmp_path)  # no server is started
     sides = client(shared, "A", 100), client(shared, "B", 200)
     assert shared.compare("a cell", *sides, shared.Aims(3, allocated=1), ARGUMENTS, str(tmp_path))
     assert (tmp_path / "order").read_text() == "ABBABAAB"

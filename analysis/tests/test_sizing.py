@@ -90,7 +90,7 @@ def test_caches_are_those_of_the_roles_and_some_systems_have_none(tmp_path: Path
 
     assert ask(compression="lz4") == 256
     assert ask(compression="lz4", cassandra_heap="8g") == 512
-    assert ask() == 0  # uncompressed files are mapped into memory instead
+    assert ask() == 0  # uncompressed files are memory-mapped instead
 
 
 def test_a_multiple_of_the_smallest_cache(tmp_path: Path) -> None:
@@ -170,7 +170,7 @@ def test_what_needs_a_feature_key_is_said_before_a_run_and_the_key_is_the_way_ou
     assert at_points[0].needs[0].values["aerospike_index"] == "memory"
     with pytest.raises(BadInputError) as error:
         at_points[0].check()
-    # The scenario already asks for the index on flash, so only the key is suggested.
+    # The scenario already requests the index on flash, so only the key is suggested.
     assert str(error.value).endswith(", or set aerospike_feature_key")
     small = replace(at_points[0], hosts=replace(hosts, memory=10**9))
     with pytest.raises(BadInputError, match=r"not even one record fits.*\n.*, or take larger hosts$"):
@@ -186,7 +186,7 @@ def test_what_needs_a_feature_key_is_said_before_a_run_and_the_key_is_the_way_ou
 
 
 def test_a_petabyte_of_small_records_needs_384_tb_for_aerospikes_index(asked: dict[str, Needs]) -> None:
-    """Published: 1 PB of records of 500 bytes with 3 copies needs about 400 TB of memory."""
+    """According to the publication, 1 PB of 500-byte records with 3 copies needs about 400 TB of memory."""
     records, hosts = 10**15 // 500, 1000
     needs = asked["aerospike"]
     index = hosts * needs.data.memory(records, 3, hosts)

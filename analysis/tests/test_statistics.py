@@ -44,7 +44,7 @@ def test_the_interval_of_independent_samples() -> None:
 def test_one_sample_says_nothing_of_the_next_and_zero_has_no_logarithm() -> None:
     assert statistics.logarithms([5.0]) is statistics.logarithms([]) is statistics.logarithms([5.0, 0.0]) is None
     assert statistics.geometric([4.0, 9.0]) == pytest.approx(6)
-    assert statistics.geometric([1000.1] * 3) == 1000.1  # exact to the last digit
+    assert statistics.geometric([1000.1] * 3) == 1000.1  # the result is exact to the last digit
     assert statistics.geometric([4.0, 0.0]) == 2
 
 
@@ -138,7 +138,7 @@ def test_the_studentised_range_of_two_is_students_t() -> None:
     for freedom in (1, 2.5, 8):
         two = statistics.studentised_range(2, freedom)
         assert two == pytest.approx(math.sqrt(2) * statistics.student_t(freedom), rel=1e-9)
-        # The integral for three and more means has almost the same value for two.
+        # The integral for three or more means gives almost the same value for two.
         assert statistics._beyond(two, 2, freedom) == pytest.approx(1 - CONFIDENCE, abs=0.002)
 
 

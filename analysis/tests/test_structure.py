@@ -81,7 +81,7 @@ def test_nothing_but_the_command_imports_what_reads_the_logs_of_others() -> None
 
 
 def test_no_modules_import_each_other() -> None:
-    """Covers imports only for types, and cycles through other modules."""
+    """Includes imports that are used only for types, and cycles through other modules."""
     modules = {".".join(file.relative_to(PACKAGE).with_suffix("").parts): file for file in PACKAGE.rglob("*.py")}
     # `from dohyo.tables import table` names a module, `from dohyo.tables.table import rows` a member of a module.
     uses = {
@@ -139,7 +139,7 @@ def test_nothing_on_a_host_becomes_root_by_itself() -> None:
         file
         for part in parts
         for file in (ANSIBLE / part).rglob("*")
-        # Programs that run at the same time may write caches.
+        # Ignore caches, which other programs may write at the same time.
         if file.is_file() and not {"__pycache__", ".ruff_cache"} & {*file.parts}
     ]
     files += ANSIBLE.glob("*.yml")
@@ -170,7 +170,7 @@ TESTS = [file for folder in ("tests", "e2e") for file in (PACKAGE.parent / folde
 
 
 def test_no_test_imports_another() -> None:
-    """Code that several tests need belongs to tests/support or e2e/runs.py."""
+    """Code that several tests need must be in tests/support or e2e/runs.py."""
     tests = {file.stem for file in TESTS if file.name.startswith("test_")}
     assert {"test_structure", "test_ours", "test_run"} <= tests
     found = []
@@ -188,7 +188,7 @@ def test_no_test_changes_where_modules_are_looked_for() -> None:
 
 
 def test_no_message_leaves_the_plural_to_the_reader() -> None:
-    """`figures.counted` chooses between the singular and the plural."""
+    """Messages must use `figures.counted`, which chooses between the singular and the plural."""
     sources = [file for folder in (PACKAGE, ANSIBLE) for file in folder.rglob("*.py")]
     found = [file.name for file in sources if re.search(r"\b[a-z]{3,}\(s\)[ ,;:\"']", file.read_text(encoding="utf-8"))]
     assert found == []

@@ -54,7 +54,7 @@ def pytest_on(tmp_path: Path, test: str, **environment: str) -> "subprocess.Pope
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_a_signal_ends_the_command_and_cleans_up(tmp_path: Path, number: signal.Signals) -> None:
-    """The command takes a second to end, as run.sh does. A second signal must not interrupt the clean-up."""
+    """The command takes a second to end, as run.sh does. Another signal must not interrupt the clean-up."""
     test = f"""
 import pytest
 from pathlib import Path

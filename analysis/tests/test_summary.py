@@ -427,7 +427,7 @@ def test_a_scaled_scenario_is_said_everywhere(tmp_path: Path) -> None:
     assert {line[scale].strip() for line in cells[1:] if len(line) == len(heads)} == {"0.01"}
     conditions = json.loads(summary.json())["trials"][0]["conditions"]
     assert (conditions["scale"], conditions["full_recordcount"]) == (0.01, 500_000_000_000)
-    # Counts of more than 32 bits must be kept.
+    # Counts that need more than 32 bits must not be truncated.
     assert conditions["recordcount"] == 5_000_000_000
     lines = {(line["scale"], line["full_recordcount"], line["recordcount"]) for line in summary.lines()}
     assert lines == {(0.01, 500_000_000_000, 5_000_000_000)}

@@ -81,7 +81,7 @@ def test_a_commit_log_without_a_disk_of_its_own_is_refused_before_anything_is_do
     assert {call.action for call in trial.calls} == {"program"}
 
 
-# Facts about MySQL's server, as the agent returns them.
+# Facts about a MySQL server, in the form in which the agent returns them.
 LOOKED = {"product": "MySQL", "version": "8.4.0", "tables": [], "name": "x", "uid": 0, "gid": 0, "change": False}
 
 

@@ -48,7 +48,7 @@ def test_stock_counts_of_errors() -> None:
     (of,) = collect([STOCK / "errors"]).trials
     assert (row(of, "READ").operations, row(of, "READ").errors, row(of, "READ").not_found) == (159, 5, 5)
     assert row(of, "READ-FAILED").errors is None
-    # 15 of 300 operations failed. It is unknown how many records the scans found.
+    # 15 of 300 operations failed. The number of records that the scans found is unknown.
     assert (row(of, "OVERALL").operations, row(of, "OVERALL").records) == (285, None)
     assert (row(of, "OVERALL").errors, row(of, "OVERALL").not_found) == (15, 18)
     assert of.notes == ["20 records returned BATCHED_OK: success reported before the server had answered"]

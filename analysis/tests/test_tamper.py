@@ -76,7 +76,7 @@ def put(of: str, to: str) -> Change:
 
 
 def cut(file: str) -> Change:
-    """Returns a change that deletes the second half of a file."""
+    """Returns a change that removes the second half of a file."""
 
     def change(experiment: Path) -> None:
         content = (experiment / file).read_bytes()
@@ -511,7 +511,7 @@ def changed(original: Path, folder: Path, change: Change) -> Path:
 
 
 def in_database(experiment: Path, file: Path) -> Summary:
-    """Returns the summary of an experiment, after checking that the database contains the same results."""
+    """Checks that the database contains the same results as an experiment's summary, and returns the summary."""
     ((_, summary),) = database.write([experiment], file)
     with closing(sqlite3.connect(file)) as facts:
         assert facts.execute("pragma foreign_key_check").fetchall() == []

@@ -138,8 +138,7 @@ def at_equal(target: float, rate: int, latency_us: int = 500) -> Change:
         ((700, 700), (714, 714), ("within", "within"), 0),
         ((700, 700), (1400, 1300), ("within", "within"), 0),
         ((700, 700), (1400, 500), ("regression", "inconclusive"), 3),
-        # Latency rises with the rate: at a lower rate only a regression is certain, at a higher one only an
-        # improvement.
+        # Latency rises with the rate. A lower rate can only prove a regression, a higher one only an improvement.
         ((700, 700), (500, 500), ("within", "inconclusive"), 5),
         ((700, 700), (500, 500, 900), ("within", "regression"), 3),
         ((700, 700), (1400, 1400, 900), ("within", "inconclusive"), 5),
@@ -438,7 +437,7 @@ def on_hosts(
     ("after", "verdict", "code", "words"),
     [
         (on_hosts(1), "within", 0, ""),
-        # The slower host may explain the whole difference.
+        # The slower host may explain the entire difference.
         (on_hosts(0.6, 600), "inconclusive", 5, "computing on one thread was 40 % slower before the second experiment"),
         (on_hosts(0.6, 650), "inconclusive", 5, "inconclusive: the hosts compute at 0.60× the speed before"),
         # The slower host explains only part of the difference.

@@ -47,7 +47,7 @@ def test_the_published_collapse() -> None:
     mean = sum(series) / len(series)
     assert collapses(series, warmup=0) == [f"seconds 240–310 (down to 17 of {mean:,.0f} op/s)"]
     assert 21_000 < mean < 22_000
-    # The collapse is found as soon as it has lasted long enough, before the end of the series.
+    # A collapse is found as soon as it has lasted long enough, even before the end of the series.
     assert collapses(series[:240], 0)
     assert not collapses(series[:239], 0)
 
@@ -179,7 +179,7 @@ def test_one_of_several_clients_that_began_late(tmp_path: Path, skew: float, all
     ("skew", "warmup", "duration", "most"),
     [
         (1049.0, 1.0, 3, None), (1051.0, 1.0, 3, 1050), (-60.0, 0.0, 3, 50), (51.0, 0.0, 3, 50), (51.0, 0.0, None, 50),
-        # If a number of operations ends the run, the window begins with the first operation.
+        # If the run ends after a number of operations, the window begins with the first operation.
         (900.0, 0.0, 0, None), (900.0, 0.0, "0", None), (1051.0, 0.0, 0, 1050),
         (-900.0, 0.0, 0, 1050), (-900.0, 1.0, 3, 1050),
     ],
@@ -290,7 +290,7 @@ STEADY = [(float(second), 1.0, 100, 0.5) for second in range(20)]
     ("logs", "said"),
     [
         ({"READ": STEADY}, None),
-        # Late responses, including errors after operationtimeout.
+        # Responses after the end of the window, including errors after operationtimeout.
         ({"READ": [*STEADY, (20.0, 1.0, 3, 0.9), (24.0, 1.0, 5, 4.5)], "READ-FAILED": [(29.0, 1.0, 9, 10.0)]}, None),
         # Clients that were delayed at the beginning or at the end of the window.
         ({"READ": [(0.0, 7.0, 700, 0.5), *STEADY[7:]]}, None),

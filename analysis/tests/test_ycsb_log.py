@@ -248,7 +248,7 @@ def numbers(operation: Operation) -> dict[object, object]:
 def test_a_log_cut_at_any_byte_says_less_but_nothing_else_and_that_it_is_cut(name: str, tmp_path: Path) -> None:
     content = (STOCK / name / "result.txt").read_bytes()
     whole = only(STOCK / name / "result.txt")
-    last = 1 if name == "jsonarray" else 0  # the last byte, a bracket, contains no data
+    last = 1 if name == "jsonarray" else 0  # the last byte is only a bracket
     line_ends = [at for at, byte in enumerate(content) if byte == ord("\n")]
     cuts = {*range(0, len(content), 13), *(at + shift for at in line_ends for shift in (-1, 0, 1))}
     for length in sorted(cut for cut in cuts if cut < len(content) - last):
@@ -307,7 +307,7 @@ def test_a_long_status_log_is_read_in_blocks_and_comes_to_the_same_as_line_by_li
             f"{failed}\n"
         )
     (log,), warnings = read_bytes("".join(lines).encode(), tmp_path)
-    # A line of another program follows each status line, so that no block consists only of status lines.
+    # Another program's line follows each status line, so that status lines are never parsed as a block.
     (slow,), _ = read_bytes("".join(line + "other\n" for line in lines).encode(), tmp_path)
     assert warnings == []
     assert (log.status_operations, log.elapsed_seconds, log.last_status) == (total, 3000, slow.last_status)

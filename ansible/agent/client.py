@@ -11,13 +11,13 @@ from processes import KILL, LONGEST_EXIT, LONGEST_START, TERM, AgentError
 from servers import Process
 
 STOP = 10  # seconds that a client may take to write its measurements and end
-FORWARD = 1.0  # seconds between two reads of the logs; the client writes them once a second
+FORWARD = 1.0  # seconds between two reads of the logs, to which the client writes once per second
 FORWARDED = ("*.hdr", "warmup.txt", "readback.txt")  # logs that are sent to the controller
 CHUNK = 256 * 1024  # bytes of a log per message
 
 
 class Client:
-    """The benchmark client on this host, from its launch to its end."""
+    """Runs the benchmark client on this host, from its launch to its end."""
 
     def __init__(self, processes, send, name, folder, properties, secrets, secret_properties, command, paused=""):
         self._processes = processes
@@ -46,7 +46,7 @@ class Client:
 
     @property
     def is_awaited(self):
-        """Whether the client is starting or ending, so that its process should be checked more often."""
+        """Whether the client is starting or ending. Its process should then be checked more often."""
         is_starting = self._process is not None and not self._ready
         return not self._ended and (self._has_begun is not None or is_starting or self._gone_at is not None)
 
@@ -61,7 +61,7 @@ class Client:
             self._report_end(None, f"ERROR: {failure}")
 
     def _go_on(self):
-        """Tells the client, which pauses after its previous window, to begin the next window."""
+        """Makes a client that paused after its previous window begin the next window."""
         self._process = Process(*(proc.read_pid(self._processes.path(self._name, "pid")) or (0, 0)))
         self._processes.link_log(self._name, str(self._folder / "status.txt"))
         proc.write(self._paused / "next", f"{self._folder}\n")

@@ -38,11 +38,11 @@ from servers import Compilers, Servers
 
 LOOK = 0.2  # seconds between two checks of processes
 LOOK_CLOSELY = 0.02  # seconds between two checks while an event is expected
-BACKLOG = 16 * 1024 * 1024  # unsent bytes above which a connection counts as broken
+BACKLOG = 16 * 1024 * 1024  # number of unsent bytes above which the connection counts as broken
 
 
 class GoneError(Exception):
-    """Raised when the controller is gone or has requested the end."""
+    """Raised if the connection to the controller was lost or the controller requested the end."""
 
 
 class Faults:
@@ -53,7 +53,7 @@ class Faults:
         self._servers = servers
         self._folder = Path(folder)
         self._read = 0  # number of bytes already read from done.jsonl
-        # The clock may differ after a boot, so the window written before it is invalid.
+        # The clock may differ after a boot, so a window that was written before is invalid.
         (self._folder / "window").unlink(missing_ok=True)
         proc.write_pid(self._folder / "agent", os.getpid())
 
@@ -145,7 +145,7 @@ class Agent:
         self._send("hello", servers=self._servers.names)
 
     def _sample_again(self):
-        """Starts the host's sampler again if a power cut ended it."""
+        """Restarts the host's sampler if a power cut ended it."""
         if self._processes.status("host-metrics")[1] == ENDED:
             with contextlib.suppress(AgentError):
                 self._processes.again("host-metrics")

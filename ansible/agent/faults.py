@@ -40,11 +40,11 @@ import proc
 import units
 from processes import SELF, AgentError
 
-AHEAD = 1.0  # seconds before the time of a fault at which its preparation begins
+AHEAD = 1.0  # the preparation of a fault begins this many seconds before its time
 STOP = 120  # seconds that an orderly stop of a server may take
 KILLED = 10  # seconds that the kernel may take to end a killed process
-READY = 300  # seconds after the window in which the servers must become ready
-PROBE = 0.5  # seconds between two checks whether the servers are ready
+READY = 300  # seconds after the window within which the servers must become ready
+PROBE = 0.5  # seconds between two checks of whether the servers are ready
 FORGOTTEN = 10  # seconds after the window at which a partition or a unit's limit expires
 LEAST = 1 << 20  # a disk counts as full if fewer bytes than this are free
 TABLE = "inet dohyo_fault"  # table of nftables
@@ -69,7 +69,7 @@ def started(processes, role):
 
 
 class Servers:
-    """Processes of a system on this host."""
+    """Controls the processes of a system on this host."""
 
     def __init__(self, processes, names):
         self._processes = processes
@@ -107,7 +107,7 @@ def freeze(pids):
 
 
 class Changed:
-    """Record of the changes to undo, in a file that is written before a change is made."""
+    """Records the changes to undo in a file, which is written before each change is made."""
 
     def __init__(self, folder):
         self._file = folder / "changed"
@@ -335,7 +335,7 @@ def limit(unit, folders, rate, seconds):
 def end_limit(unit):
     stop_timer(unit)
     run(*no_limit(unit))
-    # Remove the empty files that systemd leaves.
+    # Remove the empty files that systemd leaves behind.
     folder = Path(f"/run/systemd/system.control/{unit}.d")
     for name in LIMITS:
         (folder / f"50-{name}.conf").unlink(missing_ok=True)

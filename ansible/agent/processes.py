@@ -110,7 +110,7 @@ class Processes:
         for pid in proc.process_ids():
             try:
                 environment = proc.read(f"/proc/{pid}/environ")
-            except OSError:  # the process has ended, or belongs to another user
+            except OSError:  # the process has ended or belongs to another user
                 continue
             if mark in environment and mark in environment.split(b"\0") and proc.start_time(pid) is not None:
                 found.append(pid)

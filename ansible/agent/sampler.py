@@ -131,7 +131,7 @@ def has_servers(places):
 def clocks(root="/sys"):
     """Returns the frequency and temperature of the processors. Call rarely: on some machines, the read interrupts a processor."""
     found = {}
-    # A maximum frequency of 0 must not end the sampler.
+    # A reported maximum frequency of 0 must not end the sampler.
     with contextlib.suppress(OSError, ValueError, ZeroDivisionError):
         folders = glob.glob(f"{root}/devices/system/cpu/cpufreq/policy*")
         shares = [int(read(f"{each}/scaling_cur_freq")) / int(read(f"{each}/cpuinfo_max_freq")) for each in folders]

@@ -9,7 +9,7 @@ from processes import LONGEST_EXIT
 
 COMPILERS = ("C1 CompilerThre", "C2 CompilerThre", "JVMCI")  # prefixes of the names of HotSpot's compiler threads, from JDK 9 on
 LOOK_AT_COMPILERS = 1.0  # seconds between two reads of the compiler threads
-AT_THE_END = 5  # seconds to wait at the end for reports of servers that have just ended
+AT_THE_END = 5  # seconds to wait at the end until servers that have just ended are reported
 TICKS = sysconf("SC_CLK_TCK")
 PAGE = sysconf("SC_PAGE_SIZE")
 
@@ -86,7 +86,7 @@ def _used(fields):
 
 
 class Servers:
-    """The server processes of one system on this host."""
+    """Watches the server processes of one system on this host."""
 
     def __init__(self, processes, send, system):
         self._of_host = processes
@@ -170,7 +170,7 @@ class Servers:
 
 
 class Compilers:
-    """Reports the processor time of the JIT compilers in the client's and servers' JVMs until the measured window begins."""
+    """Until the measured window begins, reports the processor time of the JIT compilers in the client's and servers' JVMs."""
 
     def __init__(self, send, parts):
         self._send = send

@@ -145,7 +145,7 @@ def _slice(processes):
 
 
 def files(processes):
-    """Returns the paths of the unit files with the mark of this installation."""
+    """Returns the paths of the unit files that contain the mark of this installation."""
     if not os.path.exists(os.path.join(processes.run, "secret")):
         return []
     return [file for file in sorted(glob.glob(f"{UNITS}/dohyo-*.service")) if is_ours(processes, file)]

@@ -215,7 +215,7 @@ def test_hosts_are_reached_as_the_inventory_says(played: Path) -> None:
         "far": {**values, "where": "/over/far/end", "base": "/over/far", "inventory_hostname": "far"},
     }
     assert {*found["met"]["far"]["kinds"].values()} == {"builtins"}
-    # A variable that was set for one host can be read by all hosts.
+    # All hosts can read a variable that was set for one host.
     assert [found["met"][name]["others"] for name in both] == [{"here": "here", "far": "far"}] * 2
 
     def said(task: str, number: int = 0) -> list[str]:
@@ -328,7 +328,7 @@ def test_a_trial_knows_the_variables_of_the_role_host(played: Path) -> None:
 def played(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Runs all plays in one call of ansible-playbook, and returns the folder with the answers."""
     folder = tmp_path_factory.mktemp("played")
-    # Releases of Ansible before 2.19 look for sshpass.
+    # Ansible before 2.19 checks whether sshpass is installed.
     programs = {"ssh": SSH, "sudo-here": SUDO, "sudo-far": SUDO, "sshpass": "#!/bin/sh\n"}
     for name, text in programs.items():
         (folder / name).write_text(text.format(folder=folder, name=name))

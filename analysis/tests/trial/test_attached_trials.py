@@ -38,7 +38,7 @@ def test_a_trial_on_an_attached_system_starts_nothing_and_removes_its_tables(tmp
     parts.run()
     notes = [line.replace("/opt/dohyo/", "") for line in trial.notes]
     begun = notes.index("node1 node2: detach")
-    # The tables of earlier trials are removed before the note about this trial is written.
+    # The tables of earlier trials are removed before the note for this trial is written.
     assert notes[begun - 1] == "localhost: owned absent load"
     assert notes[begun + 1].endswith("owned absent client")
     assert "far: observe begin" in notes

@@ -31,7 +31,7 @@ OF_DOHYO = ["1234", '{"target": 500}', '{"target": 700.5}']
 
 
 def full(folder: Path) -> FakeTrial:
-    """Returns a trial with all steps, in which the last probe inserts records."""
+    """Returns a trial with all steps. Its last probe inserts records."""
     folder.mkdir(exist_ok=True)
     trial = fake_trial(folder, dohyo=OF_DOHYO, **FULL)
     trial.outcomes["probe-2"] = trial.outcome(inserted=[3, 4])
@@ -161,7 +161,7 @@ def test_an_attached_system_is_asked_on_the_first_host_and_flushed_only_where_th
         classes = {call.argv[call.argv.index("-cp") + 2] for call in trial.calls if "-cp" in call.argv}
         assert classes == {"dohyo.cassandra.admin.AttachedCql"}
         assert {phase.servers for phase in trial.phases} == {""}
-        # Credentials must not be in the evidence.
+        # The evidence must not contain credentials.
         client = trial.plans[0]["agents"]["client1"]["client"]
         assert client["secret_properties"].splitlines() == ["cassandra.password=secret", "cassandra.username=me"]
         assert "hosts=10.1.0.1" in client["properties"].splitlines()

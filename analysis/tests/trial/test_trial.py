@@ -95,7 +95,7 @@ def test_nodes_start_one_after_another_on_several_hosts_and_their_ports_are_thei
         *("node1: start cassandra", "node1: ready cassandra", "node2: start cassandra", "node2: ready cassandra"),
         "node1 node2: ready within 1080 s",
     ]
-    # Ports are checked only before the start, because on a dedicated host a taken port is an error.
+    # Ports are checked only before the start, because a taken port is an error on a dedicated host.
     assert len([call for call in trial.calls if call.action == "free_ports"]) == 2
     assert not [line for line in notes if "canary" in line]
 
@@ -273,7 +273,7 @@ def test_servers_are_killed_unless_something_is_left_of_them(
     assert [word for word in stopped.argv[2:] if word] == ["60", *killed]
 
 
-# ---- the reason of a failure -----------------------------------------------------------------------------------------
+# ---- reasons of failures ---------------------------------------------------------------------------------------------
 
 
 def test_the_log_of_a_killed_server_covers_the_time_until_then(tmp_path: Path) -> None:

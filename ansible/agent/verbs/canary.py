@@ -31,7 +31,7 @@ from ours import existing
 
 # Slices per figure. With seven, all slices of one canary are hardly ever above all of another by chance (docs/method.md).
 SLICES = 7
-# Seconds for each figure of a host, including a first slice that does not count.
+# Seconds for the measurement of each figure of a host, including a first slice that does not count.
 FIGURE_SECONDS = 0.3
 # Factor by which a busy host may exceed these seconds to complete at least the five slices that are needed to show a drift.
 MOST_TIMES = 4
@@ -181,7 +181,7 @@ class Read:
         try:
             self._handle = os.open(path, os.O_RDONLY | os.O_DIRECT)
         except OSError as error:
-            if error.errno != errno.EINVAL:  # the file system does not support direct reads
+            if error.errno != errno.EINVAL:  # EINVAL: the file system does not support direct reads
                 raise
             self._handle = os.open(path, os.O_RDONLY)
         self._pieces, self._random = size // SMALL_BYTES, random.Random(size)  # noqa: S311 - no secret

@@ -32,6 +32,6 @@ def answer(home, roles, host):
         for name in ("connection.properties", "made", "remove"):
             with contextlib.suppress(FileNotFoundError):
                 os.unlink(os.path.join(folder, name))
-        with contextlib.suppress(OSError):  # the folder contains other files
+        with contextlib.suppress(OSError):  # the folder may contain other files
             os.rmdir(folder)
     return {"left": "\n".join(left)}

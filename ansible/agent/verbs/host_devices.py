@@ -189,7 +189,7 @@ class Host:
         for volume in volumes:
             problem = volume.pop("problem") or taken(volume)
             for member in [entry for entry in devices if problem and entry["path"] in volume["devices"]]:
-                # Report the problem of an array once, with its first device.
+                # Report the problem of an array only once, for its first device.
                 member.update(state="refused", problem=problem if member["path"] == volume["devices"][0] else "")
         refused = {entry["path"] for entry in devices if entry["state"] == "refused"}
         return {"devices": devices, "volumes": [each for each in volumes if refused.isdisjoint(each["devices"])]}
@@ -238,7 +238,7 @@ class Host:
     def volume(
         self, path: str, members: list[dict[str, Any]], found: dict[str, str], *, state: str = "", array: bool = False
     ) -> dict[str, Any]:
-        """Returns the entry of a volume, with its present or future mount point."""
+        """Returns the entry of a volume, including its current or future mount point."""
         array = array or bool(state)
         entry: dict[str, Any] = {
             "path": path, "name": members[0]["name"], "devices": [member["path"] for member in members], "array": array,

@@ -122,7 +122,7 @@ def resolve(name: str) -> list[str]:
     """Returns the addresses of a name, or an empty list if the name does not resolve."""
     try:
         return [str(entry[4][0]) for entry in socket.getaddrinfo(name, None, type=socket.SOCK_STREAM)]
-    except (OSError, UnicodeError):  # UnicodeError for an impossible name, such as a..b
+    except (OSError, UnicodeError):  # an impossible name, such as a..b, raises UnicodeError
         return []
 
 

@@ -144,7 +144,7 @@ def whose(mark: dict[str, Any]) -> str:
 
 
 def contents(folder: str) -> str:
-    """Returns a phrase that describes the likely content of a folder."""
+    """Returns a phrase that describes what a folder probably contains."""
     names = sorted(os.listdir(folder))
     inner = [f"{name}/{below}" for name in names[:50] for below in _names(os.path.join(folder, name))[:50]]
     for pattern, what in _TELLTALES:
@@ -399,7 +399,7 @@ class Contents:
 
     def __init__(self, owner: str, mark: dict[str, Any]) -> None:
         self.ours: list[str] = []  # paths with no foreign files below them; the mark of a folder comes last
-        self.foreign: list[str] = []  # foreign paths, each with the reason
+        self.foreign: list[str] = []  # sentences about foreign paths, each with the reason
         # Manifests of folders with foreign files. While a folder's mark stays, its manifest is needed to recognise Dohyo's files.
         self.manifests: list[str] = []
         self.keeps_mark = False

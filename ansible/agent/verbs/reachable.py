@@ -1,6 +1,6 @@
 """Tests whether hosts can reach each other on the ports that servers will use.
 
-``listen`` starts a process that listens for up to two minutes on the free ports, and on one port that the kernel chooses.
+``listen`` starts a process that listens on the free ports, and on a port that the kernel chooses, for up to two minutes.
 ``try`` connects to the ports of other hosts.
 """
 
