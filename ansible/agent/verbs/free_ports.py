@@ -67,7 +67,7 @@ def answer(
     :raises AgentError: if a port is not free
     """
     if (preferred is None) == (chosen is None):
-        raise AgentError("free_ports: one of preferred and chosen is needed")
+        raise AgentError("free_ports: either preferred or chosen must be given")
     if chosen is not None:
         return {"notes": lost(chosen, os.path.expanduser(os.path.expandvars(secret)))}
     ports, moved = choose(address, {name: int(port) for name, port in preferred.items()}, search)

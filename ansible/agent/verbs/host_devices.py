@@ -205,7 +205,7 @@ class Host:
         if count != str(len(members)) or state in ("", "clear", "inactive"):
             problem = (
                 f"{paths}: {path} is Dohyo's RAID0 of {count or '?'} devices ({state or 'not running'}), and"
-                f" dohyo_devices names {len(members)} existing ones; name all of them, also for destroy.yml"
+                f" dohyo_devices names {len(members)} existing ones; name all of them, even for destroy.yml"
             )
             return {**self.volume(path, members, {}, array=True), "problem": problem}
         try:
@@ -299,13 +299,13 @@ def no_array() -> str:
     makes = "host_disk_layout=raid0 makes one RAID0 of several devices"
     other = "or set host_disk_layout=jbod, which mounts each device separately"
     if not shutil.which("mdadm", path=PATH):
-        return f"{makes}, and mdadm is missing: install the package mdadm, {other}"
+        return f"{makes}, but mdadm is missing: install the package mdadm, {other}"
     probe = ["modprobe", "--dry-run", "--quiet", "raid0"]
     if os.path.exists("/proc/mdstat") or (
         shutil.which(probe[0], path=PATH) and not subprocess.run(probe, env={"PATH": PATH}, capture_output=True, check=False).returncode
     ):
         return ""
-    return f"{makes}, and this kernel has no module raid0: install it, {other}"
+    return f"{makes}, but this kernel lacks the module raid0: install it, {other}"
 
 
 def measured(sysfs: str) -> dict[str, Any]:
