@@ -448,7 +448,7 @@ def test_parted_hosts_get_no_answer_and_do_again_when_it_is_undone(home: Path) -
         [left] = re.findall(r"10\.9\.9\.1 timeout 1m expires (\d+)s", run("nft", "list", "ruleset"))
         assert int(left) < 60
         killed(folder)
-        assert "undone: packets from 10.9.9.1, 2001:db8::1 again" in run(home / "bin/agent", "faults", "undo")
+        assert "undone: accepting packets from 10.9.9.1, 2001:db8::1 again" in run(home / "bin/agent", "faults", "undo")
         assert run(sys.executable, "-c", ANSWERS) == "yes\n"
         assert run("nft", "list", "tables") == ""
 
@@ -479,7 +479,7 @@ def test_a_full_disk_has_room_again_however_the_program_ends(home: Path, tmp_pat
         assert [each["error"] for each in done(folder)] == [None] * 3
         killed(folder)
         assert free() > 48
-        assert "undone: room on the disks of" in run(home / "bin/agent", "faults", "undo")
+        assert "undone: freed the space on the disks of" in run(home / "bin/agent", "faults", "undo")
         assert run("ls", "-A", disk) == ""
 
 
@@ -496,7 +496,7 @@ def test_a_slow_unit_is_normal_again_however_the_program_ends(home: Path, tmp_pa
         return subprocess.run(argv, input=json.dumps(stdin), stdout=subprocess.PIPE, text=True, check=True).stdout
 
     check = (home / "bin/agent", "faults", "check", "slow")
-    assert "takes units of systemd; set dohyo_systemd: true" in said(*check, stdin=plan)
+    assert "needs systemd units; set dohyo_systemd: true" in said(*check, stdin=plan)
     if why := said(*check, stdin={**plan, "unit": "dohyo-test-fault.service"}):
         pytest.skip(why)
     unit, file = f"dohyo-test-{os.getpid()}.service", tmp_path / "written"
@@ -519,7 +519,7 @@ def test_a_slow_unit_is_normal_again_however_the_program_ends(home: Path, tmp_pa
         killed(home / "run/fault-here")
         timer = f"{unit.removesuffix('.service')}-normal.timer"
         assert timer in said("systemctl", "list-timers", "--no-legend")
-        assert f"undone: no limit of reading and writing for {unit}" in said(home / "bin/agent", "faults", "undo")
+        assert f"undone: removed the read and write limits of {unit}" in said(home / "bin/agent", "faults", "undo")
         assert io_max(unit) == ""
         assert timer not in said("systemctl", "list-timers", "--no-legend")
         size = file.stat().st_size

@@ -72,9 +72,9 @@ def test_what_a_host_lacks_for_a_server_is_said_with_the_way_out(tmp_path: Path)
     without_jdk, not_deployed, disk, memory = host_resources.answer(str(tmp_path), "/no", needs=needs, carries=large)[
         "problems"
     ]
-    assert without_jdk.startswith("No JDK 17 on db1: looked at /no (no JDK). Install one")
+    assert without_jdk.startswith("No JDK 17 on db1: searched /no (no JDK). Install one")
     assert not_deployed == "db1 has no /no/jars: type play deploy.yml first, with the same versions"
-    assert f"MiB are free at {tmp_path} on db1; 1 MiB are needed and {1 << 40} GB must be left over." in disk
+    assert f"MiB are free at {tmp_path} on db1; 1 MiB are needed and {1 << 40} GB must stay free." in disk
     assert disk.endswith("or lower x_log or dohyo_min_free_gb")
     assert f"available on db1; 1 MiB are needed, and {1 << 40} MiB for a client on the same host" in memory
 
@@ -98,7 +98,7 @@ def test_a_server_without_passwords_listens_on_no_address_of_the_internet(addres
 @pytest.mark.parametrize(
     ("address", "problem"),
     [
-        ("::1", "dohyo_address ::1 is an IPv6 address, and servers and clients use IPv4; set an IPv4 address"),
+        ("::1", "dohyo_address ::1 is an IPv6 address, but servers and clients use IPv4; set an IPv4 address"),
         ("a..b", "dohyo_address of one, a..b, does not resolve here; add it to /etc/hosts or the name service"),
         ("", "dohyo_address of one, , does not resolve here; add it to /etc/hosts or the name service"),
         ("192.0.2.1", "dohyo_address 192.0.2.1 is not an address of this host; to list them: ip address"),

@@ -50,7 +50,7 @@ def foreign_folder(place: Path, _: Path) -> str:
 
 def foreign_file(place: Path, _: Path) -> str:
     place.write_text("precious", "utf-8")
-    return "is not a folder; remove it, or name another place"
+    return "is not a folder; remove it, or name another folder"
 
 
 def link_to_foreign(place: Path, elsewhere: Path) -> str:

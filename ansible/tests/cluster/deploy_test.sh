@@ -118,7 +118,7 @@ for n in 1 2 3; do
     grep -qE "host$n: it does not reach host4 \\(10.66.0.14\\) on any of [0-9]+ ports: No route to host; let TCP" "$work/log" ||
         { cat "$work/log" >&2; fail "preflight does not say that host$n cannot reach host4"; }
 done
-grep -q '/dev/disk1 has a file system of its own on /dohyo/disk1; .*not what host_disk_layout=raid0 makes' "$work/log" ||
+grep -q '/dev/disk1 has its own file system on /dohyo/disk1; .*not what host_disk_layout=raid0 makes' "$work/log" ||
     { cat "$work/log" >&2; fail 'deploy.yml does not say what is wrong with the layout'; }
 quietly playbook deploy.yml "${cassandra[@]}" --tags host
 # shellcheck disable=SC2016 # host4 expands them
