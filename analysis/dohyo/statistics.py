@@ -18,12 +18,12 @@ from typing import TypeVar
 Number = TypeVar("Number", int, float)
 # Confidence level: the share of intervals that include the true value.
 CONFIDENCE = 0.95
-# Confidence level of the second and later checks if rounds are added until the interval is narrow enough. Stopping then
-# makes intervals too narrow; with this level 95 of 100 include the true value (benchmarks/truth.py).
+# Confidence level of the second and later checks if rounds are added until the interval is narrow enough. This rule
+# for stopping makes intervals too narrow; with this level, 95 of 100 include the true value (benchmarks/truth.py).
 LATER_LOOK = 0.98
 # Maximum number of further samples that is suggested.
 MOST_MORE = 100
-# Weight of the pooled scatter, in degrees of freedom, when it is combined with that of a system (benchmarks/truth.py).
+# Weight of the pooled scatter, in degrees of freedom, when it is combined with the scatter of a system (benchmarks/truth.py).
 BORROWED = 8
 # Significance level of the test for a system whose scatter is too large to be pooled with the others' scatter.
 APART = 0.001
@@ -72,7 +72,7 @@ class Estimate:
 class Together:
     """Means of several systems at a point of the matrix.
 
-    :ivar own: standard error of the difference of two means, by their positions; None if they were measured apart
+    :ivar own: standard error of the difference of two means, by their positions; None if they were measured separately
     """
 
     means: list[Estimate]
@@ -250,7 +250,7 @@ def ratios(
     In 95 % of the cases no two equal means are called different. The rule has three parts. x is the part of a mean's
     variance s² in the squared error of the ratio, and f is its degrees of freedom:
 
-    - The variance of a mean, with the weight f, is combined with the pooled one of `alike_in_scatter`, with `BORROWED`.
+    - The variance of a mean, with the weight f, is combined with the pooled variance, with the weight `BORROWED`.
     - The degrees of freedom of the error are (Σ x)² / Σ (x² / (f + 1)) - 1, at most Σ f (Satterthwaite 1946, with half
       of Welch's correction for bias).
     - The quantile is that of the studentised range. For a pair that spans p of the k ranked means, its level is
@@ -487,5 +487,5 @@ def _whole(freedom: float) -> float:
 
 
 def _exp(value: float) -> float:
-    """Returns exp(value), at most exp(700): such a number is as good as infinite, and larger ones would overflow."""
+    """Returns exp(value), at most exp(700): a larger result serves no purpose and could overflow."""
     return math.exp(min(value, 700))

@@ -448,8 +448,8 @@ def unread() -> Trial:
     ("before", "after", "expected"),
     [
         # A loss counts even if earlier losses are unknown or there are fewer than four rounds.
-        ([ill(4), ill(4), unread()], [ill(4, lost=900)] * 3, ("regression", "none is known before")),
-        ([unread()] * 3, [ill(4, lost=900)] * 3, ("regression", "none is known before")),
+        ([ill(4), ill(4), unread()], [ill(4, lost=900)] * 3, ("regression", "the number before is unknown")),
+        ([unread()] * 3, [ill(4, lost=900)] * 3, ("regression", "the number before is unknown")),
         ([ill(4)] * 3, [ill(4), unread(), ill(4, lost=1)], ("regression", "there was none before")),
         ([ill(4, lost=1), ill(4), ill(4)], [ill(4, lost=900)] * 3, ("regression", "at most 1 in a round before")),
         # There were losses before, too, so four rounds of each are needed.

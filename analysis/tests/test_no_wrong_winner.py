@@ -337,7 +337,7 @@ def test_a_variant_that_cannot_be_told_is_not_hidden_by_one_that_is_nearer(tmp_p
 def test_systems_at_different_points_are_no_comparison(tmp_path: Path) -> None:
     rates = {"cassandra": (1200, 1210, 1190), "hbase": (1000, 1005, 995)}
     summary = make(tmp_path, rates, at_point(cassandra={"batchsize": "1"}, hbase={"batchsize": "9"}))
-    assert (judged(summary).mark, shorts(summary)) == ("do not use", ["not the same points"])
+    assert (judged(summary).mark, shorts(summary)) == ("do not use", ["measured at different points"])
 
 
 def test_a_difference_beside_a_single_run_is_no_tie(tmp_path: Path) -> None:

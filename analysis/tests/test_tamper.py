@@ -213,7 +213,7 @@ CHANGES: dict[str, tuple[Change, str]] = {
     ),
     "another start": (
         edit(f"{CLIENT}/client.json", "agreed_start_ms", to=lambda ms: ms + 1000),
-        "the client was to begin at 2026-11-23 12:43:24, but its run at 2026-11-23 12:43",
+        "the client was to begin at 2026-11-23 12:43:24, but its run was to begin at 2026-11-23 12:43",
     ),
     "a late start": (
         edit(f"{CLIENT}/client.json", "skew_ms", to=900.0),
@@ -223,7 +223,7 @@ CHANGES: dict[str, tuple[Change, str]] = {
     "phase": (edit(f"{CLIENT}/client.json", "phase", to="load"), "run-1: a client ran the phase load"),
     "warm-up": (
         edit(f"{CLIENT}/client.json", "warmup_seconds", to=9.0),
-        "its window began 9.0 s after the agreed instant, that of the run 1.0 s afte",
+        "its window began 9.0 s after the agreed instant, the run's window 1.0 s afte",
     ),
     "processor time": (
         edit(f"{CLIENT}/client.json", "cpu_seconds", to=99.0),
@@ -301,19 +301,19 @@ CHANGES: dict[str, tuple[Change, str]] = {
         "READ.hdr has 814 operations",
     ),
     # Set of clients
-    "a missing client": (remove(CLIENT), "the client has left nothing"),
+    "a missing client": (remove(CLIENT), "the client left no files"),
     "a client twice": (
         put(f"{RUN}/host1", CLIENT),
         "run-1: 2 clients have the clientnumber 0: their evidence is from one client",
     ),
-    "a client too many": (put(f"{RUN}/host1", f"{RUN}/host4"), "the client has left nothing"),
+    "a client too many": (put(f"{RUN}/host1", f"{RUN}/host4"), "the client left no files"),
     "a client of another system": (
         put(f"{OTHER}/run-1/host2", CLIENT),
-        "the client was to begin at 2026-11-23 12:44:24, but its run at 2026-11-23 12:43",
+        "the client was to begin at 2026-11-23 12:44:24, but its run was to begin at 2026-11-23 12:43",
     ),
     "a client of the load": (
         put(f"{TRIAL}/load/host2", CLIENT),
-        "the client was to begin at 2026-11-23 12:43:12, but its run at 2026-11-23 12:43",
+        "the client was to begin at 2026-11-23 12:43:12, but its run was to begin at 2026-11-23 12:43",
     ),
     "all clients of another system": (
         put(f"{OTHER}/run-1", RUN),
@@ -323,7 +323,7 @@ CHANGES: dict[str, tuple[Change, str]] = {
     "half a clients.json": (cut(f"{RUN}/clients.json"), "run-1/clients.json: is missing, or damaged"),
     "a clock that is off": (
         edit(f"{RUN}/clients.json", "clients", "host2", "offset_ms", to=5000.0),
-        "the client was to begin at 2026-11-23 12:43:18, but its run at 2026-11-23 12:43",
+        "the client was to begin at 2026-11-23 12:43:18, but its run was to begin at 2026-11-23 12:43",
     ),
     "a clock that is not known": (
         edit(f"{RUN}/clients.json", "clients", "host2", "offset_error_ms", to=5000.0),
@@ -347,7 +347,7 @@ CHANGES: dict[str, tuple[Change, str]] = {
     ),
     "more records": (
         edit(f"{TRIAL}/trial.json", "trial_properties", "recordcount", to="12000"),
-        "ran another scenario than raw/01-mysql-innodb: recordcount 1200 instead o",
+        "ran a different scenario than raw/01-mysql-innodb: recordcount 1200 instead o",
     ),
     "another mix": (
         edit(
@@ -388,7 +388,7 @@ CHANGES: dict[str, tuple[Change, str]] = {
     "a missing run": (remove(RUN), "0 of 1 repeats have left results"),
     "a run too many": (put(RUN, f"{TRIAL}/run-2"), "2 of 1 repeats have left results"),
     "a missing load": (remove(f"{TRIAL}/load"), "load: is missing"),
-    "a client of the load less": (remove(f"{TRIAL}/load/host2"), "the client has left nothing"),
+    "a client of the load less": (remove(f"{TRIAL}/load/host2"), "the client left no files"),
     "records of the load": (
         edit(f"{TRIAL}/load/host2/client.json", "records", to=3),
         "client.json counts 3 records, its operation types 400",
@@ -444,7 +444,7 @@ CHANGES: dict[str, tuple[Change, str]] = {
     ),
     "half the samples of a host": (
         samples(f"{TRIAL}/hosts/host2/metrics.jsonl.gz", lambda all_: all_[: len(all_) // 2]),
-        "raw/01-mysql-innodb/hosts/host2: has samples of 0 of 4 measured seconds",
+        "raw/01-mysql-innodb/hosts/host2: samples cover only 0 of 4 measured seconds",
     ),
     "samples cut off": (
         cut(f"{TRIAL}/hosts/host2/metrics.jsonl.gz"),
@@ -452,7 +452,7 @@ CHANGES: dict[str, tuple[Change, str]] = {
     ),
     "samples of another trial": (
         put(f"{OTHER}/hosts/host2", f"{TRIAL}/hosts/host2"),
-        "raw/01-mysql-innodb/hosts/host2: has samples of 0 of 4 measured seconds",
+        "raw/01-mysql-innodb/hosts/host2: samples cover only 0 of 4 measured seconds",
     ),
     "statistics of another trial": (put(f"{OTHER}/server/host1/stats", f"{TRIAL}/server/host1/stats"), MANIFEST),
     "no statistics": (

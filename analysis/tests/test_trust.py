@@ -66,7 +66,7 @@ def test_three_rounds_without_a_reason_are_solid() -> None:
         (of({"a": FAST, "b": SLOW}, "runs"), "caution", "one round"),
         (of({"a": FAST[:1], "b": SLOW[:1]}, None), "do not use", "a preliminary ranking"),
         (of({"a": FAST, "b": SLOW}, notes=["small data: 100 MB"]), "caution", "small data"),
-        (of({"a": FAST, "b": SLOW}, warnings=["log: cut"]), "caution", "evidence is not whole"),
+        (of({"a": FAST, "b": SLOW}, warnings=["log: cut"]), "caution", "evidence is incomplete"),
         (of({"a": FAST, "b": SLOW}, unequal={"durability": {"a": "disk"}}), "do not use", "unequal durability"),
         (of({"a": [100.0, 900.0, 500.0], "b": [900.0, 500.0, 90.0]}), "do not use", "too noisy to tell"),
         (of({"a": FAST, "b": [1490.0, 1515.0, 1485.0]}), "solid", ""),  # a tie is a result, too

@@ -41,14 +41,14 @@ _LONG = 2**62 - 1
 # Defaults of the properties in a group; an entry can override them.
 _trial = partial(Property, fixed="it applies to all phases of a trial")
 _host = partial(Property, by=DOHYO, matrix=False, fixed="it describes the hosts")
-_condition = partial(Property, by=DOHYO, fixed="the servers start and the tables are created with it")
+_condition = partial(Property, by=DOHYO, fixed="servers start and tables are created with this value")
 _search = partial(Property, by=DOHYO, fixed="a search needs a trial with a single phase")
 _mix = partial(Property, load=False)
 _record = partial(Property, fixed="all phases use the records of the load")
 _output = partial(Property, output=True)
 _stock = partial(Property, by=STOCK, matrix=False, fixed="only the stock client reads it")
 
-# The formatter would put each argument on a line of its own.
+# The formatter would put each argument on a separate line.
 # fmt: off
 GROUPS = {
     "Experiment": [
@@ -142,12 +142,12 @@ GROUPS = {
     "Conditions": [
         _condition("replication", Whole(1, 100), default="1", about="number of copies of every record"),
         _condition("write_acks", Choice("one", "quorum", "all"), default="all",
-                   about="copies that must have a write before it is acknowledged"),
+                   about="number of copies that must have stored a write before it is acknowledged"),
         _condition("read_acks", Choice("one", "quorum", "all"), default="one",
-                   about="copies that must answer a read"),
+                   about="number of copies that must answer a read"),
         _condition("durability", Choice("memory", "disk"), default="memory",
-                   about="where a write is when it is acknowledged: in the memory of the servers, which write the"
-                   " log in the background, or forced to disk"),
+                   about="where a write is stored when it is acknowledged: in the memory of the servers, which"
+                   " write the log in the background, or on disk"),
         _condition("compression", Choice("none", "lz4", "zstd", "gz"), default="none",
                    about="compression of the data on disk"),
         _condition("profile", Choice("vanilla", "tuned"), default="vanilla",
@@ -165,8 +165,8 @@ GROUPS = {
                  about="each: threadcount applies to each client host; all: to all client hosts together, which"
                  " share it evenly, so it must be a multiple of their number"),
         Property("target", Number(0, 1_000_000_000), BOTH, default="0",
-                 about="operations per second of all clients together, which share them; 0: as fast as possible."
-                 " Stock YCSB reads it as the rate of one process"),
+                 about="operations per second, divided among all clients; 0: as fast as possible. Stock YCSB applies"
+                 " the rate to each process"),
         Property("arrival", Choice("uniform", "poisson"), CLIENT, default="uniform", same=True,
                  about="when operations are due if there is a target rate: at even intervals, or at the random times"
                  " of a Poisson process of that rate (docs/method.md#random-arrivals)"),
@@ -202,8 +202,8 @@ GROUPS = {
                  " (docs/method.md#somebody-else)"),
         Property("retries", Whole(0, 1000), CLIENT, default="0",
                  about="number of times that a binding or its driver may send a failed request again, the same for"
-                 " all systems. A load before runs has 15 (insert.retries) and 16 times the operationtimeout of the"
-                 " runs. A note of the trial reports how often it happened"
+                 " all systems. For a load before runs the default is 15 (insert.retries), with 16 times the"
+                 " operationtimeout of the runs. A note of the trial reports how often it happened"
                  " (docs/conditions.md#requests-that-are-sent-again)"),
         Property("core_workload_insertion_retry_limit", Whole(0, 1_000_000), BOTH, default="0",
                  about="number of times that our client may send a failed insert of the load again, in addition to"
@@ -253,7 +253,7 @@ GROUPS = {
              default="uniform", same=True,
              about="which records are requested. ranges: every thread walks through the contiguous part of the"
              " records that it has loaded, in batches of neighbours, and starts over at its end. next: the key that"
-             " the next insert would use, which stays without a record"
+             " the next insert would use; that record is never inserted"
              " (docs/time-series.md#one-key-after-the-other). Stock CoreWorkload refuses ranges and next"),
         _mix("hotspotdatafraction", Number(0, 1), BOTH, default="0.2", same=True,
              about="hotspot: share of the records that are hot"),
@@ -316,7 +316,7 @@ GROUPS = {
                 " values it has. Types: int, bigint, text(N), timestamp. The first columns, in parentheses, are the"
                 " partition key (docs/keys.md). Needs insertorder=ordered"),
         _record("partitions", Count(0, 1_000_000_000), DOHYO, default="0",
-                about="above 0: a time series with this number of partitions, short for keycolumns=series bigint N,"
+                about="above 0: a time series with this number of partitions; same as keycolumns=series bigint N,"
                 " time timestamp (docs/time-series.md)"),
         _record("zeropadding", Whole(0, 1000), BOTH, default="1",
                 about="digits to which key numbers are padded with zeros"),
@@ -349,7 +349,7 @@ GROUPS = {
         _stock("measurementtype",
                Choice("hdrhistogram", "histogram", "hdrhistogram+histogram", "hdrhistogram+raw", "timeseries", "raw"),
                default="hdrhistogram", about="form in which latencies are recorded"),
-        _stock("measurement.trackjvm", Boolean(), default="false", about="true: the client's JVM is measured as well"),
+        _stock("measurement.trackjvm", Boolean(), default="false", about="true: the client's JVM is also measured"),
         _stock("measurement.histogram.verbose", Boolean(), default="false",
                about="true: the histogram's buckets are printed"),
         _stock("measurement.raw.output_file", Text(), about="file for raw measurements"),
@@ -393,9 +393,9 @@ GROUPS = {
                  " again after faults"),
         Property("verify.run", Refused("Dohyo counts the runs of a trial"), CLIENT,
                  about="number of the run in its trial, which verify=acknowledged writes into the records"),
-        Property("startgate", Refused("Dohyo starts all clients at one instant through it"), CLIENT,
+        Property("startgate", Refused("Dohyo uses it to start all clients at the same time"), CLIENT,
                  about="folder of the start gate"),
-        Property("startgate.timeout", Refused("Dohyo and the client agree on it"), CLIENT,
+        Property("startgate.timeout", Refused("Dohyo sets it when it starts a client"), CLIENT,
                  about="seconds to wait at the start gate"),
     ],
     "Keys of stock bindings": [

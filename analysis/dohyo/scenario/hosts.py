@@ -19,7 +19,7 @@ class Hosts:
     :ivar count: number of hosts
     :ivar memory: memory of the smallest host in bytes; None if it is not known
     :ivar disk: space for data on the smallest host in bytes; None if it is not known
-    :ivar clients: whether clients run on these hosts, too
+    :ivar clients: whether clients also run on these hosts
     :ivar where: description for messages
     :ivar client_count: number of client hosts; None if it is not known
     """

@@ -1,11 +1,11 @@
-"""The property keycolumns: columns of a record's key. The client's class dohyo.binding.KeyColumns reads it, too."""
+"""The property keycolumns: columns of a record's key. The client's class dohyo.binding.KeyColumns also reads it."""
 
 import math
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-# Limits of KeyColumns: MySQL's maximum of columns in a key, and the length of the key column without keycolumns.
+# Limits of KeyColumns: MySQL's maximum number of columns in a key, and the length of the key column without keycolumns.
 MOST_COLUMNS = 16
 MOST_BYTES = 255
 
@@ -36,7 +36,7 @@ class KeyColumn:
 def parse(text: str) -> list[KeyColumn]:
     """Returns the columns in a value of the property, in order; an empty list for an empty value.
 
-    :raises ValueError: with what is wrong and what is allowed, without the property's name and value
+    :raises ValueError: with the error and what is allowed; the caller adds the property's name and value
     """
     if not text:
         return []

@@ -79,7 +79,7 @@ def overrides(assignments: Sequence[str], named: Mapping[str, str | None]) -> di
 
     :param assignments: values of the option --set, as ``key=value``
     :param named: values of options such as --records, by property key; None if the option was not given
-    :raises BadInputError: if an assignment is malformed or two values contradict
+    :raises BadInputError: if an assignment is malformed or two values contradict each other
     """
     given: dict[str, str] = {}
     for assignment in assignments:
@@ -453,7 +453,7 @@ def _resolved(scenario: Scenario, hosts: Hosts | None, caches: Caches | None) ->
 
 
 def _records(scenario: Scenario, datasize: str, hosts: Hosts) -> str:
-    """Returns the number of records with a total size.
+    """Returns the number of records whose values have a total size of `datasize`.
 
     :raises BadInputError: if the hosts' memory is not known, no system has a cache, or a record is larger than the size
     """

@@ -12,9 +12,9 @@ from dohyo.sizes import LETTERS, SIZES, size_bytes
 
 
 class Text:
-    """Any text; the base of all types."""
+    """The base class of all types; it accepts any text."""
 
-    # Continuation of "must be" in a message.
+    # Text that follows "must be" in a message.
     allowed = "some text"
     # Words that are allowed: all values of a choice, or further values besides numbers.
     words: tuple[str, ...] = ()

@@ -20,7 +20,7 @@ CONDITIONS = ("replication", "write_acks", "read_acks", "durability", "compressi
 
 @dataclass(frozen=True)
 class Scenario:
-    """A property file with the changes of the command line, checked.
+    """A checked property file, with the changes of the command line applied.
 
     :ivar values: given properties in canonical form, without defaults; counts are scaled
     :ivar role_variables: given variables of the systems, typed
@@ -37,7 +37,7 @@ class Scenario:
     datasize: str = ""
     # Size of the data that fills a system's own caches on all hosts, in bytes, for datasize=N*cache; 0 without a cache.
     caches: Mapping[str, int] = field(default_factory=dict)
-    # Properties of single phases, by phase and key, with unscaled counts; ``of`` combines them with the others.
+    # Properties of single phases, by phase and key, with unscaled counts; ``of`` merges them with ``values``.
     phase_values: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     # Values by dimension. With a matrix, ``values`` contains the unresolved properties of all points. ``points``
     # contains each system with the whole scenario at each of its points, in the order of measuring.
@@ -75,7 +75,7 @@ class Scenario:
 
     @property
     def interleaves(self) -> bool:
-        """Whether the servers of all systems are up at the same time, and their windows take turns."""
+        """Whether the servers of all systems run at the same time and are measured in turns."""
         return self["interleave"] == "on"
 
     @property
@@ -90,7 +90,7 @@ class Scenario:
 
     @property
     def alike(self) -> float:
-        """Maximum difference of neighbours in a ranking that count as alike, as a share."""
+        """Maximum difference between two neighbours in a ranking that count as alike, as a share."""
         return _share(self["alike"])
 
     @property
@@ -169,7 +169,7 @@ class Scenario:
 
     @property
     def warmup_words(self) -> str:
-        """The warm-up in words."""
+        """Description of the warm-up for messages."""
         return f"{'at most ' if self['warmup'] == 'steady' and self.warmup else ''}{self.warmup} s warm-up"
 
     @property
@@ -249,7 +249,7 @@ class Scenario:
         return properties.write({**values, **role_variables}, comment)
 
 
-# Function that returns :attr:`Scenario.caches` of a scenario without recordcount.
+# Function that returns :attr:`Scenario.caches` for a scenario without recordcount.
 Caches = Callable[[Scenario, Hosts], Mapping[str, int]]
 
 

@@ -1,4 +1,4 @@
-"""Settings of the search for the highest rate under bounds; summary/probes.py has its results."""
+"""Settings of the search for the highest rate at which latency bounds hold; summary/probes.py reads its results."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def _run(scenario: Scenario) -> Scenario:
 def check(scenario: Scenario) -> None:
     """Checks the properties of a search together.
 
-    :raises BadInputError: naming what is missing or contradicts
+    :raises BadInputError: naming the property that is missing or contradicts another
     """
     if scenario["search"] != "none" and not scenario.phases:
         raise BadInputError(
@@ -66,7 +66,7 @@ def check(scenario: Scenario) -> None:
         raise BadInputError("search=max: slo is missing; set the bounds on latency, such as slo=p99<10ms")
     if len(scenario.phases) > 1:
         raise BadInputError(
-            f"search=max with phases={scenario['phases']}: a search has the mix of one phase; set"
+            f"search=max with phases={scenario['phases']}: a search uses the mix of one phase; set"
             f" phases={scenario.phases[-1]}"
         )
     run = _run(scenario)
@@ -101,7 +101,7 @@ def lengths(scenario: Scenario) -> list[int]:
 
 
 def words(scenario: Scenario) -> str:
-    """Returns the time of a search in words; empty without a search."""
+    """Returns a description of a search and its maximum duration; empty without a search."""
     settings = asked(scenario)
     if settings is None:
         return ""

@@ -1,7 +1,7 @@
 """The setup behind published figures, in `workloads/published/NAME.yml`.
 
-Its keys are Dohyo's properties and variables, or names of servers' settings. Thus summary/differences.py can compare
-it with the setup of an experiment, key by key.
+Its keys are Dohyo's properties and variables, or names of servers' settings, so that summary/differences.py can
+compare it with the setup of an experiment, key by key.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ class Setting:
         return ", ".join(sorted({_said(self.key, each) for each in values}, key=_order))
 
     def equals(self, ours: Collection[str | None]) -> bool:
-        """Returns whether our values are the same set; an unknown value differs from all."""
+        """Returns whether our values are the same set; an unknown value differs from every value."""
         return (
             None not in ours
             and all(any(_same(self.key, each, own or "") for own in ours) for each in self.values)
@@ -143,7 +143,7 @@ def _may_be_set(key: str, at: Mapping[str, list[str]]) -> bool:
 
 
 def _same(key: str, published: str, ours: str) -> bool:
-    if key in ("server", "jdk"):  # our value also has the build
+    if key in ("server", "jdk"):  # our value also contains the build
         return re.match(re.escape(published) + r"(?![0-9A-Za-z._])", ours) is not None
     if key == "memory":  # the kernel reserves a part, and vendors write GB for GiB
         one, other = (size_bytes(text, SIZES | LETTERS) or 0 for text in (published, ours))

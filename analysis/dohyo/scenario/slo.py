@@ -41,7 +41,7 @@ class Bound:
 
 
 def bounds(text: str) -> list[Bound]:
-    """Returns the bounds in a text such as "p99<10ms,read.p99.9<500us"; blanks and case do not matter.
+    """Returns the bounds in a text such as "p99<10ms,read.p99.9<500us"; blanks and case are ignored.
 
     :raises ValueError: if a part is not a bound
     """

@@ -17,7 +17,7 @@ STAMP_BYTES = 29
 def check(scenario: Scenario) -> None:
     """Checks all values together.
 
-    :raises BadInputError: naming what is missing or contradicts
+    :raises BadInputError: naming the property that is missing or contradicts another
     """
     if "recordcount" not in scenario.values:
         raise BadInputError("recordcount is missing; set recordcount=N, the records to load, or datasize=40GB")
@@ -59,7 +59,7 @@ def _check_interleaving(scenario: Scenario) -> None:
         return
     roles = Counter(catalogue.all_systems()[name].role for name in scenario.systems)
     if variants := [name for name in scenario.systems if roles[catalogue.all_systems()[name].role] > 1]:
-        raise BadInputError(f"interleave=on with {' and '.join(variants)}: they share ports and folders; leave out one")
+        raise BadInputError(f"interleave=on with {' and '.join(variants)}: they share ports and folders; leave one out")
     if len(scenario.phases) != 1:
         raise BadInputError(
             f"interleave=on with phases={scenario['phases']}: interleaving needs a single phase; set phases=run"
@@ -236,11 +236,11 @@ def _check_key(scenario: Scenario) -> None:
         )
     if scenario["keysalt"] != "none":
         raise BadInputError(
-            f"keysalt={scenario['keysalt']}: the columns of a key ({given}) have no place for a salt; leave one out"
+            f"keysalt={scenario['keysalt']}: the columns of a key ({given}) leave no room for a salt; leave one out"
         )
     fields = {f"{scenario['fieldnameprefix']}{number}".lower() for number in range(scenario.number("fieldcount"))}
     if same := next((column.name for column in columns if column.name in fields), None):
-        raise BadInputError(f"{given}: a field is called {same}, too; rename the column")
+        raise BadInputError(f"{given}: a field is also called {same}; rename the column")
     if scenario.number("recordcount") > key_columns.records(columns):
         raise BadInputError(
             f"recordcount={scenario['recordcount']}: {given} makes only {key_columns.records(columns)} keys; give"
@@ -340,7 +340,7 @@ def check_copies_at(scenario: Scenario, hosts: int, attached: Container[str]) ->
     for system, at_point in scenario.points or [(name, scenario) for name in scenario.systems]:
         if system not in attached and at_point.number("replication") > hosts:
             raise BadInputError(
-                f"replication={at_point['replication']}: needs as many database hosts, and there"
+                f"replication={at_point['replication']}: needs as many database hosts, but there"
                 f" {'is 1' if hosts == 1 else f'are {hosts}'}; lower it, or use --inventory (--plan: host_count=N)"
             )
 

@@ -19,7 +19,7 @@ from dohyo.summary.knee import TOLERANCE
 from dohyo.summary.probes import Search
 from dohyo.summary.results import Figure, Neighbours, Pair, Trial
 
-# Key of what is compared: phase, operation and figure.
+# Key of a compared figure: phase, operation and name.
 Key = tuple[str, str, Figure]
 _PERCENTILES: tuple[Figure, ...] = ("p50_ms", "p99_ms")
 # Kinds of samples, best first: a mean over rounds predicts the next experiment better than a mean over runs.
@@ -160,7 +160,7 @@ def _has_latencies(trials: Sequence[Trial], phase: str) -> bool:
 
 
 def comparisons(trials: Sequence[Trial], rounds: Sequence[Trial] = ()) -> list[Pair]:
-    """Returns the ratios of the best trial to each other one, for each point and figure.
+    """Returns the ratios of the best trial to every other trial, for each point and figure.
 
     Rates are compared only without a target rate, latencies only at an equal rate. The p50 of an operation is compared
     only if its p99 is not known in every round. A rate of 0 has no ratio.
@@ -202,7 +202,7 @@ def _neighbours(of: Pair, rows: Mapping[str, Row], alike: float, paired: bool) -
 def _rankings(
     trials: Sequence[Trial], rounds: Sequence[Trial]
 ) -> Iterator[tuple[Key, list[str], dict[str, Row], bool]]:
-    """Yields for each figure at each point its key, the names of the trials (best first), their rows by name, and
+    """For each figure at each point, yields its key, the names of the trials (best first), their rows by name, and
     whether their windows took turns."""
     for together in at_points([trial for trial in trials if trial.rows]):
         paired = took_turns(together, rounds)
@@ -252,8 +252,8 @@ def figures(trial: Trial, among: Sequence[Trial] = (), percentiles: Sequence[Fig
 
 
 def maximum(trial: Trial, rounds: Sequence[Trial]) -> dict[Key, Row]:
-    """Returns the mean maximum of the searches over the rounds, as a row of the phase `PROBE`. Empty without a search,
-    or if a search found no rate that held.
+    """Returns the highest rate that the searches found, averaged over the rounds, as a row of the phase `PROBE`. Empty
+    without a search, or if a search found no rate that held.
 
     :param rounds: rounds of all systems and points
     """
@@ -293,7 +293,7 @@ def _figures(row: Row, names: set[tuple[str, str]], unit: Figure, percentiles: S
 
 
 def has_own_latency(row: Row, names: Container[tuple[str, str]]) -> bool:
-    """Returns whether the operation's latency is compared; with a target rate, only latency from the intended start is.
+    """Returns whether the operation's latency is compared. With a target rate, that is the one from the intended start.
 
     :param names: phases and operations of all rows
     """

@@ -151,7 +151,7 @@ def _warmup(of: ConditionSources) -> float | None:
 
 
 def _client_hosts(phases: Sequence[Phase]) -> str | None:
-    """Returns as text on which hosts the clients ran; None if that is unknown, or with a single host."""
+    """Returns a text that says on which hosts the clients ran; None if that is unknown, or with a single host."""
     clients = {host for phase in phases for host in phase.conducted.clients}
     servers = {host for phase in phases for host in phase.conducted.nodes}
     both = clients & servers
@@ -190,7 +190,7 @@ def _load(of: Conditions) -> str:
 
 
 def _transport(of: Conditions) -> str:
-    """Returns the connections of a client to the servers, and what serves them, as text."""
+    """Returns a text with a client's connections to the servers and the threads that serve them."""
     carried = f" on {counted(of.event_loops, 'event loop')}" if of.event_loops else " on the client's own threads"
     loop = f", client.loop={of.loop}" if of.loop else ""
     connections = "? connections" if of.connections is None else counted(of.connections, "connection")
@@ -198,7 +198,7 @@ def _transport(of: Conditions) -> str:
 
 
 def _skew(of: Conditions) -> str | None:
-    """Returns how far apart several clients began and ended, as text; None for a single client."""
+    """Returns a text with the differences between the clients' starts and ends; None for a single client."""
     if (of.clients or 0) < 2 or of.start_skew_ms is None:
         return None
     parts = (("start", of.start_skew_ms), ("end", of.end_skew_ms), ("clocks \N{PLUS-MINUS SIGN}", of.clock_error_ms))
@@ -206,7 +206,7 @@ def _skew(of: Conditions) -> str | None:
 
 
 def _taken(of: Conditions) -> str:
-    """Returns as text what other processes and the hypervisor took; a small share is shown as "below 5%"."""
+    """Returns a text with the shares that other processes and the hypervisor took; a small one is "below 5%"."""
     parts = (("other processes", of.other_cpu), ("hypervisor", of.stolen_cpu))
     shares = [
         f"{who} {'below' if share < NOTED else 'up to'} {max(share, NOTED):.0%}"

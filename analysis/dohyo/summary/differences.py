@@ -152,7 +152,7 @@ class Here:
         own = {name: self.servers.get(f"{role}_{name}") for name in ("jdk", "gc", "gc_threads")}
         jvm = Jvm(_number(own["jdk"]), str(own["gc"] or "default"), _number(own["gc_threads"]), [])
         options = collectors.options_of(jvm, _number(self.others.get("processors")), huge_pages=True)
-        # The collector takes 0 threads as the number of processors, which is unknown here.
+        # With 0 threads the collector uses the number of processors, which is unknown here.
         options = [option.replace("Threads=0", "Threads=?") for option in options]
         return [*{flag.split("=")[0]: flag for flag in (*options, *self._own_flags)}.values()]
 
@@ -164,7 +164,7 @@ class Here:
 
 
 def _number(value: object) -> int:
-    """Returns a value as a number; 0 if it is none."""
+    """Returns a value as a number; 0 if it is not a number."""
     return int(str(value)) if str(value).isdecimal() else 0
 
 

@@ -53,7 +53,7 @@ class FaultFigure:
 
     @property
     def in_seconds(self) -> bool:
-        """Returns whether the figure is a time, known to whole seconds."""
+        """Returns whether the figure is a time, which is known to the second."""
         return self.head.endswith(" s")
 
     def values(self, found: Sequence[tuple[FaultedRun, FaultCost]]) -> list[float]:
@@ -85,7 +85,7 @@ def _accounted(count: Callable[[Accounting], int]) -> Callable[[FaultedRun, Faul
 
 
 def _read_back(count: Callable[[Accounting], int]) -> Callable[[FaultedRun, FaultCost], float | None]:
-    """Returns a function for a count that reading back determines. A 0 is known only if all records were read."""
+    """Returns a function for a count of records that were read back. A 0 is reliable only if all records were read."""
 
     def found(run: FaultedRun, _: FaultCost) -> float | None:
         number = count(run.accounting) if run.accounting else 0

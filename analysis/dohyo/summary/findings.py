@@ -48,7 +48,7 @@ class Finding:
     :ivar fault: fault that the figure belongs to, such as "kill(node2)"; None: no fault
     :ivar figure: figure, such as "errors", or "READ p99" if it is not known
     :ivar before: values of the rounds, None for a time beyond the window; empty if unknown
-    :ivar words: both sides as text
+    :ivar words: the figure in the first and the second experiment, as text
     :ivar verdict: None if the figure is neither good nor bad
     """
 
@@ -276,7 +276,7 @@ def fault_changes(
 
 
 def worse_loss(before: Sequence[float], after: Sequence[float], *, whole_before: bool) -> str | None:
-    """Returns why a loss is a regression, however few rounds there are; None if it is at most twice the loss before.
+    """Returns why a loss is a regression, with any number of rounds; None if it is at most twice the loss before.
 
     :param before: records lost in each round, if known
     :param after: the same in the other experiment
@@ -287,7 +287,7 @@ def worse_loss(before: Sequence[float], after: Sequence[float], *, whole_before:
         return None
     if most:
         return f"at most {most:,.0f} in a round before"
-    return "there was none before" if whole_before else "none is known before"
+    return "there was none before" if whole_before else "the number before is unknown"
 
 
 def _of_healing(*sides: SameFault) -> Iterator[FaultFigure]:

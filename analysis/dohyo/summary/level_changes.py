@@ -13,9 +13,9 @@ from dohyo.evidence.levels import LEVEL_SECONDS, LevelChange
 from dohyo.evidence.server_log import covered
 from dohyo.evidence.servers import DOING, Span, Window
 
-# Smallest change of a share that is named. Memory is a share of the host's whole memory.
+# Smallest change of a share that is reported. Memory is a share of the host's whole memory.
 _LEAST_SHARE = 0.1
-# Maximum number of changes that are named, largest first.
+# Maximum number of changes that are reported, largest first.
 _MOST_NAMED = 6
 
 _SHARES = {
@@ -69,7 +69,7 @@ def in_words(change: LevelChange) -> str:
 
 
 def _around(change: LevelChange, first: float) -> tuple[_Stretch, _Stretch]:
-    """Returns up to `LEVEL_SECONDS` before and after the change, in seconds after the agreed start of the clients."""
+    """Returns the stretches before and after the change, up to `LEVEL_SECONDS` each, in seconds after the agreed start."""
     at = first + change.at
     return (
         (max(first + change.begin, at - LEVEL_SECONDS), at),

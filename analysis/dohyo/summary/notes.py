@@ -31,8 +31,8 @@ def notes_of(compared: Sequence[Trial], trials: Sequence[Trial]) -> list[str]:
 def _stricter(trials: Sequence[Trial]) -> list[str]:
     """Returns notes on systems that provide more than was requested, if other systems do not."""
     found = [
-        f"stricter {name.replace('_', ' ')}: {trial.system} {stated(trial, name)}, asked for {trial.exceeded[name]};"
-        " it cannot be set to less, which favours the others"
+        f"stricter {name.replace('_', ' ')}: {trial.system} {stated(trial, name)}, requested {trial.exceeded[name]};"
+        " it cannot be less strict, which favours the others"
         for name, of in differing(trials)
         if is_exceeded(name, of)
         for trial in of

@@ -32,7 +32,7 @@ _DATABASE_FAILED = 5
 # File with the faults of a run.
 FAULTS = "faults.json"
 
-# Part of a trial that is added up separately: the name of a phase, and True for its discarded first runs.
+# Part of a trial whose results are summed separately: the name of a phase, and True for its discarded first runs.
 Part = tuple[str, bool]
 
 
@@ -113,7 +113,7 @@ class Phase:
 
     @property
     def successes(self) -> list[int]:
-        """Returns the number of operations that found a record in each second; with faults, only while clients sent."""
+        """Returns the number of operations that found a record in each second; with faults, until clients stop sending."""
         end = self.shortest if self.faults is None else under_fault.in_window(self.faults, self.shortest)
         return self.timeline.seconds.successes(end)
 
@@ -152,20 +152,20 @@ class Phase:
             return [f"{self.name}: {self.conducted.failure}"]  # the clients' own failures follow from it
         found = []
         for client in self.clients:
-            # If a client left no results, the conductor knows the reason better than the client's folder.
+            # If a client left no results, prefer the conductor's reason to the one in the client's folder.
             reason = self.conducted.reason(client.host) if not client.report else ""
             problems = [reason] if reason else _problems(client, self.timeline)
             found += [f"{self.name} on {client.host}: {problem}" for problem in problems]
         if not self.clients:
             return [*found, f"{self.name}: no client has left results"]
         return found + [
-            f"{self.name} on {host}: {self.conducted.reason(host) or 'the client has left nothing'}"
+            f"{self.name} on {host}: {self.conducted.reason(host) or 'the client left no files'}"
             for host in self.missing
         ]
 
     @property
     def warmup(self) -> float:
-        """Returns the seconds from the agreed instant to the measured window."""
+        """Returns the time from the clients' agreed start to the measured window, in seconds."""
         reported = (client.report.warmup_seconds for client in self.clients)
         known = next((seconds for seconds in reported if seconds is not None), None)
         return known if known is not None else self.settings.warmup or 0.0
@@ -266,5 +266,5 @@ def place(part: Part) -> tuple[bool, bool]:
 
 
 def parts_of(phases: Sequence[Phase]) -> list[Part]:
-    """Returns the parts that are added up separately, in the order of a summary."""
+    """Returns the parts whose results are summed separately, in the order of a summary."""
     return sorted(dict.fromkeys(phase.part for phase in phases), key=place)

@@ -1,6 +1,6 @@
 """Decides when enough rounds were measured: all rates are precise enough, or all neighbours in the ranking are decided.
 
-docs/method.md#rounds has the rules.
+docs/method.md#rounds describes the rules.
 """
 
 from __future__ import annotations

@@ -79,10 +79,10 @@ def rate_of(rows: Sequence[Row]) -> float | None:
 
 
 def judged(settings: Settings, probe: Probe, problems: Sequence[str], doubts: Sequence[str]) -> Probe:
-    """Returns the probe with whether its rate held and, if not, the reason.
+    """Returns the probe, completed with whether its rate held and the reason if it did not.
 
     :param problems: why the probe is invalid
-    :param doubts: reasons other than the system why the rate may not have held; ignored if it held
+    :param doubts: reasons outside the system why the rate may not have held; ignored if it held
     """
     if problems:
         return replace(probe, reason=problems[0])

@@ -29,7 +29,7 @@ class Contest:
 
     @property
     def nearest(self) -> Pair:
-        """Returns the pair of the best and the system nearest to it."""
+        """Returns the pair of the best system and the one nearest to it."""
         return self.pairs[0]
 
     @property
@@ -149,7 +149,7 @@ def contests(summary: Summary) -> list[Contest]:
 
 
 def deciding_neighbours(summary: Summary) -> list[Neighbours]:
-    """Returns the neighbours in the rankings of rates; in those of latencies if every phase had a target rate."""
+    """Returns the neighbours in the rankings by rate, or by latency if every phase had a target rate."""
     phases = {trial.name: decisive_phases(summary, trial) for trial in summary.compared}
     found = [each for each in summary.neighbours if each.pair.phase in phases[each.pair.of]]
     of_rates = [each for each in found if each.pair.operation == OVERALL]

@@ -46,7 +46,7 @@ MARGIN = 0.05
 _MEASURED = {(phase, "target") for phase in AT_RATE}
 # Figure that shows how far a target rate was reached.
 _ASKED: Figure = "ops_per_second"
-# Resolution of a ratio below which the scatter of rounds hides it.
+# Resolution of a ratio below which it does not matter, because the rounds scatter more.
 _VISIBLE = 0.001
 _NO_RATIO = "a round at a rate of 0 has no ratio"
 _ENOUGH = "a p99 needs 1,000 operations"
@@ -60,7 +60,7 @@ class Change:
     :ivar pair: ratio of the figure, after / before
     :ivar verdict: "within": the interval is within the margin; "regression", "improvement": it is beyond the
         margin; "inconclusive": none of these, or either experiment has a single round
-    :ivar rounds: rounds of each experiment that would probably decide; None: decided, or no number is known
+    :ivar rounds: number of rounds of each experiment that would probably decide; None: decided, or unknown
     :ivar reason: why it is inconclusive; for a p99 also in how many rounds it is unknown
     :ivar at_rates: op/s before and after at which a latency was measured, if they differ
     """
@@ -101,7 +101,7 @@ class Changes:
     :ivar margin: margin passed to `compare`
     :ivar forced: True if the comparison ignores differences
     :ivar changes: changes of figures; empty if the experiments cannot be compared
-    :ivar faults: changes of the costs of faults; empty in the same case
+    :ivar faults: changes of the costs of faults; empty if the experiments cannot be compared
     :ivar findings: shares and losses, and figures that one experiment lacks
     :ivar cautions: reasons that put figures in doubt
     :ivar problems: trials with nothing to compare, or missing in the second experiment, and why
@@ -172,7 +172,7 @@ def compare(before: Summary, after: Summary, margin: float = MARGIN, *, force: b
         # The intervals of all systems at a point are computed together.
         _compare(result, one, other, [known[place] for place in both if place != at and place[1] == at[1]])
         if first.status == second.status == "ok" and len(result.changes) + len(result.findings) == compared:
-            result.problems.append(f"{first.place}: no phase with a rate is in both")
+            result.problems.append(f"{first.place}: the experiments have no phase with a rate in common")
         other_rates = [phase for phase in AT_RATE if not same_target(first, second, phase)]
         result.faults.extend(fault_changes(one.rounds, other.rounds, margin, other_rates))
         result.findings.extend(findings(one.all_rounds, other.all_rounds, margin, other_rates))
@@ -233,13 +233,13 @@ class _Side:
     def p99(self, key: Key) -> tuple[Row | None, str]:
         """Returns a row with the known p99s of the rounds, and text such as "in 1 of 3 rounds" if some are unknown.
 
-        The row is None if fewer than two rounds know their p99. Without several rounds, it is the trial's only row.
+        The row is None if the p99 is known in fewer than two rounds. Without several rounds, it is the trial's only row.
         """
         rows = [row for row in self.trial.measured_rows if (row.phase, row.operation) == key[:2] and row.p99_ms]
         if not rows or rows[0].sampled != "rounds":
             return (rows[0] if rows else None), ""
         of = [[row for row in each.rows if row.phase == key[0] and not row.discarded] for each in self.rounds]
-        # A round with the phase but without the operation does not know the p99 either.
+        # The p99 is also unknown in a round with the phase but without the operation.
         measured = [found for found in of if found]
         known = [row.p99_ms for found in measured for row in found if row.operation == key[1] and row.p99_ms]
         said = f"in {len(measured) - len(known)} of {len(measured)} rounds" if len(known) < len(measured) else ""
@@ -256,7 +256,7 @@ _Estimates = Mapping[Key, tuple[Estimate, Estimate]]
 
 
 def _estimates(first: _Side, second: _Side) -> _Estimates:
-    """Returns the means of the figures that both experiments know in several rounds, for a system at a point."""
+    """Returns the means of the figures of a system at a point that are known in several rounds of both experiments."""
     if not _have_numbers(first, second):
         return {}
     before, after = first.figures(second.trial), second.figures(first.trial)
@@ -265,7 +265,7 @@ def _estimates(first: _Side, second: _Side) -> _Estimates:
 
 
 def _compare(result: Changes, first: _Side, second: _Side, others: Sequence[_Estimates]) -> None:
-    """Adds the figures of a system at a point that both experiments know, and those that only one knows.
+    """Adds the figures of a system at a point, including those that are known in only one of the experiments.
 
     :param others: estimates of the other systems at that point
     """
@@ -309,7 +309,7 @@ def _compare(result: Changes, first: _Side, second: _Side, others: Sequence[_Est
 
 
 def _unknown(trial: Trial, key: Key, rows: Mapping[str, Row], gaps: Mapping[str, str]) -> Finding:
-    """Returns a finding for a figure that one experiment lacks, or that neither knows in each round."""
+    """Returns a finding for a figure that one experiment lacks, or that is not known in all rounds of either."""
     phase, operation, figure = key
     metric = METRICS[figure]
     values = [getattr(rows[name], figure) if name in rows else None for name in (BEFORE, AFTER)]
@@ -334,7 +334,7 @@ def _zero(trial: Trial, key: Key, rows: Mapping[str, Row]) -> Finding:
 
 
 def _single(rows: Mapping[str, Row]) -> str | None:
-    """Returns text if `BEFORE` or `AFTER` has a single round or run, which cannot decide; None if neither has."""
+    """Returns a reason if `BEFORE` or `AFTER` has only one round or run, which cannot decide; otherwise None."""
     single = {name: row for name, row in rows.items() if row.sampled != "rounds"}
     runs = "round" if any(row.sampled == "runs" for row in single.values()) else "run"
     return f"one {runs} {'each' if len(single) > 1 else next(iter(single))}" if single else None
@@ -376,7 +376,7 @@ _RANKS: tuple[ChangeVerdict, ...] = ("regression", "inconclusive", "within", "im
 
 
 def _beside_hosts(change: Change, computed: Sequence[float], margin: float, *, has_target: bool) -> Change:
-    """Returns the change, inconclusive if a difference in the hosts' computing speed may explain it.
+    """Returns the change, but as inconclusive if a difference in the hosts' computing speed may explain it.
 
     :param computed: ratios of the hosts' computing speed, after / before
     :param has_target: True for a rate with a target, which does not rise with the hosts' speed
@@ -390,7 +390,7 @@ def _beside_hosts(change: Change, computed: Sequence[float], margin: float, *, h
         better, worse = (_RANKS.index(each) for each in (with_same_hosts, change.verdict))
         explained = better > worse if change.verdict == "regression" else better < worse and not has_target
         if explained:
-            reason = f"the hosts compute at {factor:.2f}\N{MULTIPLICATION SIGN} the speed before"
+            reason = f"the hosts compute at {factor:.2f}\N{MULTIPLICATION SIGN} their earlier speed"
             return replace(change, verdict="inconclusive", rounds=None, reason=reason)
     return change
 
@@ -432,7 +432,7 @@ def judge(
             ratio,
             found,
             None,
-            f"no number of rounds decides, as figures are known to {percent(known_to / 2)} at best",
+            f"no number of rounds would decide, as figures are known to {percent(known_to / 2)} at best",
         )
     means = estimates(key[2], rows[AFTER], rows[BEFORE])
     rounds = statistics.deciding(*means, distance, others) if means else None

@@ -51,7 +51,7 @@ class Trial:
     status: Status
     reason: str | None = None
     point: dict[str, str] = field(default_factory=dict)  # point of the matrix: dimension -> value
-    round: int | None = None  # from 1, if there are several; None also for merged rounds
+    round: int | None = None  # from 1; None with a single round, and for merged rounds
     conditions: Conditions = field(default_factory=Conditions)
     # phase -> condition -> value, for conditions that differ between phases
     by_phase: dict[str, dict[str, Any]] = field(default_factory=dict)
@@ -67,7 +67,7 @@ class Trial:
     trends: dict[str, float] = field(default_factory=dict)  # phase -> throughput of the last third / that of the first
     collapses: list[str] = field(default_factory=list)  # when the throughput was low for 10 s or more
     level_changes: list[str] = field(default_factory=list)  # when the throughput of long runs changed its level
-    system_failed: bool = False  # under load: too many errors, no success any more, or a server that ended
+    system_failed: bool = False  # under load: too many errors, no more successes, or a server that ended
     warmups: dict[str, float] = field(default_factory=dict)  # run (run-1, …) -> seconds of its warm-up
     cold: list[str] = field(default_factory=list)  # runs that were still not steady when their warm-up ended
     load: LoadCurve | None = None  # inserted rows over time
@@ -84,7 +84,7 @@ class Trial:
     configured: dict[str, Any] = field(default_factory=dict, compare=False, repr=False)  # content of conditions.json
     events: list[Event] = field(default_factory=list)
     canary: Canary | None = None  # speed of the hosts before the trial
-    search: Search | None = None  # search for the highest rate, also of a trial that is not ok
+    search: Search | None = None  # search for the highest rate, even if the trial is not ok
 
     def is_aside(self, row: Row) -> bool:
         """Returns whether a row is not part of the measurement: a load before runs, or a discarded run."""
@@ -116,7 +116,7 @@ class Pair:
     """The ratio of a figure between two trials at the same point.
 
     :ivar of: name of the trial in the numerator; `to` is the denominator
-    :ivar low: lower end of the 95 % confidence interval of the ratio; None if either has a single run
+    :ivar low: lower end of the 95 % confidence interval of the ratio; None if either trial has a single run
     :ivar tie: whether the interval includes 1; None if there is no interval to show a tie or a difference
     :ivar sampled: kind of samples behind the interval; if the trials differ, the weaker kind
     :ivar samples: number of samples of the trial that has fewer
@@ -171,7 +171,7 @@ class Neighbours:
 
 
 def without_interval(pairs: Sequence[Pair]) -> str:
-    """Returns text for the kind of measurement that leaves these pairs without an interval."""
+    """Returns a text that says what left these pairs without an interval."""
     if any(pair.samples > 1 for pair in pairs):
         return "a round at a rate of 0"
     return "a single search" if all(pair.phase == PROBE for pair in pairs) else "a single run"
@@ -249,7 +249,7 @@ class Summary:
     merged: list[Trial] = field(default_factory=list)  # with several rounds: each system at a point over all rounds
     comparisons: list[Pair] = field(default_factory=list)  # the best at each point against the others
     neighbours: list[Neighbours] = field(default_factory=list)  # pairs in each ranking of rates or latencies
-    alike: float = ALIKE  # share within which the interval of a ratio makes neighbours alike
+    alike: float = ALIKE  # neighbours are alike if the interval of their ratio is within this share
     round_seconds: float | None = None  # duration of a round of all trials; None: unknown
     unequal: dict[str, dict[str, str]] = field(default_factory=dict)  # condition -> trial -> value
     notes: list[str] = field(default_factory=list)
@@ -311,7 +311,7 @@ class Summary:
             del trial["asked_workload"], trial["asked_servers"], trial["configured"]
             if trial["load"]:
                 del trial["load"]["points"]  # load.csv contains them
-        # json indents in Python, which takes several times as long.
+        # The json module would take several times as long to indent, because it does so in Python.
         compact = json.dumps(content, ensure_ascii=False, default=msgspec.to_builtins)
         return msgspec.json.format(compact, indent=2) + "\n"
 

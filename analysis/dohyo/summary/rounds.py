@@ -44,7 +44,7 @@ def differing(rounds: Sequence[Trial]) -> dict[str, list[Any]]:
         for phase in phases if by_phase else [None]:
             if (phase, name) == (OWN, "target"):
                 continue
-            # If the phases of a round are alike, or if there is only one, the round states the condition as a whole.
+            # `by_phase` lacks a condition that is equal in all phases of a round. It is then among the round's conditions.
             values = [
                 each.by_phase.get(phase or "", {}).get(name, getattr(each.conditions, name))
                 for each in rounds
@@ -56,7 +56,7 @@ def differing(rounds: Sequence[Trial]) -> dict[str, list[Any]]:
 
 
 class Rounds:
-    """Adds up the rounds of a system at a point of the matrix.
+    """Merges the rounds of a system at a point of the matrix.
 
     :param planned: number of rounds after which precision was first checked; None: it was not checked
     """

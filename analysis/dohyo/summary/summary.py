@@ -177,5 +177,5 @@ def _mixed(trials: Sequence[Trial], workloads: Mapping[str, Mapping[str, str]]) 
                 said = ", ".join(
                     f"{key} {own.get(key, 'not given')} instead of {usual.get(key, 'not given')}" for key in differs
                 )
-                found.append(f"raw/{other.name} ran another scenario than raw/{first.name}: {said}")
+                found.append(f"raw/{other.name} ran a different scenario than raw/{first.name}: {said}")
     return found

@@ -224,7 +224,7 @@ def _judged(of: TrialFacts) -> tuple[Status, str | None]:
     broken = next((run for run in of.measured if run.conducted.failure), None)
     if status == "failed" and broken is not None:
         # The run's failure explains best why the trial has no valid numbers. The reason in state.json may
-        # name a dead server in addition.
+        # also name a dead server.
         why = broken.conducted.failure
         also = (reason or "").partition(why)[2]
         failed = any(run.system_failed for run in of.measured)
@@ -281,7 +281,7 @@ def _probe(phase: Phase, facts: TrialFacts, settings: Settings) -> Probe:
 def _trends(phases: Sequence[Phase]) -> dict[str, float]:
     """Returns for each phase the trend of its runs' throughput.
 
-    Loads are left out, because they slow down as tables grow. Runs with faults are left out, too.
+    Loads are left out, because they slow down as tables grow. Runs with faults are also left out.
     """
     of_phases: dict[str, list[list[int]]] = {}
     for phase in phases:

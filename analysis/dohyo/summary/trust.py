@@ -148,7 +148,7 @@ def _without_numbers(summary: Summary) -> Iterator[Reason]:
     alone = fatal and len(systems) > 1
     bounds = [name for name in bounds if alone or not _searched_in_vain(summary, name)]
     if bounds:
-        said = f"{len(bounds)} of {len(tried)} have only bounds of the highest rate: {', '.join(bounds)}."
+        said = f"{len(bounds)} of {len(tried)} have only bounds for the highest rate: {', '.join(bounds)}."
         yield Reason(said, f"no highest rate of {_few(bounds)}", fatal)
     # With several rounds, the valid ones still count, so these reasons are not fatal.
     rounds = {trial.name: rounds_of(trial, summary.trials) for trial in tried if trial.name in valued}
@@ -170,7 +170,7 @@ def _apart(summary: Summary, pairs: Sequence[Pair]) -> Iterator[Reason]:
     alone = all(len({trial.system for trial in at_point}) == 1 for at_point in at_points(valued))
     if alone and not pairs and len({trial.system for trial in valued}) > 1:
         text = "No two systems were measured at the same point: there is nothing to compare."
-        yield Reason(text, "not the same points", fatal=True)
+        yield Reason(text, "measured at different points", fatal=True)
 
 
 def _searched_in_vain(summary: Summary, name: str) -> bool:
@@ -255,7 +255,7 @@ def _empty(summary: Summary) -> Iterator[Reason]:
 
 
 def _scans(summary: Summary) -> Iterator[Reason]:
-    """Yields a reason if scans returned different numbers of rows: neither rows nor scans per second compare them."""
+    """Yields a reason if scans returned different numbers of rows: neither rows nor scans per second are then comparable."""
     for at_point in at_points(summary.compared):
         rows = {
             (trial.name, row.phase): row.records / row.operations
@@ -268,7 +268,7 @@ def _scans(summary: Summary) -> Iterator[Reason]:
             if of_phase and max(of_phase.values()) > min(of_phase.values()) * _ROWS_ALIKE:
                 said = ", ".join(f"{name} {each:.3g}" for name, each in of_phase.items())
                 yield Reason(
-                    f"Scans returned different numbers of rows ({said} per scan), so no rate compares them.",
+                    f"Scans returned different numbers of rows ({said} per scan), so their rates are not comparable.",
                     "unequal rows per scan",
                     fatal=True,
                 )
@@ -306,14 +306,14 @@ def _shortened(texts: Sequence[str]) -> str:
 
 
 def _why_ended(summary: Summary) -> str:
-    """Returns in brackets what ended the rounds too early; empty if that is unknown."""
-    why = {"budget": "the budget has no room for more rounds", "rounds.max": "rounds.max allows no more"}
+    """Returns a text in brackets that says what ended the rounds too early; empty if that is unknown."""
+    why = {"budget": "the budget allows no more rounds", "rounds.max": "rounds.max allows no more"}
     ended = summary.precision and summary.precision.ended
     return f" ({why[ended]})" if ended in why else ""
 
 
 def _hosts(summary: Summary, nearest: Sequence[Pair], pairs: Sequence[Pair]) -> Iterator[Reason]:
-    """Yields reasons from differences of the hosts before trials, first those that favoured the winner."""
+    """Yields reasons for differences between hosts before trials. Those that favoured the winner come first."""
     if summary.canary is None:
         return
     sides = _Sides(summary, pairs)
@@ -334,9 +334,9 @@ def _hosts(summary: Summary, nearest: Sequence[Pair], pairs: Sequence[Pair]) -> 
     for drift in drifts[:MOST_DRIFTS]:
         helped = sides.help_winner(drift)
         which = "Hosts favoured the winner" if helped else "Hosts differed"
-        yield Reason(f"{which}: {drift.what}.", "the hosts favoured the winner" if helped else "hosts not the same")
+        yield Reason(f"{which}: {drift.what}.", "the hosts favoured the winner" if helped else "the hosts differed")
     if (more := len(drifts) - MOST_DRIFTS) > 0:
-        yield Reason(f"{more} other figures of the hosts differed, too.", "hosts not the same")
+        yield Reason(f"{more} other figures of the hosts also differed.", "the hosts differed")
     if summary.canary.unsteady:
         which = ", ".join(summary.canary.unsteady)
         yield Reason(
@@ -364,7 +364,7 @@ class _Sides:
         return drift.trial in self.trials[pair.of] | self.trials[pair.to]
 
     def lead(self, pair: Pair) -> float:
-        """Returns the factor by which the winner's hosts computed faster: the largest mean over rounds of a figure."""
+        """Returns the factor by which the winner's hosts computed faster: the largest of the means over rounds."""
 
         def mean(of: str, host: str, figure: str) -> float:
             found = [
@@ -403,7 +403,7 @@ def _served(summary: Summary) -> Iterator[Reason]:
             # If acknowledgements differ, unequal conditions or a note on stricter ones already say so.
             if len(set(known.values())) > 1 and len(acks) == 1:
                 said = ", ".join(f"{system} {count}" for system, count in known.items())
-                yield Reason(f"Different numbers of copies {what}: {said}.", "other numbers of copies")
+                yield Reason(f"Different numbers of copies {what}: {said}.", "different numbers of copies")
 
 
 def _memory_bytes(of: Conditions) -> int | None:
@@ -577,7 +577,7 @@ def _taken(summary: Summary) -> Iterator[Reason]:
 def _about_the_whole(summary: Summary) -> Iterator[Reason]:
     if summary.warnings:
         more = f" (and {len(summary.warnings) - 1} more)" if len(summary.warnings) > 1 else ""
-        yield Reason(f"Evidence is missing, broken or not clear: {summary.warnings[0]}{more}.", "evidence is not whole")
+        yield Reason(f"Evidence is missing, broken or not clear: {summary.warnings[0]}{more}.", "evidence is incomplete")
     for note in summary.notes:
         yield Reason(f"{note[:1].upper()}{note[1:]}.", note.partition(":")[0])
     if any({client.host for client in trial.clients} & trial.serving for trial in summary.trials):

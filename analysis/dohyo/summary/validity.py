@@ -60,12 +60,12 @@ class RunFacts:
 
     @property
     def clients(self) -> Sequence[ClientFolder]:
-        """Returns the clients that have left results."""
+        """Returns the clients that left results."""
         return self.phase.clients
 
     @property
     def apart_ms(self) -> float:
-        """Returns how far apart clients may begin, in ms."""
+        """Returns the allowed difference between the clients' starts, in ms."""
         return max(LATE_MS, self.phase.conducted.limit_ms or 0.0)
 
     @property
@@ -87,7 +87,7 @@ class RunFacts:
 
     @property
     def requested(self) -> dict[str, Any]:
-        """Returns the work that trial.json requests of each client: field of client.json → value."""
+        """Returns the work that trial.json requests from each client: field of client.json → value."""
         settings = self.phase.settings
         if settings.properties is None:
             return {}
@@ -163,7 +163,7 @@ class TrialFacts:
 
 
 def late(run: RunFacts, client: ClientFolder) -> str | None:
-    """Finds a client that began too late after the agreed instant."""
+    """Finds a client that began too long after the agreed instant."""
     skew_ms, limit = client.report.skew_ms, run.apart_ms + run.spare_ms
     if skew_ms is None or -run.apart_ms <= skew_ms <= limit:
         return None
@@ -171,7 +171,7 @@ def late(run: RunFacts, client: ClientFolder) -> str | None:
 
 
 def other_start(run: RunFacts, client: ClientFolder) -> str | None:
-    """Finds a client whose evidence is from another run, because it was to begin at another instant than agreed."""
+    """Finds a client whose evidence is from another run, because its agreed start was not that of this run."""
     # start_ms is a time by the clock of the client's host, agreed by the controller's clock.
     start_ms, agreed = client.report.agreed_start_ms, run.phase.conducted.agreed
     offset_ms = run.phase.conducted.offsets_ms().get(client.host)
@@ -179,7 +179,7 @@ def other_start(run: RunFacts, client: ClientFolder) -> str | None:
         return None
     if abs(start_ms - agreed * 1000 - offset_ms) <= run.apart_ms:
         return None
-    return f"the client was to begin at {instant((start_ms - offset_ms) / 1000)}, but its run at {instant(agreed)}"
+    return f"the client was to begin at {instant((start_ms - offset_ms) / 1000)}, but its run was to begin at {instant(agreed)}"
 
 
 def same_client(run: RunFacts) -> Iterator[str]:
@@ -201,11 +201,11 @@ def unsure_clock(run: RunFacts, client: ClientFolder) -> str | None:
 
 
 def other_window(run: RunFacts, client: ClientFolder) -> str | None:
-    """Finds a client whose window began at another time than that of the other clients and of the servers' figures."""
+    """Finds a client whose window did not begin with that of the other clients and of the servers' figures."""
     warmup, agreed = client.report.warmup_seconds, run.agreed_warmup
     if warmup is None or agreed is None or abs(warmup - agreed) * 1000 <= run.apart_ms:
         return None
-    return f"its window began {warmup:.1f} s after the agreed instant, that of the run {agreed:.1f} s after it"
+    return f"its window began {warmup:.1f} s after the agreed instant, the run's window {agreed:.1f} s after it"
 
 
 def other_length(run: RunFacts, client: ClientFolder) -> str | None:
@@ -235,7 +235,7 @@ def busiest(_: RunFacts, client: ClientFolder) -> str | None:
     if share is None or share < SATURATED:
         return None
     return (
-        f"the client's thread {client.report.busiest_thread or 'of an unknown name'} used {share:.0%} of a processor:"
+        f"the client's thread {client.report.busiest_thread or 'with an unknown name'} used {share:.0%} of a processor:"
         f" the client was the limit; less than {SATURATED:.0%} are allowed"
     )
 
@@ -251,13 +251,13 @@ def stale_reads(run: RunFacts, client: ClientFolder) -> str | None:
     account = client.report.accounting
     if account is None or not account.stale_reads or not run.strong or run.phase.faults is not None:
         return None
-    return f"{account.stale_reads:,} of {account.reads:,} reads were stale, and the servers' consistency is strong" + (
+    return f"{account.stale_reads:,} of {account.reads:,} reads were stale, but the servers' consistency is strong" + (
         f"; first: {account.examples[0]}" if account.examples else ""
     )
 
 
 def other_target(run: RunFacts) -> Iterator[str]:
-    """Finds target rates of clients that do not add up to the scenario's."""
+    """Finds target rates of clients that do not add up to the scenario's target rate."""
     together = sum(client.report.target or 0.0 for client in run.clients)
     target = run.phase.settings.workload.target
     if target and not math.isclose(together, target, rel_tol=1e-3):
@@ -316,7 +316,7 @@ def most_taken(stated: Any, *, strict: bool) -> float:
 
 
 def taken(of: Taken, limit: float) -> list[str]:
-    """Returns problems if others took too much of a host's processors. The figures of containers are too uncertain.
+    """Returns problems if others took too much of a host's processors. Skips containers, whose figures are too uncertain.
 
     :param limit: share of all processors of the host
     """
@@ -341,12 +341,12 @@ def disturbed(trial: TrialFacts) -> Iterator[str]:
 
 
 def disturbing(trial: TrialFacts, phase: Phase) -> Iterator[str]:
-    """Finds hosts whose processors others used too much in a run, and names the other users and servers."""
+    """Finds hosts on which others used too much processor time in a run, and names the other users and servers."""
     settings = trial.files.settings
     limit = most_taken(settings.max_other_cpu, strict=settings.strict)
     others = at_work(trial.read_back.notes)
     for each in trial.taken:
-        # Skip hosts of attached servers: these count as other processes there, but are what is measured.
+        # Skip hosts of attached servers: the measured servers themselves count as other processes there.
         ours = "attached" not in trial.stated or each.host in phase.conducted.clients
         if (each.phase, each.run) == (phase.kind, phase.number) and ours:
             yield from (f"{phase.name}: {'; '.join([why, *others])}" for why in taken(each, limit))
@@ -529,7 +529,7 @@ CHECKS = (
           " `arrival=poisson`), if that is longer", by="stalltime", looks="client"),
     Check("too many records failed; *the system failed*", "0.1 %; for a load 0", by="maxerrorrate", looks="client"),
     Check("evidence of another run: a client was to begin at another instant than its run, its run was not"
-          " within the trial's time, two clients have one `clientnumber`, a client did another phase",
+          " within the trial's time, two clients have the same `clientnumber`, a client ran another phase",
           f"{_APART}; none", of_client=other_start, of_run=same_client),
     Check("the clock of a client's host is not known exactly enough to tell when it began", _APART,
           of_client=unsure_clock),
@@ -538,16 +538,16 @@ CHECKS = (
     Check("a single client began late, and its window had begun",
           "the same, after the warm-up; 1 s more if the window begins with its first operation: a load, or a"
           " run without `duration`"),
-    Check("a client measured in another window than was agreed, or than the other clients: its warm-up was"
+    Check("a client's window was not the agreed one, or not that of the other clients: its warm-up was"
           " longer or shorter", _APART, of_client=other_window),
-    Check("a client measured for another time than `trial.json` says", "0", of_client=other_length),
+    Check("a client did not measure for the time that `trial.json` says", "0", of_client=other_length),
     Check("a client is [saturated](#what-the-hosts-did): its process used nearly all of its host's processors"
           " in the measured window, so that the client limits the figures", f"{100 * SATURATED:.0f} % of them",
           of_client=saturated),
     Check("one thread of a client used nearly a whole processor in the measured window: an event loop of the"
           " driver, or a thread that sends the operations", f"{100 * SATURATED:.0f} % of one", of_client=busiest),
     Check("the clients' target rates do not add up to the scenario's", "0.1 %", of_run=other_target),
-    Check("a client ran another scenario than `trial.json` says, or than most clients of the run: its threads, requests"
+    Check("a client did not run the scenario in `trial.json`, or not that of most clients of the run: its threads, requests"
           " in flight, batch size, retries, binding, … in `client.json`",
           of_run=other_scenario),
     Check("records were not found", "0.1 %", by="maxnotfoundrate", of_run=not_found),
@@ -562,7 +562,7 @@ CHECKS = (
           by="max.other.cpu", of_trial=disturbed),
     Check("compactions pending after settling, before the first run", "0", of_trial=compacting),
     Check("the load, or a repeat of a phase, has left no results", of_trial=missing_runs),
-    Check("a trial is not in the plan of `experiment.json`, or the plan has another system or round for it",
+    Check("a trial is not in the plan of `experiment.json`, or has another system or round there",
           of_experiment=of_another_experiment),
     Check("a valid trial was not within the experiment's time", of_experiment=outside_the_experiment),
     Check("the histogram logs of a client have the intervals of another run of the experiment: the run is a copy",
@@ -574,7 +574,7 @@ CHECKS = (
           of_evidence=of_another_trial),
     Check("attempted ≠ succeeded + failed; result lines, `client.json` and histograms do not count the same, or"
           " not the same seconds; one of the histogram logs is missing", "0"),
-    Check("the histogram logs end before the measured window, or have an operation that began after it: an interval"
+    Check("the histogram logs end before the measured window, or contain an operation that began after it: an interval"
           " began later than its shortest latency after the window's end",
           "1 s, an interval of the logs, and 0.1 % of the window; in a window that ends with the last answer, the first"
           " interval if that is longer"),

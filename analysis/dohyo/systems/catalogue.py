@@ -36,7 +36,7 @@ def all_systems() -> dict[str, System]:
     for file in sorted((ANSIBLE / "systems").glob("*/system.py")):
         for system in load(file):
             if found.setdefault(system.name, system) is not system:
-                raise BadInputError(f"{shown(file)}: there is a system {system.name} already; choose another name")
+                raise BadInputError(f"{shown(file)}: the name {system.name} is already used; choose another name")
     return {system.name: system for system in sorted(found.values(), key=lambda each: each.order)}
 
 
@@ -139,7 +139,7 @@ def profiles() -> str:
 
 
 def fetching(names: str) -> list[str]:
-    """Returns the assignments that the option --fetch stands for.
+    """Returns the values of --set that are equivalent to the option --fetch.
 
     :param names: names of systems, separated by commas
     :raises BadInputError: if a system has no archive to download

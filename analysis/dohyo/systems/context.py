@@ -14,7 +14,7 @@ from dohyo.systems.option import BOOLEANS, plain
 T = TypeVar("T")
 
 MIB = 2**20
-# Memory of a client's process beside its heap, in MiB.
+# Memory that a client's process needs outside its heap, in MiB.
 CLIENT_MIB = 200
 # Value of a condition that cannot be read from an attached system (Attached.UNKNOWN in Java).
 UNKNOWN = "not known"
@@ -117,7 +117,7 @@ class Context:
 
     @Once
     def client_mb(self) -> int:
-        """Memory of a client's process in MiB: its heap, and what the JVM needs beside it."""
+        """Memory of a client's process in MiB: its heap, plus what the JVM needs outside it."""
         return mib(self.get("client_heap") or self.get("trial_client_heap", "512m"), "client_heap") + CLIENT_MIB
 
     @Once
@@ -281,8 +281,8 @@ class Context:
     def sstable_bytes(self) -> int:
         """Disk space for one copy of a record in SSTables, in bytes; Cassandra and ScyllaDB have the same format.
 
-        A row takes 23 bytes, a field 15 and its name, the index 32 and the key (DataStax, "Calculating user data size";
-        the format since 3.0 takes less). The result is doubled: a compaction of all data needs the same space again
+        A row takes 23 bytes, a field 15 plus its name, the index 32 plus the key (DataStax, "Calculating user data
+        size"; the format since 3.0 takes less). The result is doubled: a compaction of all data needs the same space again
         ("Calculating usable disk capacity": 50 % with the size-tiered strategy).
         """
         fields = self.fieldcount * (self.fieldlength + self.fieldname_bytes + 15)
@@ -360,7 +360,7 @@ class Context:
 
     @property
     def trial_id(self) -> str:
-        """ID of the trial, with which its tables are marked, too."""
+        """ID of the trial, which is also recorded in its tables."""
         return str(self.get("trial_id", ""))
 
     # ---- the trial --------------------------------------------------------------------------------------------------
@@ -379,7 +379,7 @@ class Context:
         return str(self.get("jdk_host", {}).get("java_home", ""))
 
     def named_jdk(self, major: int) -> str:
-        """Returns the folder that the user has named for a major version of the JDK; empty if there is none."""
+        """Returns the folder that the user named for a major version of the JDK; empty if there is none."""
         # Keys are numbers in YAML and strings in JSON. An empty value in YAML is None.
         homes = {str(key): home for key, home in (self.get("dohyo_java_homes", {}) or {}).items()}
         default = self.get("dohyo_java_home", "") if major == 17 else ""
@@ -502,7 +502,7 @@ def shortages(has: Mapping[str, Any], needs: Mapping[str, Any], given: Mapping[s
         beside = f", and its client needs {client}" if client else ""
         found.append(
             f"host_memory_budget={given['budget']} is {budget} MiB{beside}, but the host has {memory}; set a smaller"
-            " budget" + (", a smaller client_heap, or give the clients hosts of their own" if client else "")
+            " budget" + (", a smaller client_heap, or give the clients separate hosts" if client else "")
         )
     found += [
         f"{name} needs {mb} MiB, and host_memory_budget={given['budget']} leaves it {budget}; set a larger budget, or"
@@ -522,7 +522,7 @@ def shortages(has: Mapping[str, Any], needs: Mapping[str, Any], given: Mapping[s
         if has.get("cpus") and (missing := asked[who] - set(has["cpus"])):
             found.append(
                 f"host_cpus_{who}={text}: the host has no processors"
-                f" {', '.join(map(str, sorted(missing)))}; lscpu shows those that it has"
+                f" {', '.join(map(str, sorted(missing)))}; lscpu lists its processors"
             )
     if both := asked["server"] & asked["client"]:
         found.append(

@@ -22,7 +22,7 @@ def is_public(address: str) -> bool:
 
 @dataclass(frozen=True, kw_only=True)
 class Cql(System):
-    """A system with the protocol CQL."""
+    """A system that uses the protocol CQL."""
 
     cql_port: int = option(9042, "Preferred port for clients.")
     storage_port: int = option(7000, "Preferred port between nodes.")

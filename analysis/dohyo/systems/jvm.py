@@ -29,7 +29,7 @@ class OnJvm(System):
     archive: str = option(
         "",
         "Archive with the server, as Apache offers it (…-bin.tar.gz), instead of Maven Central's jars: a URL, or a file"
-        " of the control machine. The option version must name its version.",
+        " on the control machine. Set the option version to the version of the archive.",
     )
     archive_checksum: str = option("", "SHA-256 of the archive, 64 hexadecimal digits.", pattern=SHA256)
     jdk: int = option(None, "Major version of the server's JDK; by default the best that the version supports.")
@@ -38,7 +38,7 @@ class OnJvm(System):
         "Garbage collector of the server, a named set of options (docs/versions.md).",
         choices=("default", "CMS", "G1", "ZGC", "Shenandoah", "Parallel"),
     )
-    gc_threads: int = option(0, "Threads of the garbage collector; 0 is one per processor, at most 8.")
+    gc_threads: int = option(0, "Number of garbage collector threads; 0: one per processor, at most 8.")
     java_options: list[str] = option([], "Further options for the JVMs of the server's processes.")
 
     def default_jdk(self) -> int:
@@ -117,7 +117,7 @@ class OnJvm(System):
     @property
     def temporary(self) -> str:
         """Folder for temporary files of the JVM, which a killed server leaves behind; it is removed with the data."""
-        return f"{self.data[0]}/tmp"  # noqa: S108 - a folder of Dohyo's own
+        return f"{self.data[0]}/tmp"  # noqa: S108 - a folder that only Dohyo uses
 
     @property
     def folders(self) -> list[str]:

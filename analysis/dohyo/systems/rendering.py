@@ -1,4 +1,4 @@
-"""Rendering of configuration files: Jinja templates, and the formats of the servers' settings."""
+"""Renders configuration files: Jinja templates, and the formats of the servers' settings."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def as_yaml(text: str, settings: dict[str, Any]) -> str:
             if not isinstance(place, dict):
                 raise BadInputError(f"setting {path}: {key} is {place!r} and has no keys")
         if isinstance(place.get(last), dict | list):
-            raise BadInputError(f"setting {path}: it has keys or elements of its own")
+            raise BadInputError(f"setting {path}: it is a mapping or a list; set one of its values")
         place[last] = value
     return yaml.safe_dump(content, sort_keys=False, width=math.inf, allow_unicode=True)
 

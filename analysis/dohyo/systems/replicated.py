@@ -1,4 +1,4 @@
-"""Common base of MySQL and PostgreSQL: a primary with full replicas. The server may be one installed on the host."""
+"""Common base of MySQL and PostgreSQL: a primary with full replicas. The server may already be on the host."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ class Replicated(System):
     server: str
     version: str
     port: int
-    run_as: str = option("nobody", "User that the server runs as if Ansible is root.")
+    run_as: str = option("nobody", "User that runs the server if Ansible logs in as root.")
     ready_timeout: int = option(120, "Seconds for the server to start.")
     replica_timeout: int
     stop_timeout: int = option(120, "Seconds for the server to stop before it is killed.")
-    count_limit: int = option(1000000, "Number of records up to which rows are counted after the load.")
+    count_limit: int = option(1000000, "Maximum number of records with which rows are counted after the load.")
 
     @property
     def installed_version(self) -> str:

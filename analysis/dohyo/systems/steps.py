@@ -1,4 +1,4 @@
-"""Interface for a system's own steps of a trial; :class:`dohyo.trial.servers.ServerSteps` implements it."""
+"""Interface through which a system carries out its own steps of a trial; :class:`dohyo.trial.servers.ServerSteps` implements it."""
 
 from __future__ import annotations
 

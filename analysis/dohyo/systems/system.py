@@ -36,7 +36,7 @@ class DataNeeds:
     :ivar record_disk: disk for one copy of a record, including free space for reorganising it, in bytes
     :ivar record_memory: minimum memory for one copy of a record, in bytes, for example for an index
     :ivar log_mb: maximum size of the log beside the data, in MiB
-    :ivar spread: whether the copies are divided over all hosts; otherwise each host with data has all records
+    :ivar spread: whether the copies are divided over all hosts; otherwise each host with data stores all records
     """
 
     record_disk: float
@@ -224,7 +224,7 @@ class Attach:
     :ivar admin: class of the administration
     :ivar words: arguments of all its commands
     :ivar client_properties: properties of clients
-    :ivar schema_words: arguments of the command that makes the tables
+    :ivar schema_words: arguments of the command that creates the tables
     """
 
     admin: str
@@ -287,7 +287,7 @@ class System(ABC):
     licence: ClassVar[str] = ""
     # Names of processes that faults do not kill.
     spared: ClassVar[Sequence[str]] = ()
-    # Whether an installed version stays when deploy.yml installs another.
+    # Whether deploy.yml keeps an installed version when it installs another one.
     keeps_versions: ClassVar[bool] = False
     # Whether a killed server leaves shared memory behind, which only a regular stop removes.
     leaves_shared_memory: ClassVar[bool] = False
@@ -295,7 +295,7 @@ class System(ABC):
     starts_one_by_one: ClassVar[bool] = False
     # Name of the port that the server opens last.
     opens: ClassVar[str] = ""
-    # Whether the command that settles runs on every host instead of only the first.
+    # Whether the command for settling runs on every host instead of only the first.
     settles_everywhere: ClassVar[bool] = False
     # Whether the server can empty its caches while it runs.
     drops: ClassVar[bool] = False
@@ -341,7 +341,7 @@ class System(ABC):
                     given[name] = replace(each, name=each.environment).check(value)
             except BadInputError as error:
                 misfits.append(str(error))
-            except Exception as error:  # Ansible raises others if it cannot resolve a template
+            except Exception as error:  # Ansible raises other exceptions if it cannot resolve a template
                 misfits.append(f"{each.name} has no value: {' '.join(str(error).split())}")
         found = replace(self, **given, context=context, given=given, declared=self, misfits=misfits)
         found = found._with_defaults(given)
@@ -354,7 +354,7 @@ class System(ABC):
     def _with_defaults(self, known: Mapping[str, Any]) -> Self:
         """Returns the system with computed defaults for all options that are not set, in the order of declaration.
 
-        Computed defaults are checked, too: they may come from a wrong variable of the host, such as its address.
+        Computed defaults are also checked, because they may come from a wrong variable of the host, such as its address.
 
         :param known: values of the options that are set
         """
@@ -378,7 +378,7 @@ class System(ABC):
 
     @property
     def bindings(self) -> tuple[str, ...]:
-        """Bindings whose properties the system accepts: its own one, and `inherits`."""
+        """Bindings whose properties the system accepts: its own binding, and `inherits`."""
         return (self.binding, self.inherits) if self.inherits else (self.binding,)
 
     @property
@@ -469,7 +469,7 @@ class System(ABC):
 
     @property
     def looks_for(self) -> Script | None:
-        """Script for sh that looks for the server's requirements; :attr:`looked` has its output."""
+        """Script for sh that looks for the server's requirements; :attr:`looked` contains its output."""
         return None
 
     @property
@@ -484,7 +484,7 @@ class System(ABC):
 
     @property
     def look(self) -> Script | None:
-        """Script for bash that describes an installed server in JSON; :attr:`found` has its output."""
+        """Script for bash that describes an installed server in JSON; :attr:`found` contains its output."""
         return None
 
     @property
@@ -531,7 +531,7 @@ class System(ABC):
         if self.replication <= there:
             return []
         return [
-            f"replication={self.replication}: needs as many database hosts, and the inventory has {there};"
+            f"replication={self.replication}: needs as many database hosts, but the inventory has {there};"
             " lower it, or add hosts to the group database"
         ]
 
@@ -558,7 +558,7 @@ class System(ABC):
             **needs,
             "values": {**self.values, **needs["instead"]},
             "budget_mb": self.context.budget_mb,
-            # A budget that is a share of an unknown memory: the sizes are then those of a small machine.
+            # The budget is a share of an unknown amount of memory. The sizes are then those for a small machine.
             "unknown": bool(self.context.budget) and self.context.budget_mb == 0,
             "data_mb": self.data_mb,
             "disks": self.disks,
@@ -610,7 +610,7 @@ class System(ABC):
 
     @property
     def settles_here(self) -> bool:
-        """Whether the command that settles runs on this host."""
+        """Whether the command for settling runs on this host."""
         return self.serves and (self.is_first or self.settles_everywhere)
 
     @property
@@ -741,12 +741,12 @@ class System(ABC):
 
     @property
     def new_passwords(self) -> dict[str, str]:
-        """Passwords for a new trial by account: the one that the user has set, otherwise a random one."""
+        """Passwords for a new trial, by account: the user's, or a random one if the user has set none."""
         return {"client": getattr(self, "password", "") or secrets.token_hex(12)} if self.asks_for_password else {}
 
     @property
     def passwords(self) -> dict[str, str]:
-        """Passwords of the trial by account."""
+        """Passwords of the trial, by account."""
         return dict(self.context.get("system_secrets", {}).get(self.role, {}).get("passwords", {}))
 
     @property
@@ -756,7 +756,7 @@ class System(ABC):
 
     @property
     def clients_have_certificates(self) -> bool:
-        """Whether clients have keys and certificates, too."""
+        """Whether clients also have keys and certificates."""
         return False
 
     @property
@@ -771,7 +771,7 @@ class System(ABC):
 
     @property
     def authority(self) -> str:
-        """Certificate of the authority, in the form of the binding's property."""
+        """Certificate of the authority, as a value for the binding's property."""
         return str(self.context.get("certificates_made", {}).get("authority", ""))
 
     @property
@@ -841,7 +841,7 @@ class System(ABC):
 
     @property
     def timeouts(self) -> dict[str, int]:
-        """Timeouts in seconds: of the start (ready), of settling (settle) and of the stop (stop)."""
+        """Timeouts in seconds, for the start (ready), for settling (settle) and for the stop (stop)."""
         return {name: int(getattr(self, f"{name}_timeout")) for name in ("ready", "settle", "stop")}
 
     # ---- administration and clients ---------------------------------------------------------------------------------
@@ -881,7 +881,7 @@ class System(ABC):
 
     @property
     def tables_words(self) -> list[str]:
-        """Additional arguments for making the tables, the same for all systems."""
+        """Additional arguments for creating the tables, the same for all systems."""
         return [
             f"trial={self.context.trial_id}",
             f"fieldcount={self.context.fieldcount}",
@@ -899,7 +899,7 @@ class System(ABC):
 
     @property
     def schema_words(self) -> list[str]:
-        """The system's additional arguments for making the tables."""
+        """The system's additional arguments for creating the tables."""
         return []
 
     @property
@@ -974,7 +974,7 @@ class System(ABC):
         return self.attach(self.attached)
 
     def examine(self, steps: Steps, host: str) -> dict[str, Any]:  # noqa: ARG002 - most systems need nothing
-        """Looks at what else of a host the system must know, and changes nothing; :attr:`found` then has the result."""
+        """Returns further facts about a host that the system needs, without changing it; :attr:`found` then has them."""
         return {}
 
     # ---- steps of a trial that a system can replace; each step is for all hosts -------------------------------------

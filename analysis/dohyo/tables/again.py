@@ -49,7 +49,7 @@ class Again:
     def line(self, reason: Reason, summary: Summary, width: int) -> str:
         """Returns a reason with the command that fixes it, in at most `width` columns if its short form fits.
 
-        The reason is whole, or its first clauses, or its short form.
+        The reason is shown in full, or shortened to its first clauses, or in its short form.
         """
         ways = [f". Try: {way}" for way in self._mend(reason, summary)] or [""]
         text = reason.text.removesuffix(".")

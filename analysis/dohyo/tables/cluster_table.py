@@ -60,7 +60,7 @@ def load_curve(trials: Sequence[Trial], label: Label) -> Grid:
 def _rounds(trials: Sequence[Trial]) -> Grid:
     rounds = [trial for trial in trials if trial.round is not None and trial.status != "skipped"]
     phases = list(dict.fromkeys(row.phase for trial in rounds for row in trial.measured_rows))
-    # Records have a column of their own only if they differ from operations.
+    # Records have a separate column only if they differ from operations.
     rates = [_rates_of(trial, phases) for trial in rounds]
     differ = any(records not in (operations, UNKNOWN) for of in rates for operations, records in of)
     units = ("op/s", "rec/s") if differ else ("op/s",)
@@ -223,7 +223,7 @@ _USE: Columns[HostUse] = {
 
 
 def _hosts(trials: Sequence[Trial], label: Label) -> Grid:
-    """Returns a line for each host and phase (a load only if it was measured); of many hosts, only the busiest."""
+    """Returns a line for each host and phase (a load only if it was measured); if there are many, only the busiest."""
     lines = []
     for trial in trials:
         uses = [use for use in trial.hosts if use.phase != LOAD or trial.load_is_measured]
@@ -233,7 +233,7 @@ def _hosts(trials: Sequence[Trial], label: Label) -> Grid:
             lines.append([label(trial), host, *(cell(use) for cell in _USE.values())])
         if len(uses) > len(shown):
             lines.append([label(trial), f"({len(uses) - len(shown)} more)", *[""] * len(_USE)])
-    title = "Hosts in the measured windows: means; processors as shares of all of a host; disk busy: the busiest disk"
+    title = "Hosts in the measured windows: means; processors as shares of all on a host; disk busy: the busiest disk"
     return Grid(title, ["system", "host", *_USE], lines)
 
 
