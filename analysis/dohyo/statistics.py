@@ -23,7 +23,7 @@ CONFIDENCE = 0.95
 LATER_LOOK = 0.98
 # Maximum number of further samples that is suggested.
 MOST_MORE = 100
-# Weight of the pooled scatter, in degrees of freedom, when it is combined with the scatter of a system (benchmarks/truth.py).
+# Weight of the pooled scatter beside the scatter of one system, in degrees of freedom (benchmarks/truth.py).
 BORROWED = 8
 # Significance level of the test for a system whose scatter is too large to be pooled with the others' scatter.
 APART = 0.001

@@ -213,7 +213,7 @@ CHANGES: dict[str, tuple[Change, str]] = {
     ),
     "another start": (
         edit(f"{CLIENT}/client.json", "agreed_start_ms", to=lambda ms: ms + 1000),
-        "the client was to begin at 2026-11-23 12:43:24, but its run was to begin at 2026-11-23 12:43",
+        "the client was to begin at 2026-11-23 12:43:24, but the run at 2026-11-23 12:43",
     ),
     "a late start": (
         edit(f"{CLIENT}/client.json", "skew_ms", to=900.0),
@@ -309,11 +309,11 @@ CHANGES: dict[str, tuple[Change, str]] = {
     "a client too many": (put(f"{RUN}/host1", f"{RUN}/host4"), "the client left no files"),
     "a client of another system": (
         put(f"{OTHER}/run-1/host2", CLIENT),
-        "the client was to begin at 2026-11-23 12:44:24, but its run was to begin at 2026-11-23 12:43",
+        "the client was to begin at 2026-11-23 12:44:24, but the run at 2026-11-23 12:43",
     ),
     "a client of the load": (
         put(f"{TRIAL}/load/host2", CLIENT),
-        "the client was to begin at 2026-11-23 12:43:12, but its run was to begin at 2026-11-23 12:43",
+        "the client was to begin at 2026-11-23 12:43:12, but the run at 2026-11-23 12:43",
     ),
     "all clients of another system": (
         put(f"{OTHER}/run-1", RUN),
@@ -323,7 +323,7 @@ CHANGES: dict[str, tuple[Change, str]] = {
     "half a clients.json": (cut(f"{RUN}/clients.json"), "run-1/clients.json: is missing, or damaged"),
     "a clock that is off": (
         edit(f"{RUN}/clients.json", "clients", "host2", "offset_ms", to=5000.0),
-        "the client was to begin at 2026-11-23 12:43:18, but its run was to begin at 2026-11-23 12:43",
+        "the client was to begin at 2026-11-23 12:43:18, but the run at 2026-11-23 12:43",
     ),
     "a clock that is not known": (
         edit(f"{RUN}/clients.json", "clients", "host2", "offset_error_ms", to=5000.0),
@@ -444,7 +444,7 @@ CHANGES: dict[str, tuple[Change, str]] = {
     ),
     "half the samples of a host": (
         samples(f"{TRIAL}/hosts/host2/metrics.jsonl.gz", lambda all_: all_[: len(all_) // 2]),
-        "raw/01-mysql-innodb/hosts/host2: samples cover only 0 of 4 measured seconds",
+        "raw/01-mysql-innodb/hosts/host2: samples cover 0 of 4 measured seconds",
     ),
     "samples cut off": (
         cut(f"{TRIAL}/hosts/host2/metrics.jsonl.gz"),
@@ -452,7 +452,7 @@ CHANGES: dict[str, tuple[Change, str]] = {
     ),
     "samples of another trial": (
         put(f"{OTHER}/hosts/host2", f"{TRIAL}/hosts/host2"),
-        "raw/01-mysql-innodb/hosts/host2: samples cover only 0 of 4 measured seconds",
+        "raw/01-mysql-innodb/hosts/host2: samples cover 0 of 4 measured seconds",
     ),
     "statistics of another trial": (put(f"{OTHER}/server/host1/stats", f"{TRIAL}/server/host1/stats"), MANIFEST),
     "no statistics": (

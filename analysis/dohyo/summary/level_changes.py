@@ -69,7 +69,7 @@ def in_words(change: LevelChange) -> str:
 
 
 def _around(change: LevelChange, first: float) -> tuple[_Stretch, _Stretch]:
-    """Returns the stretches before and after the change, up to `LEVEL_SECONDS` each, in seconds after the agreed start."""
+    """Returns up to `LEVEL_SECONDS` before and after the change, as begin and end in seconds after the agreed start."""
     at = first + change.at
     return (
         (max(first + change.begin, at - LEVEL_SECONDS), at),

@@ -233,7 +233,7 @@ class _Side:
     def p99(self, key: Key) -> tuple[Row | None, str]:
         """Returns a row with the known p99s of the rounds, and text such as "in 1 of 3 rounds" if some are unknown.
 
-        The row is None if the p99 is known in fewer than two rounds. Without several rounds, it is the trial's only row.
+        The row is None if fewer than two rounds have a known p99. Without several rounds, it is the trial's only row.
         """
         rows = [row for row in self.trial.measured_rows if (row.phase, row.operation) == key[:2] and row.p99_ms]
         if not rows or rows[0].sampled != "rounds":

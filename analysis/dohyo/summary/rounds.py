@@ -44,7 +44,7 @@ def differing(rounds: Sequence[Trial]) -> dict[str, list[Any]]:
         for phase in phases if by_phase else [None]:
             if (phase, name) == (OWN, "target"):
                 continue
-            # `by_phase` lacks a condition that is equal in all phases of a round. It is then among the round's conditions.
+            # A condition that is equal in all phases of a round is not in `by_phase`.
             values = [
                 each.by_phase.get(phase or "", {}).get(name, getattr(each.conditions, name))
                 for each in rounds

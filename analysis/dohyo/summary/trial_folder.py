@@ -29,7 +29,7 @@ from dohyo.summary.phase import Part, Phase, add_all, parts_of
 
 R = TypeVar("R", bound=Struct)
 
-# Problem of a trial without state.json. The file is written before a trial begins, and only it says how the trial ended.
+# Problem of a trial without state.json, which is written before a trial begins and says how the trial ended.
 NO_STATE = "state.json: is missing"
 # Maximum number of time slots of all runs of a trial together: six runs of half an hour with a slot for each second.
 _MOST_SLOTS_OF_A_TRIAL = 6 * MOST_SLOTS
@@ -133,7 +133,7 @@ class TrialFolder:
         for host in sorted(path.name for path in hosts.iterdir()) if hosts.is_dir() else ():
             covered = sum(use.covered_seconds for use in uses if use.host == host and use.phase in kinds)
             if covered < measured / 2 and host not in ill:
-                self.warn(f"{self.path}/hosts/{host}: samples cover only {covered:.0f} of {measured:.0f} measured seconds")
+                self.warn(f"{self.path}/hosts/{host}: samples cover {covered:.0f} of {measured:.0f} measured seconds")
 
     def steps(self, load: Sequence[Phase], runs: Sequence[Phase]) -> list[Step]:
         """Returns the steps of the trial (load, runs and probes) in order."""
@@ -151,7 +151,7 @@ class TrialFolder:
         ]
 
     def counted_rows(self) -> Mapping[str, int | None] | None:
-        """Returns the number of rows of each table after the last run; None if no run inserts, as rows are then not counted."""
+        """Returns the rows of each table after the last run; None if no run inserts, because they are then not counted."""
         counted = (self.path / "counted.json").is_file()
         return self.read("counted.json", records.CountedRows).rows if counted else None
 

@@ -255,7 +255,7 @@ def _empty(summary: Summary) -> Iterator[Reason]:
 
 
 def _scans(summary: Summary) -> Iterator[Reason]:
-    """Yields a reason if scans returned different numbers of rows: neither rows nor scans per second are then comparable."""
+    """Yields a reason if scans returned different numbers of rows, because their rates are then not comparable."""
     for at_point in at_points(summary.compared):
         rows = {
             (trial.name, row.phase): row.records / row.operations
@@ -577,7 +577,7 @@ def _taken(summary: Summary) -> Iterator[Reason]:
 def _about_the_whole(summary: Summary) -> Iterator[Reason]:
     if summary.warnings:
         more = f" (and {len(summary.warnings) - 1} more)" if len(summary.warnings) > 1 else ""
-        yield Reason(f"Evidence is missing, broken or not clear: {summary.warnings[0]}{more}.", "evidence is incomplete")
+        yield Reason(f"Evidence is missing, broken or unclear: {summary.warnings[0]}{more}.", "evidence is incomplete")
     for note in summary.notes:
         yield Reason(f"{note[:1].upper()}{note[1:]}.", note.partition(":")[0])
     if any({client.host for client in trial.clients} & trial.serving for trial in summary.trials):

@@ -179,7 +179,7 @@ def other_start(run: RunFacts, client: ClientFolder) -> str | None:
         return None
     if abs(start_ms - agreed * 1000 - offset_ms) <= run.apart_ms:
         return None
-    return f"the client was to begin at {instant((start_ms - offset_ms) / 1000)}, but its run was to begin at {instant(agreed)}"
+    return f"the client was to begin at {instant((start_ms - offset_ms) / 1000)}, but the run at {instant(agreed)}"
 
 
 def same_client(run: RunFacts) -> Iterator[str]:
@@ -316,7 +316,7 @@ def most_taken(stated: Any, *, strict: bool) -> float:
 
 
 def taken(of: Taken, limit: float) -> list[str]:
-    """Returns problems if others took too much of a host's processors. Skips containers, whose figures are too uncertain.
+    """Returns problems if others took too much of a host's processors. Containers are left out as too uncertain.
 
     :param limit: share of all processors of the host
     """
@@ -547,8 +547,8 @@ CHECKS = (
     Check("one thread of a client used nearly a whole processor in the measured window: an event loop of the"
           " driver, or a thread that sends the operations", f"{100 * SATURATED:.0f} % of one", of_client=busiest),
     Check("the clients' target rates do not add up to the scenario's", "0.1 %", of_run=other_target),
-    Check("a client did not run the scenario in `trial.json`, or not that of most clients of the run: its threads, requests"
-          " in flight, batch size, retries, binding, … in `client.json`",
+    Check("a client did not run the scenario in `trial.json`, or not that of most clients of the run: its threads,"
+          " requests in flight, batch size, retries, binding, … in `client.json`",
           of_run=other_scenario),
     Check("records were not found", "0.1 %", by="maxnotfoundrate", of_run=not_found),
     Check("acknowledged writes were lost, or records were missing, corrupt, unreadable or never written when they"

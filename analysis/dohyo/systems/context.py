@@ -281,9 +281,9 @@ class Context:
     def sstable_bytes(self) -> int:
         """Disk space for one copy of a record in SSTables, in bytes; Cassandra and ScyllaDB have the same format.
 
-        A row takes 23 bytes, a field 15 plus its name, the index 32 plus the key (DataStax, "Calculating user data
-        size"; the format since 3.0 takes less). The result is doubled: a compaction of all data needs the same space again
-        ("Calculating usable disk capacity": 50 % with the size-tiered strategy).
+        A row takes 23 bytes, a field 15 plus its name, and the index 32 plus the key (DataStax, "Calculating user data
+        size"; the format since 3.0 takes less). The result is doubled, because a compaction of all data needs the same
+        space again ("Calculating usable disk capacity": 50 % with the size-tiered strategy).
         """
         fields = self.fieldcount * (self.fieldlength + self.fieldname_bytes + 15)
         return 2 * (fields + 23 + 2 * self.key_bytes + 32)

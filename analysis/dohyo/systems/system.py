@@ -354,7 +354,7 @@ class System(ABC):
     def _with_defaults(self, known: Mapping[str, Any]) -> Self:
         """Returns the system with computed defaults for all options that are not set, in the order of declaration.
 
-        Computed defaults are also checked, because they may come from a wrong variable of the host, such as its address.
+        Computed defaults are also checked: they may come from a wrong variable of the host, such as its address.
 
         :param known: values of the options that are set
         """
@@ -974,7 +974,7 @@ class System(ABC):
         return self.attach(self.attached)
 
     def examine(self, steps: Steps, host: str) -> dict[str, Any]:  # noqa: ARG002 - most systems need nothing
-        """Returns further facts about a host that the system needs, without changing it; :attr:`found` then has them."""
+        """Returns further facts about a host without changing it; :attr:`found` contains them afterwards."""
         return {}
 
     # ---- steps of a trial that a system can replace; each step is for all hosts -------------------------------------
