@@ -59,8 +59,8 @@ GROUPS = {
                about="number of times that a trial repeats its phases after one load"),
         _trial("phases", Names(), DOHYO, default="run", matrix=False,
                about="runs of a trial after its load, in order. update and read have their own mixes, other names"
-               " have the scenario's mix; PHASE.key=value applies to one phase only. insert, as the first name: the"
-               " load is measured, too; max, equal: as fast as possible, then all systems at the same rate; max, own:"
+               " have the scenario's mix; PHASE.key=value applies to one phase only. insert as the first name: the"
+               " load is also measured; max, equal: as fast as possible, then all systems at the same rate; max, own:"
                " as fast as possible, then each system at a share of its own rate (docs/scenarios.md)"),
         _trial("equal.share", Percent(1, 100), DOHYO, default="70%",
                about="with phases=max,equal: rate of the phase equal, as a share of the slowest system's rate in the"
@@ -80,7 +80,7 @@ GROUPS = {
                " each system, one after the other. Slow changes of the hosts then affect all systems alike"
                " (docs/interleaving.md)"),
         _trial("precision", Percent(0.1, 50, "decided", "none"), DOHYO, default="none", matrix=False,
-               about="goal that further rounds must reach. decided: for each two neighbours in the ranking, one is"
+               about="goal that further rounds must reach. decided: of every two neighbours in the ranking, one is"
                " faster or both are alike; a percentage: half of the 95 % interval of every system's rate is at most"
                " this share of its mean; none: there are no further rounds (docs/scenarios.md)"),
         _trial("alike", Percent(1, 100), DOHYO, default="15%", matrix=False,
@@ -215,8 +215,8 @@ GROUPS = {
                  about="milliseconds after which an operation counts as failed, whatever the driver does"),
         Property("stalltime", Duration(1, _DAY), CLIENT, default="60",
                  about="a run without a single success for this time is aborted: the system has failed. With a"
-                 " target rate, it is aborted only after ten operations of a client were due, with arrival=poisson"
-                 " thirty"),
+                 " target rate, it is aborted only after ten operations of a client were due (thirty with"
+                 " arrival=poisson)"),
     ],
     "Faults": [
         Property("faults", FaultList(), DOHYO, default="none", load=False,
@@ -307,7 +307,7 @@ GROUPS = {
         _record("fieldnameprefix", Identifier(), BOTH, default="field",
                 about="fields are named with this prefix and a number from 0"),
         _record("valueentropy", Number(0, 8), CLIENT, default="6", same=True,
-                about="bits of entropy per byte of a value, which decide what compression can save; up to 7, values"
+                about="bits of entropy per byte of a value, which limit what compression can save; up to 7, values"
                 " are valid ASCII"),
         _record("insertorder", Choice("hashed", "ordered"), BOTH, default="hashed", same=True,
                 about="hashed: keys are made from hashes of the record numbers; ordered: from the numbers themselves"),
@@ -323,8 +323,8 @@ GROUPS = {
         _record("insertstart", Count(0, _LONG), BOTH, default="0",
                 about="first record number that is loaded and requested"),
         _record("insertcount", Count(1, _LONG), BOTH,
-                about="number of records that are loaded and requested, from insertstart on; without it, all up to"
-                " recordcount. A part of the records needs tablecount=1; new records follow recordcount"),
+                about="number of records that are loaded and requested, beginning with insertstart; without it, all up"
+                " to recordcount. Fewer records than recordcount need tablecount=1; new records follow recordcount"),
         _record("tablecount", Whole(1, 10000), CLIENT, default="1",
                 about="number of tables that the records are divided into"),
         _record("tables", Choice("shared", "client"), CLIENT, default="shared",
@@ -370,7 +370,7 @@ GROUPS = {
                  about="class of the binding"),
         Property("table", Refused("Dohyo creates usertable; set tablecount for several tables"), BOTH, same=True,
                  about="name of the table"),
-        Property("dotransactions", Refused("every trial has a load and then its runs"), BOTH, same=True,
+        Property("dotransactions", Refused("every trial consists of a load and its runs"), BOTH, same=True,
                  about="true: run; false: load"),
         Property("status", Refused("status lines are always kept"), BOTH, about="true: status lines are printed"),
         Property("exporter", Refused("the analysis reads the text export"), BOTH,
@@ -414,7 +414,7 @@ GROUPS = {
                  Refused("Dohyo creates the account; for your servers: aerospike.password in the file of"
                          " --attach-secrets"), STOCK, about="password"),
         Property("as.*",
-                 Refused("Dohyo has its own binding: operationtimeout is the limit of an operation, aerospike.… its"
+                 Refused("Dohyo has its own binding: operationtimeout limits an operation, and aerospike.… are its"
                          " other settings"), STOCK, about="other settings of the binding"),
         Property("db.url",
                  Refused("Dohyo sets the address of its server; for your servers: --attach"

@@ -13,7 +13,7 @@ from dohyo.bad_input import BadInputError, unknown
 
 NONE = "none"
 PARTITION, HEAL, SLOW, POWER, START = "partition", "heal", "slow", "power", "start"
-# Default rate at which a slow server reads and writes, per second.
+# Default number of bytes per second that a slow server reads and writes.
 SLOW_RATE = "1MB"
 # For each kind of fault that can be ended, the kind that ends it.
 ENDS = {

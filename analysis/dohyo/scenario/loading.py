@@ -254,7 +254,7 @@ def _sources(path: Path, changes: dict[str, str], *, full: bool) -> tuple[dict[s
     decided = {_about(key) for key in changes}
     # The property systems on the command line does not replace a variant's own systems.
     in_variants = decided - {"systems"}
-    # Removing a phase on the command line removes its properties, too.
+    # Removing a phase on the command line also removes its properties.
     named = phases.split(changes.get("phases", ""))
     left_out = {f"{name}." for name in phases.split(given.get("phases", phases.RUN)) if name not in named}
     if "phases" in changes:

@@ -271,7 +271,7 @@ def _check_run(run: Scenario, load: Scenario) -> None:
         )
         raise BadInputError(f"the proportions must sum to 1: {summands} = {sum(shares.values()):g}")
     _at_most(run, "minscanlength", run.number("maxscanlength"), "maxscanlength")
-    # The client checks this, too, but only after the load.
+    # The client also checks this, but only after the load.
     if run.number("tablecount") > 1 and run["requestdistribution"] in ("latest", "exponential", "next"):
         raise BadInputError(
             f"requestdistribution={run['requestdistribution']}: needs a single newest record; set tablecount=1,"

@@ -84,14 +84,14 @@ def _latencies_at(trials: Sequence[Trial], phases: Sequence[str]) -> tuple[str, 
 
 
 def behind(trials: Sequence[Trial], phase: str) -> list[tuple[str, float, float]]:
-    """Returns system, target rate and lowest reached rate of each trial that missed its target in any round."""
+    """Returns the system, the target rate and the lowest rate of each trial that missed its target in any round."""
     lowest = [(trial, min(succeeded(trial.rows, row))) for trial in trials for row in _overall(trial, phase)]
     asked = [(trial.system, target_of(trial, phase), rate) for trial, rate in lowest]
     return [(name, target, rate) for name, target, rate in asked if target and rate < target * (1 - TOLERANCE)]
 
 
 def behind_own(trial: Trial) -> tuple[float, float] | None:
-    """Returns target and reached rate of the phase `own` if the trial missed its target; otherwise None.
+    """Returns the target rate and the reached rate of the phase `own` if the trial missed its target; otherwise None.
 
     With faults, the reached rate is the rate before the first fault, and `FULL_SHARE` of the target is enough.
     """

@@ -76,12 +76,12 @@ class Condition:
 
     :ivar about: meaning, in Markdown
     :ivar unit: unit as in docs/summary-json.md; empty for texts, counts and shares
-    :ivar read: function that reads the value from the evidence; None: the running server states it in conditions.json
-    :ivar equal: where the condition must be equal; None: it may differ
+    :ivar read: function that reads the value from the evidence; None if the running server states it
+    :ivar equal: where the condition must be equal; None if it may differ
     :ivar by_phase: whether the condition may differ between the phases of a trial
     :ivar over_rounds: how the values of a system's rounds are merged
-    :ivar label: name in tables; empty: not shown, or contained in another condition's text
-    :ivar text: function that returns the value as text, or None to leave it out; None: the value itself is shown
+    :ivar label: name in tables; empty if it is not shown, or is contained in another condition's text
+    :ivar text: function that returns the value as text, or None to leave it out; if None, the value itself is shown
     :ivar also: other conditions that the text contains
     :ivar name: name of the field, in summary.json and summary.csv
     :ivar kind: JSON type
@@ -238,7 +238,7 @@ def _overlap(of: Conditions) -> str:
 
 @dataclass(frozen=True)
 class Conditions:
-    """The conditions of a trial; None: unknown."""
+    """The conditions of a trial; None if unknown."""
 
     version: str | None = _of("version of the system")
     attached: str | None = _of(
@@ -459,7 +459,7 @@ class Conditions:
     )
     read_copies: int | None = _of("copies that answer a read", equal="experiments")
     heap: str | None = _of("heap of the server, if it is a JVM", label="heap")
-    memory: str | None = _of("limit of a server without a heap on its caches or data", label="memory")
+    memory: str | None = _of("limit on the caches or the data of a server without a heap", label="memory")
     memory_budget: str | None = _of(
         "memory that all processes of the system may use [on each host](conditions.md#memory-and-processors), including"
         " the page cache, and whether the kernel enforces it; null: there is no budget",

@@ -53,7 +53,7 @@ _AS_IT_IS = {
 
 @dataclass(frozen=True)
 class Here:
-    """The setup of one of our trials; None: unknown.
+    """The setup of one of our trials; None if unknown.
 
     :ivar workload: properties by phase, as in `asked.workload`
     :ivar servers: variables of the system, and the server's own settings

@@ -37,7 +37,7 @@ class FaultFigure:
     """A figure of a fault, or of a run with faults. Less is better, except for the rate before the fault.
 
     :ivar head: column head
-    :ivar of: function that returns the figure of a run and one of its faults; None: unknown
+    :ivar of: function that returns the figure of a run and one of its faults; None if unknown
     :ivar write: function that formats the number
     :ivar counts_wrong: whether it counts lost or wrong records; a single one is too many
     :ivar judged: whether a change of the figure between two experiments is better or worse

@@ -45,7 +45,7 @@ class Finding:
     """A figure in both experiments that has no ratio.
 
     :ivar phase: None for all phases together
-    :ivar fault: fault that the figure belongs to, such as "kill(node2)"; None: no fault
+    :ivar fault: fault that the figure belongs to, such as "kill(node2)"; None if there is none
     :ivar figure: figure, such as "errors", or "READ p99" if it is not known
     :ivar before: values of the rounds, None for a time beyond the window; empty if unknown
     :ivar words: the figure in the first and the second experiment, as text
@@ -302,7 +302,7 @@ def _of_healing(*sides: SameFault) -> Iterator[FaultFigure]:
 
 
 def _of_rounds(figure: FaultFigure, fault: SameFault, trials: Sequence[Trial]) -> list[float | None]:
-    """Returns one value for each round with the fault, because runs of a round are not independent; None: unknown."""
+    """Returns one value for each round with the fault, because runs of a round are not independent; None if unknown."""
     of_rounds = (
         [(run, cost) for run, cost in fault.found if any(run is each for each in trial.faults)] for trial in trials
     )

@@ -26,7 +26,7 @@ UP = 1.25
 FLOOR = 1e-3
 
 
-# Latencies in ms by operation and percentile; None: unknown.
+# Latencies in ms by operation and percentile; None if unknown.
 Latencies = Mapping[str, Mapping[str, float | None]]
 
 
@@ -62,7 +62,7 @@ class Knee:
     :ivar start: closed-loop maximum in operations per second, above 0
     :ivar most: maximum number of probes
     :ivar precision: distance between the two sides of the bracket that ends the search, as a share of the lower one
-    :ivar tried: each tried rate in operations per second, and the bounds that did not hold, as text; empty: all held
+    :ivar tried: each tried rate in operations per second, and the bounds that did not hold, as text; empty if all held
     """
 
     slo: str

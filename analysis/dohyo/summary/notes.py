@@ -54,7 +54,7 @@ def _of_a_part(trials: Sequence[Trial]) -> Iterator[str]:
 
 
 def _collapsed(trials: Sequence[Trial]) -> Iterator[str]:
-    """Yields a note on systems whose throughput was low for long. That is a result, so these seconds count."""
+    """Yields a note on systems whose throughput was low for a long time. That is a result, so these seconds count."""
     found = [
         f"{trial.place} in {trial.collapses[0]}" + (f" and {more} more" if (more := len(trial.collapses) - 1) else "")
         for trial in trials

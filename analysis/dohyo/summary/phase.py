@@ -93,7 +93,7 @@ class Phase:
 
     @property
     def shortest(self) -> float | None:
-        """Returns the shortest measured window of any client, in seconds; None: unknown."""
+        """Returns the shortest measured window of any client, in seconds; None if unknown."""
         return min((client.run.seconds for client in self.clients if client.run.seconds is not None), default=None)
 
     @property
@@ -182,7 +182,7 @@ class Phase:
         return ended or any(client.report.exit == _DATABASE_FAILED for client in self.clients)
 
     def collapses(self) -> list[str]:
-        """Returns when the throughput was low for long; empty for a run with faults."""
+        """Returns when the throughput was low for a long time; empty for a run with faults."""
         if self.faults is not None:
             return []
         which = self.name.replace("-", " ")

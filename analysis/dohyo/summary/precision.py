@@ -18,7 +18,7 @@ from dohyo.summary.results import Ended, Neighbours, Precision, Shortfall, Summa
 def judged(summary: Summary, asked: float | None, ended: Ended | None) -> Summary:
     """Returns the summary with the rates that are not precise enough. Systems without a valid round are left out.
 
-    :param asked: requested half-width of intervals, as a share of the mean; None: measure until neighbours are decided
+    :param asked: requested half-width of intervals, as a share of the mean; None: until all neighbours are decided
     """
     short: list[Shortfall] = []
     if asked is None:

@@ -26,7 +26,7 @@ def stated(settings: Settings | None) -> Settings | None:
 class Probe:
     """A rate that was tried.
 
-    :ivar target: requested operations per second of all clients together; None: unknown
+    :ivar target: requested operations per second of all clients together; None if unknown
     :ivar held: None if the probe is invalid and says nothing about the rate
     :ivar reason: why the rate did not hold, or why the probe is invalid
     """
@@ -44,7 +44,7 @@ class Search:
     """The state of a search. Rates are operations per second of all clients together.
 
     :ivar closed_loop: mean of the runs before the search, which had no target rate
-    :ivar maximum: highest rate that held below one that did not, if the search is complete; None: only bounds are known
+    :ivar maximum: highest rate that held below one that did not; None if the search is incomplete or found only bounds
     :ivar held: highest rate that held below every one that did not; the maximum is at least as high
     :ivar unmet: lowest rate that did not hold
     :ivar next_target: rate to try next; None when the search is over

@@ -67,13 +67,13 @@ class Rate:
 
     @property
     def low(self) -> float | None:
-        """Returns the lower end of the interval; None: unknown."""
+        """Returns the lower end of the interval; None if unknown."""
         end: float | None = getattr(self.row, f"{self.figure}_low")
         return end
 
     @property
     def high(self) -> float | None:
-        """Returns the upper end of the interval; None: unknown."""
+        """Returns the upper end of the interval; None if unknown."""
         end: float | None = getattr(self.row, f"{self.figure}_high")
         return end
 

@@ -60,7 +60,7 @@ class Change:
     :ivar pair: ratio of the figure, after / before
     :ivar verdict: "within": the interval is within the margin; "regression", "improvement": it is beyond the
         margin; "inconclusive": none of these, or either experiment has a single round
-    :ivar rounds: number of rounds of each experiment that would probably decide; None: decided, or unknown
+    :ivar rounds: number of rounds of each experiment that would probably decide; None if it is decided or unknown
     :ivar reason: why it is inconclusive; for a p99 also in how many rounds it is unknown
     :ivar at_rates: op/s before and after at which a latency was measured, if they differ
     """
@@ -467,7 +467,7 @@ def _differences(before: _Side, after: _Side) -> Iterator[Difference]:
 
 
 def _conditions(of_side: _Side) -> dict[tuple[str | None, str], str]:
-    """Returns the conditions by phase (None: all) and name; times are means of all rounds."""
+    """Returns the conditions by phase (None for all) and name; times are means of all rounds."""
     names = [name for name, condition in CONDITIONS.items() if condition.over_rounds != "most"]
     found: list[dict[tuple[str | None, str], str]] = []
     for each in of_side.rounds:
@@ -483,7 +483,7 @@ def _conditions(of_side: _Side) -> dict[tuple[str | None, str], str]:
 
 
 def _workload(before: _Side, after: _Side) -> Iterator[tuple[str | None, str, tuple[str, str]]]:
-    """Yields phase (None: all phases), name and both values of each setting that differs in a common phase."""
+    """Yields phase (None for all phases), name and both values of each setting that differs in a common phase."""
     one, other = (
         _together(
             [

@@ -101,7 +101,7 @@ class Trial:
         return [row for row in self.rows if not self.is_aside(row)]
 
     def usd_per_million(self, ops_per_second: float | None) -> float | None:
-        """Returns the price of the servers' hosts in US$ per million operations at this rate; None: unknown."""
+        """Returns the price of the servers' hosts in US$ per million operations at this rate; None if unknown."""
         price = self.conditions.usd_per_hour
         return price / 3600 / ops_per_second * 1e6 if price is not None and ops_per_second else None
 
@@ -162,7 +162,7 @@ class Neighbours:
     """Two trials that follow each other in the ranking of a figure at a point.
 
     :ivar pair: ratio of the first to the second
-    :ivar more: number of further rounds that would decide the pair; None: decided, or no number is known
+    :ivar more: number of further rounds that would decide the pair; None if it is decided or unknown
     """
 
     pair: Pair
@@ -182,9 +182,9 @@ class Shortfall:
     """A rate that is less precise than requested.
 
     :ivar trial: name of a system at its point
-    :ivar half: half-width of the rate's interval as a share of the mean; None: a single round has no interval
+    :ivar half: half-width of the rate's interval as a share of the mean; None with a single round: it has no interval
     :ivar rounds: number of valid rounds
-    :ivar more: estimated number of further rounds needed; None: unknown, or more than `statistics.MOST_MORE`
+    :ivar more: estimated number of further rounds needed; None if unknown, or more than `statistics.MOST_MORE`
     """
 
     trial: str
@@ -202,7 +202,7 @@ Ended = Literal["precision", "decided", "budget", "rounds.max"]
 class Precision:
     """The requested precision, and the rates that do not reach it.
 
-    :ivar asked: requested half-width of the interval of every deciding rate, as a share of the mean; None: rounds
+    :ivar asked: requested half-width of the interval of every deciding rate, as a share of the mean; None if rounds
         continue until all neighbours in the ranking are decided
     :ivar ended: None if the rounds were not completed
     """
@@ -216,8 +216,8 @@ class Precision:
 class SetupDifference:
     """A setting that differs from a publication.
 
-    :ivar at: where the published value applies, such as `system=hbase`; empty: everywhere
-    :ivar here: our value as text; None: unknown
+    :ivar at: where the published value applies, such as `system=hbase`; empty for everywhere
+    :ivar here: our value as text; None if unknown
     """
 
     group: str
@@ -250,7 +250,7 @@ class Summary:
     comparisons: list[Pair] = field(default_factory=list)  # the best at each point against the others
     neighbours: list[Neighbours] = field(default_factory=list)  # pairs in each ranking of rates or latencies
     alike: float = ALIKE  # neighbours are alike if the interval of their ratio is within this share
-    round_seconds: float | None = None  # duration of a round of all trials; None: unknown
+    round_seconds: float | None = None  # duration of a round of all trials; None if unknown
     unequal: dict[str, dict[str, str]] = field(default_factory=dict)  # condition -> trial -> value
     notes: list[str] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)  # `file:line: what` for logs that could not be read completely

@@ -58,7 +58,7 @@ def differing(rounds: Sequence[Trial]) -> dict[str, list[Any]]:
 class Rounds:
     """Merges the rounds of a system at a point of the matrix.
 
-    :param planned: number of rounds after which precision was first checked; None: it was not checked
+    :param planned: number of rounds after which precision was first checked; None if it was not checked
     """
 
     def __init__(self, planned: int | None = None) -> None:
@@ -77,7 +77,7 @@ class Rounds:
     def merged(self) -> Trial:
         """Returns a trial with the numbers of the valid rounds, and the reasons why other rounds are not valid.
 
-        A system that failed under load in any round has no numbers: other rounds would only show when it survived.
+        A system that failed under load in any round has no numbers, because the other rounds are not representative.
         """
         bad = [trial for trial in self.trials if trial.status != "ok"]
         # Choose a round with all phases: the first round may lack one, and with it the conditions of that phase.

@@ -37,7 +37,7 @@ def summarise(
 
     :param experiment: the folder with `raw/<trial>/…` and perhaps `published/`
     :param seen: function that receives each trial with its load, runs and probes, which are not kept afterwards
-    :param only: names of the trials to summarise; None: all
+    :param only: names of the trials to summarise; None for all
     :raises FileNotFoundError: if there is no `raw` folder
     """
     raw = experiment / "raw"

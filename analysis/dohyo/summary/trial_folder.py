@@ -151,7 +151,7 @@ class TrialFolder:
         ]
 
     def counted_rows(self) -> Mapping[str, int | None] | None:
-        """Returns the rows of each table after the last run; None if no run inserts, because they are then not counted."""
+        """Returns the rows of each table after the last run; None if no run inserts, as they are then not counted."""
         counted = (self.path / "counted.json").is_file()
         return self.read("counted.json", records.CountedRows).rows if counted else None
 

@@ -228,7 +228,7 @@ def _outliers(summary: Summary, pairs: Sequence[Pair]) -> Iterator[Reason]:
 
 
 def _samples(summary: Summary, pairs: Sequence[Pair]) -> Iterator[tuple[str, list[float], str]]:
-    """Yields name, samples by round and unit of the deciding figures: all rates, and compared latencies."""
+    """Yields the name, the samples by round and the unit of each deciding figure: all rates, and compared latencies."""
 
     def name(trial: str, phase: str) -> str:
         return trial if phase in (RUN, PROBE) else f"{trial} {phase}"

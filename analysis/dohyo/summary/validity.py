@@ -70,7 +70,7 @@ class RunFacts:
 
     @property
     def agreed_warmup(self) -> float | None:
-        """Returns the duration of the warm-up on which the clients agreed, in seconds; None: unknown."""
+        """Returns the duration of the warm-up on which the clients agreed, in seconds; None if unknown."""
         warmups = (client.report.warmup_seconds for client in self.clients)
         return next((each for each in (self.phase.conducted.warmup_seconds, *warmups) if each is not None), None)
 
@@ -470,7 +470,7 @@ def copied(trial: str, phases: Sequence[Phase], known: dict[str, str]) -> str | 
 
 
 def times(of: TrialState | ExperimentFacts) -> tuple[float, float]:
-    """Returns begin and end in seconds since 1970; if unknown, minus and plus infinity."""
+    """Returns the begin and the end in seconds since 1970; minus and plus infinity if they are unknown."""
 
     def seconds(at: str | None, unknown: float) -> float:
         try:
@@ -522,22 +522,22 @@ CHECKS = (
     Check("no operation succeeded in the window, or a load inserted fewer records than it was given", looks="client"),
     Check("a server ended; *the system failed*", looks="conducting"),
     Check("several clients began at different times (*skew*)", "10 ms", by="client_skew_limit_ms", looks="conducting"),
-    Check("several clients could not agree on a start, because the clock of a host is not known exactly enough",
+    Check("several clients could not agree on a start, because the clock of a host is not known precisely enough",
           "10 ms", by="client_skew_limit_ms", looks="conducting"),
-    Check("nothing succeeded for some time, also in the warm-up; *the system failed*",
+    Check("no operation succeeded for some time, in the warm-up or the window; *the system failed*",
           "60 s; with a target rate the time in which ten operations of a client are due (thirty with"
           " `arrival=poisson`), if that is longer", by="stalltime", looks="client"),
     Check("too many records failed; *the system failed*", "0.1 %; for a load 0", by="maxerrorrate", looks="client"),
-    Check("evidence of another run: a client was to begin at another instant than its run, its run was not"
+    Check("evidence of another run: a client's agreed start was not that of its run, its run was not"
           " within the trial's time, two clients have the same `clientnumber`, a client ran another phase",
           f"{_APART}; none", of_client=other_start, of_run=same_client),
-    Check("the clock of a client's host is not known exactly enough to tell when it began", _APART,
+    Check("the clock of a client's host is not known precisely enough to tell when it began", _APART,
           of_client=unsure_clock),
     Check("one of several clients began late: its first operation was after the agreed instant", _APART,
           of_client=late),
     Check("a single client began late, and its window had begun",
-          "the same, after the warm-up; 1 s more if the window begins with its first operation: a load, or a"
-          " run without `duration`"),
+          "the same, counted from the end of the warm-up; 1 s more if the window begins with its first operation: a"
+          " load, or a run without `duration`"),
     Check("a client's window was not the agreed one, or not that of the other clients: its warm-up was"
           " longer or shorter", _APART, of_client=other_window),
     Check("a client did not measure for the time that `trial.json` says", "0", of_client=other_length),
@@ -572,16 +572,16 @@ CHECKS = (
           of_evidence=missing_evidence),
     Check("`trial.json` belongs to another trial, or a run was not within the trial's time",
           of_evidence=of_another_trial),
-    Check("attempted ≠ succeeded + failed; result lines, `client.json` and histograms do not count the same, or"
-          " not the same seconds; one of the histogram logs is missing", "0"),
+    Check("attempted ≠ succeeded + failed; result lines, `client.json` and histograms differ in their counts"
+          " or seconds; one of the histogram logs is missing", "0"),
     Check("the histogram logs end before the measured window, or contain an operation that began after it: an interval"
           " began later than its shortest latency after the window's end",
           "1 s, an interval of the logs, and 0.1 % of the window; in a window that ends with the last answer, the first"
           " interval if that is longer"),
-    Check("the longest latency of a histogram log is not that of the result lines", "0.1 % and 1 µs"),
-    Check("a histogram log is cut or damaged, of an unknown unit, or a clock jumped in it: back by more than 1"
+    Check("the longest latency of a histogram log differs from that of the result lines", "0.1 % and 1 µs"),
+    Check("a histogram log is cut or damaged, or its unit is unknown, or a clock jumped in it: back by more than 1"
           " s, ahead by more than 10 minutes"),
-    Check("rows are missing, or too many, after the load or the runs", "0, except for inserts without an answer",
+    Check("there are too few or too many rows after the load or the runs", "0, except for inserts without an answer",
           looks="settling, summary", of_trial=other_rows),
 )  # fmt: skip
 
