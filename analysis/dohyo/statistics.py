@@ -21,7 +21,7 @@ CONFIDENCE = 0.95
 # Confidence level of the second and later checks if rounds are added until the interval is narrow enough. This rule
 # for stopping makes intervals too narrow; with this level, 95 of 100 include the true value (benchmarks/truth.py).
 LATER_LOOK = 0.98
-# Maximum number of further samples that is suggested.
+# Maximum number of further samples to suggest.
 MOST_MORE = 100
 # Weight of the pooled scatter beside the scatter of one system, in degrees of freedom (benchmarks/truth.py).
 BORROWED = 8
@@ -100,7 +100,7 @@ class Ratio:
 
 
 def total(values: Sequence[Number | None]) -> Number | None:
-    """Returns the sum; None without values, or if one of them is not known."""
+    """Returns the sum of the values; None if there are no values, or if one of them is not known."""
     known = [value for value in values if value is not None]
     return sum(known) if known and len(known) == len(values) else None
 
@@ -112,7 +112,7 @@ def geometric(samples: Sequence[float]) -> float:
     """
     if min(samples, default=1) <= 0:
         return fmean(samples)
-    # Rounding must not move the mean of equal samples.
+    # Rounding must not change the mean of equal samples.
     return min(max(geometric_mean(samples), min(samples)), max(samples))
 
 

@@ -38,7 +38,7 @@ _YEAR = 365 * _DAY
 _INT = 2**31 - 1
 _LONG = 2**62 - 1
 
-# Defaults of the properties in a group; an entry can override them.
+# Constructors of the properties in a group, with common defaults that an entry can override.
 _trial = partial(Property, fixed="it applies to all phases of a trial")
 _host = partial(Property, by=DOHYO, matrix=False, fixed="it describes the hosts")
 _condition = partial(Property, by=DOHYO, fixed="servers start and tables are created with this value")
@@ -70,11 +70,10 @@ GROUPS = {
                about="with phases=max,own: rate of the phase own, as a share of the system's rate in the phase max of"
                " the same trial (docs/scenarios.md#at-a-share-of-its-own-maximum)"),
         _trial("discard", Whole(0, 999), DOHYO, default="0", matrix=False,
-               about="number of repeats at the beginning that are measured and kept as evidence but do not count;"
-               " less than repeats"),
+               about="number of initial repeats that are measured and kept but do not count; less than repeats"),
         _trial("rounds", Whole(1, 1000), DOHYO, default="1", matrix=False,
-               about="number of times that all trials are measured, in alternating order: A B, B A; with precision,"
-               " the minimum"),
+               about="number of times that all trials are measured, in alternating order: A B, B A; a minimum with"
+               " precision"),
         _trial("interleave", Choice("off", "on"), DOHYO, default="off", matrix=False,
                about="on: the servers of all systems run at the same time, and every repeat measures one window of"
                " each system, one after the other. Slow changes of the hosts then affect all systems alike"
@@ -111,10 +110,10 @@ GROUPS = {
                " servers on a copy of the settled data; none: every trial loads"
                " (docs/scenarios.md#one-load-for-several-trials)"),
         _trial("duration", Duration(0, _YEAR), DOHYO, default="0", load=False, fixed="",
-               about="length of the measured window of a run; 0: the run ends after operationcount operations"),
+               about="length of a run's measured window; 0: the run ends after operationcount operations"),
         _trial("warmuptime", Duration(0, _DAY), CLIENT, default="0", load=False, fixed="",
                about="time before the measured window in which operations run without being measured; with"
-               " warmup=steady the maximum"),
+               " warmup=steady, its maximum"),
         _trial("warmup", Choice("fixed", "steady"), CLIENT, default="fixed", load=False, fixed="",
                about="fixed: the warm-up lasts warmuptime; steady: it lasts at least 5 s and ends when the"
                " throughput of all clients together is steady and the JIT compilers are idle"
@@ -123,8 +122,8 @@ GROUPS = {
                about="true: all hosts are measured for a few seconds before each trial, to see whether they perform"
                " the same in all trials (docs/method.md)"),
         _trial("scale", Number(1e-09, 1), DOHYO, default="1",
-               about="share of recordcount and operationcount that is loaded and executed, to try a large scenario;"
-               " the summary reports it"),
+               about="share of recordcount and operationcount that is loaded and executed, for trying out a large"
+               " scenario; the summary reports it"),
         _trial("published", Names(), DOHYO, matrix=False,
                about="files in workloads/published/ whose figures are shown below the results for reference; without"
                " it, the file with the scenario's name, if it exists"),
@@ -171,14 +170,15 @@ GROUPS = {
                  about="when operations are due if there is a target rate: at even intervals, or at the random times"
                  " of a Poisson process of that rate (docs/method.md#random-arrivals)"),
         Property("operationcount", Count(0, _LONG), BOTH, default="0", load=False,
-                 about="operations of a run; applies only if duration is 0 (docs/scenarios.md#what-ends-a-run)"),
+                 about="number of operations of a run; applies only if duration is 0"
+                 " (docs/scenarios.md#what-ends-a-run)"),
         Property("passes", Whole(0, 1000), DOHYO, default="0", load=False,
                  about="with requestdistribution=ranges: a run ends when it has requested every record this many"
                  " times; operationcount is then recordcount × passes / batchsize. 0: duration or operationcount"
                  " ends the run"),
         Property("maxexecutiontime", Duration(0, _YEAR), BOTH, default="0", load=False,
-                 about="YCSB's name for duration; a scenario that sets it can set neither duration nor"
-                 " operationcount (docs/scenarios.md#what-ends-a-run)"),
+                 about="YCSB's name for duration; a scenario that sets it cannot set duration or operationcount"
+                 " (docs/scenarios.md#what-ends-a-run)"),
         Property("batchsize", Whole(1, 100_000), CLIENT, default="1", same=True, about="records per operation"),
         Property("inflight", Whole(1, 100_000), CLIENT, default="1", about="operations in flight per logical client"),
         Property("client.loop", Choice("events", "threads"), CLIENT,
@@ -193,9 +193,9 @@ GROUPS = {
         Property("client_heap", Memory(), DOHYO, default="512m",
                  fixed="the memory is reserved before the servers start", about="Java heap of a client process"),
         Property("maxerrorrate", Number(0, 1), CLIENT, default="0.001",
-                 about="share of the requested records that may fail; above it a run is invalid (docs/method.md)"),
+                 about="maximum share of requested records that may fail; above it, a run is invalid (docs/method.md)"),
         Property("maxnotfoundrate", Number(0, 1), DOHYO, default="0.001",
-                 about="maximum share of records that are not found; above it a run is invalid"),
+                 about="maximum share of records that are not found; above it, a run is invalid"),
         Property("max.other.cpu", Percent(0, 100), DOHYO,
                  about="share of a host's processors that other processes or the hypervisor may use during a run;"
                  " above it the run is invalid. Without it 25%, with strict_conditions 5%"
@@ -212,7 +212,7 @@ GROUPS = {
                  about="seed of the random operations, records and values; without it, each client draws one and"
                  " writes it to its client.json (docs/method.md#replaying-a-run)"),
         Property("operationtimeout", Whole(1, 86_400_000), CLIENT, default="10000",
-                 about="milliseconds after which an operation counts as failed, whatever the driver does"),
+                 about="milliseconds after which an operation counts as failed, regardless of the driver's timeouts"),
         Property("stalltime", Duration(1, _DAY), CLIENT, default="60",
                  about="a run without a single success for this time is aborted: the system has failed. With a"
                  " target rate, it is aborted only after ten operations of a client were due (thirty with"
@@ -220,18 +220,18 @@ GROUPS = {
     ],
     "Faults": [
         Property("faults", FaultList(), DOHYO, default="none", load=False,
-                 about="faults of the servers in the measured window, such as kill(node2)@60s, start(node2)@90s;"
-                 " with faults, no run is invalid because of errors or records that were not found (docs/faults.md)"),
+                 about="faults to inject in the measured window, such as kill(node2)@60s, start(node2)@90s; with"
+                 " faults, no run is invalid because of errors or records that were not found (docs/faults.md)"),
     ],
     "Search for the highest rate": [
         _search("search", Choice("none", "max"), default="none",
                 about="max: after its runs, each trial searches for the highest rate at which the bounds of slo"
                 " hold. The runs have a single phase and no target rate (docs/knee.md)"),
         _search("slo", Bounds(),
-                about="bounds that must all hold at that rate, on percentiles of the latency from the intended start"),
+                about="bounds on latency percentiles from the intended start, all of which must hold at that rate"),
         _search("search.probes", Whole(1, 50), default="10", about="maximum number of probes of a trial"),
         _search("search.duration", Duration(1, _YEAR),
-                about="length of the measured window of each probe, after the usual warm-up; without it, duration"),
+                about="length of the measured window of each probe, after the usual warm-up; by default duration"),
         _search("search.precision", Number(0.01, 1), default="0.03",
                 about="the search ends when the lowest rate that failed is at most this share above the highest rate"
                 " that held"),
@@ -239,8 +239,8 @@ GROUPS = {
     "Mix of operations": [
         _mix("workload", Choice("site.ycsb.workloads.CoreWorkload", "dohyo.workload.RecordWorkload"), BOTH,
              default="site.ycsb.workloads.CoreWorkload", same=True,
-             about="class of the workload; for either name, our client runs its own RecordWorkload, which is"
-             " CoreWorkload with batches and tables"),
+             about="class of the workload; with either name, our client runs its own RecordWorkload, a CoreWorkload"
+             " with batches and tables"),
         _mix("readproportion", Number(0, 1), BOTH, default="0.95", same=True,
              about="share of reads; the five proportions sum to 1"),
         _mix("updateproportion", Number(0, 1), BOTH, default="0.05", same=True, about="share of updates"),
@@ -348,7 +348,7 @@ GROUPS = {
                about="true: a failed insert does not end the load"),
         _stock("measurementtype",
                Choice("hdrhistogram", "histogram", "hdrhistogram+histogram", "hdrhistogram+raw", "timeseries", "raw"),
-               default="hdrhistogram", about="form in which latencies are recorded"),
+               default="hdrhistogram", about="format in which latencies are recorded"),
         _stock("measurement.trackjvm", Boolean(), default="false", about="true: the client's JVM is also measured"),
         _stock("measurement.histogram.verbose", Boolean(), default="false",
                about="true: the histogram's buckets are printed"),

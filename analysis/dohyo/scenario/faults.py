@@ -78,7 +78,7 @@ class Fault:
 def parse(text: str) -> list[Fault]:
     """Returns the faults sorted by time; an empty list for "none".
 
-    :raises BadInputError: naming the wrong part and the allowed values
+    :raises BadInputError: naming the invalid part and the allowed values
     """
     if text.strip() == NONE:
         return []
@@ -210,7 +210,7 @@ def _planned(found: Sequence[Fault], hosts: Sequence[str], role: str) -> list[tu
 
 
 def _check_hosts(planned: Sequence[tuple[Fault, Sequence[str]]]) -> None:
-    """Checks that a fault which ends another has the same hosts, and that a host without power is only started.
+    """Checks that a fault which ends another names the same hosts, and that a host without power is only started.
 
     :raises BadInputError: naming the fault and the host
     """

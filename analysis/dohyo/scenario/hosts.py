@@ -1,4 +1,4 @@
-"""Facts about the database hosts before anything starts: number, memory, disk."""
+"""Facts about the database hosts that are known before anything starts: number, memory, disk."""
 
 import shutil
 from collections.abc import Mapping

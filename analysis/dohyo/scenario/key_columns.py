@@ -85,7 +85,7 @@ def _column(part: str, *, last: bool) -> KeyColumn:
 
 
 def plain(text: str) -> str:
-    """Returns valid columns in the form that the systems' classes parse: host int 10, when timestamp."""
+    """Returns valid columns in the form that the systems' classes parse, such as host int 10, when timestamp."""
     *first, last = parse(text)
     _, grouped = _parts(text)
     parts = [*(f"{each.name} {each.type} {each.values}" for each in first), f"{last.name} {last.type}"]
@@ -93,7 +93,7 @@ def plain(text: str) -> str:
 
 
 def series(partitions: int) -> str:
-    """Returns the columns of a time series with a number of partitions."""
+    """Returns the columns of a time series with this number of partitions."""
     return f"series bigint {partitions}, time timestamp"
 
 

@@ -1,4 +1,4 @@
-"""Scenario properties: reads and writes their files, and lists all known properties."""
+"""Reads and writes files of scenario properties, and lists all known properties."""
 
 import codecs
 import json
@@ -25,12 +25,12 @@ _BLANKS = " \t\f"
 
 
 def heap_bytes(text: str) -> int:
-    """Returns the size of a heap such as "512m" in bytes; the text must be valid."""
+    """Returns the size in bytes of a heap such as "512m"; the text must be valid."""
     return size_bytes(text, LETTERS) or 0
 
 
 def plain(value: Any) -> str:
-    """Returns the same text for a value from JSON as for one from a property file, such as true, 2000 or 0.5."""
+    """Returns a value from JSON as the text that a property file contains, such as true, 2000 or 0.5."""
     text = value if isinstance(value, str) else json.dumps(value, sort_keys=True, ensure_ascii=False)
     return text.rstrip("0").rstrip(".") if re.fullmatch(r"[0-9]+\.[0-9]+", text) else text
 

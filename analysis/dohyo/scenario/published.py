@@ -1,4 +1,4 @@
-"""Figures that others have published about a scenario, printed as a reference below or beside our results.
+"""Reads figures that others published about a scenario; they are printed below or beside our results for reference.
 
 They are in `workloads/published/NAME.yml`, one file per scenario; docs/workloads.md describes the format. An
 experiment keeps copies of its files, so that the summary needs only the experiment's folder. The figures come from
@@ -87,7 +87,7 @@ class Table:
 
 @dataclass(frozen=True)
 class Published:
-    """Everything that was published about one scenario.
+    """All figures and facts that a file publishes about one scenario.
 
     :ivar name: name of the file without its extension
     :ivar title: title of the publication
@@ -107,7 +107,7 @@ class Published:
 
     @property
     def heading(self) -> str:
-        """Returns the heading with the hardware and the versions, which a reader must know before the numbers."""
+        """Returns the heading with the hardware and the versions, which readers must know before the numbers."""
         return f"published, on other hardware: {self.hardware} · {self.versions}"
 
     def table_of(self, figure: PublishedFigure) -> Table | None:
@@ -134,7 +134,7 @@ def files(scenario: str, named: str = "") -> list[Path]:
     return [there[name] for name in (named or scenario).split(",") if name in there]
 
 
-# Exclusive maximum of numbers, for readers of summary.json with 64-bit integers.
+# Exclusive maximum of numbers, because readers of summary.json may have only 64-bit integers.
 _LARGEST = 2**63
 
 

@@ -35,7 +35,7 @@ class Scenario:
     full: Mapping[str, str] = field(default_factory=dict)
     # Size from which recordcount was computed; empty if recordcount was given.
     datasize: str = ""
-    # Size of the data that fills a system's own caches on all hosts, in bytes, for datasize=N*cache; 0 without a cache.
+    # Bytes of data that fill a system's own caches on all hosts, for datasize=N*cache; 0 without a cache.
     caches: Mapping[str, int] = field(default_factory=dict)
     # Properties of single phases, by phase and key, with unscaled counts; ``of`` merges them with ``values``.
     phase_values: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
@@ -49,7 +49,7 @@ class Scenario:
     point: Mapping[str, str] = field(default_factory=dict)
 
     def __getitem__(self, key: str) -> str:
-        """Returns the given or the default value of a property, or "" if there is neither."""
+        """Returns the value of a property if it is given, otherwise its default, or "" without a default."""
         return self.values.get(key, properties.known()[key].default or "")
 
     def number(self, key: str) -> int:
@@ -80,7 +80,7 @@ class Scenario:
 
     @property
     def precision(self) -> float | None:
-        """Half width of a rate's interval that ends the rounds, as a share of the rate; None without such a limit."""
+        """Half-width of a rate's interval that ends the rounds, as a share of the rate; None without such a limit."""
         return None if self["precision"] in ("decided", "none") else _share(self["precision"])
 
     @property
@@ -116,7 +116,7 @@ class Scenario:
 
     @property
     def equal_target(self) -> float | None:
-        """Given rate of the phase `equal` for all clients, in operations per second; None if it follows from `max`."""
+        """Rate that the scenario sets for all clients in the phase `equal`, in op/s; None if it follows from `max`."""
         return float(self.of(phases.EQUAL)["target"]) or None
 
     @property
@@ -197,7 +197,7 @@ class Scenario:
 
     @property
     def preconditions(self) -> int:
-        """Number of updates after the load has settled and before the runs."""
+        """Number of updates that are written between the settling of the load and the runs."""
         return self.number("preconditioning")
 
     @property
@@ -258,5 +258,5 @@ def share_of(count: str, scale: str) -> str:
 
 
 def _share(percentage: str) -> float:
-    """Returns a percentage such as "5%" as a number, 0.05."""
+    """Returns a percentage such as "5%" as a number such as 0.05."""
     return float(percentage.removesuffix("%")) / 100

@@ -17,7 +17,7 @@ class Settings:
     :ivar slo: bounds, as in the property
     :ivar probes: maximum number of probes
     :ivar duration: measured window of a probe, in seconds
-    :ivar precision: maximum gap between the highest rate that held and the lowest that failed, as a share
+    :ivar precision: maximum gap, as a share, between the highest rate that held and the lowest that failed
     """
 
     slo: str
@@ -39,7 +39,7 @@ def asked(scenario: Scenario) -> Settings | None:
 
 
 def _run(scenario: Scenario) -> Scenario:
-    """Returns the scenario of the only phase; probes differ from its runs only in rate and duration."""
+    """Returns the scenario of the only phase. The probes differ from its runs only in rate and duration."""
     return scenario.of(scenario.phases[0])
 
 
@@ -88,14 +88,14 @@ def check(scenario: Scenario) -> None:
 
 
 def _mix(run: Scenario) -> list[str]:
-    """Returns YCSB's names of the operations in the mix; a read-modify-write also has the types of its two parts."""
+    """Returns YCSB's names for the operations in the mix. A read-modify-write also adds those of its two parts."""
     names = [name for key, name in slo.OPERATIONS.items() if float(run[f"{key}proportion"])]
     halves = ["READ", "UPDATE"] if READ_MODIFY_WRITE in names else []
     return list(dict.fromkeys([*halves, *names]))
 
 
 def lengths(scenario: Scenario) -> list[int]:
-    """Returns the duration of each possible probe in seconds, warm-up and window; a search may need fewer probes."""
+    """Returns the duration of each possible probe in seconds, including its warm-up. A search may need fewer probes."""
     settings = asked(scenario)
     return [_run(scenario).warmup + settings.duration] * settings.probes if settings else []
 

@@ -19,12 +19,12 @@ from dohyo.systems import catalogue
 
 GROUPS = ("hardware", "versions", "settings", "workload")
 PHASE, SYSTEM = "phase", "system"
-# Text for an unknown value, also for a condition that cannot be read from attached servers.
+# Text for an unknown value, including a condition that cannot be read from attached servers.
 NOT_KNOWN = "not known"
 _MEMORY_WITHIN = 0.1
 # Value of a setting that was not published; our choice is shown beside it.
 NOT_PUBLISHED = "not published"
-# Descriptions of the keys that are neither properties nor variables nor settings of a server.
+# Descriptions of the keys that are not properties, variables or settings of a server.
 OTHERS = {
     "hosts": "database hosts",
     "clients": "client hosts",
@@ -67,7 +67,7 @@ class Setting:
 
     @property
     def is_silent(self) -> bool:
-        """Whether the value was not published, so that our value is shown even if it is the default."""
+        """Whether the value was not published; our value is then shown even if it is the default."""
         return self.values == [NOT_PUBLISHED]
 
     def says(self, values: Iterable[str | None]) -> str:

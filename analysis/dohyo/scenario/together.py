@@ -1,4 +1,4 @@
-"""Checks whether the values of a scenario, each valid by itself, are valid together."""
+"""Checks that the values of a scenario, each of which is valid by itself, are valid together."""
 
 from __future__ import annotations
 
@@ -184,7 +184,7 @@ def _check_records(scenario: Scenario) -> None:
 
 
 def _check_preconditioning(scenario: Scenario) -> None:
-    """Checks that the updates before the runs find their records."""
+    """Checks that the updates before the runs will find their records."""
     if scenario.preconditions and scenario["requestdistribution"] == "next":
         raise BadInputError(
             f"preconditioning={scenario['preconditioning']} with requestdistribution=next: updates would find no"

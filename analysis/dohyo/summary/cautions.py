@@ -69,7 +69,7 @@ def of_reasons(before: Summary, first: Trial, after: Summary, second: Trial) -> 
 
 
 def _is_worse(short: str, first: Trial, second: Trial) -> bool:
-    """Returns whether a reason that applies to both experiments was clearly worse in the second one."""
+    """Returns whether a reason that applies to both experiments is clearly stronger in the second one."""
     if short == "not steady":
         return any(
             abs(math.log(trend)) > abs(math.log(first.trends.get(phase, 1.0))) + math.log(UNSTEADY)

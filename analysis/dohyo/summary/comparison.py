@@ -27,7 +27,7 @@ _STRENGTH: tuple[Samples | None, ...] = ("rounds", "runs", None)
 
 
 def at_points(trials: Sequence[Trial]) -> list[list[Trial]]:
-    """Groups trials that are compared: those with the same faults and the same values of all common dimensions."""
+    """Groups the trials to compare, which have the same faults and the same values of all common dimensions."""
     shared = [key for key in trials[0].point if all(key in trial.point for trial in trials)] if trials else []
     points: dict[tuple[str | None, ...], list[Trial]] = {}
     for trial in trials:
@@ -61,7 +61,7 @@ def rate_figure(trials: Sequence[Trial], phase: str) -> Figure:
 
 
 def latencies_at(trials: Sequence[Trial], phases: Sequence[str]) -> tuple[str, ...]:
-    """Returns texts that say at which rate latencies were measured, longest first; empty without latencies."""
+    """Returns texts that say at which rate latencies were measured, the longest text first; empty without latencies."""
     fast = _latencies_at(trials, [phase for phase in phases if phase not in AT_RATE])
     at_rate = [phase for phase in phases if phase in AT_RATE]
     slow = _latencies_at(trials, at_rate)
@@ -106,7 +106,7 @@ def behind_own(trial: Trial) -> tuple[float, float] | None:
 
 
 def slowest_rates(trials: Sequence[Trial], phase: str) -> dict[str, float]:
-    """Returns for each point the op/s of the slowest system that has a valid rate in the phase."""
+    """Returns the op/s of the slowest system with a valid rate in the phase, for each point."""
     found: dict[str, float] = {}
     for together in at_points(trials):
         rates = [row.ops_per_second for trial in together for row in _overall(trial, phase) if row.ops_per_second]
@@ -238,8 +238,7 @@ def took_turns(trials: Sequence[Trial], rounds: Sequence[Trial]) -> bool:
 
 
 def figures(trial: Trial, among: Sequence[Trial] = (), percentiles: Sequence[Figure] = ("p99_ms",)) -> dict[Key, Row]:
-    """Returns the compared figures of a trial: the rate of all operations of each phase, and percentiles of each
-    operation.
+    """Returns the figures of a trial to compare: each phase's rate of all operations, and each operation's percentiles.
 
     :param among: trials with which this one is compared; the unit of the rate depends on them
     """
@@ -302,7 +301,7 @@ def has_own_latency(row: Row, names: Container[tuple[str, str]]) -> bool:
 
 
 def pairs(key: Key, rows: Mapping[str, Row], *, paired: bool = False) -> dict[tuple[str, str], Pair]:
-    """Returns the ratio of each trial to every other one. The intervals account for multiple comparisons.
+    """Returns the ratio of each trial to every other one. Its interval accounts for multiple comparisons.
 
     A trial with a single run has no interval: the seconds of one run do not predict the next run
     (benchmarks/README.md#what-intervals-and-verdicts-are-worth).

@@ -1,4 +1,4 @@
-"""Declares each condition of a trial once, as a field of `Conditions`, in the order of the tables.
+"""Declares every condition of a trial once, as a field of `Conditions`, in the order of the tables.
 
 A declaration says what the condition means, where it must be equal, and how it is read and shown. It also says whether
 phases may differ, and how rounds are merged. Tables, summary.json, summary.csv, `dohyo compare` and
@@ -66,7 +66,7 @@ class ConditionSources:
         return _same(getattr(report, name) for report in self.reports)
 
     def most(self, name: str) -> Any:
-        """Returns the largest value that any client reports for a field of client.json."""
+        """Returns the largest value that a client reports for a field of client.json."""
         return max((value for each in self.reports if (value := getattr(each, name)) is not None), default=None)
 
 
@@ -317,7 +317,7 @@ class Conditions:
         over_rounds="most",
     )
     clock_error_ms: float | None = _of(
-        "uncertainty of the clients' clocks: the worst value",
+        "largest uncertainty of the clients' clocks",
         "ms",
         read=lambda of: furthest(phase.conducted.offset_error_ms() for phase in of.phases),
         over_rounds="most",
@@ -573,7 +573,7 @@ def shown(of: Conditions) -> Iterator[tuple[Condition, str]]:
 
 
 def reference() -> str:
-    """Returns the table of conditions in docs/summary-json.md."""
+    """Returns the table of conditions for docs/summary-json.md."""
     heads = ("key", "type", "unit", "must be equal between", "meaning")
     return table(heads, ((f"`{each.name}`", each.kind, each.unit, each.equal or "", each.about)
                          for each in CONDITIONS.values()))  # fmt: skip

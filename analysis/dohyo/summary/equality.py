@@ -34,14 +34,14 @@ def differing(trials: Sequence[Trial]) -> Iterator[tuple[str, list[Trial]]]:
 
 
 def is_exceeded(name: str, differing: Sequence[Trial]) -> bool:
-    """Returns whether trials differ only because some systems cannot provide less, which gives them no advantage."""
+    """Returns whether trials differ only because some systems cannot be less strict, which gives them no advantage."""
     return len({trial.exceeded.get(name) or stated(trial, name) for trial in differing}) == 1
 
 
 def _is_compared(trial: Trial, name: str) -> bool:
     """Returns whether this condition of the trial is compared with that of other trials."""
     of = trial.conditions
-    # Reads from a primary are strongly consistent without a quorum of reads.
+    # Reads from a primary are strongly consistent without a read quorum.
     if name == "read_acks" and of.consistency in ("strong", NOT_KNOWN) and of.read_acks == "one":
         return False
     # Attached servers may not state this condition. Their deviations report that, so it does not count as unequal.

@@ -1,4 +1,4 @@
-"""Summarises the costs of faults over several runs: the median and the range of each figure.
+"""Summarises the costs of faults over several runs, with the median and the range of each figure.
 
 No mean is computed, because a time is infinite if its event did not happen in a run.
 """
@@ -194,7 +194,7 @@ def same_faults(trials: Iterable[Trial]) -> list[SameFault]:
     together: dict[tuple[str, str, str, int], SameFault] = {}
     for trial in trials:
         for run in trial.faults:
-            # Number faults by name instead of time: hosts execute faults of the same second in any order.
+            # Number faults by name, not by time, because hosts may execute faults of the same second in any order.
             by_name = sorted(run.faults, key=lambda fault: (str(fault), fault.at))
             for fault in run.faults:
                 number = 1 + next(at for at, each in enumerate(by_name) if each is fault)

@@ -1,4 +1,4 @@
-"""Compares figures of two experiments that have no ratio: shares (errors, missing records, stale reads), losses, costs
+"""Compares figures of two experiments without a ratio: shares (errors, missing records, stale reads), losses, costs
 of faults, and figures that one experiment lacks. docs/method.md#two-experiments explains the rules.
 
 The costs of faults are compared by ranks instead of intervals, because a time beyond the window has no mean.
@@ -34,7 +34,7 @@ _MANY = 1e6
 # Largest accepted probability that all rounds of one experiment lie beyond all rounds of the other by chance. With four
 # rounds each, that probability is 1 / 70.
 _CHANCE = 0.025
-# Factor by which a round may lose more records than the worst round of the first experiment.
+# Factor by which a round may exceed the losses of the worst round of the first experiment.
 _AS_MUCH = 2
 # Resolution of the times of faults, in seconds.
 _SECOND = 1.0
@@ -118,10 +118,10 @@ def _phases(rounds: Sequence[Trial]) -> list[str]:
 
 
 def _records(trial: Trial, phase: str, key: str) -> _Counted | None:
-    """Returns the number of records of a phase with that outcome. A scan counts as one record."""
+    """Returns the number of records of a phase that had this outcome. A scan counts as one record."""
     tried = count = 0
     for row in trial.measured_rows:
-        # A READ-MODIFY-WRITE counts as its READ and its UPDATE.
+        # A READ-MODIFY-WRITE is counted as a READ and an UPDATE.
         if row.phase != phase or not is_success(row.operation) or "-" in row.operation:
             continue
         succeeded = row.operations if row.operation == "SCAN" else row.records
@@ -291,7 +291,7 @@ def worse_loss(before: Sequence[float], after: Sequence[float], *, whole_before:
 
 
 def _of_healing(*sides: SameFault) -> Iterator[FaultFigure]:
-    """Yields the figures of each kind of healing on either side; without times if one side had nothing to heal."""
+    """Yields the figures of each kind of healing in either experiment, without times if one had nothing to heal."""
     for what in dict.fromkeys(what for side in sides for what in side.healing):
         idle = any(what in side.healing and {did.count for did in side.healing[what]} == {0} for side in sides)
         yield from (
@@ -306,7 +306,7 @@ def _of_rounds(figure: FaultFigure, fault: SameFault, trials: Sequence[Trial]) -
     of_rounds = (
         [(run, cost) for run, cost in fault.found if any(run is each for each in trial.faults)] for trial in trials
     )
-    # Take the worst run of a round: good runs do not compensate for lost or wrong records.
+    # Use the worst run of a round, because good runs do not compensate for lost or wrong records.
     of_round = max if figure.counts_wrong else median
     return [of_round(values) if (values := figure.values(found)) else None for found in of_rounds if found]
 

@@ -1,8 +1,8 @@
 """Chooses the rates of a search for the knee: the highest rate at which a system still answers in time. Does no I/O.
 
 A search runs one probe after another. The first has the rate of the closed-loop maximum. The rate is then halved until
-one holds, or raised by a quarter until one does not. Further probes bisect the two rates. Finally, the lowest rate that
-did not hold is tried again. docs/knee.md gives the reasons and limits.
+it holds, or raised by a quarter until it does not. Further probes bisect the interval between the two rates. Finally,
+the lowest rate that did not hold is tried again. docs/knee.md gives the reasons and limits.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ class Knee:
 
     @property
     def is_sure(self) -> bool:
-        """Returns whether the lowest rate that did not hold was tried twice: one bad second does not prove a limit."""
+        """Returns whether the lowest rate that did not hold was tried twice, because one bad second proves no limit."""
         return self.unmet is not None and sum(target == self.unmet for target, _ in self.tried) > 1
 
     @property

@@ -1,6 +1,6 @@
-"""Finds what else changed on hosts and servers when the throughput of a long run changed its level.
+"""Finds changes on hosts and servers at the time when the throughput of a long run changed its level.
 
-Changes at the same time may be coincidences, so the sentences do not name a cause.
+They may be coincidences, so the sentences do not name a cause.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _SHARES = {
 _MEMORY = {"memory_used_bytes": "memory used", "memory_cached_bytes": "page cache"}
 
 _Stretch = tuple[float, float]
-# A change of a share as text, and its size.
+# Text that describes the change of a share, and the size of the change.
 _Beside = tuple[str, float]
 
 

@@ -1,4 +1,4 @@
-"""Writes the notes that a reader must know, on an experiment as a whole and on each valid trial."""
+"""Writes the notes that a reader needs, on the experiment as a whole and on each valid trial."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from dohyo.summary.equality import differing, is_exceeded, stated
 from dohyo.summary.phase import Phase
 from dohyo.summary.results import Trial
 
-# Size below which data fits into the caches of every database host, so that a run says nothing about disks.
+# Size below which data fits into the caches of every database host, so that a run does not measure disks.
 SMALL_DATA_BYTES = 1_000_000_000
 
 # Ratio between the throughputs in the first and the last third of a window above which throughput is not steady.

@@ -1,4 +1,4 @@
-"""Reads one run of a phase of a trial, or its load: what all clients did, and whether it counts."""
+"""Reads one run of a trial's phase, or the trial's load: what all clients did, and whether it counts."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ Part = tuple[str, bool]
 
 
 class Phase:
-    """One run of a phase of a trial, or its load, over all clients."""
+    """One run of a trial's phase, or the trial's load, over all clients."""
 
     def __init__(self, folder: Path, trial: records.TrialSettings, warn: Warn, most_slots: int) -> None:
         """:param most_slots: maximum number of time slots with latencies"""
@@ -75,7 +75,7 @@ class Phase:
         return own
 
     def add(self, other: Phase) -> None:
-        """Adds the results of other hosts, which another object for this run has read."""
+        """Adds the results of other hosts, which another object read for this run."""
         self.clients += other.clients
         self.missing += other.missing
         add_all(self.latencies, other.latencies)
@@ -103,12 +103,12 @@ class Phase:
 
     @property
     def curve(self) -> LoadCurve | None:
-        """Returns the number of inserted rows over time; only a load has it."""
+        """Returns the number of inserted rows over time; None except for a load."""
         return self.timeline.inserted.curve(self.run.records, self.run.seconds)
 
     @property
     def throughput(self) -> list[int]:
-        """Returns the number of operations without error in each second, of all clients together."""
+        """Returns the number of operations without error in each second, summed over all clients."""
         return self.timeline.seconds.throughput(self.shortest)
 
     @property
@@ -194,7 +194,7 @@ class Phase:
         return [f"{which}, second {self.warmup + each.at:.0f} ({in_words(each)})" for each in self._levels]
 
     def level_events(self, servers: Servers, hosts: HostMetrics) -> list[Event]:
-        """Returns the changes of level, each with what else changed then; empty if the window's time is unknown."""
+        """Returns the changes of level, each with other changes at that time; empty if the window's time is unknown."""
         return [
             event
             for window in self.window

@@ -27,7 +27,7 @@ class Probe:
     """A rate that was tried.
 
     :ivar target: requested operations per second of all clients together; None if unknown
-    :ivar held: None if the probe is invalid and says nothing about the rate
+    :ivar held: None if the probe is invalid, so that it says nothing about the rate
     :ivar reason: why the rate did not hold, or why the probe is invalid
     """
 
@@ -142,7 +142,7 @@ def percentiles(row: Row) -> dict[str, float | None]:
 
 
 def intended(rows: Sequence[Row]) -> Mapping[str, Mapping[str, float | None]]:
-    """Returns for each type of successful operations its latency percentiles from the intended start, in ms."""
+    """Returns the latency percentiles from the intended start, in ms, for each type of successful operation."""
     found = {}
     for row in rows:
         name = row.operation.removeprefix(INTENDED)

@@ -1,4 +1,4 @@
-"""Ranks the systems: selects the rates that decide, and builds contests from `Summary.comparisons`."""
+"""Ranks the systems: selects the rates that decide the ranking, and builds contests from `Summary.comparisons`."""
 
 from __future__ import annotations
 
@@ -34,17 +34,17 @@ class Contest:
 
     @property
     def is_won(self) -> bool:
-        """Returns whether the best system is better than every other one by more than noise."""
+        """Returns whether the best system's lead over every other system is larger than the noise."""
         return all(pair.tie is False for pair in self.pairs)
 
     @property
     def is_unclear(self) -> bool:
-        """Returns whether noise is too large to tell the best system from another one."""
+        """Returns whether the noise is too large to distinguish the best system from another one."""
         return any(pair.is_unclear for pair in self.pairs)
 
     @property
     def is_tied(self) -> bool:
-        """Returns whether the best system ties with another one, or cannot be told from it."""
+        """Returns whether the best system ties with another one, or cannot be distinguished from it."""
         return any(pair.tie for pair in self.pairs)
 
     @property
@@ -170,7 +170,7 @@ def _contests(summary: Summary, pairs: Sequence[Pair]) -> list[Contest]:
 
 
 def distance(pair: Pair) -> float:
-    """Returns how far apart the two trials of a pair are, as a sort key."""
+    """Returns a sort key: how far apart the two trials of a pair are."""
     return abs(math.log(pair.ratio))
 
 

@@ -44,7 +44,7 @@ BEFORE, AFTER = "before", "after"
 MARGIN = 0.05
 # Target rates that follow from measurements. They may differ between experiments; latencies are then not compared.
 _MEASURED = {(phase, "target") for phase in AT_RATE}
-# Figure that shows how far a target rate was reached.
+# Figure that shows which part of a target rate was reached.
 _ASKED: Figure = "ops_per_second"
 # Resolution of a ratio below which it does not matter, because the rounds scatter more.
 _VISIBLE = 0.001
@@ -102,10 +102,10 @@ class Changes:
     :ivar forced: True if the comparison ignores differences
     :ivar changes: changes of figures; empty if the experiments cannot be compared
     :ivar faults: changes of the costs of faults; empty if the experiments cannot be compared
-    :ivar findings: shares and losses, and figures that one experiment lacks
+    :ivar findings: changes of shares and losses, and figures that one experiment lacks
     :ivar cautions: reasons that put figures in doubt
-    :ivar problems: trials with nothing to compare, or missing in the second experiment, and why
-    :ivar single: trials in only one experiment whose absence in the other one is not a problem
+    :ivar problems: trials that have nothing to compare or are missing in the second experiment, with the reason
+    :ivar single: trials that are in only one experiment, which is not a problem
     """
 
     before: str
@@ -140,7 +140,7 @@ class Changes:
         return 5 if "inconclusive" in verdicts else 0
 
     def json(self) -> str:
-        """Returns the comparison as docs/summary-json.md describes it."""
+        """Returns the comparison in the form that docs/summary-json.md describes."""
         content = {**asdict(self), "exit_code": self.exit_code}
         for each in content["findings"]:
             del each["fault"]
@@ -356,7 +356,7 @@ def _of_the_same_rate(first: Trial, second: Trial, phase: str, rows: Mapping[str
 
 
 def _at_rates(change: Change, first: Trial, second: Trial, margin: float) -> Change:
-    """Adds the rates to a latency if they differ, and rejects verdicts that the rate may explain.
+    """Adds the rates to a latency if they differ, and rejects a verdict that a difference in rate may explain.
 
     In the phases `equal` and `own`, the target follows from other figures, and latency rises with the rate. Only a
     latency that is worse at a lower rate, or not worse at a higher rate, says something about the system.
@@ -396,7 +396,7 @@ def _beside_hosts(change: Change, computed: Sequence[float], margin: float, *, h
 
 
 def verdict(of: Pair, margin: float) -> ChangeVerdict:
-    """Returns the verdict of an interval over rounds: a higher rate or a lower latency is better."""
+    """Returns the verdict of an interval over rounds: higher rates and lower latencies are better."""
     if of.low is None or of.high is None:
         return "inconclusive"
     if 1 - margin <= of.low and of.high <= 1 + margin:
@@ -447,7 +447,7 @@ def _by_place(summary: Summary) -> dict[tuple[str, str], Trial]:
 
 
 def _differences(before: _Side, after: _Side) -> Iterator[Difference]:
-    """Yields the differences between two trials; none if either has no round with numbers."""
+    """Yields the differences between two trials, or nothing if either has no round with numbers."""
     if not before.rounds or not after.rounds:
         return
     at = before.trial.system, before.trial.point
@@ -529,5 +529,5 @@ def _unlike(one: Mapping[_Place, str], other: Mapping[_Place, str]) -> dict[_Pla
 def _said(name: str, value: Any) -> str:
     if value is None:
         return "unknown"
-    # A window ends with the operations that began in it, so fractions of a second vary.
+    # A window ends with the last operation that began in it, so fractions of a second vary.
     return f"{value:.0f}" if name.endswith("_seconds") else plain(value)

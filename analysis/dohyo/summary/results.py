@@ -1,4 +1,4 @@
-"""Defines the results, which are trials with their rows of numbers, and writes them to files.
+"""Defines the results, trials with their rows of numbers, and writes them to files.
 
 docs/summary-json.md describes the schema of `summary.json`.
 """
@@ -43,7 +43,7 @@ WIDEST_TIE = 1.5
 
 @dataclass(frozen=True)
 class Trial:
-    """A system at a point of the matrix, with its numbers or the reason why it has none."""
+    """The result of a system at a point of the matrix: its numbers, or the reason why it has none."""
 
     name: str
     system: str
@@ -65,8 +65,8 @@ class Trial:
     load_is_measured: bool = False  # True if the rows of the load are the measurement
     target_is_known: bool = True  # False if logs of other clients do not state a target rate
     trends: dict[str, float] = field(default_factory=dict)  # phase -> throughput of the last third / that of the first
-    collapses: list[str] = field(default_factory=list)  # when the throughput was low for 10 s or more
-    level_changes: list[str] = field(default_factory=list)  # when the throughput of long runs changed its level
+    collapses: list[str] = field(default_factory=list)  # times at which the throughput was low for 10 s or more
+    level_changes: list[str] = field(default_factory=list)  # times at which the level of a long run changed
     system_failed: bool = False  # under load: too many errors, no more successes, or a server that ended
     warmups: dict[str, float] = field(default_factory=dict)  # run (run-1, …) -> seconds of its warm-up
     cold: list[str] = field(default_factory=list)  # runs that were still not steady when their warm-up ended
@@ -136,7 +136,7 @@ class Pair:
 
     @property
     def key(self) -> tuple[str, str, Figure]:
-        """Returns what is compared: phase, operation and figure."""
+        """Returns the phase, the operation and the figure that are compared."""
         return self.phase, self.operation, self.figure
 
     @property
@@ -200,7 +200,7 @@ Ended = Literal["precision", "decided", "budget", "rounds.max"]
 
 @dataclass(frozen=True)
 class Precision:
-    """The requested precision, and the rates that do not reach it.
+    """The requested precision, and the rates that have not reached it.
 
     :ivar asked: requested half-width of the interval of every deciding rate, as a share of the mean; None if rounds
         continue until all neighbours in the ranking are decided
@@ -247,7 +247,7 @@ class Summary:
     name: str
     trials: list[Trial]
     merged: list[Trial] = field(default_factory=list)  # with several rounds: each system at a point over all rounds
-    comparisons: list[Pair] = field(default_factory=list)  # the best at each point against the others
+    comparisons: list[Pair] = field(default_factory=list)  # the best trial at each point with each of the others
     neighbours: list[Neighbours] = field(default_factory=list)  # pairs in each ranking of rates or latencies
     alike: float = ALIKE  # neighbours are alike if the interval of their ratio is within this share
     round_seconds: float | None = None  # duration of a round of all trials; None if unknown
@@ -344,14 +344,14 @@ class Summary:
         return _csv([columns, *([line.get(column) for column in columns] for line in self.lines())])
 
     def load_csv(self) -> str:
-        """Returns the inserted rows of all loads over time as CSV: a line for each second, and one for the end."""
+        """Returns the inserted rows of all loads over time as CSV, with a line for each second and one for the end."""
         lines = [
             (*_which(trial), second, rows) for trial in self.trials if trial.load for second, rows in trial.load.points
         ]
         return _csv([(*_WHICH, "second", "rows"), *lines])
 
     def hosts_csv(self) -> Iterator[str]:
-        """Yields the use of all hosts in all runs as CSV, in parts: a line for each second and device."""
+        """Yields the use of all hosts in all runs as pieces of CSV, with a line for each second and device."""
         yield _csv([(*_WHICH, *SERIES)])
         for trial in self.trials:
             for lines in trial.host_metrics.series() if trial.host_metrics else ():
@@ -367,7 +367,7 @@ class Summary:
         return _csv([(*_WHICH, *Span._fields), *lines])
 
 
-# Columns of a row, without its lists of samples, which only summary.json contains.
+# Columns of a row. Only summary.json also contains the lists of samples.
 _OF_ROW = [each.name for each in fields(Row) if not each.name.endswith("_samples")]
 _OF_CLIENT = ("host", "state", "start_ms", "end_ms", "offset_ms", "offset_error_ms")
 _OF_PROBE = ("slo", "probe", "probe_target", "probe_held", "probe_reason", "probe_maximum")

@@ -19,7 +19,7 @@ from dohyo.summary.conditions import CONDITIONS, over_rounds
 from dohyo.summary.phase import Part, add_all, place
 from dohyo.summary.results import Trial
 
-# Part → valid runs of one or several trials, and their histograms.
+# For each part, the valid runs of one or several trials, and their histograms.
 Counted = dict[Part, tuple[list[Run], dict[str, Latencies]]]
 
 
@@ -80,7 +80,7 @@ class Rounds:
         A system that failed under load in any round has no numbers, because the other rounds are not representative.
         """
         bad = [trial for trial in self.trials if trial.status != "ok"]
-        # Choose a round with all phases: the first round may lack one, and with it the conditions of that phase.
+        # Choose a round with all phases, because the first round may lack a phase and the conditions of that phase.
         good = [trial for trial in self.trials if trial.status == "ok"]
         first = max(good or self.trials, key=lambda trial: len({row.phase for row in trial.rows} - {LOAD}))
         failed = any(trial.system_failed for trial in self.trials)
@@ -138,7 +138,7 @@ class Rounds:
         return of_all, by_phase
 
     def _reasons(self, bad: Sequence[Trial]) -> str:
-        """Returns why rounds have no valid numbers, each reason with its rounds unless it applies to all."""
+        """Returns why rounds have no valid numbers, naming the rounds of each reason unless it applies to all."""
         rounds: dict[str | None, list[str]] = {}
         for trial in bad:
             rounds.setdefault(trial.reason, []).append(str(trial.round))
@@ -149,7 +149,7 @@ class Rounds:
         )
 
     def _trends(self) -> dict[str, float]:
-        """Returns for each phase the trend of the least steady round. In a mean, a rise and a fall would cancel out."""
+        """Returns the trend of the least steady round for each phase. In a mean, a rise and a fall would cancel out."""
         of_rounds: dict[str, list[float]] = {}
         for trial in self.trials:
             for phase, trend in trial.trends.items():
@@ -157,7 +157,7 @@ class Rounds:
         return {phase: max(trends, key=lambda each: abs(log(each))) for phase, trends in of_rounds.items()}
 
     def _over_rounds(self, row: Row) -> Row:
-        """Returns a row over all rounds, whose rates are geometric means over the rounds.
+        """Returns a row for all rounds, with geometric means of their rates.
 
         If only one round has the phase, the row is unchanged, with an interval over its runs. If a round with the phase
         does not list the operation type, the operation did not occur in that round.

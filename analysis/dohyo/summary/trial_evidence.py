@@ -216,7 +216,7 @@ class TrialEvidence:
 
 
 def _judged(of: TrialFacts) -> tuple[Status, str | None]:
-    """Returns the trial's status, and why it is not "ok"."""
+    """Returns the trial's status, and the reason if it is not "ok"."""
     status, reason = _state(of)
     problems = of.problems()
     if status == "ok" and problems:
@@ -247,7 +247,7 @@ def _state(of: TrialFacts) -> tuple[Status, str | None]:
 
 
 def _conditions(of: TrialFacts) -> tuple[Conditions, dict[str, dict[str, Any]]]:
-    """Returns the conditions of the trial, and for each phase those that differ between phases."""
+    """Returns the conditions of the trial and, for each phase, those that differ between phases."""
 
     def read(kind: str, of_kind: Sequence[Phase]) -> Conditions:
         settings = of.files.settings
@@ -279,7 +279,7 @@ def _probe(phase: Phase, facts: TrialFacts, settings: Settings) -> Probe:
 
 
 def _trends(phases: Sequence[Phase]) -> dict[str, float]:
-    """Returns for each phase the trend of its runs' throughput.
+    """Returns the trend of the throughput for each phase.
 
     Loads are left out, because they slow down as tables grow. Runs with faults are also left out.
     """

@@ -1,4 +1,4 @@
-"""Reads the files of one trial in `raw/` into records and phases."""
+"""Reads the files of one trial in `raw/`, and turns them into records and phases."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ class TrialFolder:
         return {key: str(value) for key, value in mapping(self.asked.get("trial_properties")).items() if key in own}
 
     def changed(self) -> list[str]:
-        """Returns the differences from the manifest, and warns about them."""
+        """Returns the differences between the files and the manifest, and warns about them."""
         found = manifest.problems(self.path, self.state.manifest)
         if not (self.path / "state.json").is_file():
             found = [NO_STATE, *found]
@@ -94,7 +94,7 @@ class TrialFolder:
     def phases(self, *names: str) -> list[Phase]:
         """Returns the runs of these phases, before any results of clients are read.
 
-        Without names, returns the load and the runs of all planned phases.
+        Without names, these are the load and the runs of all planned phases.
         """
         load = self.path / LOAD
         loads = [load] if not names and load.is_dir() else []

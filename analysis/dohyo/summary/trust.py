@@ -1,4 +1,4 @@
-"""Judges how far a verdict can be trusted, and gives reasons against it. docs/method.md#trust explains the rules."""
+"""Judges how far a verdict can be trusted, and states reasons against it. docs/method.md#trust explains the rules."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ from dohyo.summary.validity import at_work
 Mark = Literal["solid", "caution", "do not use"]
 # Minimum number of rounds for a verdict: Student's t of a mean's interval is 12.7 with two rounds and 4.3 with three.
 LEAST_ROUNDS = 3
-# Factor within which sizes of memory count as alike: Dohyo's defaults on a single host are 1 to 1.5 GiB.
+# Factor within which memory sizes count as alike. Dohyo's defaults on a single host are 1 to 1.5 GiB.
 LIKE_MEMORY = 1.5
 # Figures of the canary that affect every operation.
 COMPUTING = ("cpu_one", "cpu_all")
@@ -49,7 +49,7 @@ COMPUTING = ("cpu_one", "cpu_all")
 UNSETTLED = "not settled: "
 MOST_DRIFTS = 2
 _MOST_UNCLEAR = 3
-# Factor within which rows per scan count as alike: lengths are random, and scans may reach the end of a table.
+# Factor within which rows per scan count as alike, because lengths are random, and scans may reach a table's end.
 _ROWS_ALIKE = 1.05
 _MOST_SHORT = 4
 _MOST_BEHIND = 4
@@ -80,14 +80,14 @@ class Trust:
 
     @property
     def mark(self) -> Mark:
-        """Returns the judgement that follows from all reasons together."""
+        """Returns the overall judgement that follows from the reasons."""
         if any(reason.fatal for reason in self.reasons):
             return "do not use"
         return "caution" if self.reasons else "solid"
 
 
 def judged(summary: Summary) -> Trust:
-    """Returns how far the verdict of an experiment, or of logs of other clients, can be trusted."""
+    """Returns how far the verdict for an experiment, or for logs of other clients, can be trusted."""
     held = contests(summary)
     pairs = [pair for contest in held for pair in contest.pairs]
     nearest = [contest.nearest for contest in held]
@@ -208,7 +208,7 @@ def _noise(summary: Summary, pairs: Sequence[Pair]) -> Iterator[Reason]:
 
 
 def _undecided(summary: Summary, pairs: Sequence[Pair]) -> Iterator[Reason]:
-    """Yields a reason if neighbours in the ranking are not decided, except those that `_noise` names."""
+    """Yields a reason if neighbours in the ranking are undecided, except for those that `_noise` names."""
     unclear = [pair for pair in pairs if pair.is_unclear]
     found = [each for each in undecided(summary) if each.pair.low is not None and each.pair not in unclear]
     if found:
@@ -276,7 +276,7 @@ def _scans(summary: Summary) -> Iterator[Reason]:
 
 
 def _rounds(summary: Summary, pairs: Sequence[Pair]) -> Iterator[Reason]:
-    """Yields a reason if comparisons have an interval, but fewer rounds than a verdict needs."""
+    """Yields a reason if comparisons have intervals, but fewer rounds than a verdict needs."""
     found: Sequence[Pair | Rate] = [pair for pair in pairs if pair.tie is not None]
     if not pairs:
         found = [rate for trial in summary.compared for rate in decisive(summary, trial).values()]

@@ -50,7 +50,7 @@ _SAME_FOR_ALL = (
 class RunFacts:
     """A run that counts, and other facts that its checks need.
 
-    :ivar cpus: number of processors of each host, if known
+    :ivar cpus: number of processors for each host on which it is known
     :ivar strong: whether the servers promise that a read sees the last acknowledged write
     """
 
@@ -115,7 +115,7 @@ class TrialFacts:
     :ivar read_back: content of conditions.json without the conditions, which are in `stated`
     :ivar hosts: speed of the hosts before the trial
     :ivar phases: the load and all runs
-    :ivar aside: a load that is not measured
+    :ivar aside: the load, if it is not measured
     :ivar measured: runs, and a measured load, including discarded runs
     :ivar taken: processor time that other processes and the hypervisor took in the runs that count
     """
@@ -446,7 +446,7 @@ def of_another_experiment(trial: TrialFolder, experiment: ExperimentFacts) -> It
 
 def outside_the_experiment(trial: TrialFolder, experiment: ExperimentFacts) -> Iterator[str]:
     """Finds a trial outside the experiment's time, which begins with the first start, even if it was resumed."""
-    # An unknown time is not a contradiction.
+    # If a time is unknown, there is no contradiction.
     own_times, all_times = times(trial.state), times(experiment)
     early = math.isfinite(own_times[0]) and own_times[0] < all_times[0]
     late = math.isfinite(own_times[1]) and own_times[1] > all_times[1]
@@ -478,7 +478,7 @@ def times(of: TrialState | ExperimentFacts) -> tuple[float, float]:
         except (ValueError, OverflowError):
             return unknown
 
-    # Add a second to the end, because times are cut off to whole seconds.
+    # Add a second to the end, because times are truncated to whole seconds.
     return seconds(of.started, -math.inf), seconds(of.finished, math.inf) + 1
 
 
@@ -495,7 +495,7 @@ class Check:
     :ivar what: event that makes a run invalid
     :ivar limit: limit beyond which the event makes a run invalid
     :ivar by: property that sets the limit
-    :ivar looks: parts of Dohyo that perform the check
+    :ivar looks: the parts of Dohyo that perform the check
     :ivar of_evidence: function that yields problems of the evidence of a successful trial
     :ivar of_client: function that returns a problem of a client in a run, or None
     :ivar of_run: function that yields problems of all clients of a run together, to be shown after the run's name

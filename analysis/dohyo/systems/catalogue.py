@@ -18,7 +18,7 @@ from dohyo.systems.option import Option
 from dohyo.systems.system import System
 
 T = TypeVar("T")
-# Variables of attached systems (docs/attach.md); they belong to no single system.
+# Variables of attached systems (docs/attach.md), which do not belong to a single system.
 ATTACHED = {
     "attached": Option("attached", "dict", {}),
     "attached_secrets": Option("attached_secrets", "str", ""),
@@ -43,7 +43,7 @@ def all_systems() -> dict[str, System]:
 def load(file: Path) -> Sequence[System]:
     """Loads a file and returns its list SYSTEMS.
 
-    :raises BadInputError: naming the file, if Python cannot load it or a declaration in it is wrong
+    :raises BadInputError: naming the file if Python cannot load it, or if a declaration in it is wrong
     """
 
     def check(system: object) -> System:
@@ -80,11 +80,11 @@ def load(file: Path) -> Sequence[System]:
 
 
 def ask(name: str, context: Context, question: Callable[[System], T]) -> T:
-    """Calls a function with a system in a context, and returns its result.
+    """Calls a function with a system in a context, and returns the function's result.
 
     :param name: name of the system
     :param question: the function, for example ``lambda system: system.needs()``
-    :raises BadInputError: naming the system and its wrong variables, if the function fails
+    :raises BadInputError: naming the system and its invalid variables if the function fails
     """
     system = all_systems()[name]
     try:

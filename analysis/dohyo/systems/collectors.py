@@ -29,7 +29,7 @@ _LOG = ("-Xlog:gc*,safepoint:file=gc.log:time,uptime:filecount=4,filesize=20M",)
 
 
 def options_of(jvm: Jvm, cores: int, *, huge_pages: bool) -> list[str]:
-    """Returns the options of a JVM's collector and of its log.
+    """Returns the options for a JVM's collector and for the collector's log.
 
     :param cores: number of processors of the server
     :param huge_pages: true if a process can get transparent huge pages

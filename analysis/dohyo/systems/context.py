@@ -43,7 +43,7 @@ class Once(Generic[T]):
 class Endpoint:
     """A configured server.
 
-    :ivar values: its address, its ports by name, and other values that nodes and clients need
+    :ivar values: the server's address, its ports by name, and other values that nodes and clients need
     """
 
     values: Mapping[str, Any]
@@ -59,7 +59,7 @@ class Endpoint:
 
 
 class Context:
-    """Variables of one host in a trial, with types and defaults.
+    """The variables of one host in a trial, as typed members with defaults.
 
     :ivar values: variables by name, as Ansible resolves them for this host. They are read on access, so that a member
         of a system can be evaluated before the servers have ports.
@@ -163,7 +163,7 @@ class Context:
 
     @Once
     def budget_mb(self) -> int:
-        """The budget in MiB; 0 for no limit, and for a share if the host's memory is not known."""
+        """The budget in MiB; 0 if there is no limit, or if it is a share and the host's memory is not known."""
         return budget_mb(self.budget, int(dict(self.get("host_has", {})).get("memory_mb", 0)))
 
     @property
@@ -236,7 +236,7 @@ class Context:
 
     @property
     def has_fields_of_4_bytes(self) -> bool:
-        """Whether every value has four bytes, so that a column of integers can store it."""
+        """Whether every value is four bytes long, so that a column of integers can store it."""
         return (self.fieldlength, self.fieldlengthdistribution) == (4, "constant")
 
     @property
@@ -274,7 +274,7 @@ class Context:
 
     @property
     def keysalt(self) -> str:
-        """Method of salting keys; ``none`` for no salt."""
+        """Method by which keys are salted; ``none`` for no salt."""
         return str(self.properties.get("keysalt", "none"))
 
     @property
@@ -366,11 +366,11 @@ class Context:
     # ---- the trial --------------------------------------------------------------------------------------------------
 
     def state(self, role: str, host: str = "") -> dict[str, Any]:
-        """Returns the values that the tasks of a system have recorded on a host; by default on this host."""
+        """Returns the values that a system's tasks recorded for a host, by default for this host."""
         return dict(self.of_host(host or self.host, "system_state", {}).get(role, {}))
 
     def node(self, role: str, host: str = "") -> Endpoint:
-        """Returns the configured server of a host; by default of this host."""
+        """Returns the configured server on a host, by default on this host."""
         return Endpoint(self.state(role, host)["node"])
 
     @property
@@ -396,7 +396,7 @@ def budget_mb(budget: str, memory_mb: int) -> int:
 
     :param budget: a share or a size, such as 80% or 150g; empty for no limit
     :param memory_mb: memory of the host in MiB; 0 if it is not known
-    :returns: 0 for no limit, and for a share of an unknown memory
+    :returns: 0 if there is no limit, or if the budget is a share of an unknown memory
     :raises BadInputError: if the budget is neither a share nor a size
     """
     text = budget.strip()
@@ -467,7 +467,7 @@ SIZES_OF_OPTIONS = LETTERS | {f"{letter}b": value for letter, value in LETTERS.i
 
 
 def is_older(version: str, than: str) -> bool:
-    """Returns whether one version is older than another; parts without digits are ignored."""
+    """Returns whether one version is older than another, ignoring parts without digits."""
     return _numbers(version) < _numbers(than)
 
 
@@ -477,7 +477,7 @@ def _numbers(version: str) -> list[int]:
 
 
 def named(hosts: Sequence[str], most: int = 4) -> str:
-    """Returns the names of hosts as a list of at most ``most`` entries; the last one counts the rest."""
+    """Returns the names of hosts as a list of at most ``most`` entries, of which the last one may count the rest."""
     return (
         ", ".join(hosts) if len(hosts) <= most else f"{', '.join(hosts[: most - 1])} and {len(hosts) - most + 1} more"
     )
@@ -489,7 +489,7 @@ def no_cpus(text: Any) -> str:
 
 
 def shortages(has: Mapping[str, Any], needs: Mapping[str, Any], given: Mapping[str, Any]) -> list[str]:
-    """Returns why a host cannot divide its memory and processors as requested, one sentence for each reason.
+    """Returns why a host cannot divide its memory and processors as requested, with one sentence for each reason.
 
     :param has: answer of the agent's ``host_resources`` with ``memory_mb`` and ``cpus``; empty without an answer
     :param needs: minimum MiB of each system, by name
@@ -516,7 +516,7 @@ def shortages(has: Mapping[str, Any], needs: Mapping[str, Any], given: Mapping[s
         try:
             asked[who] = cpus(str(text))
         except BadInputError:
-            # Do not raise an exception, which would hide the other problems.
+            # Do not raise an exception, because it would hide the other problems.
             found.append(f"host_cpus_{who}: {no_cpus(text)}")
             asked[who] = set()
         if has.get("cpus") and (missing := asked[who] - set(has["cpus"])):

@@ -1,4 +1,4 @@
-"""Common base of Apache's servers on the JVM: their jars come from Maven Central or from an archive."""
+"""Base class of Apache's servers on the JVM, whose jars come from Maven Central or from an archive."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ VERSION = "[0-9][0-9A-Za-z.-]*"
 
 @dataclass(frozen=True, kw_only=True)
 class OnJvm(System):
-    """A server with several release series; each series supports certain JDKs."""
+    """A server with several release series, each of which supports certain JDKs."""
 
     keeps_versions = True
     # Supported JDKs of each series, the best first. docs/versions.md lists the combinations that were tested.
     known: ClassVar[Mapping[str, Sequence[int]]]
-    # Folders in the archive with the jars of the server's classpath, and a pattern for the jar named after the version.
+    # Folders in the archive with the server's classpath, and a pattern for the jar whose name contains the version.
     jar_folders: ClassVar[Sequence[str]]
     main_jar: ClassVar[str]
 
@@ -57,7 +57,7 @@ class OnJvm(System):
 
     @property
     def impossible(self) -> str:
-        """Reason why this version cannot run; empty if it can."""
+        """Reason why this version cannot run; empty if it can run."""
         if self.series not in self.known:
             return (
                 f"{self.role}_version={self.version} is not a version known to run; choose"
@@ -79,7 +79,7 @@ class OnJvm(System):
 
     @property
     def installed_version(self) -> str:
-        """The version; for an archive with the first 12 digits of its checksum."""
+        """The version, followed by the first 12 digits of the checksum if it is an archive."""
         return self.version + (f"-{self.archive_checksum.lower()[:12]}" if self.archive else "")
 
     @property

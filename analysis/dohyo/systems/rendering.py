@@ -29,7 +29,7 @@ def _environment(folder: Path) -> Any:
 
     class Environment(jinja2.Environment):
         def getattr(self, obj: Any, attribute: str) -> Any:
-            # Jinja would report a property that raises AttributeError as undefined and hide the reason.
+            # Otherwise Jinja would report a property that raises AttributeError as undefined, and hide the reason.
             is_member = isinstance(getattr(type(obj), attribute, None), property)
             return getattr(obj, attribute) if is_member else super().getattr(obj, attribute)
 

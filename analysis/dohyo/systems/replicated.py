@@ -1,4 +1,4 @@
-"""Common base of MySQL and PostgreSQL: a primary with full replicas. The server may already be on the host."""
+"""Base class of MySQL and PostgreSQL: a primary with full replicas. The server may already be on the host."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from dohyo.systems.system import ConfigFile, Owner, Script, System
 
 @dataclass(frozen=True, kw_only=True)
 class Replicated(System):
-    """A system with its primary on the first database host and replicas on the next ones; other hosts are idle."""
+    """A system with its primary on the first database host and its replicas on the next ones. Other hosts are idle."""
 
     disks = 1
     asks_for_password = True
@@ -29,9 +29,9 @@ class Replicated(System):
     version: str
     port: int
     run_as: str = option("nobody", "User that runs the server if Ansible logs in as root.")
-    ready_timeout: int = option(120, "Seconds for the server to start.")
+    ready_timeout: int = option(120, "Maximum time for the server to start, in seconds.")
     replica_timeout: int
-    stop_timeout: int = option(120, "Seconds for the server to stop before it is killed.")
+    stop_timeout: int = option(120, "Time for the server to stop, in seconds, after which it is killed.")
     count_limit: int = option(1000000, "Maximum number of records with which rows are counted after the load.")
 
     @property

@@ -1,4 +1,4 @@
-"""Base class of all systems: the members that the playbooks and the plan use, most of them with a default.
+"""The base class of all systems, with the members that the playbooks and the plan use. Most have a default.
 
 A system is a folder ansible/systems/NAME: a class in ``system.py``, templates of the configuration, optional tasks.
 docs/adding-a-system.md shows how to write one.
@@ -33,10 +33,10 @@ _UNSET = object()
 class DataNeeds:
     """Space that the data takes on a host (docs/sizing.md).
 
-    :ivar record_disk: disk for one copy of a record, including free space for reorganising it, in bytes
+    :ivar record_disk: disk space for one copy of a record, including space for reorganising it, in bytes
     :ivar record_memory: minimum memory for one copy of a record, in bytes, for example for an index
     :ivar log_mb: maximum size of the log beside the data, in MiB
-    :ivar spread: whether the copies are divided over all hosts; otherwise each host with data stores all records
+    :ivar spread: whether the copies are divided among all hosts; otherwise each host with data stores all records
     """
 
     record_disk: float
@@ -49,7 +49,7 @@ class DataNeeds:
         return records * replication / hosts if self.spread else float(records)
 
     def disk(self, records: int, record_bytes: int, replication: int, hosts: int) -> float:
-        """Returns the disk space on a host in bytes: its copies and the log, which cannot exceed the data written."""
+        """Returns the disk space in bytes for a host's copies and its log, which cannot exceed the data written."""
         copies = self.copies(records, replication, hosts)
         return copies * self.record_disk + min(copies * record_bytes, self.log_mb * MIB)
 
@@ -65,7 +65,7 @@ class HostNeeds:
     :ivar memory_mb: memory of all its processes without data, in MiB
     :ivar size: space for the data
     :ivar cache_mb: size of its own read cache, in MiB; 0 if it has none
-    :ivar unmet: one sentence for each requested value that the system cannot use
+    :ivar unmet: a sentence for each requested value that the system cannot use
     :ivar instead: values that the system uses instead, by variable
     :ivar way_out: advice on how to need less memory per record
     """
@@ -135,7 +135,7 @@ class Archive:
 
     @property
     def note(self) -> list[str]:
-        """Sentence about the archive for the conditions; empty list if there is none."""
+        """Sentence for the conditions about the archive; empty if there is no archive."""
         if not self.source or not (self.sha256 or self.url):
             return []
         by = f"SHA-256 {self.sha256}" if self.sha256 else f"verified with its vendor's {self.sums.rpartition('/')[2]}"
@@ -150,7 +150,7 @@ class Jvm:
     :ivar gc: name of the garbage collector
     :ivar gc_threads: threads of the collector; 0 for one per processor, at most 8
     :ivar gc_default: JVM options of the collector named ``default``
-    :ivar given: folder of the JDK that the user has named; empty to look for one
+    :ivar given: folder of the JDK that the user named; empty to look for one
     :ivar installed: folder in which deploy.yml installs a JDK
     """
 
@@ -166,7 +166,7 @@ class Jvm:
 class Binaries:
     """A server whose programs are in an artifact of Maven Central.
 
-    :ivar wanted: false if the user gave an installed server
+    :ivar wanted: false if the user named an installed server
     :ivar artifact: group and name, as in ``GROUP:NAME``
     :ivar includes: patterns of the files to extract
     :ivar unpack: shell command that turns the folder ``jar`` into the folder ``server``
@@ -219,7 +219,7 @@ class Initialise:
 
 @dataclass(frozen=True)
 class Attach:
-    """Access to attached servers (docs/attach.md).
+    """How to access attached servers (docs/attach.md).
 
     :ivar admin: class of the administration
     :ivar words: arguments of all its commands
@@ -280,7 +280,7 @@ class System(ABC):
     binding: ClassVar[str]
     # Binding whose properties the system accepts besides those of its own binding.
     inherits: ClassVar[str] = ""
-    # Class of the administration, in the binding's bundle.
+    # Administration class in the binding's bundle.
     admin: ClassVar[str]
     order: ClassVar[int] = 99
     # Licence that the user must accept before the vendor's archive is downloaded; empty if there is no download.
@@ -293,13 +293,13 @@ class System(ABC):
     leaves_shared_memory: ClassVar[bool] = False
     # Whether nodes start one after another.
     starts_one_by_one: ClassVar[bool] = False
-    # Name of the port that the server opens last.
+    # Name of the last port that the server opens.
     opens: ClassVar[str] = ""
     # Whether the command for settling runs on every host instead of only the first.
     settles_everywhere: ClassVar[bool] = False
     # Whether the server can empty its caches while it runs.
     drops: ClassVar[bool] = False
-    # Command of the administration that counts the rows.
+    # Administration command that counts the rows.
     count_verb: ClassVar[str] = "count"
     attaches: ClassVar[bool] = False
     # Options that also apply to attached servers.
@@ -313,7 +313,7 @@ class System(ABC):
     disk_by: ClassVar[Sequence[str]] = ()
     name: str
     title: str
-    # Whether the system is measured only if the user names it.
+    # Whether the system is measured only if it is named explicitly.
     by_name: bool = False
     context: Context = field(default=NO_CONTEXT, repr=False, compare=False)
     given: Mapping[str, Any] = field(default_factory=dict, repr=False, compare=False)
@@ -403,7 +403,7 @@ class System(ABC):
 
     @property
     def archive_problem(self) -> str:
-        """Reason why the archive cannot be fetched; empty if it can."""
+        """Reason why the archive cannot be fetched; empty if it can be fetched."""
         archive = self.server_archive
         if archive is None or not archive.source:
             return ""
@@ -449,7 +449,7 @@ class System(ABC):
 
     @property
     def jars(self) -> list[str]:
-        """Artifacts of Maven Central that make up the server, with their versions."""
+        """Maven Central artifacts of which the server consists, with their versions."""
         return []
 
     @property
@@ -501,7 +501,7 @@ class System(ABC):
 
     @abstractmethod
     def needs(self) -> HostNeeds:
-        """Returns the resources that the system needs on a host, from the scenario alone."""
+        """Returns the resources that the system needs on a host, computed only from the scenario."""
 
     def problems(self) -> list[str]:
         """Returns one sentence for each request that the system cannot meet."""
@@ -513,7 +513,7 @@ class System(ABC):
         return [*self._other_variant(), *self.problems()] or self._too_few_hosts()
 
     def _other_variant(self) -> list[str]:
-        """Returns a sentence for each variable that would turn this variant into another system."""
+        """Returns a sentence for each variable that would turn this variant into a different system."""
         return [
             f"{self.role}_{name}={self.given[name]}: the system {self.name} has {own};"
             f" leave {self.role}_{name} out, and choose the system with that {name}"
@@ -656,7 +656,7 @@ class System(ABC):
 
     @property
     def log_disks(self) -> list[str]:
-        """Folders on separate disks that the user has chosen for logs."""
+        """Folders on separate disks that the user chose for logs."""
         return []
 
     @property
@@ -666,7 +666,7 @@ class System(ABC):
 
     @property
     def disks(self) -> int:
-        """Number of folders that hold data, counted from the first one."""
+        """Number of folders that are used for data, starting with the first one."""
         return len(self.context.data)
 
     @property
@@ -714,7 +714,7 @@ class System(ABC):
 
     @property
     def node_more(self) -> dict[str, Any]:
-        """Further values of this server that other nodes and clients need, besides address and ports."""
+        """Values of this server that other nodes and clients need, besides its address and ports."""
         return {}
 
     @property
@@ -783,7 +783,7 @@ class System(ABC):
 
     @property
     def all_settings(self) -> dict[str, Any]:
-        """Additional settings of the configuration: the profile's, overridden by the user's."""
+        """Additional settings for the configuration: those of the profile, overridden by those of the user."""
         return {**self.settings_of_profile, **getattr(self, "settings", {})}
 
     @property
@@ -824,7 +824,7 @@ class System(ABC):
 
     @property
     def initialise(self) -> Initialise | None:
-        """Script that creates the data before the first start; None if the server does so itself."""
+        """Script that creates the data before the first start; None if the server creates it."""
         return None
 
     @property
@@ -849,16 +849,16 @@ class System(ABC):
     @property
     @abstractmethod
     def words(self) -> list[str]:
-        """The system's own NAME=VALUE arguments of all administration commands."""
+        """The system's own NAME=VALUE arguments for all administration commands."""
 
     @property
     def admin_words(self) -> list[str]:
-        """All arguments of an administration command."""
+        """All arguments for an administration command."""
         return [*self._words_of_tables(self.is_first), *self.words]
 
     @property
     def attached_words(self) -> list[str]:
-        """All arguments of an administration command for attached servers."""
+        """All arguments for an administration command on attached servers."""
         attached = self.attached
         return [
             f"place={attached.place}",
@@ -919,7 +919,7 @@ class System(ABC):
 
     @property
     def notes(self) -> list[str]:
-        """Further sentences about this system for the conditions."""
+        """Further sentences for the conditions about this system."""
         return []
 
     @property
@@ -942,7 +942,7 @@ class System(ABC):
 
     @property
     def disks_in_words(self) -> str:
-        """Text about the disks for the table; systems on the same disks have the same text."""
+        """Description of the disks for the table; it is equal for systems on the same disks."""
         return f"{self._stored}{', log on a disk of its own' if self.logs else ''}"
 
     @property
@@ -1009,7 +1009,7 @@ class System(ABC):
 
     @property
     def shown_options(self) -> list[str]:
-        """Options that the conditions show: all but the settings, secrets, addresses and ports."""
+        """Options that the conditions show: all except settings, secrets, addresses and ports."""
         return [
             name
             for name, each in self.all_options().items()
