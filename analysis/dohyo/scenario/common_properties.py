@@ -228,7 +228,7 @@ GROUPS = {
                 about="max: after its runs, each trial searches for the highest rate at which the bounds of slo"
                 " hold. The runs have a single phase and no target rate (docs/knee.md)"),
         _search("slo", Bounds(),
-                about="bounds on latency percentiles from the intended start, all of which must hold at that rate"),
+                about="bounds on latency percentiles from the intended start; all must hold at that rate"),
         _search("search.probes", Whole(1, 50), default="10", about="maximum number of probes of a trial"),
         _search("search.duration", Duration(1, _YEAR),
                 about="length of the measured window of each probe, after the usual warm-up; by default duration"),

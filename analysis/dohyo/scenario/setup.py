@@ -1,7 +1,7 @@
 """The setup behind published figures, in `workloads/published/NAME.yml`.
 
-Its keys are Dohyo's properties and variables, or names of servers' settings, so that summary/differences.py can
-compare it with the setup of an experiment, key by key.
+Its keys are Dohyo's properties and variables, or names of servers' settings. This lets summary/differences.py compare
+it with the setup of an experiment, key by key.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Checks that the values of a scenario, each of which is valid by itself, are valid together."""
+"""Checks that the values of a scenario, which are valid one by one, are also valid together."""
 
 from __future__ import annotations
 

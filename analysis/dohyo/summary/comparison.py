@@ -202,7 +202,7 @@ def _neighbours(of: Pair, rows: Mapping[str, Row], alike: float, paired: bool) -
 def _rankings(
     trials: Sequence[Trial], rounds: Sequence[Trial]
 ) -> Iterator[tuple[Key, list[str], dict[str, Row], bool]]:
-    """For each figure at each point, yields its key, the names of the trials (best first), their rows by name, and
+    """Yields a tuple for each figure at each point: key, names of the trials (best first), their rows by name, and
     whether their windows took turns."""
     for together in at_points([trial for trial in trials if trial.rows]):
         paired = took_turns(together, rounds)

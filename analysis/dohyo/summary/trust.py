@@ -313,7 +313,7 @@ def _why_ended(summary: Summary) -> str:
 
 
 def _hosts(summary: Summary, nearest: Sequence[Pair], pairs: Sequence[Pair]) -> Iterator[Reason]:
-    """Yields reasons for differences between hosts before trials. Those that favoured the winner come first."""
+    """Yields reasons for differences between hosts before trials, beginning with those that favoured the winner."""
     if summary.canary is None:
         return
     sides = _Sides(summary, pairs)

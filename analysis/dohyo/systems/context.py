@@ -477,7 +477,7 @@ def _numbers(version: str) -> list[int]:
 
 
 def named(hosts: Sequence[str], most: int = 4) -> str:
-    """Returns the names of hosts as a list of at most ``most`` entries, of which the last one may count the rest."""
+    """Returns the names of hosts as a list of at most ``most`` entries; the last one may count the rest."""
     return (
         ", ".join(hosts) if len(hosts) <= most else f"{', '.join(hosts[: most - 1])} and {len(hosts) - most + 1} more"
     )

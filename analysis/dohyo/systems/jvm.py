@@ -16,7 +16,7 @@ VERSION = "[0-9][0-9A-Za-z.-]*"
 
 @dataclass(frozen=True, kw_only=True)
 class OnJvm(System):
-    """A server with several release series, each of which supports certain JDKs."""
+    """A server with several release series that support different JDKs."""
 
     keeps_versions = True
     # Supported JDKs of each series, the best first. docs/versions.md lists the combinations that were tested.

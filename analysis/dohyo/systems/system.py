@@ -449,7 +449,7 @@ class System(ABC):
 
     @property
     def jars(self) -> list[str]:
-        """Maven Central artifacts of which the server consists, with their versions."""
+        """Maven Central artifacts that the server consists of, with their versions."""
         return []
 
     @property
