@@ -25,7 +25,7 @@ LATER_LOOK = 0.98
 MOST_MORE = 100
 # Weight of the pooled scatter beside the scatter of one system, in degrees of freedom (benchmarks/truth.py).
 BORROWED = 8
-# Significance level of the test for a system whose scatter is too large to be pooled with the others' scatter.
+# Significance level of the test for a system whose scatter is too large to be pooled with that of the others.
 APART = 0.001
 # Default bound of `is_alike`: two systems are alike if the interval of their ratio lies between 1 / 1.15 and 1.15.
 ALIKE = 0.15
@@ -131,10 +131,10 @@ def logarithms(samples: Sequence[float], confidence: float = CONFIDENCE) -> Esti
 def together(groups: Sequence[Sequence[float]], confidence: float = CONFIDENCE) -> Together | None:
     """Returns the means of the logarithms of several systems whose samples were taken together, start by start.
 
-    A start affects all systems alike, for example by the state of the hosts; this effect cancels out in their ratios.
-    A logarithm is the sum of a system's level, a start's level and an error. This is the analysis of variance with two
-    factors (Box, Hunter, Hunter 2005: Statistics for Experimenters, chapter 4). The errors of k systems in n starts
-    have (k - 1) (n - 1) degrees of freedom. Each mean receives 1/k of them. With two systems this is the paired t-test.
+    A start affects all systems alike, for example through the state of the hosts. This effect cancels out in their
+    ratios. A logarithm is the sum of a system's level, a start's level and an error. This is the analysis of variance
+    with two factors (Box, Hunter, Hunter 2005: Statistics for Experimenters, chapter 4). The errors of k systems in n
+    starts have (k - 1) (n - 1) degrees of freedom, 1/k of them for each mean. With two systems this is the paired t-test.
 
     :param groups: samples of each system, in the order of the starts
     :returns: None for fewer than two systems or `TOGETHER_LEAST` starts, or if a sample is not above 0
@@ -266,7 +266,7 @@ def ratios(
 
 
 def changes(pairs: Sequence[tuple[Estimate, Estimate]]) -> list[Ratio]:
-    """Returns the ratio of each pair of geometric means, such as a system's after and before an upgrade.
+    """Returns the ratio of each pair of geometric means, such as those of a system after and before an upgrade.
 
     If no pair has changed, all intervals include 1 in 95 % of the cases. Error and degrees of freedom are as in
     `ratios`. The quantile is Student's t at the level confidence ^ (1 / k) for k pairs (Šidák 1967).
@@ -381,7 +381,7 @@ def more_to_decide(
 ) -> int | None:
     """Estimates how many more samples of every mean, with the same scatter, decide a pair.
 
-    A pair is decided if the interval of its ratio excludes 1, or if `is_alike`. Returns None for more than `MOST_MORE`.
+    A pair is decided if its interval excludes 1, or if `is_alike` holds. Returns None for more than `MOST_MORE`.
 
     :param own: standard errors of the differences, see :func:`ratios`
     """

@@ -286,9 +286,9 @@ def test_what_only_the_stock_client_reads_is_reported(tmp_path: Path) -> None:
         ("cassandra.password=hunter2", r"cassandra.password=\*\*\*: .*in the file of --attach-secrets"),
         ("columnfamily=family", "Dohyo creates the table and its column family"),
         ("mongodb.url=mongodb://db1", "Dohyo has no such system"),
-        ("db=com.yahoo.ycsb.db.HBaseClient10", "choose with systems"),
+        ("db=com.yahoo.ycsb.db.HBaseClient10", "set systems"),
         ("workload=com.yahoo.ycsb.workloads.RestWorkload", "must be one of site.ycsb.workloads.CoreWorkload"),
-        ("db=site.ycsb.BasicDB", "choose with systems"),
+        ("db=site.ycsb.BasicDB", "set systems"),
     ],
 )
 def test_bad_input_is_named(tmp_path: Path, assignment: str, expected: str) -> None:

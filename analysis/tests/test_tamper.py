@@ -176,7 +176,7 @@ CHANGES: dict[str, tuple[Change, str]] = {
     ),
     "a window longer than the trial": (
         window(20.0, of_trial=True),
-        "run-1: began at 2026-11-23 12:43:23 and ended at 2026-11-23 12:43:44, the trial lasted",
+        "run-1: began at 2026-11-23 12:43:23 and ended at 2026-11-23 12:43:44, but the trial lasted",
     ),
     "a client that was invalid": (edit(f"{CLIENT}/client.json", "valid", to=False), "the client calls its run invalid"),
     "a client that failed": (
@@ -317,10 +317,10 @@ CHANGES: dict[str, tuple[Change, str]] = {
     ),
     "all clients of another system": (
         put(f"{OTHER}/run-1", RUN),
-        "run-1: began at 2026-11-23 12:44:24, the trial lasted from 2026-11-23 12:42",
+        "run-1: began at 2026-11-23 12:44:24, but the trial lasted from 2026-11-23 12:42",
     ),
-    "no clients.json": (remove(f"{RUN}/clients.json"), "run-1/clients.json: is missing, or damaged"),
-    "half a clients.json": (cut(f"{RUN}/clients.json"), "run-1/clients.json: is missing, or damaged"),
+    "no clients.json": (remove(f"{RUN}/clients.json"), "run-1/clients.json: is missing or damaged"),
+    "half a clients.json": (cut(f"{RUN}/clients.json"), "run-1/clients.json: is missing or damaged"),
     "a clock that is off": (
         edit(f"{RUN}/clients.json", "clients", "host2", "offset_ms", to=5000.0),
         "the client was to begin at 2026-11-23 12:43:18, but the run at 2026-11-23 12:43",
@@ -331,14 +331,14 @@ CHANGES: dict[str, tuple[Change, str]] = {
     ),
     "another instant": (
         edit(f"{RUN}/clients.json", "agreed", to=lambda seconds: seconds + 60),
-        "run-1: began at 2026-11-23 12:44:23, the trial lasted from 2026-11-23 12:42",
+        "run-1: began at 2026-11-23 12:44:23, but the trial lasted from 2026-11-23 12:42",
     ),
     "a client that ended badly": (edit(f"{RUN}/clients.json", "clients", "host2", "exit", to=1), SAME),
     "a server that ended": (edit(f"{RUN}/clients.json", "nodes", "host1", "state", to="ended"), "failed"),
     "a failed run": (edit(f"{RUN}/clients.json", "valid", to=False), "run-1: its clients did not run together"),
     "clients.json of another run": (
         put(f"{OTHER}/run-1/clients.json", f"{RUN}/clients.json"),
-        "run-1: began at 2026-11-23 12:44:24, the trial lasted from 2026-11-23 12:42",
+        "run-1: began at 2026-11-23 12:44:24, but the trial lasted from 2026-11-23 12:42",
     ),
     # The trial's files
     "another system": (
@@ -423,11 +423,11 @@ CHANGES: dict[str, tuple[Change, str]] = {
     ),
     "an experiment that began later": (
         edit("experiment.json", "started", to="2026-11-23T12:44:00+00:00"),
-        "state.json: the trial lasted from 2026-11-23 12:42:41 to 2026-11-23 12:43:37, the experiment from 2026-11-23",
+        "state.json: the trial lasted from 2026-11-23 12:42:41 to 2026-11-23 12:43:37, but the experiment from",
     ),
     "an experiment that ended before": (
         edit("experiment.json", "finished", to="2026-11-23T12:43:00+00:00"),
-        "state.json: the trial lasted from 2026-11-23 12:42:41 to 2026-11-23 12:43:37, the experiment from 2026-11-23",
+        "state.json: the trial lasted from 2026-11-23 12:42:41 to 2026-11-23 12:43:37, but the experiment from",
     ),
     "threads of all clients": (
         every(*(edit(f"{RUN}/host{at}/client.json", "threads", to=64) for at in (1, 2, 3))),

@@ -94,7 +94,7 @@ GROUPS = {
                about="matrix.KEY=a,b,c: every system is measured at every combination of the values"
                " (docs/scenarios.md)"),
         _trial("settle", Choice("load", "phases"), DOHYO, default="load",
-               about="when the servers flush and compact: after the load only, or also before every phase"),
+               about="when the servers flush and compact: only after the load, or also before every phase"),
         _trial("settle.flush", Boolean(), DOHYO, default="true",
                about="false: settling forces no flush and no compaction, so that reads come from the servers' memory"
                " (memstores, memtables); it only waits for work that has begun (docs/scenarios.md)"),
@@ -103,11 +103,11 @@ GROUPS = {
                " of the server that can be emptied while it runs"),
         _trial("preconditioning", Count(0, _LONG), DOHYO, default="0",
                about="number of updates that are written after the load has settled and before the runs, in batches"
-               " like the load's. The runs then find used servers, with several sorted files, a used log and blocks"
-               " to clean up (docs/method.md#preconditioning)"),
+               " like those of the load. The runs then begin on used servers, with several sorted files, a used log and"
+               " blocks to clean up (docs/method.md#preconditioning)"),
         _trial("reuse", Choice("data", "none"), DOHYO, default="none", matrix=False,
-               about="data: trials with the same load (rounds, points of the matrix) share it, and each starts its"
-               " servers on a copy of the settled data; none: every trial loads"
+               about="data: trials with the same load (rounds, points of the matrix) share it, and each trial starts"
+               " its servers on a copy of the settled data; none: every trial has its own load"
                " (docs/scenarios.md#one-load-for-several-trials)"),
         _trial("duration", Duration(0, _YEAR), DOHYO, default="0", load=False, fixed="",
                about="length of a run's measured window; 0: the run ends after operationcount operations"),
@@ -136,7 +136,7 @@ GROUPS = {
               about="disk space for data on each database host, for --plan; without it, the inventory's variable"
               " `host_disk`, or the free space of this machine"),
         _host("host_count", Whole(1, 100_000),
-              about="number of database hosts, for --plan without an inventory; without it, the inventory's number"),
+              about="number of database hosts for --plan; by default the number in the inventory"),
     ],
     "Conditions": [
         _condition("replication", Whole(1, 100), default="1", about="number of copies of every record"),
@@ -158,8 +158,8 @@ GROUPS = {
     ],
     "Load of the clients": [
         Property("threadcount", Whole(1, 100_000), BOTH, default="1",
-                 about="logical clients per client host; each sends its next operation when the previous one has"
-                 " been answered (docs/conditions.md#connections)"),
+                 about="number of logical clients per client host; each sends its next operation when the previous one"
+                 " has been answered (docs/conditions.md#connections)"),
         Property("threadcount.of", Choice("each", "all"), CLIENT, default="each",
                  about="each: threadcount applies to each client host; all: to all client hosts together, which"
                  " share it evenly, so it must be a multiple of their number"),
@@ -187,7 +187,7 @@ GROUPS = {
         Property("readbeforewrite", Boolean(), CLIENT, default="false", load=False,
                  about="true: an update first reads the whole record"),
         Property("readbeforewrite.missing", Choice("skip", "write"), CLIENT, default="skip", same=True, load=False,
-                 about="what happens to a record that the read did not find. skip: it is not written, so that all"
+                 about="what an update does if its read did not find the record. skip: it is not written, so that all"
                  " systems do the same and no record is added; write: the update is sent anyway, which inserts the"
                  " record in Cassandra, ScyllaDB and HBase. Either way it counts as not found"),
         Property("client_heap", Memory(), DOHYO, default="512m",
@@ -198,7 +198,7 @@ GROUPS = {
                  about="maximum share of records that are not found; above it, a run is invalid"),
         Property("max.other.cpu", Percent(0, 100), DOHYO,
                  about="share of a host's processors that other processes or the hypervisor may use during a run;"
-                 " above it the run is invalid. Without it 25%, with strict_conditions 5%"
+                 " above it, the run is invalid. The default is 25%, or 5% with strict_conditions"
                  " (docs/method.md#somebody-else)"),
         Property("retries", Whole(0, 1000), CLIENT, default="0",
                  about="number of times that a binding or its driver may send a failed request again, the same for"
@@ -209,8 +209,8 @@ GROUPS = {
                  about="number of times that our client may send a failed insert of the load again, in addition to"
                  " retries; a note of the trial reports how often it happened"),
         Property("seed", Whole(0, 2**53 - 1), CLIENT,
-                 about="seed of the random operations, records and values; without it, each client draws one and"
-                 " writes it to its client.json (docs/method.md#replaying-a-run)"),
+                 about="seed of the random operations, records and values; without it, each client chooses one at"
+                 " random and writes it to its client.json (docs/method.md#replaying-a-run)"),
         Property("operationtimeout", Whole(1, 86_400_000), CLIENT, default="10000",
                  about="milliseconds after which an operation counts as failed, regardless of the driver's timeouts"),
         Property("stalltime", Duration(1, _DAY), CLIENT, default="60",
@@ -284,8 +284,8 @@ GROUPS = {
                 about="maximum number of loaded records, and of inserted records, that a client accounts for; if"
                 " there are more, it accounts for a sample chosen by hash"),
         Property("verify.timeout", Duration(1, _DAY), CLIENT, default="600", load=False,
-                 about="seconds for reading the records back after a run; a record that was not read by then counts"
-                 " as unreadable"),
+                 about="maximum time in seconds for reading the records back after a run; a record that was not read by"
+                 " then counts as unreadable"),
     ],
     "Records": [
         _record("recordcount", Count(1, _LONG), BOTH, same=True,
@@ -319,7 +319,7 @@ GROUPS = {
                 about="above 0: a time series with this number of partitions; same as keycolumns=series bigint N,"
                 " time timestamp (docs/time-series.md)"),
         _record("zeropadding", Whole(0, 1000), BOTH, default="1",
-                about="digits to which key numbers are padded with zeros"),
+                about="number of digits to which key numbers are padded with zeros"),
         _record("insertstart", Count(0, _LONG), BOTH, default="0",
                 about="first record number that is loaded and requested"),
         _record("insertcount", Count(1, _LONG), BOTH,
@@ -335,8 +335,8 @@ GROUPS = {
     ],
     "Client output": [
         _output("measurement.interval", Choice("op", "intended", "both"), STOCK, default="op", matrix=False,
-                about="op: latency from the start of the operation; intended: from the start that the target rate"
-                " demands; both: both latencies. With a target rate, our client always records both"),
+                about="op: latency from the start of the operation; intended: from the start time that follows from the"
+                " target rate; both: both latencies. With a target rate, our client always records both"),
         _output("hdrhistogram.percentiles", Text(), BOTH, default="50,95,99",
                 about="percentiles in the client's result lines"),
         _output("status.interval", Whole(1, _DAY), BOTH, default="10", about="seconds between status lines"),
@@ -355,7 +355,7 @@ GROUPS = {
         _stock("measurement.raw.output_file", Text(), about="file for raw measurements"),
         _stock("measurement.raw.no_summary", Boolean(), default="false",
                about="true: raw measurements have no summary"),
-        _stock("histogram.buckets", Whole(1, _INT), default="1000", about="number of buckets of one millisecond each"),
+        _stock("histogram.buckets", Whole(1, _INT), default="1000", about="number of buckets, each of one millisecond"),
         _stock("timeseries.granularity", Whole(1, _INT), default="1000", about="milliseconds per point"),
         _stock("reportlatencyforeacherror", Boolean(), default="false",
                about="true: latencies are reported per kind of error"),
@@ -366,7 +366,7 @@ GROUPS = {
         _stock("debug", Boolean(), default="false", about="true: bindings print verbose output"),
     ],
     "Set by Dohyo itself": [
-        Property("db", Refused("the binding follows from the system; choose with systems"), BOTH,
+        Property("db", Refused("the binding follows from the system; set systems"), BOTH,
                  about="class of the binding"),
         Property("table", Refused("Dohyo creates usertable; set tablecount for several tables"), BOTH, same=True,
                  about="name of the table"),
@@ -442,7 +442,7 @@ GROUPS = {
                          " scylla=HOST,HOST:PORT"), STOCK, about="ScyllaDB's hosts"),
         Property("scylla.port", Refused("Dohyo chooses the port; for your servers: --attach scylla=HOST,HOST:PORT"),
                  STOCK, about="ScyllaDB's port"),
-        Property("scylla.keyspace", Refused("Dohyo creates the keyspace, also in attached servers"), STOCK,
+        Property("scylla.keyspace", Refused("Dohyo creates the keyspace, also on attached servers"), STOCK,
                  about="keyspace"),
         Property("scylla.local_dc",
                  Refused("Dohyo sets the data center of its servers; for your servers: cassandra.localdc in the"

@@ -143,7 +143,7 @@ def load(
     if len(set(whole.systems)) < len(whole.systems):
         raise BadInputError(f"systems={whole['systems']}: a system is named twice; repeats=N measures it again")
     for published_file in whole.published:
-        published.load(published_file)  # a broken file must fail before the experiment starts
+        published.load(published_file)  # an invalid file must be rejected before the experiment starts
     for variant, values in replaced.items():
         # With fewer keys, the variant could apply to further systems.
         given = {**values, **variants[variant]}
@@ -430,7 +430,7 @@ def _at(
 
 
 def _resolved(scenario: Scenario, hosts: Hosts | None, caches: Caches | None) -> Scenario:
-    """Returns the scenario with recordcount for datasize, keycolumns for partitions, and ``scale`` applied.
+    """Returns the scenario with datasize turned into recordcount, partitions into keycolumns, and ``scale`` applied.
 
     :raises BadInputError: if partitions and keycolumns are both set, or the size is not known
     """

@@ -40,7 +40,7 @@ class Scenario:
     # Properties of single phases, by phase and key, with unscaled counts; ``of`` merges them with ``values``.
     phase_values: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     # Values by dimension. With a matrix, ``values`` contains the unresolved properties of all points. ``points``
-    # contains each system with the whole scenario at each of its points, in the order of measuring.
+    # contains each system with the whole scenario at each of its points, in the order of measurement.
     matrix: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     # Properties of each variant, by its name in the dimension "variant".
     variants: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
@@ -58,7 +58,7 @@ class Scenario:
 
     @property
     def systems(self) -> list[str]:
-        """Names of the systems to compare, in the order of their trials."""
+        """Names of the systems to compare, in the order in which they are measured."""
         if self["systems"] == "all":
             return [system.name for system in catalogue.all_systems().values() if not system.by_name]
         return self["systems"].split(",")

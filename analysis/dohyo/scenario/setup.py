@@ -71,7 +71,7 @@ class Setting:
         return self.values == [NOT_PUBLISHED]
 
     def says(self, values: Iterable[str | None]) -> str:
-        """Returns values as text, sorted, counts with commas and durations with units."""
+        """Returns sorted values as text, with commas in counts and units after durations."""
         return ", ".join(sorted({_said(self.key, each) for each in values}, key=_order))
 
     def equals(self, ours: Collection[str | None]) -> bool:

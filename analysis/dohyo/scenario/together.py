@@ -143,7 +143,7 @@ def _check_equal(scenario: Scenario) -> None:
 
 
 def _check_reuse(scenario: Scenario) -> None:
-    """Checks that a reused load is neither measured nor kept in memory only."""
+    """Checks that a reused load is neither measured nor kept only in memory."""
     if scenario["reuse"] == "none":
         return
     if scenario.measures_load:

@@ -101,7 +101,7 @@ class Condition:
 
     @property
     def group(self) -> tuple[str, ...]:
-        """Returns the names of the conditions that the text contains, this one first."""
+        """Returns the names of the conditions that the text contains, beginning with this one."""
         return (self.name, *self.also)
 
 
@@ -168,7 +168,7 @@ def _client_cpus(cpus: Sequence[str | None]) -> str | None:
 
 
 def _price(facts: records.ReadBack) -> float | None:
-    """Returns the total price of the servers' hosts, in US$ per hour; None if the price of any is unknown."""
+    """Returns the total price of the servers' hosts, in US$ per hour; None if the price of a host is unknown."""
     try:
         prices = [math.nan if each is None else float(each) for each in facts.usd_per_hour.values()]
     except ValueError:
@@ -480,7 +480,7 @@ class Conditions:
     jdk: str | None = _of("JDK of the server, if it is a JVM", label="JDK")
     gc: str | None = _of("collector of the server, if it is a JVM", label="collector")
     usd_per_hour: float | None = _of(
-        "total price of the servers' hosts, from the inventory; null if the price of any is not known",
+        "total price of the servers' hosts, from the inventory; null if the price of a host is not known",
         "US$/h",
         read=lambda of: _price(of.facts),
         label="price",
@@ -505,13 +505,13 @@ _Stated = defstruct(
 
 
 def stated(content: Any, complain: Callable[[str], object]) -> dict[str, Any]:
-    """Returns the known conditions that the servers have stated, by name.
+    """Returns the known conditions that the servers stated, by name.
 
     Earlier versions called attached servers strongly consistent without knowing their replication or their write
     acknowledgements. The consistency of such servers is changed to unknown.
 
     :param content: content of conditions.json
-    :param complain: function that receives `field is value: why` for each value of a wrong type
+    :param complain: function that is called with `field is value: why` for each value of a wrong type
     """
     found = structs.asdict(records.decoded(content, _Stated, complain))
     known = {

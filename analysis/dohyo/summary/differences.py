@@ -37,7 +37,7 @@ _ASIDE |= {"phases", "reuse"}
 _OF_A_ROLE = ("version", "jdk", "compression", "gc_threads", "settings", "feature_key")
 # Keys that a publication may state instead of the key that is looked up here.
 _INSTEAD = {"all_threads": "threadcount"}
-# Properties that have another name in trial.json.
+# Properties that have a different name in trial.json.
 _NAMES = {"threadcount": "threads", "warmuptime": "warmup", "maxexecutiontime": "duration"}
 # Value of a system's compression that means the scenario's compression.
 _AS_THE_SCENARIO = "scenario"
@@ -175,7 +175,7 @@ def before(
     """Returns the setup of each trial before a run.
 
     :param trials: future content of each trial.json
-    :param values: effective variables by system and point, if a host has reported them
+    :param values: effective variables by system and point, as far as hosts have reported them
     :param machine: this machine, as `host.hardware` describes it
     """
     found = []
@@ -204,7 +204,7 @@ def before(
 
 
 def after(trials: Sequence[Trial], facts: ExperimentFacts) -> list[Here]:
-    """Returns the setup of each trial that has numbers, from its evidence."""
+    """Returns the setup of each trial with numbers, according to its evidence."""
     found = []
     known = catalogue.all_systems()
     for trial in (trial for trial in trials if trial.status == "ok" and trial.system in known):

@@ -172,7 +172,7 @@ class SameFault:
         return str(self.found[0][1])
 
     def words(self, figures: Iterable[FaultFigure], runs: int | None = None) -> list[str]:
-        """Returns the figures over the runs as text.
+        """Returns the figures of all runs as text.
 
         :param runs: number of runs that count; default: all
         """
@@ -190,7 +190,7 @@ class SameFault:
 
 
 def same_faults(trials: Iterable[Trial]) -> list[SameFault]:
-    """Returns every fault of every system, each with all rounds and repeats."""
+    """Returns every fault of every system, combined over all rounds and repeats."""
     together: dict[tuple[str, str, str, int], SameFault] = {}
     for trial in trials:
         for run in trial.faults:

@@ -29,7 +29,7 @@ from dohyo.summary.results import ChangeVerdict, Trial
 
 # Difference within which two shares count as equal: a tenth of the share of errors that makes a run invalid.
 SHARE_MARGIN = 0.0001
-# Degrees of freedom of a binomial error, which the number of rounds does not limit.
+# Degrees of freedom of a binomial error, which do not depend on the number of rounds.
 _MANY = 1e6
 # Largest accepted probability that all rounds of one experiment lie beyond all rounds of the other by chance. With four
 # rounds each, that probability is 1 / 70.
@@ -80,7 +80,7 @@ def finding(
 
 
 class _Counted(NamedTuple):
-    """A count of events, and the number of attempts in the round."""
+    """A number of events, and the number of attempts in the same round."""
 
     found: int
     of: int
@@ -247,7 +247,7 @@ def _points(share: float) -> str:
 def fault_changes(
     before: Sequence[Trial], after: Sequence[Trial], margin: float, other_rates: Collection[str] = ()
 ) -> Iterator[Finding]:
-    """Yields each figure of each fault in either experiment; a figure that one side lacks is inconclusive.
+    """Yields each figure of each fault in either experiment. A figure that one experiment lacks is inconclusive.
 
     :param before: valid rounds of a system at a point
     :param after: valid rounds in the other experiment
@@ -287,7 +287,7 @@ def worse_loss(before: Sequence[float], after: Sequence[float], *, whole_before:
         return None
     if most:
         return f"at most {most:,.0f} in a round before"
-    return "there was none before" if whole_before else "the number before is unknown"
+    return "there were none before" if whole_before else "the number before is unknown"
 
 
 def _of_healing(*sides: SameFault) -> Iterator[FaultFigure]:

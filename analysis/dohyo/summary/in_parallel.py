@@ -19,7 +19,7 @@ _Result = TypeVar("_Result")
 
 
 def divided(items: Sequence[_Part], size: int) -> list[Sequence[_Part]]:
-    """Returns the items in consecutive lists, one for each process.
+    """Divides the items into consecutive lists, one for each process.
 
     :param size: bytes to read for all items
     """

@@ -22,7 +22,7 @@ TOLERANCE = 0.01
 # threads cannot exceed the closed-loop maximum by far.
 DOWN = 2.0
 UP = 1.25
-# Share of the closed-loop maximum below which no rate is tried: a bound that fails there does not depend on the rate.
+# Share of the closed-loop maximum below which no rate is tried, because a failure there does not depend on the rate.
 FLOOR = 1e-3
 
 
@@ -47,7 +47,7 @@ def broken(asked: Sequence[Bound], latencies: Latencies, target: float, achieved
             if value is None:
                 raise ValueError(
                     f"the {bound.percentile} of {operation} from the intended start is not known: {BEYOND} operations"
-                    " must be beyond it; give a longer search.duration"
+                    " must be beyond it; set a longer search.duration"
                 )
             if value >= bound.limit_ms:
                 found.append(f"{operation} {bound.percentile} {milliseconds(value)} ms")
@@ -140,5 +140,5 @@ class Knee:
 
 
 def rounded(target: float) -> float:
-    """Returns a readable rate of four digits, which is finer than any precision."""
+    """Returns the rate rounded to four digits, which is finer than any precision."""
     return float(f"{target:.4g}")

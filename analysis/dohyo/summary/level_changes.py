@@ -35,7 +35,7 @@ _Beside = tuple[str, float]
 
 
 def events(found: Sequence[LevelChange], window: Window, spans: Iterable[Span], hosts: HostMetrics) -> Iterator[Event]:
-    """Yields the changes of level in a measured window, each with what changed at the same time.
+    """Yields the changes of level in a measured window, each with the other changes at the same time.
 
     :param spans: background work of the servers in all runs of the trial
     """

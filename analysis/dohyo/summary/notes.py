@@ -70,7 +70,7 @@ def _collapsed(trials: Sequence[Trial]) -> Iterator[str]:
 def _unsteady(trials: Sequence[Trial], rounds: Sequence[Trial]) -> Iterator[str]:
     """Yields a note on systems whose throughput changed between the first and the last third of the window.
 
-    Their mean depends on the window. Phases with a target rate are left out. With several rounds, the worst is named.
+    Their mean depends on the window. Phases with a target rate are left out. Only the worst of several rounds is named.
     """
 
     def in_round(trial: Trial, phase: str) -> str:
@@ -178,7 +178,7 @@ def of_clients(counted: Sequence[Phase], uses: Sequence[HostUse]) -> Iterator[st
 
 
 def _sums(phases: Sequence[Phase], name: str) -> list[tuple[str, int]]:
-    """Returns the sum of a field of client.json for each phase in which it is not 0."""
+    """Returns the sum of a field of client.json for each phase in which the sum is not 0."""
     found: dict[str, int] = {}
     for phase in phases:
         for client in phase.clients:

@@ -26,7 +26,7 @@ from dohyo.scenario.phases import LOAD
 from dohyo.summary import level_changes
 from dohyo.summary.level_changes import in_words
 
-# Exit code of a client whose database failed: too many errors, or no success for too long.
+# Exit code of a client whose database failed, with too many errors or without a success for too long.
 _DATABASE_FAILED = 5
 
 # File with the faults of a run.
@@ -228,7 +228,7 @@ class Phase:
         return frozenset(host for event in events if event.kind == "start" for host in event.hosts)
 
     def events(self, of_servers: Sequence[Event], *, measured: bool) -> list[Event]:
-        """Returns the run's events. Short dips of an unmeasured load are left out: it may wait for compactions."""
+        """Returns the run's events. Short dips of an unmeasured load are left out, as it may wait for compactions."""
         found = [*self.conducted.events(self.kind, self.number), *of_servers]
         shortest = events.DIP_SECONDS if measured else events.COLLAPSE_SECONDS
         found += self.timeline.seconds.events(self.number, self.warmup, self.shortest, self.kind, shortest)
@@ -236,7 +236,7 @@ class Phase:
 
 
 def _problems(client: ClientFolder, timeline: Timeline) -> list[str]:
-    """Returns a client's problems; if it had too many errors, each problem with the time of the errors."""
+    """Returns a client's problems. If it had too many errors, each problem contains the time of the errors."""
     at = when(timeline.seconds.errors(), client.report.warmup_seconds or 0.0)
     if client.report.valid is False and client.report.failed_operations and at:
         return [f"{problem}; failed operations {at}" for problem in client.problems]
@@ -250,7 +250,7 @@ def add_all(into: dict[str, Latencies], latencies: Mapping[str, Latencies]) -> N
 
 
 def _percentiles_ms(latencies: Mapping[str, Latencies], run: Run) -> dict[str, dict[str, float]]:
-    """Returns percentiles by name and operation type, if the histograms are complete and large enough."""
+    """Returns percentiles by name and operation type; only from histograms that are complete and large enough."""
     counts = {name: operation.operations for name, operation in run.by_operation.items()}
     whole = {name: merged for name, merged in latencies.items() if merged.count == counts.get(name)}
     return {

@@ -58,7 +58,7 @@ def is_reached(summary: Summary) -> bool:
 
 
 def undecided(summary: Summary) -> list[Neighbours]:
-    """Returns the neighbours in the ranking whose interval shows neither a difference nor that they are alike."""
+    """Returns the neighbours in the ranking whose interval shows neither that they differ nor that they are alike."""
     return [each for each in deciding_neighbours(summary) if each.outcome == "open"]
 
 

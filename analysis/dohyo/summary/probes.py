@@ -15,7 +15,7 @@ from dohyo.summary.knee import Knee
 
 
 def stated(settings: Settings | None) -> Settings | None:
-    """Returns the search settings; None if they contain no valid latency bounds."""
+    """Returns the settings of the search; None if they contain no valid latency bounds."""
     try:
         return settings if settings and slo.bounds(settings.slo) else None
     except ValueError:

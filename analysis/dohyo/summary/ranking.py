@@ -20,7 +20,7 @@ UNITS: dict[Figure, str] = {
 
 @dataclass(frozen=True)
 class Contest:
-    """The comparison of the best system in a figure at a point with every other system.
+    """A comparison, in one figure at one point, of the best system with every other system.
 
     :ivar pairs: pairs of the best system with the others, nearest first; at least one
     """
@@ -62,7 +62,7 @@ class Rate:
 
     @property
     def mean(self) -> float:
-        """Returns records per second; operations per second if records are unknown."""
+        """Returns records per second, or operations per second if records are unknown."""
         return float(getattr(self.row, self.figure))
 
     @property

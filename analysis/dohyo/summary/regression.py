@@ -151,7 +151,7 @@ def compare(before: Summary, after: Summary, margin: float = MARGIN, *, force: b
     """Returns the changes between two experiments.
 
     :param margin: share of a figure within which a change does not count
-    :param force: compare even if conditions that must be equal differ
+    :param force: whether to compare even if conditions that must be equal differ
     """
     left, right = _by_place(before), _by_place(after)
     result = Changes(before.name, after.name, margin, force)
@@ -200,7 +200,7 @@ class _Side:
 
     @property
     def rounds(self) -> list[Trial]:
-        """Returns the valid rounds; the conditions that they share are compared."""
+        """Returns the valid rounds. Only conditions that they share are compared."""
         return [each for each in self.all_rounds if each.status == "ok"]
 
     @property
@@ -218,7 +218,7 @@ class _Side:
         return figures(self.trial, [other]) | maximum(self.trial, self.summary.trials) | reached
 
     def due(self, other: Trial) -> dict[Key, Row]:
-        """Returns the figures that would be known if each round had enough operations for a p99.
+        """Returns the figures that would be known if every round had enough operations for a p99.
 
         :param other: trial with which this one is compared
         """
@@ -251,7 +251,7 @@ def _have_numbers(first: _Side, second: _Side) -> bool:
     return bool(first.rounds and second.rounds) and "failed" not in (first.trial.status, second.trial.status)
 
 
-# Compared figure → estimates of its means over the rounds, after and before.
+# For each compared figure, the estimates of its means over the rounds, after and before.
 _Estimates = Mapping[Key, tuple[Estimate, Estimate]]
 
 
@@ -507,7 +507,7 @@ def _workload(before: _Side, after: _Side) -> Iterator[tuple[str | None, str, tu
 
 
 def _together(rounds: Sequence[Mapping[_Place, str]]) -> dict[_Place, str]:
-    """Returns for each setting the distinct values of all rounds."""
+    """Returns the distinct values of each setting in all rounds."""
     places = dict.fromkeys(place for each in rounds for place in each)
     values = {
         place: dict.fromkeys(each.get(place, "unknown") for each in rounds if place in each or not _is_of_equal(place))

@@ -62,7 +62,7 @@ class Trial:
     accounting: Accounting | None = None  # result of checking acknowledged writes, over all runs
     faults: list[FaultedRun] = field(default_factory=list)  # costs of faults in each valid run with faults
     rows: list[Row] = field(default_factory=list)  # rows of the whole cluster
-    load_is_measured: bool = False  # True if the rows of the load are the measurement
+    load_is_measured: bool = False  # true if the load is what is measured
     target_is_known: bool = True  # False if logs of other clients do not state a target rate
     trends: dict[str, float] = field(default_factory=dict)  # phase -> throughput of the last third / that of the first
     collapses: list[str] = field(default_factory=list)  # times at which the throughput was low for 10 s or more
@@ -255,7 +255,7 @@ class Summary:
     notes: list[str] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)  # `file:line: what` for logs that could not be read completely
     canary: Comparison | None = None  # whether the hosts had the same speed before all trials
-    precision: Precision | None = None  # None: no precision was requested, and the scenario sets the number of rounds
+    precision: Precision | None = None  # None if no precision was requested: the scenario sets the number of rounds
     published: list[Published] = field(
         default_factory=list
     )  # published figures from other hardware, only for reference
@@ -274,7 +274,7 @@ class Summary:
 
     @property
     def host_count(self) -> int:
-        """Returns the largest number of hosts with servers in any trial; 0: unknown."""
+        """Returns the largest number of hosts with servers in any trial; 0 if unknown."""
         return max((len(trial.serving) for trial in self.trials), default=0) or max(
             (trial.conditions.nodes or 0 for trial in self.trials), default=0
         )
@@ -289,7 +289,7 @@ class Summary:
     def has_numbers(self, *, skipped: bool = False) -> bool:
         """Returns whether all trials have valid numbers.
 
-        :param skipped: accept skipped systems if at least one other was measured
+        :param skipped: whether to accept skipped systems if at least one other was measured
         """
         fine = ("ok", "skipped") if skipped else ("ok",)
         statuses = [trial.status for trial in self.trials]
@@ -318,7 +318,7 @@ class Summary:
     def lines(self) -> list[dict[str, Any]]:
         """Returns rows of the cluster, of each client and node if there are several, and of each probe of a search.
 
-        The key `scope` distinguishes them. A trial without rows of the run has one line with a status and no numbers.
+        The key `scope` distinguishes them. A trial without rows of a run has one line with its status and no numbers.
         """
         found: list[dict[str, Any]] = []
         scopes = [("cluster", trial) for trial in self.trials] + [("rounds", trial) for trial in self.merged]
@@ -392,7 +392,7 @@ def _which(trial: Trial) -> tuple[str, str, int]:
 
 
 def _csv(lines: Iterable[Sequence[object]]) -> str:
-    """Returns CSV with an empty field for None, "" for an empty string; Python's writer does not distinguish them."""
+    """Returns CSV with an empty field for None and "" for an empty string; Python's writer cannot distinguish them."""
     return "".join(",".join(map(_cell, line)) + "\n" for line in lines)
 
 

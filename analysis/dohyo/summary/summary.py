@@ -51,7 +51,7 @@ def summarise(
     # Rounds, and the longest duration of a trial, for each system and point.
     rounds: dict[str, Rounds] = {}
     longest: dict[str, float] = {}
-    # Properties that define the workload, for each trial.
+    # Properties of each trial that define its workload.
     workloads: dict[str, dict[str, str]] = {}
     runs: dict[str, str] = {}  # runs by the fingerprint of their logs
     for name in sorted(name for name in {*there, *facts.plan} if only is None or name in only):

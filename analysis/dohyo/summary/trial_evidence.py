@@ -123,7 +123,7 @@ class TrialEvidence:
         """
         healing = HealingLogs(self.files.path / "server", self.files.warn)
         return {
-            # Include discarded runs: later runs do not find what a discarded one has lost.
+            # Include discarded runs, because later runs do not notice what a discarded one lost.
             "accounting": accounting.of_all(client.report.accounting for run in of.measured for client in run.clients),
             "faults": [faulted for phase in valid if (faulted := phase.healed(healing))],
             "trends": _trends(valid),
@@ -191,7 +191,7 @@ class TrialEvidence:
         )
 
     def _pauses(self, servers: Servers, phase: Phase, rows: Sequence[Row]) -> list[Event]:
-        """Returns pauses of the servers' JVMs that are long compared with the clients' latencies."""
+        """Returns the pauses of the servers' JVMs that are long compared with the clients' latencies."""
         calls = [row for row in rows if (row.phase, row.discarded) == phase.part and is_call(row.operation)]
         known = [row.p99_ms for row in calls if row.p99_ms is not None and not is_failure(row.operation)]
         timeout, default = self.settings.properties.operationtimeout, find_property("operationtimeout")
@@ -264,7 +264,7 @@ def _conditions(of: TrialFacts) -> tuple[Conditions, dict[str, dict[str, Any]]]:
 
 
 def _probe(phase: Phase, facts: TrialFacts, settings: Settings) -> Probe:
-    """Returns a probe with its measurements and whether its rate held."""
+    """Returns a probe with its measurements, judged by whether its rate held."""
     targets = [client.report.target for client in phase.clients]
     known = [target for target in targets if target is not None]
     # Add up the clients' targets, because each client received a share.

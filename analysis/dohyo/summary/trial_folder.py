@@ -81,7 +81,7 @@ class TrialFolder:
         return found
 
     def read_back(self) -> tuple[records.ReadBack, dict[str, Any]]:
-        """Returns the content of conditions.json: a record of the general facts, and the conditions by name."""
+        """Returns the content of conditions.json as a record of general facts and the conditions by name."""
         path = self.path / "conditions.json"
         warn = limited(path, self.warn)
         content = read_object(path, warn)

@@ -159,7 +159,7 @@ def _without_numbers(summary: Summary) -> Iterator[Reason]:
     partly = [name for name, of in rounds.items() if {each.status for each in of} - {"ok", "interrupted"}]
     if partly:
         yield Reason(
-            f"{len(partly)} of {len(tried)} have rounds that are not valid and do not count: {', '.join(partly)}.",
+            f"{len(partly)} of {len(tried)} have invalid rounds, which do not count: {', '.join(partly)}.",
             f"invalid rounds of {_few(partly)}",
         )
 
@@ -217,7 +217,7 @@ def _undecided(summary: Summary, pairs: Sequence[Pair]) -> Iterator[Reason]:
 
 
 def _outliers(summary: Summary, pairs: Sequence[Pair]) -> Iterator[Reason]:
-    """Yields a reason if a figure depends on a single round that differs much from the others."""
+    """Yields a reason if a figure depends on a single round that differs considerably from the others."""
     said = []
     for where, of, unit in _samples(summary, pairs):
         if (at := statistics.outlier(of)) is not None:
@@ -346,7 +346,7 @@ def _hosts(summary: Summary, nearest: Sequence[Pair], pairs: Sequence[Pair]) -> 
 
 
 class _Sides:
-    """Trials of winners and losers. A canary belongs to one trial, but a verdict to all rounds of a system."""
+    """Trials of winners and losers. A canary belongs to one trial, but a verdict concerns all rounds of a system."""
 
     def __init__(self, summary: Summary, pairs: Sequence[Pair]) -> None:
         self.drifts = summary.canary.drifts if summary.canary else []
@@ -395,12 +395,12 @@ def _served(summary: Summary) -> Iterator[Reason]:
             )
         for what, copies in (
             ("acknowledge a write", {system: of.write_copies for system, of in of_each.items()}),
-            # Strongly consistent reads may need only the primary.
+            # Strongly consistent reads may involve only the primary.
             ("answer a read", {name: of.read_copies for name, of in of_each.items() if of.consistency != "strong"}),
         ):
             known = {system: count for system, count in copies.items() if count is not None}
             acks = {of_each[system].write_acks if "write" in what else of_each[system].read_acks for system in known}
-            # If acknowledgements differ, unequal conditions or a note on stricter ones already say so.
+            # If acknowledgements differ, the unequal conditions or a note on stricter ones already say so.
             if len(set(known.values())) > 1 and len(acks) == 1:
                 said = ", ".join(f"{system} {count}" for system, count in known.items())
                 yield Reason(f"Different numbers of copies {what}: {said}.", "different numbers of copies")
@@ -440,7 +440,7 @@ def _deviating(summary: Summary) -> Iterator[Reason]:
 
 
 def _unsettled(summary: Summary) -> Iterator[Reason]:
-    """Yields a reason if notes say that servers were measured before they finished the work of the load."""
+    """Yields a reason if notes say that servers were measured before they had finished the work of the load."""
     notes = [(trial.system, text) for trial in summary.compared for text in trial.notes]
     said = dict.fromkeys(f"{system} {text}" for system, text in notes if text.startswith(UNSETTLED))
     if said:
@@ -479,7 +479,7 @@ def _accounted(summary: Summary) -> Iterator[Reason]:
 
 
 def _verifies(trial: Trial) -> bool:
-    """Returns whether the trial had to account for acknowledged writes."""
+    """Returns whether the trial was required to account for acknowledged writes."""
     return any(of_phase.get("verify") == "acknowledged" for of_phase in trial.asked_workload.values())
 
 
@@ -557,7 +557,7 @@ def _unknown_percentiles(summary: Summary) -> Iterator[Reason]:
 
 
 def _taken(summary: Summary) -> Iterator[Reason]:
-    """Yields reasons if other processes or the hypervisor took processor time in valid runs; names the worst case."""
+    """Yields reasons if other processes or the hypervisor took processor time in valid runs, naming the worst case."""
     valid = [(trial, each) for trial in summary.trials if trial.status == "ok" for each in trial.taken]
     for who, found in (
         ("Other processes used", [(each.other or 0.0, trial, each.host) for trial, each in valid]),

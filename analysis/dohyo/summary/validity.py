@@ -40,7 +40,7 @@ _SAME_SECONDS = 0.001
 # applies to strict conditions.
 _MOST_TAKEN, _MOST_TAKEN_STRICT = 25.0, 5.0
 
-# Fields of client.json that must be equal for all clients of a run. A target rate may be divided unequally.
+# Fields of client.json that must be equal for all clients of a run. A target rate may be divided unevenly.
 _SAME_FOR_ALL = (
     "binding", "threads", "batchsize", "inflight", "tablecount", "readbeforewrite", "retries", "arrival", "loop",
 )  # fmt: skip
@@ -97,7 +97,7 @@ class RunFacts:
         return {name: value for name, value in stated.items() if value is not None}
 
     def problems(self) -> list[str]:
-        """Returns the problems of the run: first of each client, then of all clients, in the order of the checks."""
+        """Returns the problems of the run in the order of the checks, first for each client, then for all clients."""
         found = [
             f"{self.phase.name} on {client.host}: {why}"
             for client in self.clients
@@ -149,7 +149,7 @@ class TrialFacts:
         return [phase for phase in self.measured if not phase.discarded]
 
     def problems(self) -> list[str]:
-        """Returns the reasons why the trial's numbers must not be shown, the most telling one first."""
+        """Returns the reasons why the trial's numbers must not be shown, the most informative one first."""
         is_done = self.files.state.status == "done"
         cpus = {use.host: use.cpus for use in self.metrics.all() if use.cpus}
         strong = str(self.stated.get("consistency", "")).startswith("strong")
@@ -172,7 +172,7 @@ def late(run: RunFacts, client: ClientFolder) -> str | None:
 
 def other_start(run: RunFacts, client: ClientFolder) -> str | None:
     """Finds a client whose evidence is from another run, because its agreed start was not that of this run."""
-    # start_ms is a time by the clock of the client's host, agreed by the controller's clock.
+    # start_ms is a time on the clock of the client's host, agreed a time on the controller's clock.
     start_ms, agreed = client.report.agreed_start_ms, run.phase.conducted.agreed
     offset_ms = run.phase.conducted.offsets_ms().get(client.host)
     if start_ms is None or agreed is None or offset_ms is None:
@@ -183,7 +183,7 @@ def other_start(run: RunFacts, client: ClientFolder) -> str | None:
 
 
 def same_client(run: RunFacts) -> Iterator[str]:
-    """Finds clients that report the same number, and clients that ran another phase."""
+    """Finds clients that report the same number, and clients that ran a different phase."""
     for of, count in Counter(client.number for client in run.clients if client.number).items():
         if count > 1:
             yield f": {count} clients have the clientnumber {of}: their evidence is from one client"
@@ -230,7 +230,7 @@ def saturated(run: RunFacts, client: ClientFolder) -> str | None:
 
 
 def busiest(_: RunFacts, client: ClientFolder) -> str | None:
-    """Finds a client with a thread that used nearly a whole processor, so that more processors would not help it."""
+    """Finds a client with a thread that used nearly a whole processor, so that more processors would not help."""
     share = client.report.busiest_thread_share
     if share is None or share < SATURATED:
         return None
@@ -247,7 +247,7 @@ def lost_writes(run: RunFacts, client: ClientFolder) -> str | None:
 
 
 def stale_reads(run: RunFacts, client: ClientFolder) -> str | None:
-    """Finds stale reads although the servers' consistency excludes them."""
+    """Finds stale reads that the servers' consistency should prevent."""
     account = client.report.accounting
     if account is None or not account.stale_reads or not run.strong or run.phase.faults is not None:
         return None
@@ -405,7 +405,7 @@ def missing_evidence(trial: TrialFacts) -> Iterator[str]:
         *(f"{name}: is missing" for name in needed),
         *trial.changed,
         *files.damaged,
-        *(f"{phase.name}/clients.json: is missing, or damaged" for phase in together if not phase.conducted.clients),
+        *(f"{phase.name}/clients.json: is missing or damaged" for phase in together if not phase.conducted.clients),
     ))  # fmt: skip
 
 
@@ -416,17 +416,17 @@ def of_another_trial(trial: TrialFacts) -> Iterator[str]:
         agreed = phase.conducted.agreed
         if agreed is None:
             continue
-        # The agreed instant and the times in state.json are all by the controller's clock.
+        # The agreed instant and the times in state.json are all times on the controller's clock.
         end = agreed + phase.warmup + (phase.run.seconds or 0.0)
         if not first <= agreed <= end <= last:
             until = f" and ended at {instant(end)}" if first <= agreed <= last else ""
-            yield f"{phase.name}: began at {instant(agreed)}{until}, the trial lasted {lasted(first, last)}"
+            yield f"{phase.name}: began at {instant(agreed)}{until}, but the trial lasted {lasted(first, last)}"
     if trial.files.settings.name not in (None, trial.files.path.name):
         yield f"trial.json: belongs to {trial.files.settings.name}"
 
 
 def of_another_experiment(trial: TrialFolder, experiment: ExperimentFacts) -> Iterator[str]:
-    """Finds a trial that the experiment has not planned, or has planned differently."""
+    """Finds a trial that the experiment did not plan, or planned differently."""
     name, settings = trial.path.name, trial.settings
     if experiment.plan and name not in experiment.plan:
         yield (
@@ -445,13 +445,13 @@ def of_another_experiment(trial: TrialFolder, experiment: ExperimentFacts) -> It
 
 
 def outside_the_experiment(trial: TrialFolder, experiment: ExperimentFacts) -> Iterator[str]:
-    """Finds a trial outside the experiment's time, which begins with the first start, even if it was resumed."""
+    """Finds a trial outside the experiment's time, which begins with the first start of a resumed experiment."""
     # If a time is unknown, there is no contradiction.
     own_times, all_times = times(trial.state), times(experiment)
     early = math.isfinite(own_times[0]) and own_times[0] < all_times[0]
     late = math.isfinite(own_times[1]) and own_times[1] > all_times[1]
     if early or late:
-        yield f"state.json: the trial lasted {lasted(*own_times)}, the experiment {lasted(*all_times)}"
+        yield f"state.json: the trial lasted {lasted(*own_times)}, but the experiment {lasted(*all_times)}"
 
 
 def copied(trial: str, phases: Sequence[Phase], known: dict[str, str]) -> str | None:
@@ -514,7 +514,7 @@ class Check:
     of_experiment: Callable[[TrialFolder, ExperimentFacts], Iterator[str]] | None = None
 
 
-_APART = f"{LATE_MS:.0f} ms, or `client_skew_limit_ms` if that is more"
+_APART = f"{LATE_MS:.0f} ms, or `client_skew_limit_ms` if that is larger"
 # Entries without a function describe checks by the client, by the conductor, or by the code that reads the evidence.
 CHECKS = (
     Check("a client is missing, died, lost a thread, did not become ready, or hung; a host was lost",
@@ -546,7 +546,7 @@ CHECKS = (
           of_client=saturated),
     Check("one thread of a client used nearly a whole processor in the measured window: an event loop of the"
           " driver, or a thread that sends the operations", f"{100 * SATURATED:.0f} % of one", of_client=busiest),
-    Check("the clients' target rates do not add up to the scenario's", "0.1 %", of_run=other_target),
+    Check("the clients' target rates do not add up to the scenario's target rate", "0.1 %", of_run=other_target),
     Check("a client did not run the scenario in `trial.json`, or not that of most clients of the run: its threads,"
           " requests in flight, batch size, retries, binding, … in `client.json`",
           of_run=other_scenario),

@@ -548,7 +548,7 @@ class System(ABC):
 
     @property
     def planned(self) -> dict[str, Any]:
-        """Facts for planning and deployment, before any host is examined. Attached systems need no resources."""
+        """Facts for planning and deployment, known before a host is examined. Attached systems need no resources."""
         is_attached = self.name in self.context.get("attached", {})
         needs = asdict(HostNeeds(0, DataNeeds(0)) if is_attached else self.needs())
         if is_attached:
