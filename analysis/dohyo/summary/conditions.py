@@ -254,8 +254,8 @@ class Conditions:
         also=("read_acks",),
     )
     read_acks: str | None = _of(
-        "replicas that must answer a read. A system that is `strong` with `one` reads from a primary; it is not"
-        " compared in this condition",
+        "replicas that must answer a read. A system that is `strong` with `one` reads from a primary; its value is not"
+        " compared",
         equal="systems",
     )
     consistency: str | None = _of(

@@ -166,5 +166,5 @@ def check_fetching(names: str, chosen: Sequence[str]) -> None:
 
 
 def not_attached() -> dict[str, object]:
-    """Returns the variables of attached systems with their defaults: no system is attached."""
+    """Returns the variables of attached systems with their defaults, for a trial without attached systems."""
     return {name: option.default for name, option in ATTACHED.items()}

@@ -1,4 +1,4 @@
-"""Named sets of options of the JVM's garbage collectors (docs/versions.md#collectors)."""
+"""Named sets of options for the JVM's garbage collectors (docs/versions.md#collectors)."""
 
 from __future__ import annotations
 

@@ -24,8 +24,8 @@ class Once(Generic[T]):
     """A property that is evaluated once for each context.
 
     Before Python 3.12, functools.cached_property has one lock for all contexts, so the threads of two hosts could
-    deadlock. The first holds the lock and waits for Ansible, which resolves variables in one thread at a time. The
-    second is that thread, and waits for the lock to resolve a variable of its host.
+    deadlock. The first thread holds the lock and waits for Ansible, which resolves variables in one thread at a time.
+    The second thread is resolving a variable of its host, and waits for the lock.
     """
 
     def __init__(self, evaluate: Callable[[Any], T]) -> None:
@@ -210,7 +210,7 @@ class Context:
 
     @property
     def recordcount(self) -> int:
-        """Number of records in the key space; the default is YCSB's, 1000."""
+        """Number of records in the key space; 1000 by default, as in YCSB."""
         return int(self.properties.get("recordcount", 1000))
 
     @property
@@ -263,7 +263,7 @@ class Context:
     def key_bytes(self) -> int:
         """Maximum length of a key in bytes.
 
-        Without key columns it is "user", at least 20 digits (more with zeropadding), and 2 bytes of salt.
+        Without key columns, a key consists of "user", at least 20 digits (more with zeropadding), and 2 bytes of salt.
         """
         if not self.keycolumns:
             return 6 + max(20, int(self.properties.get("zeropadding", 1)))
@@ -342,7 +342,7 @@ class Context:
 
     @property
     def inflight(self) -> int:
-        """Maximum number of requests in flight per thread, over the load and all phases."""
+        """Maximum number of requests in flight per thread in the load and all phases."""
         parts = [self.get("trial_load", {}), *self.get("trial_phases", [])]
         of_parts = [part["properties"] for part in parts if "properties" in part]
         return max(int(each.get("inflight", 1)) for each in (self.properties, *of_parts))

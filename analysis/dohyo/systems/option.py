@@ -14,7 +14,7 @@ import yaml
 from dohyo import plain_text
 from dohyo.bad_input import BadInputError
 
-# Booleans as text, as Ansible's module parameters accept them.
+# Texts that Ansible's module parameters accept as booleans.
 BOOLEANS = {
     **dict.fromkeys(("true", "yes", "on", "1", "y", "t"), True),
     **dict.fromkeys(("false", "no", "off", "0", "n", "f"), False),
@@ -46,7 +46,7 @@ def option(
     :param pattern: regular expression that must match the whole value, each element of a list, or each key of a dict
     :param choices: allowed values; empty for any value
     :param secret: whether messages must hide the value
-    :param environment: environment variable of the control machine that gives the value if no inventory sets it
+    :param environment: environment variable on the control machine with the value, used if no inventory sets it
     """
     declared = Option("", "", None, about, pattern, tuple(choices), secret, environment)
     if isinstance(default, list | dict):

@@ -17,7 +17,7 @@ from dohyo.bad_input import BadInputError
 def render(file: Path, **variables: Any) -> str:
     """Renders a Jinja template.
 
-    :param variables: variables of the template; it also has the filter ``json``
+    :param variables: variables of the template, which can also use the filter ``json``
     :raises jinja2.UndefinedError: if the template uses a name that does not exist
     """
     return str(_environment(file.parent).get_template(file.name).render(**variables))

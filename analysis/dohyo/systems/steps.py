@@ -49,7 +49,7 @@ class Steps(Protocol):
         """Runs a command of the system's administration class, and returns its output."""
 
     def until_admin(self, host: str, verb: str, *words: str, ready: bool = False) -> None:
-        """Repeats a command of the administration, as :meth:`until` does."""
+        """Repeats an administration command, like :meth:`until`."""
 
     def start_process(self, host: str, name: str, command: Sequence[str], **more: Any) -> None:
         """Starts a process of the server in its folder ``run``; ``more`` as in :func:`dohyo.trial.processes.start`."""

@@ -86,7 +86,7 @@ class Tuned:
     :ivar value: None if the profile does not set it
     :ivar source: source of the value, in Markdown
     :ivar shown: text for a value that depends on the host or the version
-    :ivar vanilla: text for the package's default; unless given, an option's own default
+    :ivar vanilla: text for the package's default; by default, the default of the option
     """
 
     name: str
@@ -100,13 +100,13 @@ class Tuned:
 class Archive:
     """An archive with the server, from the user or from the vendor.
 
-    :ivar variable: variable that gives the archive
-    :ivar given: value of this variable: a URL or a file of the control machine; empty if it is not set
-    :ivar checksum: variable that gives the SHA-256
+    :ivar variable: variable that names the archive
+    :ivar given: value of this variable: a URL or a file on the control machine; empty if it is not set
+    :ivar checksum: variable that contains the SHA-256
     :ivar sha256: value of this variable; empty if it is not set
     :ivar jars: folders in the archive that contain the server's jars
     :ivar wanted: regular expression of a jar that must be among them
-    :ivar unchecked: whether a file of the control machine is accepted without a checksum
+    :ivar unchecked: whether a file on the control machine is accepted without a checksum
     :ivar url: URL of the vendor's archive; empty if it is not to be downloaded
     :ivar sums: URL of the vendor's file of checksums
     :ivar unsigned: reason why the user must give the checksum of the download
@@ -237,7 +237,7 @@ class Attach:
 class Attached:
     """Attached servers.
 
-    :ivar servers: their addresses as the user gave them, such as ``db1:9042,db2:9042`` or ``db1/PATH``
+    :ivar servers: their addresses as the user entered them, such as ``db1:9042,db2:9042`` or ``db1/PATH``
     :ivar place: name of the keyspace, database or the like that Dohyo creates there
     :ivar folder: folder on the host for the connection's files
     """
@@ -271,7 +271,7 @@ class Attached:
 class System(ABC):
     """One database under test. Fields made with :func:`option` are the variables that users may set.
 
-    The members are evaluated for one host at one moment of a trial; ``context`` has the values known at that moment.
+    The members are evaluated for one host at one moment of a trial; ``context`` contains the values known then.
     """
 
     # ---- constants of the class ------------------------------------------------------------------------------------
@@ -1075,10 +1075,10 @@ class System(ABC):
         return tuple(f"{self.role}_{name}" for name in self.variant)
 
     def is_installed(self) -> bool:
-        """Returns whether the server was installed on this machine before."""
+        """Returns whether the server has already been installed on this machine."""
         return (LOCAL_HOME / "install" / self.role).is_dir()
 
 
 def _expanded(path: str) -> str:
-    """Returns an absolute path, resolved as playbooks do; pathlib's expanduser fails for unknown users."""
+    """Returns an absolute path, resolved as in playbooks; pathlib's expanduser fails for unknown users."""
     return os.path.join(ANSIBLE, os.path.expanduser(path))  # noqa: PTH111, PTH118
