@@ -106,8 +106,8 @@ BREAKS: dict[str, tuple[Any, str]] = {
         lambda f: edit(f / "client.json", '"OK" : 2990', '"OK" : 2989, "ERROR": 1'),
         "run-1 on node1: client.json and the result lines differ in the statuses of READ",
     ),
-    "no repeat": (lambda f: shutil.rmtree(f.parent), "1 of 2 repeats have left results"),
-    "no client": (shutil.rmtree, "run-1: no client has left results"),
+    "no repeat": (lambda f: shutil.rmtree(f.parent), "1 of 2 repeats left results"),
+    "no client": (shutil.rmtree, "run-1: no client left results"),
 }
 
 

@@ -385,8 +385,8 @@ CHANGES: dict[str, tuple[Change, str]] = {
         "trial.json: states system mysql-myisam, but experiment.json plans system mysql-i",
     ),
     "a missing trial": (remove(TRIAL), "its evidence is missing"),
-    "a missing run": (remove(RUN), "0 of 1 repeats have left results"),
-    "a run too many": (put(RUN, f"{TRIAL}/run-2"), "2 of 1 repeats have left results"),
+    "a missing run": (remove(RUN), "0 of 1 repeats left results"),
+    "a run too many": (put(RUN, f"{TRIAL}/run-2"), "2 of 1 repeats left results"),
     "a missing load": (remove(f"{TRIAL}/load"), "load: is missing"),
     "a client of the load less": (remove(f"{TRIAL}/load/host2"), "the client left no files"),
     "records of the load": (

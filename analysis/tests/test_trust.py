@@ -125,7 +125,7 @@ def test_after_ctrl_c_it_says_how_many_rounds_are_missing() -> None:
     missing = [replace(each, rows=[], status="interrupted") for each in (a, b, b)]
     cut = replace(good, trials=[a, b, *missing], merged=[replace(each, status="interrupted") for each in (a, b)])
     (reason,) = judged(cut).reasons
-    assert reason.text == "Rounds were interrupted or not begun: a 1 of 2, b 2 of 3."
+    assert reason.text == "Rounds were interrupted or did not begin: a 1 of 2, b 2 of 3."
     # A second reason names the invalid round.
     other = replace(cut, trials=[*cut.trials, replace(a, rows=[], status="invalid")])
     assert shorts(other) == ["interrupted rounds of a and 1 more", "invalid rounds of a"]

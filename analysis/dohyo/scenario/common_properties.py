@@ -130,10 +130,10 @@ GROUPS = {
     ],
     "Hosts that do not exist yet": [
         _host("host_memory", Size(),
-              about="memory of each database host, for --plan and datasize=4*ram; without it, the inventory's"
+              about="memory of each database host, for --plan and datasize=4*ram; by default, the inventory's"
               " variable `host_memory`, or the memory of this machine"),
         _host("host_disk", Size(),
-              about="disk space for data on each database host, for --plan; without it, the inventory's variable"
+              about="disk space for data on each database host, for --plan; by default, the inventory's variable"
               " `host_disk`, or the free space of this machine"),
         _host("host_count", Whole(1, 100_000),
               about="number of database hosts for --plan; by default the number in the inventory"),
@@ -183,7 +183,7 @@ GROUPS = {
         Property("inflight", Whole(1, 100_000), CLIENT, default="1", about="operations in flight per logical client"),
         Property("client.loop", Choice("events", "threads"), CLIENT,
                  about="how logical clients run: on the driver's threads, or each on its own thread"
-                 " (docs/conditions.md#connections); without it, the way that is faster for the system"),
+                 " (docs/conditions.md#connections); by default, the way that is faster for the system"),
         Property("readbeforewrite", Boolean(), CLIENT, default="false", load=False,
                  about="true: an update first reads the whole record"),
         Property("readbeforewrite.missing", Choice("skip", "write"), CLIENT, default="skip", same=True, load=False,
@@ -209,7 +209,7 @@ GROUPS = {
                  about="number of times that our client may send a failed insert of the load again, in addition to"
                  " retries; a note of the trial reports how often it happened"),
         Property("seed", Whole(0, 2**53 - 1), CLIENT,
-                 about="seed of the random operations, records and values; without it, each client chooses one at"
+                 about="seed of the random operations, records and values; by default, each client chooses one at"
                  " random and writes it to its client.json (docs/method.md#replaying-a-run)"),
         Property("operationtimeout", Whole(1, 86_400_000), CLIENT, default="10000",
                  about="milliseconds after which an operation counts as failed, regardless of the driver's timeouts"),
@@ -323,7 +323,7 @@ GROUPS = {
         _record("insertstart", Count(0, _LONG), BOTH, default="0",
                 about="first record number that is loaded and requested"),
         _record("insertcount", Count(1, _LONG), BOTH,
-                about="number of records that are loaded and requested, beginning with insertstart; without it, all up"
+                about="number of records that are loaded and requested, beginning with insertstart; by default, all up"
                 " to recordcount. Fewer records than recordcount need tablecount=1; new records follow recordcount"),
         _record("tablecount", Whole(1, 10000), CLIENT, default="1",
                 about="number of tables that the records are divided into"),

@@ -145,7 +145,7 @@ def load(
     for published_file in whole.published:
         published.load(published_file)  # an invalid file must be rejected before the experiment starts
     for variant, values in replaced.items():
-        # With fewer keys, the variant could apply to further systems.
+        # With fewer keys, the variant could also apply to other systems.
         given = {**values, **variants[variant]}
         variants[variant].setdefault("systems", ",".join(name for name in catalogue.all_systems() if _has(name, given)))
     _check_variants(variants, matrix)

@@ -81,7 +81,7 @@ def _check_interleaving(scenario: Scenario) -> None:
 
 
 def _check_rounds(scenario: Scenario) -> None:
-    """Checks the properties that end the rounds."""
+    """Checks that the properties that end the rounds are valid together."""
     if not scenario.adds_rounds:
         # precision=none, or rounds=N on the command line, disables the precision of a file.
         given = [f"{key}={scenario[key]}" for key in ("rounds.max", "budget") if key in scenario.values]
@@ -159,7 +159,7 @@ def _check_reuse(scenario: Scenario) -> None:
 
 
 def _check_records(scenario: Scenario) -> None:
-    """Checks the properties of the records."""
+    """Checks that the properties of the records are valid together."""
     records = scenario.number("recordcount")
     _at_most(scenario, "tablecount", records, "recordcount")
     _check_fields(scenario)
@@ -213,7 +213,7 @@ def _check_accounting(scenario: Scenario) -> None:
 
 
 def _check_fields(scenario: Scenario) -> None:
-    """Checks the length of the fields' names."""
+    """Checks that the names of the fields are short enough."""
     longest = f"{scenario['fieldnameprefix']}{scenario.number('fieldcount') - 1}"
     measured = {catalogue.all_systems()[name].role for name in scenario.systems}
     for entry in properties.known().values():
@@ -260,7 +260,7 @@ def _check_batch(phase: Scenario) -> None:
 
 
 def _check_run(run: Scenario, load: Scenario) -> None:
-    """Checks the properties of a run together."""
+    """Checks that the properties of a run are valid together."""
     shares = {key: float(run[key]) for key in phases.PROPORTIONS}
     # Accept rounded shares, such as three times 0.333.
     if abs(sum(shares.values()) - 1) > 0.0011:

@@ -157,7 +157,7 @@ class Phase:
             problems = [reason] if reason else _problems(client, self.timeline)
             found += [f"{self.name} on {client.host}: {problem}" for problem in problems]
         if not self.clients:
-            return [*found, f"{self.name}: no client has left results"]
+            return [*found, f"{self.name}: no client left results"]
         return found + [
             f"{self.name} on {host}: {self.conducted.reason(host) or 'the client left no files'}"
             for host in self.missing

@@ -115,7 +115,7 @@ def throughput(summary: Summary, trial: Trial, phase: str) -> Rate | None:
 
 
 def phases_of(summary: Summary) -> list[str]:
-    """Returns the measured phases in order; a measured load is the first."""
+    """Returns the measured phases in order; a measured load comes first."""
     found = dict.fromkeys(row.phase for trial in summary.compared for row in trial.measured_rows)
     return sorted(found, key=lambda phase: phase != LOAD)
 

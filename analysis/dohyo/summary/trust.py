@@ -155,7 +155,7 @@ def _without_numbers(summary: Summary) -> Iterator[Reason]:
     cut = {name: count for name, of in rounds.items() if (count := [each.status for each in of].count("interrupted"))}
     if cut:
         counts = ", ".join(f"{name} {count} of {len(rounds[name])}" for name, count in cut.items())
-        yield Reason(f"Rounds were interrupted or not begun: {counts}.", f"interrupted rounds of {_few([*cut])}")
+        yield Reason(f"Rounds were interrupted or did not begin: {counts}.", f"interrupted rounds of {_few([*cut])}")
     partly = [name for name, of in rounds.items() if {each.status for each in of} - {"ok", "interrupted"}]
     if partly:
         yield Reason(
@@ -509,15 +509,15 @@ def _limited(summary: Summary) -> Iterator[Reason]:
         unlike = [phase for phase in phases if not is_equal(summary.compared, [phase])]
         compare = "compare latencies, not throughput"
         if unlike == phases:
-            compare = "not all systems had the same rate and reached it, so nothing is ranked"
+            compare = "the systems' rates differed or missed the target, so nothing is ranked"
         elif unlike:
-            compare += f"; in {', '.join(unlike)}, not all had the same rate and reached it: no ranking"
+            compare += f"; in {', '.join(unlike)}, rates differed or missed the target: no ranking"
         yield Reason(f"A target rate was set{where}: {compare}.", "a target rate was set")
     yield from _unknown_percentiles(summary)
     late = [each for together in at_points(summary.compared) for each in behind(together, EQUAL)]
     if late:
         reached = [f"{name} {rate(lowest)} of {rate(target)} op/s" for name, target, lowest in late]
-        text = f"Not all reached the equal rate ({', '.join(reached)}): latencies are not ranked."
+        text = f"Some systems missed the equal rate ({', '.join(reached)}): latencies are not ranked."
         yield Reason(text, "the equal rate was not reached")
     own = [(trial, *rates) for trial in summary.trials if trial.status == "ok" and (rates := behind_own(trial))]
     if own:
@@ -525,7 +525,7 @@ def _limited(summary: Summary) -> Iterator[Reason]:
             f"{trial.system} {rate(mean)} of {rate(target)} op/s{f' in round {trial.round}' if trial.round else ''}"
             for trial, target, mean in sorted(own, key=lambda each: each[2] / each[1])
         ]
-        text = f"Not all reached the share of their own rate ({'; '.join(reached[:_MOST_BEHIND])})"
+        text = f"Some systems missed the share of their own rate ({'; '.join(reached[:_MOST_BEHIND])})"
         yield Reason(f"{text}: they were busier than requested.", "a share of the own rate was not reached")
     said = []
     for trial in summary.trials:

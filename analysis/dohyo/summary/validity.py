@@ -375,13 +375,13 @@ def missing_runs(trial: TrialFacts) -> Iterator[str]:
     if trial.files.state.status != "done":
         return
     if settings.load_is_measured and not any(phase.kind == LOAD for phase in trial.measured):
-        yield "the load has left no results"
+        yield "the load left no results"
     wanted = settings.repeats
     for name in settings.planned:
         left = sum(run.kind == name for run in trial.measured)
         if wanted is not None and left != wanted:
             which = "" if name == RUN else f"{name}: "
-            yield f"{which}{left} of {wanted} repeats have left results"
+            yield f"{which}{left} of {wanted} repeats left results"
 
 
 def other_rows(trial: TrialFacts) -> Iterator[str]:
@@ -561,7 +561,7 @@ CHECKS = (
           f"{_MOST_TAKEN:.0f} % of them, with strict conditions {_MOST_TAKEN_STRICT:.0f} %",
           by="max.other.cpu", of_trial=disturbed),
     Check("compactions pending after settling, before the first run", "0", of_trial=compacting),
-    Check("the load, or a repeat of a phase, has left no results", of_trial=missing_runs),
+    Check("the load, or a repeat of a phase, left no results", of_trial=missing_runs),
     Check("a trial is not in the plan of `experiment.json`, or has another system or round there",
           of_experiment=of_another_experiment),
     Check("a valid trial was not within the experiment's time", of_experiment=outside_the_experiment),

@@ -221,7 +221,7 @@ class Context:
 
     @property
     def fieldcount(self) -> int:
-        """Number of fields of a record."""
+        """Number of fields per record."""
         return int(self.properties.get("fieldcount", 10))
 
     @property

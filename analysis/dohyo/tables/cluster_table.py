@@ -233,7 +233,7 @@ def _hosts(trials: Sequence[Trial], label: Label) -> Grid:
             lines.append([label(trial), host, *(cell(use) for cell in _USE.values())])
         if len(uses) > len(shown):
             lines.append([label(trial), f"({len(uses) - len(shown)} more)", *[""] * len(_USE)])
-    title = "Hosts in the measured windows: means; processors as shares of all on a host; disk busy: the busiest disk"
+    title = "Hosts in the measured windows: means; processors as shares of the whole host; disk busy: the busiest disk"
     return Grid(title, ["system", "host", *_USE], lines)
 
 
