@@ -442,7 +442,7 @@ GROUPS = {
                          " scylla=HOST,HOST:PORT"), STOCK, about="ScyllaDB's hosts"),
         Property("scylla.port", Refused("Dohyo chooses the port; for your servers: --attach scylla=HOST,HOST:PORT"),
                  STOCK, about="ScyllaDB's port"),
-        Property("scylla.keyspace", Refused("Dohyo creates the keyspace, also on attached servers"), STOCK,
+        Property("scylla.keyspace", Refused("Dohyo creates the keyspace, also in attached servers"), STOCK,
                  about="keyspace"),
         Property("scylla.local_dc",
                  Refused("Dohyo sets the data center of its servers; for your servers: cassandra.localdc in the"
