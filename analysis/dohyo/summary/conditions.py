@@ -242,7 +242,7 @@ class Conditions:
 
     version: str | None = _of("version of the system")
     attached: str | None = _of(
-        "where the servers run, if Dohyo [did not start them](attach.md); null: Dohyo started them", label="attached"
+        "where the servers run, if Dohyo [did not start them](attach.md); null if Dohyo started them", label="attached"
     )
     replication: str | None = _of("copies of each record", equal="systems", label="replication")
     write_acks: str | None = _of(
@@ -275,12 +275,12 @@ class Conditions:
         label="profile",
     )
     tuned: str | None = _of(
-        "settings of the profile that differ from the package, such as `cassandra_memtable=trie`; null: none",
+        "settings of the profile that differ from the package, such as `cassandra_memtable=trie`; null if none",
         read=lambda of: _pairs(of.facts.tuned),
         label="tuned",
     )
     settings: str | None = _of(
-        "settings of the scenario or the inventory that differ from the profile; null: none",
+        "settings of the scenario or the inventory that differ from the profile; null if none",
         read=lambda of: _pairs(of.facts.settings),
         label="settings",
     )
@@ -330,7 +330,7 @@ class Conditions:
     )
     other_cpu: float | None = _of(
         "share of a host's processors that [other processes](method.md#somebody-else) used: the maximum over hosts and"
-        " runs that count; null: not known",
+        " runs that count; null if not known",
         read=lambda of: furthest(each.other for each in of.taken),
         over_rounds="most",
         label="others",
@@ -341,7 +341,7 @@ class Conditions:
         "share that the hypervisor took", read=lambda of: furthest(each.stolen for each in of.taken), over_rounds="most"
     )
     scale: float | None = _of(
-        "share of the scenario's records and operations that was loaded and executed (`--scale`); null: all",
+        "share of the scenario's records and operations that was loaded and executed (`--scale`); null if all were",
         read=lambda of: of.trial.scale,
         equal="experiments",
         label="size",
@@ -349,7 +349,7 @@ class Conditions:
         also=("full_recordcount",),
     )
     full_recordcount: int | None = _of(
-        "number of records without `scale`; null: no `scale`", read=lambda of: of.trial.full.records
+        "number of records without `scale`; null without `scale`", read=lambda of: of.trial.full.records
     )
     recordcount: int | None = _of(
         "records loaded before the run", read=lambda of: of.trial.properties.records, equal="systems"
@@ -376,7 +376,7 @@ class Conditions:
     )
     retries: int | None = _of(
         "how many times a binding, or its driver,"
-        " [may send a request again](conditions.md#requests-that-are-sent-again); null: not known",
+        " [may send a request again](conditions.md#requests-that-are-sent-again); null if not known",
         read=lambda of: of.reported("retries"),
         equal="systems",
         by_phase=True,
@@ -384,7 +384,7 @@ class Conditions:
     )
     connections: int | None = _of(
         "connections from a client to all servers, at the end of its window: the maximum over clients and runs that"
-        " count; null: not known",
+        " count; null if not known",
         read=lambda of: of.most("connections"),
         over_rounds="most",
         label="transport",
@@ -393,11 +393,11 @@ class Conditions:
     )
     event_loops: int | None = _of(
         "threads of the driver that serve a client's connections: the maximum over clients; 0: the client's own threads"
-        " serve them; null: not known",
+        " serve them; null if not known",
         read=lambda of: of.most("event_loops"),
     )
     loop: str | None = _of(
-        "`events` or `threads`: how the client [ran its logical clients](conditions.md#connections); null: not known",
+        "`events` or `threads`: how the client [ran its logical clients](conditions.md#connections); null if not known",
         read=lambda of: loop if (loop := of.reported("loop")) in ("events", "threads") else None,
         equal="experiments",
     )
@@ -410,14 +410,14 @@ class Conditions:
         text=lambda of: "read before write" if of.read_before_write else "without reading",
     )
     faults: str | None = _of(
-        "what was [done to the servers](faults.md#what-is-measured-under-a-fault) in the window; null: nothing",
+        "what was [done to the servers](faults.md#what-is-measured-under-a-fault) in the window; null without faults",
         read=lambda of: _same(phase.faults.asked if phase.faults else None for phase in of.phases),
         equal="experiments",
         by_phase=True,
         label="faults",
     )
     target: float | None = _of(
-        "target rate of each client in operations/s; null: as fast as possible",
+        "target rate of each client in operations/s; null without a target rate",
         "1/s",
         read=lambda of: _target(of.phases),
         equal="experiments",
@@ -443,7 +443,7 @@ class Conditions:
         over_rounds="mean",
     )
     interleaved: int | None = _of(
-        "systems that were up at the same time, with windows that [took turns](interleaving.md); null: one at a time",
+        "systems that ran at the same time, with windows that [took turns](interleaving.md); null if only one ran",
         read=lambda of: len({*of.trial.turns.order}) or None,
         equal="systems",
         label="windows",
@@ -462,17 +462,17 @@ class Conditions:
     memory: str | None = _of("limit on the caches or the data of a server without a heap", label="memory")
     memory_budget: str | None = _of(
         "memory that all processes of the system may use [on each host](conditions.md#memory-and-processors), including"
-        " the page cache, and whether the kernel enforces it; null: there is no budget",
+        " the page cache, and whether the kernel enforces it; null without a budget",
         equal="systems",
         label="memory budget",
     )
     server_cpus: str | None = _of(
-        "processors that servers were bound to, as in `0-3,8`; null: all",
+        "processors that servers were bound to, as in `0-3,8`; null for all",
         equal="systems",
         label="servers on processors",
     )
     client_cpus: str | None = _of(
-        "processors that clients were bound to; null: all",
+        "processors that clients were bound to; null for all",
         read=lambda of: _client_cpus([report.cpus for report in of.reports]),
         equal="systems",
         label="clients on processors",
