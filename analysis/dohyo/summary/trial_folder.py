@@ -138,7 +138,7 @@ class TrialFolder:
     def steps(self, load: Sequence[Phase], runs: Sequence[Phase]) -> list[Step]:
         """Returns the steps of the trial (load, runs and probes) in order."""
         in_time = sorted(runs, key=lambda run: (run.number or 0, self.settings.planned.index(run.kind)))
-        # Servers that started from a copy of a load have counted none of its operations.
+        # Servers that started from a copy of a load did not count its operations.
         first = (
             [Step(LOAD, LOAD, counts=False)]
             if self.kept.load
