@@ -1,4 +1,4 @@
-"""The agent's verb that writes files."""
+"""Tests the agent's verb that writes files."""
 
 import grp
 import os

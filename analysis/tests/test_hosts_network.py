@@ -1,4 +1,4 @@
-"""Preflight's messages about a host's network and folder: real sockets and addresses, and a file like SELinux's."""
+"""Tests preflight's messages about a host's network and folder, with real sockets and a file like SELinux's."""
 
 import asyncio
 import os
@@ -22,7 +22,7 @@ def free_port() -> int:
 
 @pytest.fixture
 def somebody() -> Iterator[int]:
-    """Yields a port that is already in use."""
+    """Yields a port that is in use."""
     with socket.create_server((HERE, 0)) as server:
         yield server.getsockname()[1]
 
@@ -40,7 +40,7 @@ def test_it_listens_where_nobody_does_and_names_what_cannot_be_reached(somebody:
         assert problem.startswith(f"it does not reach db2 ({HERE}) on port {closed} (jmx): Connection refused; let TCP")
         assert "firewall of db2" in problem
     finally:
-        os.kill(pid, signal.SIGKILL)  # under xdist, SIGTERM once left it running for two minutes
+        os.kill(pid, signal.SIGKILL)  # under xdist, SIGTERM once left the process running for two minutes
         os.waitpid(pid, 0)
     (problem,) = asyncio.run(reachable.attempt({"db1": {"address": HERE, "ports": {"a": closed, "b": wanted["cql"]}}}))
     assert f"db1 ({HERE}) on any of 2 ports: Connection refused" in problem
@@ -49,7 +49,7 @@ def test_it_listens_where_nobody_does_and_names_what_cannot_be_reached(somebody:
 def test_folders_of_data_on_one_file_system_share_its_room(tmp_path: Path) -> None:
     mine, shared = str(tmp_path / "future" / "a"), "/dev/shm/future"
     if Path("/dev/shm").stat().st_dev == tmp_path.stat().st_dev:
-        pytest.skip("they are one file system")
+        pytest.skip("both folders are on one file system")
     whole, other = (host_resources.free_mb(path) for path in (mine, shared))
     found = host_resources.rooms_mb([mine, shared, str(tmp_path)])
     assert found == pytest.approx([whole // 2, other, whole // 2], rel=0.05)

@@ -354,7 +354,7 @@ def test_the_plan_says_the_least_and_the_most_time(tmp_path: Path) -> None:
         return console.file.getvalue().partition("in all")[2].partition("\nan estimate")[0]
 
     assert "at most" not in line("rounds=3\n")
-    assert "for 3 rounds\nat most 50 min until ± 5 % (at most 9 rounds)" in line(
+    assert "for 3 rounds\nat most 48 min until ± 5 % (at most 9 rounds)" in line(
         "rounds=3\nprecision=5%\nrounds.max=9\n"
     )
     assert "for 3 rounds\nat most 30 min until ± 5 % (at most 10 rounds, budget 30 min)" in line(
@@ -426,7 +426,7 @@ def test_equal_systems_are_seldom_called_different(truth: ModuleType, scenario: 
 def test_what_ends_the_rounds_of_undecided_neighbours_is_seldom_wrong(truth: ModuleType) -> None:
     deviations = truth.starts(0.08, 0.08)(np.random.default_rng(17), (2000, 4, truth.MOST))
     looks = (statistics.CONFIDENCE, statistics.LATER_LOOK)
-    for rates in ("all equal", "two and two equal"):
+    for rates in ("all equal", "two equal pairs"):
         true = np.log(np.array(truth.TRUTHS[rates]))
         _, _, wrong = truth.course(truth.OURS, deviations + true[:, None], true, looks)
         assert wrong.mean() <= 0.055

@@ -316,7 +316,7 @@ def test_a_wrong_size_in_an_inventory_is_named(tmp_path: Path) -> None:
 def test_time_is_load_and_runs_and_what_is_around_them(tmp_path: Path) -> None:
     needs = Needs("a", GIB, DataNeeds(2000))
     timed = load(tmp_path, recordcount=6_000_000, repeats=3, warmuptime=60, duration=600, replication=2)
-    assert Sizes(timed, Hosts(4), [needs]).trial_seconds(needs) == plan.CANARY_SECONDS + 30 + 500 + 3 * 660
+    assert Sizes(timed, Hosts(4), [needs]).trial_seconds(needs) == plan.CANARY_SECONDS + 15 + 500 + 3 * 660
     counted = load(tmp_path, operationcount=60_000, duration=0)
     assert Sizes(counted, Hosts(2), [needs]).run_seconds() == 5
     assert Sizes(load(tmp_path, operationcount=60_000, duration=0, target=100), Hosts(2), [needs]).run_seconds() == 600
@@ -327,7 +327,7 @@ def test_phases_and_a_target_for_the_load_take_their_time(tmp_path: Path) -> Non
     values = {"phases": "update,read", "read.duration": 100, "insert.target": 10, "insert.batchsize": 10, "repeats": 2}
     sizes = Sizes(load(tmp_path, **values), Hosts(1), [needs])
     assert sizes.load_seconds(needs) == 10
-    assert sizes.trial_seconds(needs) == plan.CANARY_SECONDS + 30 + 10 + 2 * (30 + 100)
+    assert sizes.trial_seconds(needs) == plan.CANARY_SECONDS + 15 + 10 + 2 * (30 + 100)
 
 
 @pytest.mark.parametrize("settings", ["{row_cache_size: 1GiB}", "{row_cache_size_in_mb: 1024}"])
@@ -341,7 +341,7 @@ def test_a_load_alone_takes_its_time(tmp_path: Path) -> None:
     # The estimate contains no run, and so no warm-up.
     loaded = load(tmp_path, phases="insert", recordcount=600_000, warmuptime=60)
     sizes = Sizes(loaded, Hosts(1), [needs])
-    assert sizes.trial_seconds(needs) == plan.CANARY_SECONDS + 30 + 100
+    assert sizes.trial_seconds(needs) == plan.CANARY_SECONDS + 15 + 100
     console = Console(file=io.StringIO(), width=300)
     sizing.show(replace(loaded, values={**loaded.values, "systems": "a"}), [sizes], console)
     assert isinstance(console.file, io.StringIO)

@@ -1,4 +1,4 @@
-"""HBase's processes, their memory and ports, and the settings that Dohyo rejects."""
+"""Tests HBase's processes, their memory and ports, and the settings that Dohyo rejects."""
 
 import re
 from typing import Any
@@ -11,12 +11,12 @@ TWO: dict[str, Any] = {"hosts": 2, "hbase_regionservers_per_host": 2}
 
 
 def hbase(**variables: Any) -> Any:
-    """Returns HBase as `Any`, so that a test may use the members of its own class."""
+    """Returns HBase as `Any`, so that tests can use members that only its class has."""
     return described("hbase", **variables)
 
 
 def site(**variables: Any) -> dict[str, str]:
-    """Returns the properties of hbase-site.xml. If one occurs twice, the later value counts."""
+    """Returns the properties of hbase-site.xml. If a property occurs twice, the later value counts."""
     (text,) = [file.content for file in hbase(**variables).files if file.path.endswith("/hbase-site.xml")]
     return dict(re.findall("<name>(.*)</name><value>(.*)</value>", text))
 
@@ -47,7 +47,7 @@ def test_a_process_has_heap_ports_and_log_of_its_own(name: str, heap: str, log: 
     assert heap in command
     assert command[-len(last) :] == last
     assert [word for word in command if "-Xlog" in word] == [f"-Xlog:gc*:file={log}:time,uptime"]
-    # These options of the collector are for region servers only. Other processes have another collector.
+    # These collector options are for region servers only. The other processes use another collector.
     assert ("-XX:+UseSomeGC" in command) == name.startswith("regionserver")
 
 

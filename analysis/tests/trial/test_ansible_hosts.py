@@ -1,7 +1,11 @@
-"""Hosts of a trial over Ansible's own connections, with fakes of ssh and sudo."""
+"""Hosts of a trial over Ansible's own connections, with fakes of ssh and sudo.
+
+The lowest and the highest supported release of Ansible run the same plays.
+"""
 
 import json
 import os
+import re
 import sys
 import time
 from collections.abc import Callable
@@ -309,8 +313,8 @@ def test_a_trial_knows_the_variables_of_the_role_host(played: Path) -> None:
         {"vm.swappiness": "60", "CPU governor": "not there", "/dev/nvme0n1": "RAID0 /dohyo noatime"},
         [
             "not as tuned: vm.swappiness 60 instead of 2",
-            "not trimmed after a wipe: /dev/nvme0n1, which take no discards; a system may find flash that is full of"
-            " the data of the one before",
+            "not trimmed after a wipe: /dev/nvme0n1, which support no discards; a system may start on flash that is"
+            " full of another system's data",
         ],
     ]
     assert {*found["calls"]} == {"tuned"}
@@ -324,12 +328,68 @@ def test_a_trial_knows_the_variables_of_the_role_host(played: Path) -> None:
     assert (settings["limits"]["processes"], settings["kept"]) == (180000, "/var/lib/dohyo/settings.json")
 
 
+# Program that prints its arguments and exits as ssh does if the host is unreachable.
+UNREACHABLE = '#!/bin/sh\nprintf "%s\\n" "$@" > {folder}/words\nexit 255\n'
+
+
+def play_that_starts_clients(tmp_path: Path) -> tuple[dict[str, Any], dict[str, dict[str, Any]]]:
+    """Returns a play that starts clients on a host that does not answer; and that host."""
+    run = {"name": "run", "threads": 1, "warmup": "0", "duration": 1, "properties": {"recordcount": 10}}
+    host = {
+        "ansible_connection": "ssh", "ansible_host": "192.0.2.7", "ansible_user": "me", "ansible_port": 2222,
+        "ansible_ssh_executable": str(tmp_path / "unreachable"),
+        "ansible_ssh_private_key_file": "/keys/mine", "ansible_ssh_common_args": "-o ProxyJump=gate",
+        "dohyo_python": "/opt/python", "dohyo_home": "/srv/dohyo", "host_cpus_client": "",
+        "service_host": {"java_home": "/jdk"},
+    }  # fmt: skip
+    clients = {
+        "clients_phases": [run], "clients_prefix": "", "clients_results": str(tmp_path / "results"),
+        "clients_measured": True, "client_binding": "noop", "client_heap": "24m",
+    }  # fmt: skip
+    answer = {"content": "{{ [ansible_version.full, told.failures] }}", "dest": str(tmp_path / "started")}
+    tasks: list[dict[str, Any]] = [
+        # The inventory's database hosts are not part of this play.
+        {"conduct": {"do": "clients"}, "register": "told", "run_once": True},
+        {"copy": answer, "run_once": True, "delegate_to": "here"},
+    ]
+    return {"hosts": "client", "vars": clients, "tasks": tasks}, {"apart": host}
+
+
+@pytest.mark.slow
+def test_clients_are_started_as_the_inventory_says(played: Path, request: pytest.FixtureRequest) -> None:
+    release, failures = json.loads((played / "started").read_text())
+    assert [*failures] == ["apart"]
+    assert "apart" in failures["apart"]
+    words = (played / "words").read_text().splitlines()
+    assert words[-2:] == ["192.0.2.7", "exec /srv/dohyo/bin/agent converse"]
+    for option in ("ProxyJump=gate", "Port=2222", 'User="me"', 'IdentityFile="/keys/mine"', "ControlPath=none"):
+        assert option in words
+    report = json.loads((played / "results/run-1/clients.json").read_text())
+    assert (report["valid"], report["clients"]["apart"]["state"]) == (False, "vanished")
+
+    lowest = re.findall(r'"ansible-core>=([\d.]+)', (ROOT / "analysis/pyproject.toml").read_text())
+    highest = re.findall(r"^ansible-core==([\d.]+)", (ROOT / "analysis/requirements.txt").read_text(), re.MULTILINE)
+    assert [release] == (lowest if "lowest" in request.node.name else highest)
+
+
+PRIVATE = re.compile(
+    r"_build_command|_resolve_option_variables|_play_context|dump_attrs|_ANSIBLE_|get_module_encoder"
+    r"|_update_module_args|_parse_returned_data|_variable_manager|\._inventory|get_play\b|TaskExecutor"
+    r"|_get_connection|_set_connection_options|_shared_loader_obj"
+)
+
+
+def test_private_names_of_ansible_are_in_one_file() -> None:
+    files = [path for path in (ANSIBLE / "plugins").rglob("*.py") if PRIVATE.search(path.read_text())]
+    assert [path.name for path in files] == ["ansible_private.py"]
+
+
 @pytest.fixture(scope="module", params=[True, False], ids=["lowest", "highest"])
 def played(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Runs all plays in one call, and returns the folder with the answers."""
     folder = tmp_path_factory.mktemp("played")
     # Releases of Ansible before 2.19 look for sshpass.
-    programs = {"ssh": SSH, "sudo-here": SUDO, "sudo-far": SUDO, "sshpass": "#!/bin/sh\n"}
+    programs = {"ssh": SSH, "sudo-here": SUDO, "sudo-far": SUDO, "sshpass": "#!/bin/sh\n", "unreachable": UNREACHABLE}
     for name, text in programs.items():
         (folder / name).write_text(text.format(folder=folder, name=name))
         (folder / name).chmod(0o755)
@@ -338,11 +398,13 @@ def played(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
         (folder / f"action_plugins/{name}.py").write_text(text)
     asks, reached = play_that_asks(folder)
     reports, reported = play_that_reports(folder)
+    starts, started = play_that_starts_clients(folder)
     with pytest.MonkeyPatch.context() as environment:
         # The tests may run as root, and Ansible would not use sudo to become the same user.
         environment.setenv("ANSIBLE_BECOME_ALLOW_SAME_USER", "true")
         folders = [ANSIBLE / "plugins", ANSIBLE / "plugins/action", ROOT / "analysis"]
         environment.setenv("PYTHONPATH", ":".join(map(str, folders)))
         environment.setenv("PATH", f"{folder}:{os.environ['PATH']}")
-        play_with(request.param, [asks, reports], {"reached": reached, "database": reported}, folder)
+        groups = {"reached": reached, "database": reported, "client": started}
+        play_with(request.param, [asks, starts, reports], groups, folder)
     return folder

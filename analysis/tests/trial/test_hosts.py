@@ -52,7 +52,7 @@ def test_what_cannot_be_is_refused_before_anything_is_done(
     found = refused(trial)
     assert [*found] == ["node1", "node2", "node3"]
     for said in found.values():
-        assert said.startswith("Check the requests to ")
+        assert said.startswith("Check the settings of ")
         assert refusal in said
         assert "secret" not in said
     assert {call.action for call in trial.calls} <= {"program"}
@@ -154,7 +154,7 @@ def test_a_collector_that_the_jdk_does_not_have_is_refused_in_its_words(tmp_path
         "Error: A fatal exception has occurred. Program will exit."
     )
     assert refused(trial) == {
-        "node1": "Check that the JDK has the collector: JDK 17 in /jdk on node1 refuses the options of CMS:"
+        "node1": "Check that the JDK supports the collector: JDK 17 in /jdk on node1 rejects the options of CMS:"
         " Unrecognized VM option 'UseConcMarkSweepGC'; choose another collector or another JDK"
     }
     argv = trial.calls[-1].argv

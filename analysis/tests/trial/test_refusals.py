@@ -38,7 +38,7 @@ def test_a_usual_trial_is_not_refused(tmp_path: Path) -> None:
     [
         ({"trial_system": "cassandra", "systems": {"h2": {}}}, "trial_system=cassandra: must be one of h2"),
         ({"client_heap": "lots"}, "client_heap=lots: it must match "),
-        ({"trial_conditions": {"write_ack": "one"}}, "trial_conditions: write_ack=one: is not a condition; there are"),
+        ({"trial_conditions": {"write_ack": "one"}}, "trial_conditions: write_ack=one: no such condition; there are"),
         ({"trial_conditions": {"write_acks": "two"}}, "trial_conditions: write_acks=two: must be one of one, quorum"),
         ({"trial_until": "later"}, "trial_until=later: must be one of schema, settle, stop"),
         ({"trial_phases": [{"name": "../x"}]}, "trial_phases: the name '../x' must consist of lower-case letters"),

@@ -220,7 +220,7 @@ def test_strict_conditions_refuse_other_ones(tmp_path: Path) -> None:
     trial = fake_trial(tmp_path, 2, conditions={"replication": 2}, trial_strict="yes")
     reason = (
         "Check the servers' conditions: replication: asked for 2, the server has 1;"
-        " not measured, as strict conditions were set"
+        " not measured, because strict conditions were set"
     )
     assert tried(trial) == reason
     # The evidence names the differences.
@@ -489,7 +489,7 @@ def test_evidence_of_a_trial_by_hand_says_how_it_ended(tmp_path: Path) -> None:
     (folder := tmp_path / "failed").mkdir()
     trial = fake_trial(folder)
     trial.answers["schema"] = HostError("no quorum")
-    reason = "Make the tables, and read the conditions back: no quorum"
+    reason = "Create the tables, and read the conditions back: no quorum"
     assert tried(trial) == reason
     assert trial.json("state.json") == {"status": "failed", "reason": reason}
 
@@ -593,7 +593,7 @@ def test_servers_without_the_load_that_was_just_kept_are_refused(tmp_path: Path)
     trial.answers["kept_load found"] = NONE
     trial.answers["kept_load placed"] = {**NONE, "note": "the disk is full"}
     assert tried(trial) == (
-        "Check that the load is there: the load is gone: the disk is full; repeat the trial with --resume"
+        "Check that the load still exists: the load is gone: the disk is full; repeat the trial with --resume"
     )
 
 

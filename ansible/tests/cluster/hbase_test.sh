@@ -64,7 +64,7 @@ ok 'stopped'
 # The first three hosts have ZooKeepers, which log in to each other.
 experiment kerberos hbase --strict-conditions --set replication=3 --set hbase_authentication=true ||
     { log_of kerberos; fail 'the experiment with Kerberos failed'; }
-condition notes '*clients and nodes log in by Kerberos*'
+condition notes '*clients and nodes log in with Kerberos*'
 for n in 1 2 3; do
     grep -q 'Successfully completed the authentication using SASL' "$evidence/server/host$n/zookeeper.log" || fail "host$n: ZooKeeper without a login"
 done
