@@ -44,7 +44,7 @@ class Signals:
 
     @contextmanager
     def held_back(self, answer: str) -> Iterator[None]:
-        """Sets the message for signals that arrive in this context; the program ends only after the context."""
+        """Sets the message for signals that arrive in this context; the program does not end before leaving it."""
         before, self._answer = self._answer, answer
         try:
             yield

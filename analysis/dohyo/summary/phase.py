@@ -113,7 +113,7 @@ class Phase:
 
     @property
     def successes(self) -> list[int]:
-        """Returns the operations per second that found a record; with faults, until clients stop sending."""
+        """Returns how many operations found a record in each second; with faults, until clients stop sending."""
         end = self.shortest if self.faults is None else under_fault.in_window(self.faults, self.shortest)
         return self.timeline.seconds.successes(end)
 
